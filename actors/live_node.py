@@ -1,0 +1,312 @@
+"""A node in real time: carries out its machine's effects on an asyncio loop, with TCP links to its peers.
+
+The counterpart in virtual time is `simulation.simulated_node`; a machine cannot tell which of the two carries
+it. Nothing here calls Ray: `actors.node_actor` is the actor around it.
+"""
+
+import asyncio
+import random
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from actors.clock import Clock
+from actors.connection import Connection
+from pubsub.codec import Codec
+from pubsub.deployment import NodeSpec
+from pubsub.errors import WireError
+from pubsub.journal import DropReason, RowKind
+from pubsub.links import HARD_LIMIT_FACTOR, Link, LinkSpec
+from pubsub.machine import (
+    CancelTimer,
+    Deliver,
+    Effect,
+    Input,
+    LinkDown,
+    LinkUp,
+    Machine,
+    NodeName,
+    Received,
+    Record,
+    Send,
+    SetTimer,
+    Start,
+    TimerFired,
+    TimerKey,
+)
+from pubsub.recorder import Recorder
+
+
+@dataclass(slots=True)
+class Counters:
+    """What the driver asks for to know whether anything still moves."""
+
+    control_sent: int = 0
+    control_received: int = 0
+    sent: int = 0
+    received: int = 0
+    delivered: int = 0
+    published: int = 0
+    malformed: int = 0
+    refused: int = 0
+    lag_us_max: int = 0
+
+
+class LiveNode:
+    """One incarnation of a node. `links` says what each link of this node is like; `roles` who is a broker."""
+
+    def __init__(
+        self, spec: NodeSpec, machine: Machine, recorder: Recorder, clock: Clock, token: str, seed: int
+    ) -> None:
+        self.spec = spec
+        self.machine = machine
+        self.clock = clock
+        self.token = token
+        self.incarnation = 0
+        self.counters = Counters()
+        self.connections: dict[NodeName, Connection] = {}
+        self.link_specs: dict[NodeName, LinkSpec] = {}
+        self.brokers: frozenset[NodeName] = frozenset()
+        self.failure: str | None = None
+        self.on_link_change: Callable[[], None] = lambda: None
+        self._recorder = recorder
+        self._seed = seed
+        self._codec = Codec(machine.message_types)
+        self._control = frozenset(each for each in machine.message_types if each.CONTROL)  # type: ignore[attr-defined]
+        self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
+        self._dirty: dict[Connection, None] = {}
+        self._encoded_message: Any = None
+        self._encoded = b""
+        self._paused_for: NodeName | None = None
+        self._lag_noted_us = 0
+        self._loop = asyncio.get_running_loop()
+        self._interpreters: Mapping[type, Callable[[Any, int], None]] = {
+            Deliver: self._deliver,
+            SetTimer: self._set_timer,
+            CancelTimer: self._cancel_timer,
+            Record: lambda effect, now_us: self._recorder.protocol(now_us, effect),
+        }
+
+    def start(self, records: Sequence[bytes] = ()) -> None:
+        """Give the machine its first input."""
+        now_us = self.clock.now_us()
+        self._recorder.plain(now_us, RowKind.START, self.incarnation)
+        self.take_input(Start(records))
+
+    def take_input(self, input: Input) -> None:
+        """Hand the machine an input, carry out what follows, and let the frames go."""
+        now_us = self.clock.now_us()
+        try:
+            self.perform(self.machine.handle(input, now_us), now_us)
+        except Exception:
+            self._fail()
+        self.flush()
+
+    def take_messages(self, connection: Connection, bodies: list[Any]) -> None:
+        """A frame has arrived; called by the connection."""
+        try:
+            self._take_messages(connection, bodies)
+        except Exception:
+            self._fail()
+        self.flush()
+
+    def _take_messages(self, connection: Connection, bodies: list[Any]) -> None:
+        source = connection.peer
+        assert source is not None
+        handle, decode, control = self.machine.handle, self._codec.from_body, self._control
+        recorder, counters = self._recorder, self.counters
+        now_us = self.clock.now_us()
+        for body in bodies:
+            try:
+                message = decode(body)
+                if recorder.hops:
+                    recorder.received(now_us, message, source)
+                effects = handle(Received(source, message), now_us)
+            except WireError:
+                counters.malformed += 1
+                recorder.plain(now_us, RowKind.MALFORMED, peer=source)
+                continue
+            counters.received += 1
+            if type(message) in control:
+                counters.control_received += 1
+            if effects:
+                self.perform(effects, now_us)
+
+    def _fail(self) -> None:
+        """The machine raised: keep the first traceback for the driver and fall silent, as a crashed node does.
+
+        asyncio would only log it, and a run would go on with a node whose state nobody can trust."""
+        if self.failure is None:
+            self.failure = traceback.format_exc()
+        for connection in list(self.connections.values()):
+            connection.close()
+
+    def perform(self, effects: Sequence[Effect], now_us: int) -> None:
+        """Carry out the effects in order."""
+        for effect in effects:
+            if type(effect) is Send:
+                self._send(effect.to, effect.message, now_us)
+            else:
+                self._interpreters[type(effect)](effect, now_us)
+
+    def flush(self) -> None:
+        """Write what has gathered for each peer as one frame."""
+        for connection in self._dirty:
+            connection.flush()
+        self._dirty.clear()
+
+    # ----------------------------------------------------------------------------------------- links
+    def link_made(self, connection: Connection) -> None:
+        """The peer has shown the run's token (or we have dialled it)."""
+        peer = connection.peer
+        assert peer is not None
+        if peer in self.connections or peer not in self.link_specs:
+            self.cut_off(connection, f"{peer} has no free link here")
+            return
+        rng = random.Random(f"{self._seed}/{self.spec.name}/link/{peer}")
+        connection.link = Link(self.link_specs[peer], rng)
+        self.connections[peer] = connection
+        self._recorder.plain(self.clock.now_us(), RowKind.LINK_UP, peer=peer)
+        self.take_input(LinkUp(peer, peer in self.brokers))
+        self.on_link_change()
+
+    def link_lost(self, connection: Connection, reason: str) -> None:
+        """The connection is gone; it may never have been a link."""
+        peer = connection.peer
+        if peer is None or self.connections.get(peer) is not connection:
+            return
+        del self.connections[peer]
+        self._dirty.pop(connection, None)
+        self._recorder.plain(self.clock.now_us(), RowKind.LINK_DOWN, peer=peer)
+        self.take_input(LinkDown(peer, reason))
+        self.room_again()
+        self.on_link_change()
+
+    def cut_off(self, connection: Connection, reason: str) -> None:
+        """The other side does not belong here, or no longer makes sense: journal it and close."""
+        self.counters.refused += 1
+        self._recorder.plain(self.clock.now_us(), RowKind.REFUSED, peer=connection.peer)
+        connection.close()
+
+    def congested(self, peer: NodeName) -> bool:
+        """Is the queue to the peer full (or the peer not there)?"""
+        connection = self.connections.get(peer)
+        if connection is None or connection.link is None:
+            return True
+        spec = connection.link.spec
+        return connection.waiting >= spec.queue_messages or (
+            not connection.link.perfect and connection.link.congested_until_us(self.clock.now_us()) is not None
+        )
+
+    def room_again(self) -> None:
+        """A peer takes messages again, or is gone: go on reading if no queue is full any more."""
+        if self._paused_for is None or self._paused_for in self.connections and self.congested(self._paused_for):
+            return
+        self._recorder.plain(self.clock.now_us(), RowKind.PAUSE, 0, self._paused_for)
+        self._paused_for = None
+        for connection in self.connections.values():
+            connection.pause_reading(False)
+
+    def call_at(self, time_us: int, action: Callable[[], None]) -> asyncio.TimerHandle:
+        """Have the action called at an emulated time."""
+        return self._loop.call_later(self.clock.wall_s(time_us - self.clock.now_us()), action)
+
+    def note_lag(self, lag_us: int) -> None:
+        """Something happened so much later than it was due; the journal gets the worst of each second."""
+        if lag_us > self.counters.lag_us_max:
+            self.counters.lag_us_max = lag_us
+            now_us = self.clock.now_us()
+            if now_us - self._lag_noted_us > 1_000_000:
+                self._lag_noted_us = now_us
+                self._recorder.plain(now_us, RowKind.LAG, lag_us)
+
+    # --------------------------------------------------------------------------------------- effects
+    def _send(self, to: NodeName, message: Any, now_us: int) -> None:
+        connection = self.connections.get(to)
+        if connection is None:
+            self._recorder.dropped(now_us, message, to, DropReason.UNREACHABLE)
+            return
+        if message is self._encoded_message:
+            data = self._encoded
+        else:
+            data = self._encoded = self._codec.encode(message)
+            self._encoded_message = message
+        link = connection.link
+        assert link is not None
+        control = type(message) in self._control
+        if not connection.writable and self._overflows(connection, link.spec, message, control, now_us):
+            return
+        if self._recorder.hops:
+            self._recorder.sent(now_us, message, to, len(data))
+        if link.perfect:
+            arrivals_us: tuple[int, ...] = (now_us,)
+            connection.outbox.append(data)
+            self._dirty[connection] = None
+        else:
+            arrivals_us, drop = link.transmit(len(data), now_us, control)
+            for arrival_us in arrivals_us:
+                connection.delay(data, arrival_us)
+            if drop is not None:
+                self._recorder.dropped(now_us, message, to, drop)
+            elif len(arrivals_us) > 1:
+                self._recorder.duplicated(now_us, message, to)
+            until_us = link.congested_until_us(now_us)
+            if until_us is not None:
+                self._pause_for(to)
+                self.call_at(until_us, self.room_again)
+        self.counters.sent += len(arrivals_us)
+        if control:
+            self.counters.control_sent += len(arrivals_us)
+
+    def _overflows(self, connection: Connection, spec: LinkSpec, message: Any, control: bool, now_us: int) -> bool:
+        """The peer is behind: obey the link's policy; True if the message is dropped."""
+        waiting = connection.waiting
+        if waiting < spec.queue_messages:
+            return False
+        assert connection.peer is not None
+        if spec.on_overflow == "slow":
+            self._pause_for(connection.peer)
+            if waiting < spec.queue_messages * HARD_LIMIT_FACTOR:
+                return False
+        if control:
+            return False
+        self._recorder.dropped(now_us, message, connection.peer, DropReason.OVERFLOW)
+        return True
+
+    def _pause_for(self, peer: NodeName) -> None:
+        """Stop reading from all but the peer whose queue is full: in a tree nothing goes back to where it came
+        from, so what the peer itself sends cannot fill its queue further, and no two wait for each other."""
+        if self._paused_for is not None or self.spec.role == "client":
+            return
+        self._paused_for = peer
+        self._recorder.plain(self.clock.now_us(), RowKind.PAUSE, 1, peer)
+        for name, connection in self.connections.items():
+            if name != peer:
+                connection.pause_reading(True)
+
+    def _deliver(self, effect: Deliver, now_us: int) -> None:
+        event, hops, subscribers = effect
+        delivered = self._recorder.delivered
+        for subscriber in subscribers:
+            delivered(now_us, event, hops, subscriber)
+        self.counters.delivered += len(subscribers)
+
+    def _set_timer(self, effect: SetTimer, now_us: int) -> None:
+        key, delay_us = effect
+        running = self._timers.pop(key, None)
+        if running is not None:
+            running.cancel()
+        due_us = now_us + delay_us
+
+        def fire() -> None:
+            del self._timers[key]
+            self.note_lag(self.clock.now_us() - due_us)
+            self.take_input(TimerFired(key))
+
+        self._timers[key] = self.call_at(due_us, fire)
+
+    def _cancel_timer(self, effect: CancelTimer, now_us: int) -> None:
+        running = self._timers.pop(effect.key, None)
+        if running is not None:
+            running.cancel()

@@ -1,0 +1,1 @@
+"""Scenario files, the driver and the command line."""

@@ -1,0 +1,142 @@
+"""One run from scenario to run folder: build, play on either runtime, leave everything readable.
+
+The run folder holds the manifest, the scenario and the journal. A run that ends early (Ctrl-C, a full disk, an
+actor that died) is marked `interrupted` in the manifest; its journal stays and can be analysed.
+"""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import psutil
+import yaml
+
+from experiments.deploy import deploy, manifest
+from experiments.scenario import LoadedScenario
+from pubsub.deployment import Deployment
+from pubsub.errors import InputError
+from pubsub.journal import Phase
+
+Progress = Callable[[Phase, int, int], None]
+"""Phase, how much of it is done, and how much there is (0: not known beforehand)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """`folder` is the run folder; `wall_seconds` how long each phase took; `lag_us` the worst lag (live only)."""
+
+    folder: Path
+    wall_seconds: dict[str, float]
+    lag_us: int
+
+
+class RunFolder:
+    """The folder of one run while it is written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.journal = folder / "journal"
+        self._manifest: dict[str, Any] = {}
+        try:
+            self.journal.mkdir(parents=True, exist_ok=False)
+        except FileExistsError:
+            raise InputError(str(folder), "a run that is already there", "a new folder (--out)") from None
+        except OSError as error:
+            raise InputError(str(folder), str(error), "a folder that can be written") from None
+
+    def write_manifest(self, **fields: Any) -> None:
+        """Add the fields and write the manifest anew, whole or not at all."""
+        self._manifest |= fields
+        draft = self.folder / "manifest.json.new"
+        draft.write_text(json.dumps(self._manifest, indent=1) + "\n")
+        draft.replace(self.folder / "manifest.json")
+
+
+def default_folder(name: str) -> Path:
+    """Where a run goes unless told otherwise."""
+    return Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+
+
+def execute(loaded: LoadedScenario, folder: Path | None, progress: Progress) -> FinishedRun:
+    """Play the scenario; raises `InputError` before anything starts if it cannot be."""
+    scenario = loaded.scenario
+    overlay = loaded.build_overlay()
+    workload = loaded.build_workload(overlay)
+    deployment = deploy(loaded, overlay, workload)
+    if scenario.runtime == "ray":
+        from actors.ray_session import check_memory
+
+        check_memory(len(deployment.nodes))
+    run_folder = RunFolder(folder or default_folder(scenario.name))
+    (run_folder.folder / "scenario.yaml").write_text(
+        yaml.safe_dump(scenario.model_dump(mode="json"), sort_keys=False)
+    )
+    run_folder.write_manifest(**manifest(scenario, overlay, workload, deployment, own_version()), host=_host())
+    wall_seconds: dict[str, float] = {}
+    status = "interrupted"
+    try:
+        play = _play_live if scenario.runtime == "ray" else _play_virtual
+        lag_us = play(deployment, run_folder.journal, progress, workload.expected_publications, wall_seconds)
+        status = "complete"
+    finally:
+        run_folder.write_manifest(status=status, wall_seconds=wall_seconds)
+    return FinishedRun(run_folder.folder, wall_seconds, lag_us)
+
+
+def _play_live(
+    deployment: Deployment, journal: Path, progress: Progress, expected: int, wall_seconds: dict[str, float]
+) -> int:
+    from actors.ray_session import ray_session
+    from actors.run import LiveRun
+
+    began = time.perf_counter()
+    with ray_session():
+        wall_seconds["ray"] = time.perf_counter() - began
+        actors = len(deployment.nodes)
+
+        def tell(phase: Phase, done: int) -> None:
+            progress(phase, done, actors if phase is Phase.STARTING else expected)
+
+        run = LiveRun(deployment, journal, tell, "127.0.0.1")
+        try:
+            run.play()
+        finally:
+            wall_seconds |= run.wall_seconds
+        return run.totals["lag_us_max"]
+
+
+def _play_virtual(
+    deployment: Deployment, journal: Path, progress: Progress, expected: int, wall_seconds: dict[str, float]
+) -> int:
+    from simulation.run import play
+
+    began = time.perf_counter()
+    try:
+        play(deployment, journal, lambda phase, done: progress(phase, done, expected))
+    finally:
+        wall_seconds["virtual"] = time.perf_counter() - began
+    return 0
+
+
+def own_version() -> str:
+    """The installed version of the distribution."""
+    try:
+        return version("murmuration")
+    except PackageNotFoundError:
+        return "0"
+
+
+def _host() -> dict[str, Any]:
+    return {
+        "cores": os.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "python": platform.python_version(),
+        "system": platform.system(),
+    }

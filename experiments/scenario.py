@@ -1,0 +1,236 @@
+"""Scenario files: YAML, checked in full before anything starts.
+
+An error names the file, the line, the key, what was found and what is allowed. Times are written with their
+unit ("5 ms", "2 s", "250 us") and kept as integer microseconds.
+"""
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+
+from experiments.registry import check_parts
+from pubsub.errors import InputError
+from pubsub.links import Delay, LinkSpec
+from workloads import OVERLAYS, WORKLOADS
+from workloads.overlay import Overlay
+from workloads.plan import Workload
+
+_UNITS_US = {"us": 1, "ms": 1_000, "s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(us|ms|s|min|h)\s*")
+
+SCENARIO_FOLDER = Path(__file__).parent / "scenarios"
+
+
+def parse_duration(value: Any) -> int:
+    """Microseconds from a text such as "5 ms"; raises ValueError."""
+    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError("a time with its unit, such as '5 ms' (units: us, ms, s, min, h)")
+    return round(float(match[1]) * _UNITS_US[match[2]])
+
+
+def _parse_delay(value: Any) -> Delay:
+    if isinstance(value, Delay):
+        return value
+    if isinstance(value, str):
+        return Delay("constant", parse_duration(value))
+    if isinstance(value, dict) and len(value) == 1:
+        ((kind, amount),) = value.items()
+        if kind == "exponential":
+            return Delay("exponential", 0, parse_duration(amount))
+        if kind in ("uniform", "normal") and isinstance(amount, list) and len(amount) == 2:
+            return Delay(kind, parse_duration(amount[0]), parse_duration(amount[1]))
+    raise ValueError(
+        "a time ('5 ms'), {uniform: [low, high]}, {exponential: mean} or {normal: [mean, deviation]}"
+    )
+
+
+DurationUs = Annotated[int, BeforeValidator(parse_duration)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+
+class Links(_Section):
+    """What links are like; see `pubsub.links.LinkSpec`."""
+
+    delay: Annotated[Delay, BeforeValidator(_parse_delay)] = Delay()
+    bytes_per_s: Annotated[int, Field(ge=1)] | None = None
+    messages_per_s: Annotated[int, Field(ge=1)] | None = None
+    loss: Probability = 0.0
+    duplication: Probability = 0.0
+    reordering: Probability = 0.0
+    reordering_by: DurationUs = 10_000
+    queue_messages: Annotated[int, Field(ge=1)] = 10_000
+    on_overflow: Literal["slow", "drop"] = "slow"
+
+    def spec(self) -> LinkSpec:
+        """The same for the link model."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields if name != "reordering_by"}
+        return LinkSpec(**fields, reordering_us=self.reordering_by)
+
+
+class BrokerParts(_Section):
+    """The three parts of a broker, by name (see `murmur list`) or dotted path."""
+
+    matching: str = "bitset"
+    routing: str = "forwarding"
+    reliability: str = "best_effort"
+
+
+class Drain(_Section):
+    """When a run is over: nothing has moved for `quiet`, or `limit` has passed since the last publication."""
+
+    quiet: DurationUs = 1_000_000
+    limit: DurationUs = 60_000_000
+
+
+class Scenario(_Section):
+    """One experiment. `overlay` and `workload` have a `kind`; their other keys depend on it."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,60}$")] = "scenario"
+    description: str = ""
+    seed: int = 1
+    runtime: Literal["ray", "virtual"] = "ray"
+    overlay: dict[str, Any]
+    workload: dict[str, Any]
+    broker: BrokerParts = BrokerParts()
+    last_mile: Literal["clients", "broker"] = "clients"
+    links: Links = Links()
+    client_links: Links = Links()
+    time_dilation: Annotated[float, Field(gt=0, le=1000)] = 1.0
+    drain: Drain = Drain()
+    journal: Literal["hops", "deliveries"] = "hops"
+    withdrawal_grace: DurationUs = 1_000_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LoadedScenario:
+    """A scenario and where its keys stand, so that later checks can point at them too."""
+
+    scenario: Scenario
+    place: str
+    lines: Mapping[tuple[str, ...], int]
+
+    def build_overlay(self) -> Overlay:
+        """The overlay, checked against the broker's parts; raises `InputError`."""
+        overlay: Overlay = self._build("overlay", OVERLAYS, self.scenario.seed)
+        parts = self.scenario.broker
+        try:
+            check_parts(parts.matching, parts.routing, parts.reliability, overlay.is_tree)
+        except InputError as error:
+            raise self._at(tuple(error.place.split(".")), error.found, error.allowed) from None
+        return overlay
+
+    def build_workload(self, overlay: Overlay) -> Workload:
+        """The workload over the overlay; raises `InputError`."""
+        workload: Workload = self._build("workload", WORKLOADS, overlay, self.scenario.seed)
+        return workload
+
+    def _build(self, section: str, kinds: Mapping[str, Any], *arguments: Any) -> Any:
+        options = dict(getattr(self.scenario, section))
+        kind = options.pop("kind", None)
+        if kind not in kinds:
+            raise self._at((section, "kind"), repr(kind), ", ".join(kinds))
+        config_type, builder = kinds[kind]
+        allowed = [each.name for each in dataclasses.fields(config_type)]
+        for key in options:
+            if key not in allowed:
+                raise self._at((section, key), "an unknown key", ", ".join(allowed))
+        try:
+            config = TypeAdapter(config_type).validate_python(options)
+        except ValidationError as error:
+            raise self._first_error(error, (section,)) from None
+        if section == "overlay":
+            return builder(config, *arguments)
+        overlay, seed = arguments
+        return builder(overlay, config, seed)
+
+    def _first_error(self, error: ValidationError, prefix: tuple[str, ...]) -> InputError:
+        first = error.errors()[0]
+        cause = first.get("ctx", {}).get("error")
+        if isinstance(cause, InputError):
+            return cause
+        path = prefix + tuple(str(step) for step in first["loc"])
+        if first["type"] == "extra_forbidden":
+            return self._at(path, "an unknown key", _allowed_keys(path))
+        if first["type"] in ("missing", "missing_argument"):
+            return self._at(path, "nothing", "a value: this key is required")
+        allowed = str(cause) if cause is not None else first["msg"].removeprefix("Input should be ")
+        return self._at(path, repr(first["input"])[:80], allowed)
+
+    def _at(self, path: tuple[str, ...], found: str, allowed: str) -> InputError:
+        steps = path
+        while steps and steps not in self.lines:
+            steps = steps[:-1]
+        line = f", line {self.lines[steps]}" if steps else ""
+        return InputError(f"{self.place}{line}, key {'.'.join(path)}", found, allowed)
+
+
+def load_scenario(path: Path, overrides: Sequence[str] = (), seed: int | None = None) -> LoadedScenario:
+    """Read and check a scenario file; `overrides` are "key.subkey=value" texts. Raises `InputError`."""
+    if not path.is_file() and (SCENARIO_FOLDER / f"{path}.yaml").is_file():
+        path = SCENARIO_FOLDER / f"{path}.yaml"
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        names = ", ".join(sorted(each.stem for each in SCENARIO_FOLDER.glob("*.yaml")))
+        raise InputError(str(path), str(error), f"a scenario file, or the name of a built-in one ({names})") from None
+    try:
+        lines = _key_lines(yaml.compose(text, Loader=yaml.SafeLoader), ())
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"{path}, line {mark.line + 1}, column {mark.column + 1}" if mark else str(path)
+        raise InputError(place, getattr(error, "problem", None) or "no YAML", "a YAML mapping") from None
+    if not isinstance(data, dict):
+        raise InputError(str(path), type(data).__name__, "a mapping of keys, such as 'overlay:'")
+    for override in overrides:
+        _override(data, override)
+    if seed is not None:
+        data["seed"] = seed
+    draft = LoadedScenario(Scenario.model_construct(), str(path), lines)
+    try:
+        return dataclasses.replace(draft, scenario=Scenario.model_validate(data))
+    except ValidationError as error:
+        raise draft._first_error(error, ()) from None
+
+
+def _override(data: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    if not equals or not key:
+        raise InputError(f"--set {override}", repr(override), "key=value, such as overlay.brokers=32")
+    steps = key.split(".")
+    section = data
+    for step in steps[:-1]:
+        section = section.setdefault(step, {})
+        if not isinstance(section, dict):
+            raise InputError(f"--set {override}", f"{step!r}, which is a value", "a section of the scenario")
+    try:
+        section[steps[-1]] = yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise InputError(f"--set {override}", repr(text), "a YAML value") from None
+
+
+def _key_lines(node: Any, path: tuple[str, ...]) -> dict[tuple[str, ...], int]:
+    lines: dict[tuple[str, ...], int] = {}
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            here = (*path, str(key.value))
+            lines[here] = key.start_mark.line + 1
+            lines.update(_key_lines(value, here))
+    return lines
+
+
+def _allowed_keys(path: tuple[str, ...]) -> str:
+    model: Any = Scenario
+    for step in path[:-1]:
+        model = model.model_fields[step].annotation
+    return ", ".join(model.model_fields)

@@ -1,0 +1,104 @@
+"""Clients: the machine of publishers and subscribers, and the messages between a client and its broker.
+
+One client node may stand for many subscribers and publishers at one broker. It passes publications and
+subscriptions on and delivers what the broker notifies it of. When its link comes back it subscribes again:
+the broker forgot it when the link went down.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pubsub.event import Event
+from pubsub.filter import Filter
+from pubsub.machine import (
+    Deliver,
+    Effect,
+    Input,
+    LinkDown,
+    LinkUp,
+    Publish,
+    Received,
+    Send,
+    Start,
+    Subscribe,
+    Unsubscribe,
+)
+
+
+class ClientSubscribe(NamedTuple):
+    """Client to broker: the subscriber wants what matches the filter."""
+
+    subscriber: int
+    filter: Filter
+    KIND = 1
+    CONTROL = True
+
+
+class ClientUnsubscribe(NamedTuple):
+    """Client to broker: the subscriber withdraws that subscription."""
+
+    subscriber: int
+    filter: Filter
+    KIND = 2
+    CONTROL = True
+
+
+class Publication(NamedTuple):
+    """Client to broker: a new event."""
+
+    event: Event
+    KIND = 3
+    CONTROL = False
+
+
+class Notification(NamedTuple):
+    """Broker to client: the event matches subscriptions of these subscribers."""
+
+    event: Event
+    hops: int
+    subscribers: list[int]
+    KIND = 4
+    CONTROL = False
+
+
+CLIENT_MESSAGES: tuple[type, ...] = (ClientSubscribe, ClientUnsubscribe, Publication, Notification)
+
+
+class Client:
+    """The machine of a client node: best effort, no memory of what was published or delivered."""
+
+    message_types = CLIENT_MESSAGES
+
+    def __init__(self, broker: str) -> None:
+        self._broker = broker
+        self._connected = False
+        self._subscriptions: dict[tuple[int, Filter], None] = {}
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        """See `pubsub.machine.Machine`."""
+        if type(input) is Received:
+            message = input.message
+            if type(message) is Notification:
+                return (Deliver(message.event, message.hops, message.subscribers),)
+            raise TypeError(f"a client does not understand {message!r}")
+        if type(input) is Publish:
+            return (Send(self._broker, Publication(input.event)),)
+        if type(input) is Subscribe:
+            self._subscriptions[input.subscriber, input.filter] = None
+            return (Send(self._broker, ClientSubscribe(input.subscriber, input.filter)),) if self._connected else ()
+        if type(input) is Unsubscribe:
+            if self._subscriptions.pop((input.subscriber, input.filter), self) is self or not self._connected:
+                return ()
+            return (Send(self._broker, ClientUnsubscribe(input.subscriber, input.filter)),)
+        if type(input) is LinkUp:
+            self._connected = True
+            return [Send(self._broker, ClientSubscribe(*subscription)) for subscription in self._subscriptions]
+        if type(input) is LinkDown:
+            self._connected = False
+            return ()
+        if type(input) is Start:
+            return ()
+        raise TypeError(f"a client takes no {input!r}")
+
+    def check_invariants(self) -> None:
+        """Nothing to check: a client's only state is what it was told."""

@@ -1,0 +1,181 @@
+"""Messages to bytes and back: msgpack arrays whose first element is the message's kind.
+
+A `Codec` is made from the message classes that a node's machine names. Message classes are NamedTuples; how a
+field is packed follows from its annotation: `Event` and `Filter` as nested arrays, everything else as the
+msgpack value of that type. Decoding is total: any bytes give a message or a `WireError`. Filters repeat a lot
+and are decoded once (a bounded cache by their packed form).
+
+A frame is what a link carries at a time: `u32 length, msgpack array of messages`, many messages in one.
+"""
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, get_type_hints
+
+import msgpack
+
+from pubsub.errors import WireError
+from pubsub.event import Event
+from pubsub.filter import Filter
+
+FRAME_HEADER = struct.Struct("<I")
+FRAME_BYTES_MAX = 64 * 1024 * 1024
+"""A frame that claims more is no frame of ours: the peer is cut off instead of being given the memory."""
+_FILTER_CACHE_SIZE = 65_536
+
+Decoder = Callable[[list[Any]], Any]
+
+
+class Codec:
+    """Encodes and decodes the messages of the given classes; kinds must be unique small integers."""
+
+    def __init__(self, message_types: Sequence[type]) -> None:
+        self._pack = msgpack.Packer().pack
+        self._encoders: dict[type, Callable[[Any], list[Any]]] = {}
+        self._decoders: dict[int, Decoder] = {}
+        self._filters: dict[bytes, Filter] = {}
+        for message_type in message_types:
+            kind = message_type.KIND  # type: ignore[attr-defined]
+            if kind in self._decoders:
+                raise ValueError(f"two message classes have the kind {kind}: {message_type.__name__} is the second")
+            encoder, decoder = self._derive(message_type, kind)
+            self._encoders[message_type] = encoder
+            self._decoders[kind] = decoder
+
+    def encode(self, message: Any) -> bytes:
+        """The message as one msgpack array."""
+        packed: bytes = self._pack(self._encoders[type(message)](message))
+        return packed
+
+    def decode(self, data: bytes) -> Any:
+        """The message in `data`; raises `WireError` if there is none."""
+        try:
+            body = msgpack.unpackb(data)
+        except Exception as error:
+            raise WireError(f"no msgpack: {error}") from error
+        return self.from_body(body)
+
+    def from_body(self, body: Any) -> Any:
+        """The message whose unpacked array is `body` (consumed); raises `WireError` if it is none."""
+        if type(body) is not list or not body:
+            raise WireError(f"a message is a non-empty array, not {body!r:.60}")
+        try:
+            decoder = self._decoders[body[0]]
+        except (KeyError, TypeError):
+            raise WireError(f"unknown message kind {body[0]!r:.40}") from None
+        return decoder(body)
+
+    def _derive(self, message_type: type, kind: int) -> tuple[Callable[[Any], list[Any]], Decoder]:
+        hints = get_type_hints(message_type)
+        fields = list(message_type._fields)  # type: ignore[attr-defined]
+        events = [number for number, name in enumerate(fields) if hints[name] is Event]
+        filters = [number for number, name in enumerate(fields) if hints[name] is Filter]
+        plain = [
+            (number + 1, _wire_types(hints[name]))
+            for number, name in enumerate(fields)
+            if number not in events and number not in filters
+        ]
+        length = len(fields) + 1
+
+        def encode(message: Any) -> list[Any]:
+            body = [kind, *message]
+            for number in events:
+                body[number + 1] = message[number].to_wire()
+            for number in filters:
+                body[number + 1] = message[number].to_wire()
+            return body
+
+        make = message_type._make  # type: ignore[attr-defined]
+
+        def decode(body: list[Any]) -> Any:
+            if len(body) != length:
+                raise WireError(f"{message_type.__name__} has {length - 1} fields, not {len(body) - 1}")
+            for position, allowed in plain:
+                if type(body[position]) not in allowed:
+                    raise WireError(f"{message_type.__name__}.{fields[position - 1]} is {body[position]!r:.40}")
+            for number in events:
+                body[number + 1] = Event.from_wire(body[number + 1])
+            for number in filters:
+                body[number + 1] = self._filter(body[number + 1])
+            del body[0]
+            return make(body)
+
+        return encode, decode
+
+    def _filter(self, body: Any) -> Filter:
+        packed: bytes = self._pack(body)
+        found = self._filters.get(packed)
+        if found is None:
+            try:
+                found = Filter.from_wire(body)
+            except ValueError as error:
+                raise WireError(f"malformed filter: {error}") from error
+            if len(self._filters) >= _FILTER_CACHE_SIZE:
+                self._filters.clear()
+            self._filters[packed] = found
+        return found
+
+
+def _wire_types(hint: Any) -> tuple[type, ...]:
+    """The Python types that msgpack gives for an annotation; containers are checked no deeper than themselves."""
+    origin = getattr(hint, "__origin__", hint)
+    if origin in (int, str, bytes, bool):
+        return (origin,)
+    if origin is float:
+        return (float, int)
+    if origin in (list, tuple, Sequence):
+        return (list,)
+    if origin is dict:
+        return (dict,)
+    raise TypeError(f"a message field cannot be annotated {hint!r}")
+
+
+_ARRAY_HEADER_16 = struct.Struct(">BH")
+_ARRAY_HEADER_32 = struct.Struct(">BI")
+
+
+def frame(messages: Sequence[bytes]) -> bytes:
+    """One frame of already encoded messages."""
+    count = len(messages)
+    if count < 16:
+        head = bytes((0x90 | count,))
+    elif count < 65_536:
+        head = _ARRAY_HEADER_16.pack(0xDC, count)
+    else:
+        head = _ARRAY_HEADER_32.pack(0xDD, count)
+    size = len(head) + sum(map(len, messages))
+    return b"".join((FRAME_HEADER.pack(size), head, *messages))
+
+
+class FrameReader:
+    """Cuts a byte stream into frames; `feed` returns the message arrays that are complete."""
+
+    __slots__ = ("_buffer",)
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[Any]:
+        """Unpacked message arrays in order. Raises `WireError` when the stream can no longer be a peer's."""
+        buffer = self._buffer
+        buffer += data
+        bodies: list[Any] = []
+        position = 0
+        available = len(buffer)
+        while available - position >= 4:
+            (size,) = FRAME_HEADER.unpack_from(buffer, position)
+            if size > FRAME_BYTES_MAX:
+                raise WireError(f"a frame of {size} bytes; at most {FRAME_BYTES_MAX} are allowed")
+            if available - position - 4 < size:
+                break
+            try:
+                messages = msgpack.unpackb(memoryview(buffer)[position + 4 : position + 4 + size])
+            except Exception as error:
+                raise WireError(f"a frame is no msgpack: {error}") from error
+            if type(messages) is not list:
+                raise WireError(f"a frame is an array of messages, not {messages!r:.60}")
+            bodies += messages
+            position += 4 + size
+        if position:
+            del buffer[:position]
+        return bodies

@@ -1,0 +1,281 @@
+"""The journal: what every node leaves behind, in a form that survives the kill of its process.
+
+A journal is a series of segment files in a run's `journal/` folder. A segment (`<name>-<incarnation>-<n>.seg`)
+is a header and fixed-width rows in a shared memory map: a row is in the page cache as soon as it is written,
+so it outlives a SIGKILL, and it costs no system call. The row's kind is its last field and zero means
+"not written": a kill in the middle of a row leaves a row that readers do not see. The space of a segment is
+allocated before it is mapped, so a full disk is an `OSError` when a segment is opened, never a SIGBUS later.
+
+Things of variable size (the attributes of an event, the text of a filter) go to side files of the same name
+with the ending `.blob`, as records `u32 length, u8 kind, msgpack array`; the kind is written last here too.
+
+The schema is this module; `SCHEMA_VERSION` changes when a field does. Times are emulated microseconds.
+"""
+
+import mmap
+import os
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+
+from pubsub.errors import InputError
+
+SCHEMA_VERSION = 1
+
+ROW = struct.Struct("<qqqiiiihBx")
+"""time_us, sequence, value, node, source, peer, bytes, hops, kind (written last)."""
+
+ROW_TYPE = np.dtype(
+    {
+        "names": ["time_us", "sequence", "value", "node", "source", "peer", "bytes", "hops", "kind"],
+        "formats": ["<i8", "<i8", "<i8", "<i4", "<i4", "<i4", "<i4", "<i2", "u1"],
+        "offsets": [0, 8, 16, 24, 28, 32, 36, 40, 42],
+        "itemsize": ROW.size,
+    }
+)
+
+_HEADER = struct.Struct("<8sHHiiiq")
+"""magic, schema version, row size, node, incarnation, number, reserved."""
+_MAGIC_ROWS = b"MURMURsg"
+_MAGIC_BLOB = b"MURMURbl"
+HEADER_BYTES = 64
+_RECORD = struct.Struct("<IB")
+
+NONE = -1
+"""Stands in a row for 'no node, no publisher, no sequence number'."""
+
+
+class RowKind(IntEnum):
+    """What a row says; the comment names the fields in use besides time_us and node."""
+
+    START = 1  # value: incarnation
+    STOP = 2  # value: 0 clean
+    LINK_UP = 3  # peer
+    LINK_DOWN = 4  # peer
+    SUBSCRIBE = 5  # source: subscriber number; the filter is in the side file
+    UNSUBSCRIBE = 6  # source: subscriber number; the filter is in the side file
+    PUBLISH = 7  # source, sequence, value: subscriber-visible size in bytes of the attributes
+    SEND = 8  # source, sequence (of the event carried, if any), peer, hops, bytes, value: message kind
+    RECEIVE = 9  # source, sequence, peer, hops, value: message kind
+    DELIVER = 10  # source, sequence, hops, value: subscriber number
+    DROP = 11  # source, sequence, peer, hops, value: DropReason
+    SETTLED = 12  # value: every (un)subscription issued up to that time has settled
+    PHASE = 13  # value: Phase that begins
+    FAULT = 14  # peer, value: kept for the fault driver
+    MALFORMED = 15  # peer: a frame or message that could not be understood
+    REFUSED = 16  # a connection without the run's token
+    LAG = 17  # value: how many microseconds the node is behind emulated time
+    PROTOCOL = 18  # source, sequence, peer, bytes: topic, value (effect Record)
+    PAUSE = 19  # peer: the link whose queue is full; value: 1 input is paused, 0 it goes on
+    DUPLICATE = 20  # source, sequence, peer, hops: the link model sent a second copy
+
+
+class DropReason(IntEnum):
+    """Why a message did not reach its peer."""
+
+    LOSS = 1
+    OVERFLOW = 2
+    UNREACHABLE = 3
+    LINK_BROKEN = 4
+    NODE_DOWN = 5
+
+
+class Phase(IntEnum):
+    """The course of a run."""
+
+    STARTING = 1
+    SUBSCRIBING = 2
+    PUBLISHING = 3
+    DRAINING = 4
+    STOPPED = 5
+
+
+class SideKind(IntEnum):
+    """Records of the side files."""
+
+    EVENT = 1  # [source, sequence, time_us, blob]
+    SUBSCRIBE = 2  # [time_us, node, subscriber, filter text]
+    UNSUBSCRIBE = 3  # [time_us, node, subscriber, filter text]
+
+
+class _MappedFile:
+    """A file of stated size, allocated on disk and mapped; cut to what was used when it is closed."""
+
+    def __init__(self, path: Path, size: int, header: bytes) -> None:
+        self.path = path
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+        try:
+            os.posix_fallocate(descriptor, 0, size)
+            self.map = mmap.mmap(descriptor, size)
+        except OSError:
+            os.unlink(path)
+            raise
+        finally:
+            os.close(descriptor)
+        self.size = size
+        self.map[: len(header)] = header
+        self.used = HEADER_BYTES
+
+    def close(self) -> None:
+        self.map.close()
+        os.truncate(self.path, self.used)
+
+
+class JournalWriter:
+    """Appends rows and side records for one incarnation of one node (or for a whole virtual run).
+
+    `folder` must exist; `rows_per_segment` is the size of the first segment, later ones grow up to 16 times
+    that. Raises OSError when the disk is full; what was written stays readable.
+    """
+
+    def __init__(
+        self, folder: Path, name: str, node: int, incarnation: int = 0, rows_per_segment: int = 8_192
+    ) -> None:
+        self._folder = folder
+        self._name = name
+        self._node = node
+        self._incarnation = incarnation
+        self._rows_per_segment = rows_per_segment
+        self._rows_max = rows_per_segment * 16
+        self._segment_number = 0
+        self._blob_number = 0
+        self._pack_row = ROW.pack_into
+        self._pack_side = msgpack.Packer().pack
+        self._segment = self._open_segment()
+        self._blob: _MappedFile | None = None
+        self.rows_written = 0
+
+    def row(
+        self,
+        time_us: int,
+        kind: int,
+        node: int,
+        source: int = NONE,
+        sequence: int = NONE,
+        peer: int = NONE,
+        hops: int = 0,
+        size: int = 0,
+        value: int = 0,
+    ) -> None:
+        """Append one row; the fields are those of `ROW`, their use those of `RowKind`."""
+        segment = self._segment
+        if segment.used + ROW.size > segment.size:
+            segment = self._next_segment()
+        self._pack_row(segment.map, segment.used, time_us, sequence, value, node, source, peer, size, hops, kind)
+        segment.used += ROW.size
+        self.rows_written += 1
+
+    def side(self, kind: SideKind, fields: Sequence[Any]) -> None:
+        """Append one record to the side file."""
+        body = self._pack_side(fields)
+        need = _RECORD.size + len(body)
+        blob = self._blob
+        if blob is None or blob.used + need > blob.size:
+            blob = self._next_blob(need)
+        start = blob.used
+        blob.map[start + _RECORD.size : start + need] = body
+        _RECORD.pack_into(blob.map, start, len(body), kind)
+        blob.used += need
+
+    def close(self) -> None:
+        """Cut the open files to what is used. The writer cannot be used afterwards."""
+        self._segment.close()
+        if self._blob is not None:
+            self._blob.close()
+
+    def _next_segment(self) -> _MappedFile:
+        following = self._open_segment()
+        self._segment.close()
+        self._segment = following
+        return following
+
+    def _open_segment(self) -> _MappedFile:
+        path = self._folder / f"{self._name}-{self._incarnation}-{self._segment_number:05d}.seg"
+        size = HEADER_BYTES + ROW.size * self._rows_per_segment
+        header = _HEADER.pack(
+            _MAGIC_ROWS, SCHEMA_VERSION, ROW.size, self._node, self._incarnation, self._segment_number, 0
+        )
+        opened = _MappedFile(path, size, header)
+        self._segment_number += 1
+        self._rows_per_segment = min(self._rows_per_segment * 2, self._rows_max)
+        return opened
+
+    def _next_blob(self, need: int) -> _MappedFile:
+        path = self._folder / f"{self._name}-{self._incarnation}-{self._blob_number:05d}.blob"
+        size = max(HEADER_BYTES + need, min(65_536 << self._blob_number, 4 << 20))
+        header = _HEADER.pack(_MAGIC_BLOB, SCHEMA_VERSION, 0, self._node, self._incarnation, self._blob_number, 0)
+        following = _MappedFile(path, size, header)
+        if self._blob is not None:
+            self._blob.close()
+        self._blob = following
+        self._blob_number += 1
+        return following
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentHeader:
+    """Who wrote a segment or side file: node and incarnation, and its number in the series."""
+
+    node: int
+    incarnation: int
+    number: int
+
+
+def read_segment(path: Path) -> tuple[SegmentHeader, np.ndarray]:
+    """Header and rows (dtype `ROW_TYPE`) of one segment, as far as they were written.
+
+    Raises `InputError` for a file that is no segment, of another schema version, or cut inside a row.
+    """
+    data = path.read_bytes()
+    header = _read_header(path, data, _MAGIC_ROWS)
+    body = len(data) - HEADER_BYTES
+    if body % ROW.size:
+        raise InputError(
+            f"{path}, byte {HEADER_BYTES + body - body % ROW.size}",
+            f"a row of {body % ROW.size} bytes (the file is truncated)",
+            f"whole rows of {ROW.size} bytes",
+        )
+    rows = np.frombuffer(data, dtype=ROW_TYPE, offset=HEADER_BYTES)
+    unwritten = np.flatnonzero(rows["kind"] == 0)
+    if len(unwritten):
+        rows = rows[: unwritten[0]]
+    return header, rows
+
+
+def read_side(path: Path) -> Iterator[tuple[SideKind, list[Any]]]:
+    """The records of one side file in order; raises `InputError` for a file that is none or is damaged."""
+    data = path.read_bytes()
+    _read_header(path, data, _MAGIC_BLOB)
+    position = HEADER_BYTES
+    while position + _RECORD.size <= len(data):
+        length, kind = _RECORD.unpack_from(data, position)
+        if kind == 0:
+            return
+        end = position + _RECORD.size + length
+        try:
+            if end > len(data):
+                raise ValueError(f"it needs {end - len(data)} bytes more than the file has")
+            fields = msgpack.unpackb(data[position + _RECORD.size : end])
+            yield SideKind(kind), fields
+        except ValueError as error:
+            raise InputError(f"{path}, byte {position}", f"a damaged record ({error})", "whole records") from error
+        position = end
+
+
+def _read_header(path: Path, data: bytes, magic: bytes) -> SegmentHeader:
+    if len(data) < HEADER_BYTES:
+        raise InputError(str(path), f"{len(data)} bytes", f"a journal file of at least {HEADER_BYTES} bytes")
+    found, version, row_size, node, incarnation, number, _ = _HEADER.unpack_from(data)
+    if found != magic:
+        raise InputError(str(path), f"a file that begins with {found!r}", f"a journal file ({magic!r})")
+    if version != SCHEMA_VERSION:
+        raise InputError(str(path), f"schema version {version}", f"schema version {SCHEMA_VERSION}")
+    if magic == _MAGIC_ROWS and row_size != ROW.size:
+        raise InputError(str(path), f"rows of {row_size} bytes", f"rows of {ROW.size} bytes")
+    return SegmentHeader(node, incarnation, number)

@@ -1,0 +1,179 @@
+"""The contract between protocols and runtimes.
+
+A protocol is a deterministic state machine without I/O: `handle(input, now_us)` is the only way in, and the
+effects it returns are the only way out. A machine never reads a clock, opens a socket or draws unseeded
+randomness; a runtime hands it the time as integer microseconds and carries out the effects in their order.
+What depends on a `Persist` must wait for the `Stored` with its token. A crash is: throw the machine away,
+keep what was stored, make a new machine and give it `Start` with those records.
+
+Both vocabularies are closed: a runtime and a machine raise on anything else.
+"""
+
+import random
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from pubsub.event import Event
+from pubsub.filter import Filter
+
+NodeName = str
+TimerKey = tuple[Hashable, ...]
+"""A timer's name within its node: the first element names the layer that set it."""
+
+
+class Message(Protocol):
+    """What travels between nodes: a NamedTuple of plain fields, events and filters (see pubsub.codec).
+
+    `KIND` is its number on the wire. `CONTROL` messages (subscriptions and their like) are never lost,
+    duplicated or reordered by the link model, and a run counts as settled when none is on its way.
+    """
+
+    @property
+    def KIND(self) -> int: ...
+    @property
+    def CONTROL(self) -> bool: ...
+
+
+# ---------------------------------------------------------------------------------------------- inputs
+class Start(NamedTuple):
+    """First input of every incarnation; `records` is what earlier incarnations had stored, oldest first."""
+
+    records: Sequence[bytes] = ()
+
+
+class Received(NamedTuple):
+    """`message` arrived over the link from `source`."""
+
+    source: NodeName
+    message: Any
+
+
+class TimerFired(NamedTuple):
+    """The timer set under `key` has run out."""
+
+    key: TimerKey
+
+
+class LinkUp(NamedTuple):
+    """Messages may now be sent to `peer`, a broker or a client."""
+
+    peer: NodeName
+    is_broker: bool
+
+
+class LinkDown(NamedTuple):
+    """The link to `peer` is gone; what was on its way may be lost. `reason` is for people."""
+
+    peer: NodeName
+    reason: str
+
+
+class Stored(NamedTuple):
+    """The record persisted with `token` has reached stable storage."""
+
+    token: int
+
+
+class Subscribe(NamedTuple):
+    """Command: the subscriber (a number in the run) wants events that match the filter."""
+
+    subscriber: int
+    filter: Filter
+
+
+class Unsubscribe(NamedTuple):
+    """Command: withdraw exactly that subscription."""
+
+    subscriber: int
+    filter: Filter
+
+
+class Publish(NamedTuple):
+    """Command: publish this event, already numbered; the runtime has journaled it."""
+
+    event: Event
+
+
+Command = Subscribe | Unsubscribe | Publish
+Input = Start | Received | TimerFired | LinkUp | LinkDown | Stored | Command
+
+
+# --------------------------------------------------------------------------------------------- effects
+class Send(NamedTuple):
+    """Put `message` on the link to `to`. Sending to a peer that is not reachable is a recorded drop."""
+
+    to: NodeName
+    message: Any
+
+
+class SetTimer(NamedTuple):
+    """Fire `TimerFired(key)` after `delay_us`; replaces a timer running under the same key."""
+
+    key: TimerKey
+    delay_us: int
+
+
+class CancelTimer(NamedTuple):
+    """Forget the timer under `key`, if there is one."""
+
+    key: TimerKey
+
+
+class Deliver(NamedTuple):
+    """Hand the event to these subscribers (numbers); `hops` is how many brokers it passed after the first."""
+
+    event: Event
+    hops: int
+    subscribers: Sequence[int]
+
+
+class Persist(NamedTuple):
+    """Append `record` to stable storage; `Stored(token)` follows once it is safe."""
+
+    token: int
+    record: bytes
+
+
+class Record(NamedTuple):
+    """A row of the protocol's own for the journal: `topic` is a small number the protocol documents."""
+
+    topic: int
+    value: int
+    peer: NodeName | None = None
+    event: Event | None = None
+
+
+Effect = Send | SetTimer | CancelTimer | Deliver | Persist | Record
+
+
+# -------------------------------------------------------------------------------------------- machines
+class Machine(Protocol):
+    """A node's protocol. `message_types` lists every message class it sends or understands."""
+
+    @property
+    def message_types(self) -> Sequence[type]: ...
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        """Take one input at emulated time `now_us`; the effects are to be carried out in order."""
+        ...
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if the state contradicts itself."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NodeContext:
+    """What a factory knows when it makes a machine.
+
+    `seed` is the run's; `parameters` are the scenario's for this node (plain data: it may cross a process).
+    """
+
+    name: NodeName
+    seed: int
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def random(self, part: str) -> random.Random:
+        """Randomness of one part of this node, the same in every process for the same seed."""
+        return random.Random(f"{self.seed}/{self.name}/{part}")

@@ -1,0 +1,92 @@
+"""Journal rows in the words of a host: both runtimes record what happens to a node through this."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pubsub.event import Event
+from pubsub.filter import Filter
+from pubsub.journal import NONE, DropReason, JournalWriter, RowKind, SideKind
+from pubsub.machine import Record
+
+
+class Recorder:
+    """Rows of one node. `numbers` gives the number of each node name in the run's manifest.
+
+    With `hops` false, SEND and RECEIVE rows are left out: a run's verdict needs only what was published,
+    subscribed and delivered, and the two rows for each hop are most of a journal.
+    """
+
+    __slots__ = ("_numbers", "_row", "_writer", "hops", "node")
+
+    def __init__(self, writer: JournalWriter, node: int, numbers: Mapping[str, int], hops: bool = True) -> None:
+        self._writer = writer
+        self._row = writer.row
+        self._numbers = numbers
+        self.node = node
+        self.hops = hops
+
+    def plain(self, now_us: int, kind: RowKind, value: int = 0, peer: str | None = None) -> None:
+        """A row about the node itself or one of its links."""
+        self._row(now_us, kind, self.node, peer=self._number(peer), value=value)
+
+    def sent(self, now_us: int, message: Any, to: str, size: int) -> None:
+        """The message was put on the link."""
+        event: Event | None = getattr(message, "event", None)
+        if event is None:
+            self._row(now_us, RowKind.SEND, self.node, NONE, NONE, self._number(to), 0, size, message.KIND)
+        else:
+            self._row(
+                now_us, RowKind.SEND, self.node, event.source, event.sequence,
+                self._number(to), getattr(message, "hops", 0), size, message.KIND,
+            )  # fmt: skip
+
+    def received(self, now_us: int, message: Any, source: str) -> None:
+        """The message arrived."""
+        event: Event | None = getattr(message, "event", None)
+        if event is None:
+            self._row(now_us, RowKind.RECEIVE, self.node, NONE, NONE, self._number(source), 0, 0, message.KIND)
+        else:
+            self._row(
+                now_us, RowKind.RECEIVE, self.node, event.source, event.sequence,
+                self._number(source), getattr(message, "hops", 0), 0, message.KIND,
+            )  # fmt: skip
+
+    def dropped(self, now_us: int, message: Any, to: str, reason: DropReason) -> None:
+        """The message will not reach its peer."""
+        self._about_event(now_us, RowKind.DROP, message, to, int(reason))
+
+    def duplicated(self, now_us: int, message: Any, to: str) -> None:
+        """The link model made a second copy."""
+        self._about_event(now_us, RowKind.DUPLICATE, message, to, 0)
+
+    def published(self, now_us: int, event: Event) -> None:
+        """A publisher of this node published the event: its attributes go to the side file first."""
+        self._writer.side(SideKind.EVENT, event.to_wire())
+        self._row(now_us, RowKind.PUBLISH, self.node, event.source, event.sequence, value=len(event.blob))
+
+    def delivered(self, now_us: int, event: Event, hops: int, subscriber: int) -> None:
+        """The event was handed to the subscriber."""
+        self._row(now_us, RowKind.DELIVER, self.node, event.source, event.sequence, NONE, hops, 0, subscriber)
+
+    def subscription(self, now_us: int, subscriber: int, wanted: Filter, withdrawn: bool) -> None:
+        """A subscriber of this node subscribed, or withdrew."""
+        side_kind = SideKind.UNSUBSCRIBE if withdrawn else SideKind.SUBSCRIBE
+        self._writer.side(side_kind, (now_us, self.node, subscriber, str(wanted)))
+        self._row(now_us, RowKind.UNSUBSCRIBE if withdrawn else RowKind.SUBSCRIBE, self.node, source=subscriber)
+
+    def protocol(self, now_us: int, record: Record) -> None:
+        """A row that a machine asked for."""
+        source, sequence = record.event.id if record.event is not None else (NONE, NONE)
+        self._row(
+            now_us, RowKind.PROTOCOL, self.node, source, sequence,
+            self._number(record.peer), 0, record.topic, record.value,
+        )  # fmt: skip
+
+    def _about_event(self, now_us: int, kind: RowKind, message: Any, to: str, value: int) -> None:
+        event: Event | None = getattr(message, "event", None)
+        source, sequence = event.id if event is not None else (NONE, NONE)
+        hops = getattr(message, "hops", 0)
+        self._row(now_us, kind, self.node, source, sequence, self._number(to), hops, 0, value)
+
+    def _number(self, name: str | None) -> int:
+        return NONE if name is None else self._numbers.get(name, NONE)

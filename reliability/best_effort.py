@@ -1,0 +1,57 @@
+"""Best effort: an event is passed on at once and forgotten. The template of a reliability protocol.
+
+Theory of operation: an event published here, or arriving in a `Forwarded`, is handed to local subscribers and
+to the next hops that routing names. What a link or a crash loses stays lost; nothing is ever sent twice.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pubsub.event import Event
+from pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Send, Start
+from reliability.layer import BrokerServices
+
+
+class Forwarded(NamedTuple):
+    """Broker to broker: an event on its way. `hops` counts broker to broker links passed, this one included."""
+
+    event: Event
+    hops: int
+    header: list[int]
+    KIND = 128
+    CONTROL = False
+
+
+class BestEffort:
+    """See `reliability.layer.Reliability`."""
+
+    message_types: tuple[type, ...] = (Forwarded,)
+
+    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
+        self._services = services
+
+    def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
+        return self._pass_on(event, 0, None, ())
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        if type(input) is Received:
+            event, hops, header = input.message
+            return self._pass_on(event, hops, input.source, header)
+        if type(input) in (Start, LinkUp, LinkDown):
+            return ()
+        raise TypeError(f"best effort takes no {input!r}")
+
+    def check_invariants(self) -> None:
+        """Nothing to check: there is no state."""
+
+    def _pass_on(
+        self, event: Event, hops: int, came_from: NodeName | None, header: Sequence[int]
+    ) -> list[Effect]:
+        effects = self._services.notify(event, hops)
+        forwarded: dict[tuple[int, ...], Forwarded] = {}
+        for peer, onward in self._services.next_hops(event, came_from, header):
+            message = forwarded.get(onward)
+            if message is None:
+                message = forwarded[onward] = Forwarded(event, hops + 1, list(onward))
+            effects.append(Send(peer, message))
+        return effects

@@ -1,0 +1,133 @@
+"""A broker: matching for its own subscribers, routing and reliability side by side, with one machine's face.
+
+The broker owns what the parts share and nothing else: which subscribers are local, which peers are brokers.
+It hands each input to the part it is for (messages by their class, timers by the first element of their key:
+"routing" or "reliability"), and turns subscriptions of clients into filters that appear and disappear, which
+is all that routing has to know of them.
+
+Subscribers and publishers are clients over a link, or the broker's own (commands given to the broker itself):
+then it delivers without a last mile, as the multipath paper's brokers did.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pubsub.client import CLIENT_MESSAGES, ClientSubscribe, ClientUnsubscribe, Notification, Publication
+from pubsub.event import Event
+from pubsub.filter import Filter
+from pubsub.machine import (
+    Deliver,
+    Effect,
+    Input,
+    LinkDown,
+    LinkUp,
+    NodeContext,
+    NodeName,
+    Publish,
+    Received,
+    Send,
+    Start,
+    Stored,
+    Subscribe,
+    TimerFired,
+    Unsubscribe,
+)
+from reliability.layer import BrokerServices, Reliability
+from routing.local_subscriptions import LocalSubscriptions
+from routing.router import Hop, Router
+
+RouterFactory = Callable[[NodeContext], Router]
+ReliabilityFactory = Callable[[NodeContext, BrokerServices], Reliability]
+
+
+class Broker:
+    """The machine of a broker node; also the `BrokerServices` of its reliability part."""
+
+    def __init__(
+        self, context: NodeContext, matching: str, routing: RouterFactory, reliability: ReliabilityFactory
+    ) -> None:
+        self.local = LocalSubscriptions(matching)
+        self.router = routing(context)
+        self.reliability = reliability(context, self)
+        self.next_hops: Callable[[Event, NodeName | None, Sequence[int]], Sequence[Hop]] = self.router.next_hops
+        self._clients: dict[NodeName, None] = {}
+        self._routing_messages = frozenset(self.router.message_types)
+        self._reliability_messages = frozenset(self.reliability.message_types)
+        self.message_types: tuple[type, ...] = (
+            *CLIENT_MESSAGES,
+            *self.router.message_types,
+            *self.reliability.message_types,
+        )
+        self._handlers: dict[type, Callable[[Any, int], Sequence[Effect]]] = {
+            Received: self._on_received,
+            TimerFired: self._on_timer,
+            LinkUp: self._on_link_up,
+            LinkDown: self._on_link_down,
+            Subscribe: lambda command, now_us: self._add((None, command.subscriber), command.filter),
+            Unsubscribe: lambda command, now_us: self._remove((None, command.subscriber), command.filter),
+            Publish: lambda command, now_us: self.reliability.publish(command.event, now_us),
+            Start: self._both,
+            Stored: self.reliability.handle,
+        }
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        """See `pubsub.machine.Machine`."""
+        return self._handlers[type(input)](input, now_us)
+
+    def notify(self, event: Event, hops: int) -> list[Effect]:
+        """See `reliability.layer.BrokerServices`."""
+        return [
+            Deliver(event, hops, subscribers) if client is None else Send(client, Notification(event, hops, subscribers))
+            for client, subscribers in self.local.subscribers(event).items()
+        ]
+
+    def check_invariants(self) -> None:
+        """All parts' invariants."""
+        self.local.check_invariants()
+        self.router.check_invariants()
+        self.reliability.check_invariants()
+
+    def _on_received(self, received: Received, now_us: int) -> Sequence[Effect]:
+        message_type = type(received.message)
+        if message_type in self._reliability_messages:
+            return self.reliability.handle(received, now_us)
+        if message_type in self._routing_messages:
+            return self.router.handle(received, now_us)
+        message = received.message
+        if message_type is Publication:
+            return self.reliability.publish(message.event, now_us)
+        if received.source not in self._clients:
+            return ()  # sent before its link broke here; a client subscribes anew when it is back
+        if message_type is ClientSubscribe:
+            return self._add((received.source, message.subscriber), message.filter)
+        if message_type is ClientUnsubscribe:
+            return self._remove((received.source, message.subscriber), message.filter)
+        raise TypeError(f"a broker does not understand {message!r}")
+
+    def _on_timer(self, fired: TimerFired, now_us: int) -> Sequence[Effect]:
+        part = self.router if fired.key[0] == "routing" else self.reliability
+        return part.handle(fired, now_us)
+
+    def _on_link_up(self, change: LinkUp, now_us: int) -> Sequence[Effect]:
+        if change.is_broker:
+            return self._both(change, now_us)
+        self._clients[change.peer] = None
+        return ()
+
+    def _on_link_down(self, change: LinkDown, now_us: int) -> Sequence[Effect]:
+        if change.peer not in self._clients:
+            return self._both(change, now_us)
+        del self._clients[change.peer]
+        effects: list[Effect] = []
+        for wanted in self.local.remove_client(change.peer):
+            effects += self.router.unsubscribe(wanted)
+        return effects
+
+    def _both(self, input: Input, now_us: int) -> Sequence[Effect]:
+        return [*self.router.handle(input, now_us), *self.reliability.handle(input, now_us)]
+
+    def _add(self, owner: tuple[NodeName | None, int], wanted: Filter) -> Sequence[Effect]:
+        return self.router.subscribe(wanted) if self.local.add(owner, wanted) else ()
+
+    def _remove(self, owner: tuple[NodeName | None, int], wanted: Filter) -> Sequence[Effect]:
+        return self.router.unsubscribe(wanted) if self.local.remove(owner, wanted) else ()

@@ -1,0 +1,44 @@
+"""The face that every reliability protocol shows to the broker it is part of, and what it may ask the broker.
+
+A reliability protocol owns the way of an event through a broker: it is told of events published here and of
+its own messages, asks the routing part where an event goes (`BrokerServices.next_hops`) and has local
+subscribers notified. Every message class of reliability has a `KIND` from 128 on.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from pubsub.event import Event
+from pubsub.machine import Effect, Input, NodeName
+from routing.router import Hop
+
+
+class BrokerServices(Protocol):
+    """What the broker does for its reliability part."""
+
+    def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
+        """See `routing.router.Router.next_hops`."""
+        ...
+
+    def notify(self, event: Event, hops: int) -> list[Effect]:
+        """The effects that hand the event to every local subscriber it matches."""
+        ...
+
+
+class Reliability(Protocol):
+    """A reliability protocol at one broker."""
+
+    @property
+    def message_types(self) -> Sequence[type]: ...
+
+    def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
+        """A local publisher has published the event."""
+        ...
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        """Take `Start`, link changes of brokers, `Received` of a message of its own, its timer or `Stored`."""
+        ...
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if the state contradicts itself."""
+        ...

@@ -1,0 +1,1 @@
+"""Routing: to which neighbours an event goes."""

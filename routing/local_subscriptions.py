@@ -1,0 +1,85 @@
+"""The subscriptions of a broker's own subscribers: who of them gets an event.
+
+Each distinct filter is indexed once, however many subscribers share it, so that an event costs one match for
+each distinct filter and one step for each subscriber it is for. The index is chosen by name in the scenario.
+"""
+
+from collections.abc import Callable
+
+from pubsub.event import Event
+from pubsub.filter import Filter
+from pubsub.machine import NodeName
+from pubsub.matching import FilterIndex, MatchingIndex
+from pubsub.matching_naive import NaiveIndex
+
+INDEXES: dict[str, Callable[[], FilterIndex]] = {"bitset": MatchingIndex, "naive": NaiveIndex}
+
+Owner = tuple[NodeName | None, int]
+"""(client node or None for a subscriber of the broker's own, subscriber number)."""
+
+
+class LocalSubscriptions:
+    """Filter by filter, the subscribers who hold it."""
+
+    def __init__(self, index: str) -> None:
+        self._index = INDEXES[index]()
+        self._keys: dict[Filter, int] = {}
+        self._owners: dict[int, dict[Owner, None]] = {}
+        self._next_key = 0
+
+    def add(self, owner: Owner, wanted: Filter) -> bool:
+        """Note the subscription; True if nobody here held this filter before."""
+        key = self._keys.get(wanted)
+        if key is not None:
+            self._owners[key][owner] = None
+            return False
+        key = self._keys[wanted] = self._next_key
+        self._next_key += 1
+        self._owners[key] = {owner: None}
+        self._index.add(key, wanted, None)
+        return True
+
+    def remove(self, owner: Owner, wanted: Filter) -> bool:
+        """Forget the subscription (if it is known); True if nobody here holds this filter any more."""
+        key = self._keys.get(wanted)
+        if key is None or owner not in self._owners[key]:
+            return False
+        del self._owners[key][owner]
+        if self._owners[key]:
+            return False
+        del self._keys[wanted], self._owners[key]
+        self._index.remove(key)
+        return True
+
+    def remove_client(self, client: NodeName) -> list[Filter]:
+        """Forget all subscriptions of the client; the filters that nobody here holds any more."""
+        gone = []
+        for wanted, key in list(self._keys.items()):
+            for owner in [owner for owner in self._owners[key] if owner[0] == client]:
+                if self.remove(owner, wanted):
+                    gone.append(wanted)
+        return gone
+
+    def subscribers(self, event: Event) -> dict[NodeName | None, list[int]]:
+        """Client by client, the subscribers who get the event, each once however many of its filters match."""
+        keys = self._index.matching(event.attributes)
+        if not keys:
+            return {}
+        if len(keys) == 1:
+            owners = self._owners[keys[0]]
+        else:
+            owners = {}
+            for key in keys:
+                owners.update(self._owners[key])
+        by_client: dict[NodeName | None, list[int]] = {}
+        for client, subscriber in owners:
+            by_client.setdefault(client, []).append(subscriber)
+        return by_client
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def check_invariants(self) -> None:
+        assert sorted(self._keys.values()) == sorted(self._owners)
+        assert len(self._index) == len(self._keys)
+        assert all(self._owners.values())

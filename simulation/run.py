@@ -1,0 +1,162 @@
+"""Play a whole deployment in virtual time: start, subscribe, settle, publish, drain, stop."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pubsub.deployment import Deployment
+from pubsub.journal import JournalWriter, Phase, RowKind
+from pubsub.machine import Publish, Subscribe, Unsubscribe
+from pubsub.recorder import Recorder
+from pubsub.script import Player
+from simulation.simulated_node import CONTROL_MESSAGE, EVENT_MESSAGE, SimulatedNode
+from simulation.simulation import Simulation
+
+Progress = Callable[[Phase, int], None]
+"""Called now and then with the phase and how many events have been published so far."""
+
+_STEPS_BETWEEN_PROGRESS = 20_000
+_SUBSCRIBE_US = 1_000
+_PUBLISH_AFTER_US = 1_000
+
+
+class VirtualRun:
+    """One run of a deployment; journals go to `journal_folder`, which must exist."""
+
+    def __init__(self, deployment: Deployment, journal_folder: Path, progress: Progress) -> None:
+        numbers = deployment.numbers
+        self._deployment = deployment
+        self._progress = progress
+        self._writer = JournalWriter(journal_folder, "run", numbers["driver"], rows_per_segment=65_536)
+        self._recorders = {
+            name: Recorder(self._writer, number, numbers, deployment.journal_hops) for name, number in numbers.items()
+        }
+        self.simulation = Simulation(
+            deployment.seed, self._writer, numbers, deployment.default_link, deployment.journal_hops
+        )
+        self._players = {name: Player(script) for name, script in deployment.scripts.items()}
+        self._playing = len(self._players)
+        self._last_event_us = 0
+        self._changes_unsettled = False
+        self.published = 0
+
+    def play(self) -> None:
+        """Run to the end. The journal is closed whatever happens, and readable up to that point."""
+        try:
+            self._start()
+            self._subscribe()
+            self._publish()
+            self._drain()
+            self._phase(Phase.STOPPED)
+            self.simulation.check_invariants()
+        finally:
+            self._writer.close()
+
+    def _start(self) -> None:
+        self._phase(Phase.STARTING)
+        for spec in self._deployment.nodes:
+            self.simulation.add_node(spec)
+        for plan in self._deployment.links:
+            self.simulation.connect(plan)
+
+    def _subscribe(self) -> None:
+        self._run(until_us=_SUBSCRIBE_US)
+        self._phase(Phase.SUBSCRIBING)
+        for name, player in self._players.items():
+            node = self.simulation.nodes[name]
+            for command in player.subscriptions():
+                self._issue(node, command)
+        in_flight = self.simulation.in_flight
+        self._run(stop=lambda: not in_flight[CONTROL_MESSAGE])
+        self._settled()
+
+    def _publish(self) -> None:
+        simulation = self.simulation
+        base_us = simulation.now_us + _PUBLISH_AFTER_US
+        self._run(until_us=base_us)
+        self._phase(Phase.PUBLISHING)
+        for name, player in self._players.items():
+            self._schedule(simulation.nodes[name], player, base_us)
+        self._run(stop=self._published_all)
+
+    def _drain(self) -> None:
+        self._phase(Phase.DRAINING)
+        simulation = self.simulation
+        limit_us = simulation.now_us + self._deployment.drain_limit_us
+        quiet_since_us = simulation.now_us
+        while simulation.now_us < limit_us:
+            next_us = simulation.next_us
+            if next_us is None:
+                break
+            if simulation.in_flight[EVENT_MESSAGE] or simulation.in_flight[CONTROL_MESSAGE]:
+                quiet_since_us = simulation.now_us
+            elif next_us > quiet_since_us + self._deployment.drain_us:
+                break
+            simulation.run(steps=1)
+            self._after_entry()
+        self._progress(Phase.DRAINING, self.published)
+
+    def _published_all(self) -> bool:
+        self._after_entry()
+        return not self._playing
+
+    def _after_entry(self) -> None:
+        if self._changes_unsettled and not self.simulation.in_flight[CONTROL_MESSAGE]:
+            self._changes_unsettled = False
+            self._settled()
+
+    def _schedule(self, node: SimulatedNode, player: Player, base_us: int) -> None:
+        due_us = player.next_us
+        if due_us is None:
+            self._playing -= 1
+            return
+
+        def act(now_us: int) -> None:
+            if node.spec.broker is not None:
+                until_us = node.congested(node.spec.broker, now_us)
+                if until_us is not None:
+                    self.simulation.call_at(until_us, act)  # the broker is full: publish as soon as it takes more
+                    return
+            self._issue(node, player.take(now_us))
+            self._schedule(node, player, base_us)
+
+        self.simulation.call_at(max(base_us + due_us, self.simulation.now_us), act)
+
+    def _issue(self, node: SimulatedNode, command: Subscribe | Unsubscribe | Publish) -> None:
+        now_us = self.simulation.now_us
+        recorder = self._recorders[node.spec.name]
+        if type(command) is Publish:
+            recorder.published(now_us, command.event)
+            self.published += 1
+        else:
+            assert isinstance(command, Subscribe | Unsubscribe)
+            recorder.subscription(now_us, command.subscriber, command.filter, type(command) is Unsubscribe)
+            self._changes_unsettled = True
+        node.take_input(command, now_us)
+
+    def _settled(self) -> None:
+        self._changes_unsettled = False
+        self._recorders["driver"].plain(self.simulation.now_us, RowKind.SETTLED, self.simulation.now_us)
+
+    def _phase(self, phase: Phase) -> None:
+        self._recorders["driver"].plain(self.simulation.now_us, RowKind.PHASE, phase)
+        self._phase_now = phase
+        self._progress(phase, self.published)
+
+    def _run(
+        self, until_us: int | None = None, stop: Callable[[], bool] | None = None
+    ) -> None:
+        """Run in slices so that progress can be told."""
+        while True:
+            if stop is not None and stop():
+                return
+            done = self.simulation.run(until_us, stop, _STEPS_BETWEEN_PROGRESS)
+            self._progress(self._phase_now, self.published)
+            if done < _STEPS_BETWEEN_PROGRESS:
+                return
+
+
+def play(deployment: Deployment, journal_folder: Path, progress: Progress) -> VirtualRun:
+    """Play the deployment to its end and return the finished run."""
+    run = VirtualRun(deployment, journal_folder, progress)
+    run.play()
+    return run

@@ -1,0 +1,181 @@
+"""A node in virtual time: carries out its machine's effects on the event queue.
+
+The counterpart on Ray is `actors.node_actor`; a machine cannot tell which of the two carries it.
+"""
+
+import random
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pubsub.codec import Codec
+from pubsub.deployment import NodeSpec
+from pubsub.errors import WireError
+from pubsub.journal import DropReason, RowKind
+from pubsub.links import Link
+from pubsub.machine import (
+    CancelTimer,
+    Deliver,
+    Effect,
+    Input,
+    Machine,
+    NodeName,
+    Persist,
+    Received,
+    Record,
+    Send,
+    SetTimer,
+    Stored,
+    TimerFired,
+    TimerKey,
+)
+from pubsub.recorder import Recorder
+
+if TYPE_CHECKING:
+    from simulation.simulation import Simulation
+
+EVENT_MESSAGE, CONTROL_MESSAGE, TIMER, STORED, RESUME, CALL = range(6)
+"""Kinds of queue entries; the first two are messages on their way."""
+
+
+class SimulatedNode:
+    """One incarnation of a node. Links are kept with the peer's node, looked up once."""
+
+    __slots__ = (
+        "_codec", "_control", "_datagrams", "_encoded", "_encoded_message", "_exempt", "_held", "_network",
+        "_recorder", "_timers", "links", "machine", "paused_until_us", "records", "spec",
+    )  # fmt: skip
+
+    def __init__(self, network: "Simulation", spec: NodeSpec, machine: Machine, recorder: Recorder) -> None:
+        self.spec = spec
+        self.machine = machine
+        self.links: dict[NodeName, tuple[Link, SimulatedNode]] = {}
+        self.records: list[bytes] = []
+        self.paused_until_us = 0
+        self._network = network
+        self._recorder = recorder
+        self._codec = Codec(machine.message_types)
+        self._control = frozenset(each for each in machine.message_types if each.CONTROL)  # type: ignore[attr-defined]
+        self._timers: dict[TimerKey, int] = {}
+        self._encoded_message: Any = None
+        self._encoded = b""
+        self._exempt: NodeName | None = None
+        self._held: deque[tuple[NodeName, int, bytes]] = deque()
+        self._datagrams: Link | None = None
+        if network.default_link is not None:
+            self._datagrams = Link(network.default_link, random.Random(f"{network.seed}/{spec.name}/datagrams"))
+
+    def receive(self, source: NodeName, kind: int, data: bytes, now_us: int) -> None:
+        """A message has arrived; it waits while a full link keeps this node from taking more of its kind."""
+        if self._held or now_us < self.paused_until_us:
+            if self._held or (source != self._exempt and kind != CONTROL_MESSAGE):
+                self._held.append((source, kind, data))
+                return
+        self._network.in_flight[kind] -= 1
+        self._take(source, data, now_us)
+
+    def resume(self, now_us: int) -> None:
+        """The full link has room again: take what was held, until it is full once more."""
+        while self._held and now_us >= self.paused_until_us:
+            source, kind, data = self._held.popleft()
+            self._network.in_flight[kind] -= 1
+            self._take(source, data, now_us)
+        if not self._held and now_us >= self.paused_until_us:
+            self._recorder.plain(now_us, RowKind.PAUSE, 0, self._exempt)
+
+    def fire(self, key: TimerKey, number: int, now_us: int) -> None:
+        """A timer entry has come up; it counts only if it was not cancelled or set again since."""
+        if self._timers.get(key) == number:
+            del self._timers[key]
+            self.perform(self.machine.handle(TimerFired(key), now_us), now_us)
+
+    def take_input(self, input: Input, now_us: int) -> None:
+        """Hand the machine an input that is no message or timer, and carry out what follows."""
+        self.perform(self.machine.handle(input, now_us), now_us)
+
+    def congested(self, peer: NodeName, now_us: int) -> int | None:
+        """Until when nothing more should be sent to the peer, if its link or the peer itself is full."""
+        link, target = self.links[peer]
+        until_us = link.congested_until_us(now_us)
+        if until_us is None and len(target._held) >= link.spec.queue_messages:
+            until_us = max(target.paused_until_us, now_us + 1)
+        return until_us
+
+    def perform(self, effects: Sequence[Effect], now_us: int) -> None:
+        """Carry out the effects in order."""
+        for effect in effects:
+            kind = type(effect)
+            if kind is Send:
+                self._send(effect.to, effect.message, now_us)  # type: ignore[union-attr]
+            elif kind is Deliver:
+                event, hops, subscribers = effect  # type: ignore[misc]
+                for subscriber in subscribers:  # type: ignore[has-type]
+                    self._recorder.delivered(now_us, event, hops, subscriber)  # type: ignore[has-type]
+                self._network.deliveries += len(subscribers)  # type: ignore[has-type]
+            elif kind is SetTimer:
+                key, delay_us = effect  # type: ignore[misc]
+                self._timers[key] = self._network.push(now_us + delay_us, self, TIMER, key, None)  # type: ignore[has-type]
+            elif kind is CancelTimer:
+                self._timers.pop(effect.key, None)  # type: ignore[union-attr]
+            elif kind is Persist:
+                self.records.append(effect.record)  # type: ignore[union-attr]
+                self._network.push(now_us, self, STORED, Stored(effect.token), None)  # type: ignore[union-attr]
+            elif kind is Record:
+                self._recorder.protocol(now_us, effect)  # type: ignore[arg-type]
+            else:
+                raise TypeError(f"no effect: {effect!r}")
+
+    def _take(self, source: NodeName, data: bytes, now_us: int) -> None:
+        try:
+            message = self._codec.decode(data)
+            if self._recorder.hops:
+                self._recorder.received(now_us, message, source)
+            effects = self.machine.handle(Received(source, message), now_us)
+        except WireError:
+            self._recorder.plain(now_us, RowKind.MALFORMED, peer=source)
+            return
+        self.perform(effects, now_us)
+
+    def _send(self, to: NodeName, message: Any, now_us: int) -> None:
+        if message is self._encoded_message:
+            data = self._encoded
+        else:
+            data = self._encoded = self._codec.encode(message)
+            self._encoded_message = message
+        network = self._network
+        found = self.links.get(to)
+        if found is not None:
+            link, target = found
+        elif self._datagrams is not None and to in network.nodes:
+            link, target = self._datagrams, network.nodes[to]
+        else:
+            self._recorder.dropped(now_us, message, to, DropReason.UNREACHABLE)
+            return
+        if self._recorder.hops:
+            self._recorder.sent(now_us, message, to, len(data))
+        kind = CONTROL_MESSAGE if type(message) in self._control else EVENT_MESSAGE
+        if link.perfect:
+            network.in_flight[kind] += 1
+            network.push(now_us, target, kind, data, self.spec.name)
+            return
+        arrivals_us, drop = link.transmit(len(data), now_us, kind == CONTROL_MESSAGE)
+        for arrival_us in arrivals_us:
+            network.in_flight[kind] += 1
+            network.push(arrival_us, target, kind, data, self.spec.name)
+        if drop is not None:
+            self._recorder.dropped(now_us, message, to, drop)
+        elif len(arrivals_us) > 1:
+            self._recorder.duplicated(now_us, message, to)
+        if found is not None and self.spec.role == "broker":
+            self._pause_if_full(to, now_us)
+
+    def _pause_if_full(self, peer: NodeName, now_us: int) -> None:
+        """Stop taking what could fill the link further: everything but what the peer itself sends, since in a
+        tree nothing goes back to where it came from, so that two full links never wait for each other."""
+        until_us = self.congested(peer, now_us)
+        if until_us is not None and until_us > self.paused_until_us:
+            if now_us >= self.paused_until_us and not self._held:
+                self._recorder.plain(now_us, RowKind.PAUSE, 1, peer)
+            self.paused_until_us = until_us
+            self._exempt = peer
+            self._network.push(until_us, self, RESUME, None, None)
