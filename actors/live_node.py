@@ -73,7 +73,7 @@ class LiveNode:
         self._recorder = recorder
         self._seed = seed
         self._codec = Codec(machine.message_types)
-        self._control = frozenset(each for each in machine.message_types if each.CONTROL)  # type: ignore[attr-defined]
+        self._control = self._codec.control
         self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
         self._dirty: dict[Connection, None] = {}
         self._encoded_message: Any = None

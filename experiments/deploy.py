@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.registry import BROKER_FACTORY, CLIENT_FACTORY
-from experiments.scenario import LoadedScenario, Scenario
+from experiments.scenario import LoadedScenario
 from pubsub.deployment import Deployment, LinkPlan, NodeSpec
 from pubsub.script import Change, Script
 from pubsub.values import Value
@@ -65,9 +65,10 @@ def deploy(loaded: LoadedScenario, overlay: Overlay, workload: Workload) -> Depl
 
 
 def manifest(
-    scenario: Scenario, overlay: Overlay, workload: Workload, deployment: Deployment, version: str
+    loaded: LoadedScenario, overlay: Overlay, workload: Workload, deployment: Deployment, version: str
 ) -> dict[str, Any]:
     """What the run folder says of a run; status and times are added as it goes."""
+    scenario = loaded.scenario
     return {
         "format": "murmur-run",
         "schema_version": 1,
@@ -77,7 +78,7 @@ def manifest(
         "seed": scenario.seed,
         "time_dilation": scenario.time_dilation,
         "status": "running",
-        "scenario": scenario.model_dump(mode="json"),
+        "scenario": dict(loaded.data),
         "overlay": {"brokers": list(overlay.brokers), "edges": [list(edge) for edge in overlay.edges]},
         "nodes": [
             {"name": node.name, "role": node.role, "broker": node.broker} for node in deployment.nodes

@@ -75,10 +75,8 @@ def execute(loaded: LoadedScenario, folder: Path | None, progress: Progress) -> 
 
         check_memory(len(deployment.nodes))
     run_folder = RunFolder(folder or default_folder(scenario.name))
-    (run_folder.folder / "scenario.yaml").write_text(
-        yaml.safe_dump(scenario.model_dump(mode="json"), sort_keys=False)
-    )
-    run_folder.write_manifest(**manifest(scenario, overlay, workload, deployment, own_version()), host=_host())
+    (run_folder.folder / "scenario.yaml").write_text(yaml.safe_dump(dict(loaded.data), sort_keys=False))
+    run_folder.write_manifest(**manifest(loaded, overlay, workload, deployment, own_version()), host=_host())
     wall_seconds: dict[str, float] = {}
     status = "interrupted"
     try:

@@ -113,9 +113,10 @@ class Scenario(_Section):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LoadedScenario:
-    """A scenario and where its keys stand, so that later checks can point at them too."""
+    """A scenario, as checked and as written (with overrides), and where its keys stand in the file."""
 
     scenario: Scenario
+    data: Mapping[str, Any]
     place: str
     lines: Mapping[tuple[str, ...], int]
 
@@ -196,7 +197,7 @@ def load_scenario(path: Path, overrides: Sequence[str] = (), seed: int | None = 
         _override(data, override)
     if seed is not None:
         data["seed"] = seed
-    draft = LoadedScenario(Scenario.model_construct(), str(path), lines)
+    draft = LoadedScenario(Scenario.model_construct(), data, str(path), lines)
     try:
         return dataclasses.replace(draft, scenario=Scenario.model_validate(data))
     except ValidationError as error:

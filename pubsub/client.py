@@ -1,10 +1,12 @@
 """Clients: the machine of publishers and subscribers, and the messages between a client and its broker.
 
 One client node may stand for many subscribers and publishers at one broker. It passes publications and
-subscriptions on and delivers what the broker notifies it of. When its link comes back it subscribes again:
-the broker forgot it when the link went down.
+subscriptions on and delivers what the broker notifies it of. A subscriber may hold filters that are equal in
+normal form, whatever their texts: the broker hears of the first to come and of the last to go. When the link
+comes back the client subscribes again: the broker forgot it when the link went down.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -72,7 +74,7 @@ class Client:
     def __init__(self, broker: str) -> None:
         self._broker = broker
         self._connected = False
-        self._subscriptions: dict[tuple[int, Filter], None] = {}
+        self._subscriptions: Counter[tuple[int, Filter]] = Counter()
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         """See `pubsub.machine.Machine`."""
@@ -84,15 +86,23 @@ class Client:
         if type(input) is Publish:
             return (Send(self._broker, Publication(input.event)),)
         if type(input) is Subscribe:
-            self._subscriptions[input.subscriber, input.filter] = None
-            return (Send(self._broker, ClientSubscribe(input.subscriber, input.filter)),) if self._connected else ()
-        if type(input) is Unsubscribe:
-            if self._subscriptions.pop((input.subscriber, input.filter), self) is self or not self._connected:
+            key = (input.subscriber, input.filter)
+            self._subscriptions[key] += 1
+            if self._subscriptions[key] > 1 or not self._connected:
                 return ()
-            return (Send(self._broker, ClientUnsubscribe(input.subscriber, input.filter)),)
+            return (Send(self._broker, ClientSubscribe(*input)),)
+        if type(input) is Unsubscribe:
+            key = (input.subscriber, input.filter)
+            if not self._subscriptions[key]:
+                return ()
+            self._subscriptions[key] -= 1
+            if self._subscriptions[key] or not self._connected:
+                return ()
+            del self._subscriptions[key]
+            return (Send(self._broker, ClientUnsubscribe(*input)),)
         if type(input) is LinkUp:
             self._connected = True
-            return [Send(self._broker, ClientSubscribe(*subscription)) for subscription in self._subscriptions]
+            return [Send(self._broker, ClientSubscribe(*held)) for held, count in self._subscriptions.items() if count]
         if type(input) is LinkDown:
             self._connected = False
             return ()
@@ -101,4 +111,5 @@ class Client:
         raise TypeError(f"a client takes no {input!r}")
 
     def check_invariants(self) -> None:
-        """Nothing to check: a client's only state is what it was told."""
+        """Nobody holds a subscription less than no times."""
+        assert all(count >= 0 for count in self._subscriptions.values())

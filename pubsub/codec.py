@@ -8,6 +8,7 @@ and are decoded once (a bounded cache by their packed form).
 A frame is what a link carries at a time: `u32 length, msgpack array of messages`, many messages in one.
 """
 
+import itertools
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any, get_type_hints
@@ -27,25 +28,26 @@ Decoder = Callable[[list[Any]], Any]
 
 
 class Codec:
-    """Encodes and decodes the messages of the given classes; kinds must be unique small integers."""
+    """Encodes and decodes the messages of the given classes; kinds must be unique small integers.
+
+    A codec keeps no state but caches: all nodes of one process that speak the same messages share one.
+    """
 
     def __init__(self, message_types: Sequence[type]) -> None:
         self._pack = msgpack.Packer().pack
-        self._encoders: dict[type, Callable[[Any], list[Any]]] = {}
         self._decoders: dict[int, Decoder] = {}
         self._filters: dict[bytes, Filter] = {}
+        self.encoders: dict[type, Callable[[Any], bytes]] = {}
+        self.control = frozenset(each for each in message_types if each.CONTROL)  # type: ignore[attr-defined]
         for message_type in message_types:
             kind = message_type.KIND  # type: ignore[attr-defined]
             if kind in self._decoders:
                 raise ValueError(f"two message classes have the kind {kind}: {message_type.__name__} is the second")
-            encoder, decoder = self._derive(message_type, kind)
-            self._encoders[message_type] = encoder
-            self._decoders[kind] = decoder
+            self.encoders[message_type], self._decoders[kind] = self._derive(message_type, kind)
 
     def encode(self, message: Any) -> bytes:
         """The message as one msgpack array."""
-        packed: bytes = self._pack(self._encoders[type(message)](message))
-        return packed
+        return self.encoders[type(message)](message)
 
     def decode(self, data: bytes) -> Any:
         """The message in `data`; raises `WireError` if there is none."""
@@ -57,50 +59,44 @@ class Codec:
 
     def from_body(self, body: Any) -> Any:
         """The message whose unpacked array is `body` (consumed); raises `WireError` if it is none."""
-        if type(body) is not list or not body:
-            raise WireError(f"a message is a non-empty array, not {body!r:.60}")
         try:
             decoder = self._decoders[body[0]]
-        except (KeyError, TypeError):
-            raise WireError(f"unknown message kind {body[0]!r:.40}") from None
+        except Exception:
+            raise WireError(f"a message is an array that begins with a known kind, not {body!r:.60}") from None
         return decoder(body)
 
-    def _derive(self, message_type: type, kind: int) -> tuple[Callable[[Any], list[Any]], Decoder]:
+    def _derive(self, message_type: type, kind: int) -> tuple[Callable[[Any], bytes], Decoder]:
         hints = get_type_hints(message_type)
         fields = list(message_type._fields)  # type: ignore[attr-defined]
         events = [number for number, name in enumerate(fields) if hints[name] is Event]
         filters = [number for number, name in enumerate(fields) if hints[name] is Filter]
-        plain = [
-            (number + 1, _wire_types(hints[name]))
-            for number, name in enumerate(fields)
-            if number not in events and number not in filters
-        ]
-        length = len(fields) + 1
+        nested = events + filters
+        wire_types = [_wire_types(hints[name]) for name in fields]
+        shapes = frozenset(itertools.product((int,), *wire_types))
+        pack, new = self._pack, tuple.__new__
 
-        def encode(message: Any) -> list[Any]:
+        def encode_plain(message: Any) -> bytes:
+            packed: bytes = pack((kind, *message))
+            return packed
+
+        def encode_nested(message: Any) -> bytes:
             body = [kind, *message]
-            for number in events:
+            for number in nested:
                 body[number + 1] = message[number].to_wire()
-            for number in filters:
-                body[number + 1] = message[number].to_wire()
-            return body
-
-        make = message_type._make  # type: ignore[attr-defined]
+            packed: bytes = pack(body)
+            return packed
 
         def decode(body: list[Any]) -> Any:
-            if len(body) != length:
-                raise WireError(f"{message_type.__name__} has {length - 1} fields, not {len(body) - 1}")
-            for position, allowed in plain:
-                if type(body[position]) not in allowed:
-                    raise WireError(f"{message_type.__name__}.{fields[position - 1]} is {body[position]!r:.40}")
+            if tuple(map(type, body)) not in shapes:
+                raise WireError(f"{message_type.__name__} has the fields {fields}, not {body!r:.80}")
             for number in events:
                 body[number + 1] = Event.from_wire(body[number + 1])
             for number in filters:
                 body[number + 1] = self._filter(body[number + 1])
             del body[0]
-            return make(body)
+            return new(message_type, body)
 
-        return encode, decode
+        return (encode_nested if nested else encode_plain), decode
 
     def _filter(self, body: Any) -> Filter:
         packed: bytes = self._pack(body)
@@ -123,7 +119,9 @@ def _wire_types(hint: Any) -> tuple[type, ...]:
         return (origin,)
     if origin is float:
         return (float, int)
-    if origin in (list, tuple, Sequence):
+    if origin is Filter:
+        return (list, type(None))  # None is the filter that matches nothing
+    if origin in (list, tuple, Sequence, Event):
         return (list,)
     if origin is dict:
         return (dict,)

@@ -12,8 +12,10 @@ stops taking input that would fill it further, and only at `HARD_LIMIT_FACTOR` t
 refused, so that a cycle of full links cannot stand still for ever.
 """
 
+import dataclasses
 import random
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -42,15 +44,17 @@ class Delay:
         if self.kind == "uniform" and self.high_us < self.low_us:
             raise InputError("link delay", f"uniform from {self.low_us} to {self.high_us}", "low at most high")
 
-    def draw(self, rng: random.Random) -> int:
-        """One delay in microseconds."""
+    def sampler(self, rng: random.Random) -> Callable[[], int]:
+        """A function that draws one delay in microseconds."""
+        low_us, high_us = self.low_us, self.high_us
         if self.kind == "constant":
-            return self.low_us
+            return lambda: low_us
         if self.kind == "uniform":
-            return self.low_us + int((self.high_us - self.low_us + 1) * rng.random())
+            span, uniform = high_us - low_us + 1, rng.random
+            return lambda: low_us + int(span * uniform())
         if self.kind == "exponential":
-            return self.low_us + int(rng.expovariate(1.0) * self.high_us)
-        return max(0, int(rng.gauss(self.low_us, self.high_us)))
+            return lambda: low_us + int(rng.expovariate(1.0) * high_us)
+        return lambda: max(0, int(rng.gauss(low_us, high_us)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,13 @@ class LinkSpec:
     @property
     def perfect(self) -> bool:
         """True if every message passes at once and unharmed, so that no computation is needed."""
-        return self == LinkSpec(queue_messages=self.queue_messages, on_overflow=self.on_overflow)
+        return self.only_delays and self.delay == Delay()
+
+    @property
+    def only_delays(self) -> bool:
+        """True if a message's fate is one draw from the distribution of delays, whatever went before it."""
+        plain = LinkSpec(self.delay, ordered=False, queue_messages=self.queue_messages, on_overflow=self.on_overflow)
+        return dataclasses.replace(self, ordered=self.ordered and self.delay.kind != "constant") == plain
 
 
 class Transmission(NamedTuple):
@@ -100,22 +110,27 @@ class Transmission(NamedTuple):
 
 
 class Link:
-    """One direction of a link; `transmit` is called by the sender in order of time."""
+    """One direction of a link; `transmit` is called by the sender in order of time.
 
-    __slots__ = ("_busy_until_us", "_departures_us", "_last_arrival_us", "_rng", "perfect", "spec")
+    `draw_us()` draws a delay: all there is to do for a link of which `only_delays` holds.
+    """
+
+    __slots__ = ("_busy_until_us", "_departures_us", "_last_arrival_us", "_rng", "draw_us", "only_delays", "perfect", "spec")
 
     def __init__(self, spec: LinkSpec, rng: random.Random) -> None:
         self.spec = spec
         self.perfect = spec.perfect
+        self.only_delays = spec.only_delays
         self._rng = rng
+        self.draw_us = spec.delay.sampler(rng)
         self._busy_until_us = 0
         self._last_arrival_us = 0
         self._departures_us: deque[int] = deque()
 
     def transmit(self, size: int, now_us: int, control: bool = False) -> Transmission:
         """Send `size` bytes at `now_us`."""
-        if self.perfect:
-            return Transmission((now_us,))
+        if self.only_delays:
+            return Transmission((now_us + self.draw_us(),))
         spec = self.spec
         departure_us = now_us
         if spec.bytes_per_s is not None or spec.messages_per_s is not None:
@@ -129,14 +144,14 @@ class Link:
         rng = self._rng
         if spec.loss and not control and rng.random() < spec.loss:
             return Transmission((), DropReason.LOSS)
-        arrival_us = departure_us + spec.delay.draw(rng)
+        arrival_us = departure_us + self.draw_us()
         if spec.reordering and not control and rng.random() < spec.reordering:
             arrival_us += int(rng.random() * spec.reordering_us)
         elif spec.ordered or control:
             arrival_us = max(arrival_us, self._last_arrival_us)
             self._last_arrival_us = arrival_us
         if spec.duplication and not control and rng.random() < spec.duplication:
-            return Transmission((arrival_us, arrival_us + spec.delay.draw(rng)))
+            return Transmission((arrival_us, arrival_us + self.draw_us()))
         return Transmission((arrival_us,))
 
     def waiting(self, now_us: int) -> int:

@@ -19,23 +19,24 @@ Owner = tuple[NodeName | None, int]
 
 
 class LocalSubscriptions:
-    """Filter by filter, the subscribers who hold it."""
+    """Filter by filter, the subscribers who hold it, and how many times each (texts may differ, filters not)."""
 
     def __init__(self, index: str) -> None:
         self._index = INDEXES[index]()
         self._keys: dict[Filter, int] = {}
-        self._owners: dict[int, dict[Owner, None]] = {}
+        self._owners: dict[int, dict[Owner, int]] = {}
         self._next_key = 0
 
     def add(self, owner: Owner, wanted: Filter) -> bool:
         """Note the subscription; True if nobody here held this filter before."""
         key = self._keys.get(wanted)
         if key is not None:
-            self._owners[key][owner] = None
+            owners = self._owners[key]
+            owners[owner] = owners.get(owner, 0) + 1
             return False
         key = self._keys[wanted] = self._next_key
         self._next_key += 1
-        self._owners[key] = {owner: None}
+        self._owners[key] = {owner: 1}
         self._index.add(key, wanted, None)
         return True
 
@@ -44,8 +45,11 @@ class LocalSubscriptions:
         key = self._keys.get(wanted)
         if key is None or owner not in self._owners[key]:
             return False
-        del self._owners[key][owner]
-        if self._owners[key]:
+        owners = self._owners[key]
+        owners[owner] -= 1
+        if not owners[owner]:
+            del owners[owner]
+        if owners:
             return False
         del self._keys[wanted], self._owners[key]
         self._index.remove(key)
@@ -55,8 +59,8 @@ class LocalSubscriptions:
         """Forget all subscriptions of the client; the filters that nobody here holds any more."""
         gone = []
         for wanted, key in list(self._keys.items()):
-            for owner in [owner for owner in self._owners[key] if owner[0] == client]:
-                if self.remove(owner, wanted):
+            for owner, count in [held for held in self._owners[key].items() if held[0][0] == client]:
+                if any([self.remove(owner, wanted) for _ in range(count)]):
                     gone.append(wanted)
         return gone
 

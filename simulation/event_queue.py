@@ -17,7 +17,7 @@ _BUCKET_SHIFT = 10
 class EventQueue:
     """`push` entries, `pop` the earliest. Pushing before the time of the last popped entry is an error."""
 
-    __slots__ = ("_buckets", "_current", "_current_key", "_keys", "_position", "size")
+    __slots__ = ("_buckets", "_current", "_current_key", "_keys", "_position", "_pushed")
 
     def __init__(self) -> None:
         self._buckets: dict[int, list[Entry]] = {}
@@ -25,21 +25,20 @@ class EventQueue:
         self._current: list[Entry] = []
         self._current_key = -1
         self._position = 0
-        self.size = 0
+        self._pushed = 0
 
-    def push(self, entry: Entry) -> None:
-        """Add an entry."""
-        self.size += 1
-        key = entry[0] >> _BUCKET_SHIFT
-        if key <= self._current_key:
-            insort(self._current, entry, self._position)
-            return
-        bucket = self._buckets.get(key)
-        if bucket is None:
-            self._buckets[key] = [entry]
+    def push(self, time_us: int, node: Any, kind: int, payload: Any, source: Any) -> int:
+        """Add an entry; returns its number."""
+        self._pushed = number = self._pushed + 1
+        key = time_us >> _BUCKET_SHIFT
+        if key in self._buckets:
+            self._buckets[key].append((time_us, number, node, kind, payload, source))
+        elif key > self._current_key:
+            self._buckets[key] = [(time_us, number, node, kind, payload, source)]
             heapq.heappush(self._keys, key)
         else:
-            bucket.append(entry)
+            insort(self._current, (time_us, number, node, kind, payload, source), self._position)
+        return number
 
     def pop(self) -> Entry | None:
         """Take the earliest entry; None if there is none."""
@@ -52,8 +51,11 @@ class EventQueue:
             self._current.sort()
             position = 0
         self._position = position + 1
-        self.size -= 1
         return self._current[position]
+
+    def unpop(self) -> None:
+        """Put the entry popped last back; nothing may have been pushed since."""
+        self._position -= 1
 
     def peek_us(self) -> int | None:
         """The time of the earliest entry; None if there is none."""

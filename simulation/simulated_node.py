@@ -3,12 +3,10 @@
 The counterpart on Ray is `actors.node_actor`; a machine cannot tell which of the two carries it.
 """
 
-import random
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pubsub.codec import Codec
 from pubsub.deployment import NodeSpec
 from pubsub.errors import WireError
 from pubsub.journal import DropReason, RowKind
@@ -37,13 +35,17 @@ if TYPE_CHECKING:
 EVENT_MESSAGE, CONTROL_MESSAGE, TIMER, STORED, RESUME, CALL = range(6)
 """Kinds of queue entries; the first two are messages on their way."""
 
+_new = tuple.__new__
+"""Makes a NamedTuple without the Python call in its constructor: these two are made for every entry."""
+
 
 class SimulatedNode:
     """One incarnation of a node. Links are kept with the peer's node, looked up once."""
 
     __slots__ = (
-        "_codec", "_control", "_datagrams", "_encoded", "_encoded_message", "_exempt", "_held", "_network",
-        "_recorder", "_timers", "links", "machine", "paused_until_us", "records", "spec",
+        "_codec", "_datagrams", "_decode", "_encoded", "_encoded_message", "_encoders", "_exempt", "_handle",
+        "_held", "_hops", "_name", "_network", "_push", "_recorder", "_timers", "links", "machine",
+        "paused_until_us", "records", "spec",
     )  # fmt: skip
 
     def __init__(self, network: "Simulation", spec: NodeSpec, machine: Machine, recorder: Recorder) -> None:
@@ -53,33 +55,46 @@ class SimulatedNode:
         self.records: list[bytes] = []
         self.paused_until_us = 0
         self._network = network
+        self._push = network.push
         self._recorder = recorder
-        self._codec = Codec(machine.message_types)
-        self._control = frozenset(each for each in machine.message_types if each.CONTROL)  # type: ignore[attr-defined]
+        self._hops = recorder.hops
+        self._name = spec.name
+        self._handle = machine.handle
+        self._codec = network.codec(machine.message_types)
+        self._decode = self._codec.decode
+        self._encoders = self._codec.encoders
         self._timers: dict[TimerKey, int] = {}
         self._encoded_message: Any = None
         self._encoded = b""
         self._exempt: NodeName | None = None
         self._held: deque[tuple[NodeName, int, bytes]] = deque()
-        self._datagrams: Link | None = None
-        if network.default_link is not None:
-            self._datagrams = Link(network.default_link, random.Random(f"{network.seed}/{spec.name}/datagrams"))
+        self._datagrams = network.datagrams
 
     def receive(self, source: NodeName, kind: int, data: bytes, now_us: int) -> None:
         """A message has arrived; it waits while a full link keeps this node from taking more of its kind."""
-        if self._held or now_us < self.paused_until_us:
-            if self._held or (source != self._exempt and kind != CONTROL_MESSAGE):
-                self._held.append((source, kind, data))
-                return
+        if self._held or (now_us < self.paused_until_us and source != self._exempt and kind != CONTROL_MESSAGE):
+            self._held.append((source, kind, data))
+            return
         self._network.in_flight[kind] -= 1
-        self._take(source, data, now_us)
+        try:
+            message = self._decode(data)
+            if self._hops:
+                self._recorder.received(now_us, message, source)
+            effects = self._handle(_new(Received, (source, message)), now_us)
+        except WireError:
+            self._recorder.plain(now_us, RowKind.MALFORMED, peer=source)
+            return
+        if effects:
+            self.perform(effects, now_us)
 
     def resume(self, now_us: int) -> None:
         """The full link has room again: take what was held, until it is full once more."""
         while self._held and now_us >= self.paused_until_us:
-            source, kind, data = self._held.popleft()
-            self._network.in_flight[kind] -= 1
-            self._take(source, data, now_us)
+            held = self._held
+            self._held = deque()
+            self.receive(*held.popleft(), now_us)
+            held.extend(self._held)
+            self._held = held
         if not self._held and now_us >= self.paused_until_us:
             self._recorder.plain(now_us, RowKind.PAUSE, 0, self._exempt)
 
@@ -87,11 +102,11 @@ class SimulatedNode:
         """A timer entry has come up; it counts only if it was not cancelled or set again since."""
         if self._timers.get(key) == number:
             del self._timers[key]
-            self.perform(self.machine.handle(TimerFired(key), now_us), now_us)
+            self.perform(self._handle(_new(TimerFired, (key,)), now_us), now_us)
 
     def take_input(self, input: Input, now_us: int) -> None:
         """Hand the machine an input that is no message or timer, and carry out what follows."""
-        self.perform(self.machine.handle(input, now_us), now_us)
+        self.perform(self._handle(input, now_us), now_us)
 
     def congested(self, peer: NodeName, now_us: int) -> int | None:
         """Until when nothing more should be sent to the peer, if its link or the peer itself is full."""
@@ -114,7 +129,7 @@ class SimulatedNode:
                 self._network.deliveries += len(subscribers)  # type: ignore[has-type]
             elif kind is SetTimer:
                 key, delay_us = effect  # type: ignore[misc]
-                self._timers[key] = self._network.push(now_us + delay_us, self, TIMER, key, None)  # type: ignore[has-type]
+                self._timers[key] = self._push(now_us + delay_us, self, TIMER, key, None)  # type: ignore[has-type]
             elif kind is CancelTimer:
                 self._timers.pop(effect.key, None)  # type: ignore[union-attr]
             elif kind is Persist:
@@ -125,48 +140,38 @@ class SimulatedNode:
             else:
                 raise TypeError(f"no effect: {effect!r}")
 
-    def _take(self, source: NodeName, data: bytes, now_us: int) -> None:
-        try:
-            message = self._codec.decode(data)
-            if self._recorder.hops:
-                self._recorder.received(now_us, message, source)
-            effects = self.machine.handle(Received(source, message), now_us)
-        except WireError:
-            self._recorder.plain(now_us, RowKind.MALFORMED, peer=source)
-            return
-        self.perform(effects, now_us)
-
     def _send(self, to: NodeName, message: Any, now_us: int) -> None:
+        message_type = type(message)
         if message is self._encoded_message:
             data = self._encoded
         else:
-            data = self._encoded = self._codec.encode(message)
+            data = self._encoded = self._encoders[message_type](message)
             self._encoded_message = message
         network = self._network
-        found = self.links.get(to)
-        if found is not None:
-            link, target = found
+        link: Link
+        if to in self.links:
+            link, target = self.links[to]
         elif self._datagrams is not None and to in network.nodes:
             link, target = self._datagrams, network.nodes[to]
         else:
             self._recorder.dropped(now_us, message, to, DropReason.UNREACHABLE)
             return
-        if self._recorder.hops:
+        if self._hops:
             self._recorder.sent(now_us, message, to, len(data))
-        kind = CONTROL_MESSAGE if type(message) in self._control else EVENT_MESSAGE
-        if link.perfect:
+        kind = CONTROL_MESSAGE if message_type in self._codec.control else EVENT_MESSAGE
+        if link.only_delays:
             network.in_flight[kind] += 1
-            network.push(now_us, target, kind, data, self.spec.name)
+            self._push(now_us + link.draw_us(), target, kind, data, self._name)
             return
         arrivals_us, drop = link.transmit(len(data), now_us, kind == CONTROL_MESSAGE)
         for arrival_us in arrivals_us:
             network.in_flight[kind] += 1
-            network.push(arrival_us, target, kind, data, self.spec.name)
+            self._push(arrival_us, target, kind, data, self._name)
         if drop is not None:
             self._recorder.dropped(now_us, message, to, drop)
         elif len(arrivals_us) > 1:
             self._recorder.duplicated(now_us, message, to)
-        if found is not None and self.spec.role == "broker":
+        if to in self.links and self.spec.role == "broker":
             self._pause_if_full(to, now_us)
 
     def _pause_if_full(self, peer: NodeName, now_us: int) -> None:

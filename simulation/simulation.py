@@ -5,9 +5,11 @@ in the order in which they were made, and all randomness comes from the deployme
 whole deployment (`simulation.run`), or build a network by hand and step it, as tests and benchmarks do.
 """
 
+import gc
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from pubsub.codec import Codec
 from pubsub.deployment import LinkPlan, NodeSpec, make_machine
 from pubsub.journal import JournalWriter, RowKind
 from pubsub.links import Link, LinkSpec
@@ -17,19 +19,19 @@ from simulation.event_queue import EventQueue
 from simulation.simulated_node import (
     CALL,
     CONTROL_MESSAGE,
-    EVENT_MESSAGE,
-    RESUME,
     STORED,
     TIMER,
     SimulatedNode,
 )
+
+_NEVER_US = 1 << 62
 
 
 class Simulation:
     """Nodes on one event queue. `now_us` is the time of the entry being processed.
 
     `default_link`: what carries messages between nodes without a link of their own (None: they are dropped
-    as unreachable). `in_flight`: messages on their way, by kind: EVENT_MESSAGE and CONTROL_MESSAGE.
+    as unreachable); it must be one that `only_delays`, since all pairs share it. `in_flight`: messages on their way, by kind: EVENT_MESSAGE and CONTROL_MESSAGE.
     """
 
     def __init__(
@@ -41,7 +43,7 @@ class Simulation:
         journal_hops: bool = True,
     ) -> None:
         self.seed = seed
-        self.default_link = default_link
+        self.datagrams = None if default_link is None else Link(default_link, random.Random(f"{seed}/datagrams"))
         self.nodes: dict[NodeName, SimulatedNode] = {}
         self.in_flight = [0, 0]
         self.deliveries = 0
@@ -51,7 +53,15 @@ class Simulation:
         self._numbers = numbers
         self._journal_hops = journal_hops
         self._queue = EventQueue()
-        self._next_number = 0
+        self.push = self._queue.push
+        self._codecs: dict[tuple[type, ...], Codec] = {}
+
+    def codec(self, message_types: Sequence[type]) -> Codec:
+        """The codec for these messages, one for all nodes that speak them."""
+        key = tuple(message_types)
+        if key not in self._codecs:
+            self._codecs[key] = Codec(key)
+        return self._codecs[key]
 
     def add_node(self, spec: NodeSpec, machine: Machine | None = None) -> SimulatedNode:
         """Add a node (made by its factory unless a machine is given) and start it."""
@@ -71,12 +81,6 @@ class Simulation:
         for node, peer in (ends, ends[::-1]):
             node.take_input(LinkUp(peer.spec.name, peer.spec.role == "broker"), self.now_us)
 
-    def push(self, time_us: int, node: SimulatedNode | None, kind: int, payload: object, source: object) -> int:
-        """Put an entry on the queue; returns its number."""
-        self._next_number = number = self._next_number + 1
-        self._queue.push((time_us, number, node, kind, payload, source))
-        return number
-
     def call_at(self, time_us: int, action: Callable[[int], None]) -> None:
         """Have `action(now_us)` called at the given time."""
         self.push(time_us, None, CALL, action, None)
@@ -89,21 +93,26 @@ class Simulation:
     def run(self, until_us: int | None = None, stop: Callable[[], bool] | None = None, steps: int | None = None) -> int:
         """Process entries up to and including `until_us` (None: all), until `stop()` holds after an entry, or
         for at most `steps` entries; returns how many were processed. Raises whatever a machine raises."""
+        # Machines make no cycles to speak of, and there are many of them: do not walk them all again and again.
+        gc.freeze()
         queue = self._queue
+        pop = queue.pop
+        limit_us = _NEVER_US if until_us is None else until_us
+        limit = _NEVER_US if steps is None else steps
         done = 0
-        while steps is None or done < steps:
-            if until_us is not None:
-                next_us = queue.peek_us()
-                if next_us is None or next_us > until_us:
-                    self.now_us = max(self.now_us, until_us)
-                    break
-            entry = queue.pop()
+        while done < limit:
+            entry = pop()
             if entry is None:
+                self.now_us = self.now_us if until_us is None else until_us
                 break
             now_us, number, node, kind, payload, source = entry
+            if now_us > limit_us:
+                queue.unpop()
+                self.now_us = limit_us
+                break
             self.now_us = now_us
             done += 1
-            if kind == EVENT_MESSAGE or kind == CONTROL_MESSAGE:
+            if kind <= CONTROL_MESSAGE:
                 node.receive(source, kind, payload, now_us)
             elif kind == TIMER:
                 node.fire(payload, number, now_us)
@@ -111,7 +120,7 @@ class Simulation:
                 payload(now_us)
             elif kind == STORED:
                 node.take_input(payload, now_us)
-            elif kind == RESUME:
+            else:
                 node.resume(now_us)
             if stop is not None and stop():
                 break

@@ -1,0 +1,33 @@
+# make run: set up and run the default scenario live. make test: set up and pass the tests.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.set-up
+
+.PHONY: setup run test lint bench clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt scripts/ensure_venv.sh scripts/ensure_java.sh
+	@PYTHON=$(PYTHON) VENV=$(VENV) sh scripts/ensure_venv.sh
+	$(BIN)/python -m pip install --quiet -e '.[dev]' -c constraints.txt
+	@sh scripts/ensure_java.sh
+	@touch $(STAMP)
+
+run: setup
+	$(BIN)/murmur run
+
+test: setup
+	$(BIN)/python -m pytest -q
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,73 @@
+"""Cyclon, the peer-sampling protocol, as a machine: the load of the engine benchmark.
+
+A node keeps a view of `VIEW` peers; once a cycle it sends a random part of it to a random peer, which answers
+with a part of its own, and each puts what it got in place of what it had. The same work an event as the bare
+loop that it is compared with: no ages, no self-entries.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pubsub.machine import Effect, Input, NodeContext, Received, Send, SetTimer, Start, TimerFired
+
+VIEW = 20
+SHUFFLE = 5
+CYCLE_US = 1_000_000
+_CYCLE_KEY = ("cyclon", "cycle")
+
+
+class ShuffleRequest(NamedTuple):
+    """Part of the sender's view."""
+
+    peers: list[int]
+    KIND = 200
+    CONTROL = False
+
+
+class ShuffleReply(NamedTuple):
+    """Part of the answering node's view."""
+
+    peers: list[int]
+    KIND = 201
+    CONTROL = False
+
+
+class Cyclon:
+    """Node i of `nodes`; names are the numbers as text."""
+
+    message_types: tuple[type, ...] = (ShuffleRequest, ShuffleReply)
+
+    def __init__(self, context: NodeContext) -> None:
+        nodes = context.parameters["nodes"]
+        self._random = context.random("cyclon").random
+        self._names: Sequence[str] = context.parameters["names"]
+        self._view = [int(self._random() * nodes) for _ in range(VIEW)]
+        self._next_cycle = (SetTimer(_CYCLE_KEY, CYCLE_US),)
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        kind = type(input)
+        if kind is Received:
+            source, message = input
+            if type(message) is ShuffleRequest:
+                reply = ShuffleReply(self._sample())
+                self._view[:SHUFFLE] = message.peers
+                return (Send(source, reply),)
+            self._view[:SHUFFLE] = message.peers
+            return ()
+        if kind is TimerFired:
+            peer = self._names[self._view[int(self._random() * VIEW)]]
+            return (Send(peer, ShuffleRequest(self._sample())), *self._next_cycle)
+        if kind is Start:
+            return (SetTimer(_CYCLE_KEY, int(self._random() * CYCLE_US)),)
+        raise TypeError(f"Cyclon takes no {input!r}")
+
+    def check_invariants(self) -> None:
+        assert len(self._view) == VIEW
+
+    def _sample(self) -> list[int]:
+        """A random part of the view, moved to its front (a partial Fisher-Yates shuffle)."""
+        view, random = self._view, self._random
+        for position in range(SHUFFLE):
+            other = position + int(random() * (VIEW - position))
+            view[position], view[other] = view[other], view[position]
+        return view[:SHUFFLE]

@@ -1,0 +1,186 @@
+"""The command line: run, list, analyze, report, doctor.
+
+Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 the input cannot be used;
+130 interrupted. Bad input is one message, never a traceback.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from experiments.console import RunProgress
+from pubsub.errors import InputError
+
+application = typer.Typer(
+    name="murmur",
+    help="An emulation cluster for content-based publish/subscribe.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+RunFolderArgument = Annotated[Path, typer.Argument(help="A run folder.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print results as one JSON line.")]
+_COUNTS = ("missing", "duplicate", "spurious", "out_of_order")
+
+
+@application.command()
+def run(
+    scenario: Annotated[str, typer.Argument(help="A scenario file, or the name of a built-in one.")] = "default",
+    runtime: Annotated[str | None, typer.Option(help="ray or virtual, instead of the scenario's.")] = None,
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Instead of the scenario's.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
+    analysis: Annotated[bool, typer.Option(help="Judge the run and write its report.")] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a scenario, judge it, and write its report."""
+    from experiments.driver import execute
+    from experiments.scenario import load_scenario
+
+    overrides = list(changes or []) + ([f"runtime={runtime}"] if runtime else [])
+    loaded = load_scenario(Path(scenario), overrides, seed)
+    if analysis:
+        from spark_analysis.session import check_java
+
+        check_java()
+    with RunProgress(quiet=as_json) as progress:
+        finished = execute(loaded, out, progress.phase)
+    if finished.lag_us > 0:
+        _warn_of_lag(finished.lag_us, as_json)
+    if analysis:
+        _analyze(finished.folder, as_json)
+    elif not as_json:
+        print(f"run folder: {finished.folder}")
+
+
+@application.command()
+def analyze(
+    run_folder: RunFolderArgument,
+    master: Annotated[str | None, typer.Option(help="Spark master, instead of this machine's cores.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge a run and write its tables and report."""
+    _analyze(run_folder, as_json, master)
+
+
+@application.command()
+def report(run_folder: RunFolderArgument) -> None:
+    """Write the report of an analysed run anew."""
+    from spark_analysis.main import report as write_report
+
+    print(write_report(run_folder))
+
+
+@application.command("list")
+def list_all() -> None:
+    """What there is to choose from: scenarios, protocols, workloads, overlays."""
+    from experiments.registry import INDEXES, RELIABILITIES, ROUTINGS
+    from experiments.scenario import SCENARIO_FOLDER, load_scenario
+    from workloads import OVERLAYS, WORKLOADS
+
+    table = Table(box=None, header_style="bold")
+    for heading in ("scenario", "runtime", "what it shows"):
+        table.add_column(heading)
+    for path in sorted(SCENARIO_FOLDER.glob("*.yaml")):
+        scenario = load_scenario(path).scenario
+        table.add_row(path.stem, scenario.runtime, escape(scenario.description))
+    console = Console()
+    console.print(table)
+    for heading, names in (
+        ("overlays", OVERLAYS),
+        ("workloads", WORKLOADS),
+        ("matching", INDEXES),
+        ("routing", ROUTINGS),
+        ("reliability", RELIABILITIES),
+    ):
+        console.print(f"[bold]{heading}[/bold]: {', '.join(names)}", highlight=False)
+
+
+@application.command()
+def doctor() -> None:
+    """Look for what is missing on this machine, and say how to mend it."""
+    from experiments.doctor import examine
+
+    findings = examine()
+    table = Table(box=None, header_style="bold")
+    for heading in ("", "what", "found", "how to mend it"):
+        table.add_column(heading)
+    for finding in findings:
+        mark = "[green]ok[/green]" if finding.fine else "[red]no[/red]"
+        table.add_row(mark, finding.what, escape(finding.found), "" if finding.fine else escape(finding.remedy))
+    Console().print(table)
+    if not all(finding.fine for finding in findings):
+        raise typer.Exit(1)
+
+
+def _analyze(folder: Path, as_json: bool, master: str | None = None) -> None:
+    from spark_analysis.main import analyze as analyze_run
+
+    with RunProgress(quiet=as_json) as progress:
+        verdict = analyze_run(folder, master, progress.step)
+    if as_json:
+        print(json.dumps(verdict))
+    else:
+        _print_verdict(verdict)
+        print(f"report: {folder / 'report.html'}")
+    if verdict["verdict"] != "valid":
+        raise typer.Exit(1)
+
+
+def _print_verdict(verdict: dict[str, Any]) -> None:
+    counts = ", ".join(f"{verdict[name]:,} {name.replace('_', ' ')}" for name in _COUNTS)
+    colour = {"valid": "green", "invalid": "red"}.get(verdict["verdict"], "yellow")
+    console = Console()
+    console.print(f"[bold {colour}]{verdict['verdict']}[/bold {colour}]: {counts}", highlight=False)
+    console.print(
+        f"{verdict['published']:,} published, {verdict['required']:,} deliveries required,"
+        f" {verdict['delivered']:,} made",
+        highlight=False,
+    )
+    if verdict.get("reason"):
+        console.print(verdict["reason"], highlight=False)
+
+
+def _warn_of_lag(lag_us: int, as_json: bool) -> None:
+    if lag_us > 20_000 and not as_json:
+        Console(stderr=True).print(
+            f"[yellow]actors fell up to {lag_us / 1000:.0f} ms behind emulated time:"
+            " delays below that are not to be trusted (raise time_dilation, or publish more slowly)[/yellow]",
+            highlight=False,
+        )
+
+
+def main() -> None:
+    """The entry point: errors a person can mend become one message."""
+    try:
+        application(standalone_mode=False)
+    except InputError as error:
+        _stop(f"murmur: {error}", 2)
+    except typer.Exit as stop:
+        sys.exit(stop.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        _stop("murmur: interrupted; what was journaled is kept and `murmur analyze` can read it", 130)
+    except OSError as error:
+        _stop(f"murmur: {error}; what was journaled before is kept", 1)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # a usage error of the command line itself
+            _stop(f"murmur: {error.format_message()}", 2)
+        if type(error).__name__ != "LiveRunError":
+            raise
+        _stop(f"murmur: {error}\nwhat was journaled before is kept and `murmur analyze` can read it", 1)
+
+
+def _stop(message: str, code: int) -> None:
+    print(message, file=sys.stderr)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

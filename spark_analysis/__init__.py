@@ -1,0 +1,1 @@
+"""What happened in a run, and whether it was right: the judge, the metrics of the papers and the report."""

@@ -1,0 +1,284 @@
+"""Spark data sources over a run's journal: the rows of its segments, and the records of its side files.
+
+Segments are read where they lie: a partition is a handful of files, each mapped to Arrow columns without a
+loop over rows. `position` numbers the rows of one writer across its segments, from the sizes of the earlier
+files, so that the order in which a node did things can be told inside Spark.
+
+Everything that can be wrong with a file is looked for by `check_journal`, in the driver and before Spark
+starts, so that a damaged run ends in an `InputError` that names the file. A run cut short is not damaged: the
+last segment of a writer that was killed has unwritten rows at its end, which readers do not see, and a file
+that was just being opened has nothing in it, not even a header.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from pubsub.errors import InputError
+from pubsub.journal import HEADER_BYTES, ROW, SideKind, read_segment, read_side
+
+ROWS_SCHEMA = StructType(
+    [
+        StructField("time_us", LongType(), False),
+        StructField("kind", ShortType(), False),
+        StructField("node", IntegerType(), False),
+        StructField("source", IntegerType(), False),
+        StructField("sequence", LongType(), False),
+        StructField("peer", IntegerType(), False),
+        StructField("hops", ShortType(), False),
+        StructField("bytes", IntegerType(), False),
+        StructField("value", LongType(), False),
+        StructField("incarnation", IntegerType(), False),
+        StructField("position", LongType(), False),
+    ]
+)
+EVENTS_SCHEMA = StructType(
+    [
+        StructField("source", IntegerType(), False),
+        StructField("sequence", LongType(), False),
+        StructField("time_us", LongType(), False),
+        StructField("attributes", BinaryType(), False),
+    ]
+)
+SUBSCRIPTIONS_SCHEMA = StructType(
+    [
+        StructField("time_us", LongType(), False),
+        StructField("node", IntegerType(), False),
+        StructField("subscriber", LongType(), False),
+        StructField("filter", StringType(), False),
+        StructField("withdrawn", BooleanType(), False),
+        StructField("position", LongType(), False),
+    ]
+)
+_PARTITION_BYTES_MAX = 16 << 20
+_PARTITION_BYTES_MIN = 1 << 20
+_BATCH_RECORDS = 50_000
+_NAME = re.compile(r"(?P<series>.+-\d+)-(?P<number>\d+)\.(?:seg|blob)")
+
+
+@dataclass(frozen=True)
+class JournalFile:
+    """A journal file: `first_position` is the position of its first row or byte in its writer's series."""
+
+    path: str
+    size: int
+    first_position: int
+
+
+@dataclass
+class FileGroup(InputPartition):
+    """Files read by one Spark task."""
+
+    files: tuple[JournalFile, ...]
+
+    def __init__(self, files: Sequence[JournalFile]) -> None:
+        super().__init__(None)
+        self.files = tuple(files)
+
+
+def journal_files(folder: Path, ending: str) -> list[JournalFile]:
+    """The journal files of a folder with the ending "seg" or "blob", in order of writer and number.
+
+    A file that was just being opened is left out. Raises `InputError` for a file whose name is no journal
+    file's, or that follows a missing one.
+    """
+    series: dict[str, list[tuple[int, Path]]] = {}
+    for path in sorted(folder.glob(f"*.{ending}")):
+        name = _NAME.fullmatch(path.name)
+        if name is None:
+            raise InputError(str(path), "a file of that name", f"<node>-<incarnation>-<number>.{ending}")
+        series.setdefault(name["series"], []).append((int(name["number"]), path))
+    files: list[JournalFile] = []
+    for name_of_series, numbered in series.items():
+        position = 0
+        for expected, (number, path) in enumerate(sorted(numbered)):
+            if number != expected:
+                raise InputError(str(path), f"number {number}", f"number {expected} of {name_of_series} first")
+            size = path.stat().st_size
+            if expected == len(numbered) - 1 and _was_just_opened(path, size):
+                break
+            files.append(JournalFile(str(path), size, position))
+            position += (size - HEADER_BYTES) // ROW.size if ending == "seg" else size
+    return files
+
+
+def check_journal(folder: Path) -> None:
+    """Raise `InputError`, naming the file, if some file of the journal cannot be read to its end."""
+    segments = journal_files(folder, "seg")
+    if not segments:
+        raise InputError(str(folder), "no segment (*.seg)", "the journal of a run")
+    for file in segments:
+        read_segment(Path(file.path))
+    for file in journal_files(folder, "blob"):
+        for _ in read_side(Path(file.path)):
+            pass
+
+
+def _was_just_opened(path: Path, size: int) -> bool:
+    """Was its writer killed between making the file and writing its header?"""
+    with path.open("rb") as opened:
+        return size == 0 or (size > HEADER_BYTES and not any(opened.read(HEADER_BYTES)))
+
+
+def _grouped(files: Sequence[JournalFile]) -> list[FileGroup]:
+    """Neighbouring files together, so that each core has some groups and none is large."""
+    total = sum(file.size for file in files)
+    target = min(_PARTITION_BYTES_MAX, max(_PARTITION_BYTES_MIN, total // (2 * (os.cpu_count() or 1))))
+    groups: list[list[JournalFile]] = []
+    filled = target
+    for file in files:
+        if filled >= target:
+            groups.append([])
+            filled = 0
+        groups[-1].append(file)
+        filled += file.size
+    return [FileGroup(group) for group in groups]
+
+
+class _RowsReader(DataSourceReader):
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return _grouped(journal_files(self._folder, "seg")) or [FileGroup(())]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, FileGroup)
+        schema = to_arrow_schema(ROWS_SCHEMA)
+        for file in partition.files:
+            header, rows = read_segment(Path(file.path))
+            columns = {name: np.ascontiguousarray(rows[name]) for name in rows.dtype.names or ()}
+            columns["incarnation"] = np.full(len(rows), header.incarnation)
+            columns["position"] = np.arange(file.first_position, file.first_position + len(rows))
+            arrays = [pa.array(columns[field.name]).cast(field.type) for field in schema]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+class _SideReader(DataSourceReader):
+    """Records of some kinds, in batches; `_values` makes the columns' values of one record."""
+
+    def __init__(self, folder: Path, schema: StructType) -> None:
+        self._folder = folder
+        self._schema = schema
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return _grouped(journal_files(self._folder, "blob")) or [FileGroup(())]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, FileGroup)
+        gathered: list[tuple[Any, ...]] = []
+        for file in partition.files:
+            for number, (kind, fields) in enumerate(read_side(Path(file.path))):
+                values = self._values(kind, fields, file.first_position + number)
+                if values is not None:
+                    gathered.append(values)
+                if len(gathered) == _BATCH_RECORDS:
+                    yield self._batch(gathered)
+                    gathered = []
+        if gathered:
+            yield self._batch(gathered)
+
+    def _values(self, kind: SideKind, fields: list[Any], position: int) -> tuple[Any, ...] | None:
+        raise NotImplementedError
+
+    def _batch(self, gathered: list[tuple[Any, ...]]) -> pa.RecordBatch:
+        schema = to_arrow_schema(self._schema)
+        columns = zip(zip(*gathered, strict=True), schema, strict=True)
+        return pa.RecordBatch.from_arrays([pa.array(list(each), field.type) for each, field in columns], schema=schema)
+
+
+class _EventsReader(_SideReader):
+    def _values(self, kind: SideKind, fields: list[Any], position: int) -> tuple[Any, ...] | None:
+        return tuple(fields) if kind == SideKind.EVENT else None
+
+
+class _SubscriptionsReader(_SideReader):
+    def _values(self, kind: SideKind, fields: list[Any], position: int) -> tuple[Any, ...] | None:
+        if kind == SideKind.EVENT:
+            return None
+        return (*fields, kind == SideKind.UNSUBSCRIBE, position)
+
+
+class _JournalSource(DataSource):
+    @property
+    def _folder(self) -> Path:
+        return Path(self.options["path"])
+
+
+class JournalRows(_JournalSource):
+    """Format `murmur-rows`: every written row of every segment of a journal folder (`ROWS_SCHEMA`)."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "murmur-rows"
+
+    def schema(self) -> StructType:
+        return ROWS_SCHEMA
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return _RowsReader(self._folder)
+
+
+class JournalEvents(_JournalSource):
+    """Format `murmur-events`: the published events (`EVENTS_SCHEMA`; attributes as one msgpack map)."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "murmur-events"
+
+    def schema(self) -> StructType:
+        return EVENTS_SCHEMA
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return _EventsReader(self._folder, EVENTS_SCHEMA)
+
+
+class JournalSubscriptions(_JournalSource):
+    """Format `murmur-subscriptions`: subscriptions issued and withdrawn (`SUBSCRIPTIONS_SCHEMA`)."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "murmur-subscriptions"
+
+    def schema(self) -> StructType:
+        return SUBSCRIPTIONS_SCHEMA
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return _SubscriptionsReader(self._folder, SUBSCRIPTIONS_SCHEMA)
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """The three tables of a journal; see the schemas above."""
+
+    rows: DataFrame
+    events: DataFrame
+    subscriptions: DataFrame
+
+
+def read_journal(spark: SparkSession, folder: Path) -> Journal:
+    """The tables of a journal folder, not read yet. `check_journal` says beforehand what is wrong with it."""
+    for source in (JournalRows, JournalEvents, JournalSubscriptions):
+        spark.dataSource.register(source)
+    path = str(folder.resolve())
+    tables = [spark.read.format(f"murmur-{name}").load(path) for name in ("rows", "events", "subscriptions")]
+    return Journal(*tables)

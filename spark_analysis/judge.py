@@ -1,0 +1,345 @@
+"""The judge: what every subscriber had to get and might get, against what it got.
+
+It trusts no broker. From the events published and the subscriptions issued it works out the (event,
+subscriber) pairs with its own evaluation of the filters (`spark_analysis.evaluation`):
+
+- a subscription lives from its issue to its withdrawal, and each of the two settles at the first SETTLED row
+  whose value is not before it: from then on every broker that must know it does;
+- a pair is *required* if a matching subscription had settled when the event was published, and was not
+  withdrawn until a grace after that;
+- a pair is *allowed* if a matching subscription had been issued when the event was delivered, and had not been
+  withdrawn, with the withdrawal settled a grace ago, when it was published.
+
+`missing` counts pairs required and not delivered, `spurious` pairs delivered and not allowed (the event may
+not even exist), `duplicate` deliveries beyond the first of a pair, and `out_of_order` first deliveries of an
+event after a later one of the same publisher to the same subscriber, in the order of the subscriber's journal.
+
+Everything here is DataFrame to DataFrame; nothing runs until its caller asks for it. A pair costs one row in
+one hash aggregation in which the deliveries take part, so there is no join as large as the deliveries.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+
+from pubsub.event import unpack_attributes
+from pubsub.filter_parser import parse_filter
+from pubsub.journal import RowKind
+from spark_analysis.evaluation import Condition, EventColumns, condition_of
+from spark_analysis.journal_source import Journal
+
+MATCHES_SCHEMA = StructType(
+    [
+        StructField("source", IntegerType(), False),
+        StructField("sequence", LongType(), False),
+        StructField("published_us", LongType(), False),
+        StructField("filter_number", IntegerType(), False),
+    ]
+)
+LIVES_SCHEMA = StructType(
+    [
+        StructField("node", IntegerType(), False),
+        StructField("subscriber", LongType(), False),
+        StructField("filter", StringType(), False),
+        StructField("issued_us", LongType(), False),
+        StructField("settled_us", LongType(), True),
+        StructField("withdrawn_us", LongType(), True),
+        StructField("withdrawal_settled_us", LongType(), True),
+    ]
+)
+OUTCOMES_SCHEMA = StructType(
+    [
+        StructField("source", IntegerType(), False),
+        StructField("sequence", LongType(), False),
+        StructField("subscriber", LongType(), False),
+        StructField("node", IntegerType(), False),
+        StructField("required", IntegerType(), False),
+        StructField("allowed_from_us", LongType(), True),
+        StructField("published_us", LongType(), True),
+        StructField("filter_number", IntegerType(), True),
+        StructField("copies", LongType(), False),
+        StructField("delivered_us", LongType(), True),
+        StructField("missing", IntegerType(), False),
+        StructField("duplicate", LongType(), False),
+        StructField("spurious", IntegerType(), False),
+    ]
+)
+FINDINGS_SCHEMA = StructType(
+    [
+        StructField("finding", StringType(), False),
+        StructField("event", StringType(), False),
+        StructField("source", IntegerType(), False),
+        StructField("sequence", LongType(), False),
+        StructField("attributes", StringType(), True),
+        StructField("subscriber", LongType(), False),
+        StructField("client", StringType(), False),
+        StructField("published_us", LongType(), True),
+        StructField("delivered_us", LongType(), True),
+        StructField("count", LongType(), False),
+        StructField("detail", StringType(), False),
+    ]
+)
+FINDINGS = ("missing", "duplicate", "spurious", "out_of_order")
+_EVENTS_AT_ONCE = 50_000
+_FILTERS_SCHEMA = StructType(
+    [StructField("filter_number", IntegerType(), False), StructField("filter", StringType(), False)]
+)
+
+
+def conform(frame: DataFrame, schema: StructType) -> DataFrame:
+    """The frame's columns in the order and types of the schema."""
+    return frame.select(*[F.col(field.name).cast(field.dataType).alias(field.name) for field in schema])
+
+
+# ---------------------------------------------------------------------------------------- subscriptions
+def distinct_events(events: DataFrame) -> DataFrame:
+    """One row for each event: its first publication, should a number have been used twice."""
+    return events.groupBy("source", "sequence").agg(
+        F.min("time_us").alias("time_us"), F.min_by("attributes", "time_us").alias("attributes")
+    )
+
+
+def deliveries_of(rows: DataFrame) -> DataFrame:
+    """The DELIVER rows with `value` under its meaning, `subscriber`."""
+    return rows.where(F.col("kind") == int(RowKind.DELIVER)).withColumnRenamed("value", "subscriber")
+
+
+def subscription_lives(subscriptions: DataFrame, rows: DataFrame) -> DataFrame:
+    """Each subscription with the times of its life (`LIVES_SCHEMA`); null: that has not happened.
+
+    A withdrawal ends every earlier subscription of the subscriber to the same filter text: a client keeps a
+    set of them.
+    """
+    later = (
+        Window.partitionBy("subscriber", "filter")
+        .orderBy("time_us", "position")
+        .rowsBetween(1, Window.unboundedFollowing)
+    )
+    withdrawn_us = F.first(F.when(F.col("withdrawn"), F.col("time_us")), ignorenulls=True).over(later)
+    lives = subscriptions.withColumn("withdrawn_us", withdrawn_us).where(~F.col("withdrawn"))
+    lives = lives.withColumnRenamed("time_us", "issued_us").drop("withdrawn", "position")
+    settling = settling_times(subscriptions.select("time_us").distinct(), rows)
+    issued = settling.withColumnsRenamed({"time_us": "issued_us"})
+    ended = settling.withColumnsRenamed({"time_us": "withdrawn_us", "settled_us": "withdrawal_settled_us"})
+    return conform(lives.join(issued, "issued_us").join(ended, "withdrawn_us", "left"), LIVES_SCHEMA)
+
+
+def settling_times(times: DataFrame, rows: DataFrame) -> DataFrame:
+    """For each `time_us`, the smallest time of a SETTLED row whose value is no earlier (null: none)."""
+    settled = rows.where(F.col("kind") == int(RowKind.SETTLED)).select(
+        F.col("value").alias("covers_us"), F.col("time_us").alias("settled_us"), F.lit(None).cast("long").alias("time_us")
+    )
+    asked = times.select(F.col("time_us").alias("covers_us"), F.lit(None).cast("long").alias("settled_us"), "time_us")
+    from_the_last = Window.orderBy(F.desc("covers_us")).rangeBetween(Window.unboundedPreceding, Window.currentRow)
+    filled = settled.unionByName(asked).withColumn("settled_us", F.min("settled_us").over(from_the_last))
+    return filled.where(F.col("time_us").isNotNull()).select("time_us", "settled_us")
+
+
+def distinct_filters(subscriptions: DataFrame) -> list[str]:
+    """The texts of the filters of all subscriptions, sorted (this one runs a job)."""
+    return sorted(row["filter"] for row in subscriptions.select("filter").distinct().collect())
+
+
+# ---------------------------------------------------------------------------------------------- pairs
+def matches(events: DataFrame, filters: Sequence[str]) -> DataFrame:
+    """All (event, filter) pairs that match (`MATCHES_SCHEMA`); filters are numbered by their place in the list.
+
+    Raises `InputError` for a filter text that cannot be parsed.
+    """
+    conditions = [condition_of(parse_filter(text, f"filter of a subscription, {text!r:.80}")) for text in filters]
+    ordered = events.select("source", "sequence", "time_us", "attributes")
+    return ordered.mapInArrow(_matcher(conditions), MATCHES_SCHEMA)
+
+
+def _matcher(conditions: Sequence[Condition]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def match(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        waiting: list[pa.RecordBatch] = []
+        for batch in batches:
+            waiting.append(batch)
+            if sum(len(each) for each in waiting) >= _EVENTS_AT_ONCE:
+                yield from _match_batch(pa.Table.from_batches(waiting), conditions)
+                waiting = []
+        if waiting:
+            yield from _match_batch(pa.Table.from_batches(waiting), conditions)
+
+    return match
+
+
+def _match_batch(events: pa.Table, conditions: Sequence[Condition]) -> Iterator[pa.RecordBatch]:
+    columns = EventColumns([unpack_attributes(blob) for blob in events.column("attributes").to_pylist()])
+    found, numbers = columns.match_all(conditions)
+    names = ("source", "sequence", "time_us")
+    arrays = [events.column(name).to_numpy()[found] for name in names] + [numbers.astype(np.int32)]
+    table = pa.Table.from_arrays([pa.array(each) for each in arrays], schema=to_arrow_schema(MATCHES_SCHEMA))
+    yield from table.to_batches(max_chunksize=200_000)
+
+
+def outcomes(matched: DataFrame, lives: DataFrame, filters: Sequence[str], deliveries: DataFrame, grace_us: int) -> DataFrame:
+    """One row for each (event, subscriber) that matches or was delivered (`OUTCOMES_SCHEMA`)."""
+    numbered = _numbered_filters(lives.sparkSession, filters)
+    known = lives.join(F.broadcast(numbered), "filter").drop("filter")
+    pairs = matched.join(known, "filter_number")
+    published = F.col("published_us")
+    required = (F.col("settled_us") <= published) & (
+        F.col("withdrawn_us").isNull() | (published <= F.col("withdrawn_us") - grace_us)
+    )
+    alive = F.col("withdrawal_settled_us").isNull() | (published <= F.col("withdrawal_settled_us") + grace_us)
+    expected = pairs.select(
+        "source", "sequence", "subscriber", "node", "published_us", "filter_number",
+        F.coalesce(required, F.lit(False)).cast("int").alias("required"),
+        F.when(alive, F.col("issued_us")).alias("allowed_from_us"),
+        F.lit(0).cast("long").alias("copies"),
+        F.lit(None).cast("long").alias("delivered_us"),
+    )  # fmt: skip
+    seen = deliveries.select(
+        "source", "sequence", "subscriber", "node",
+        F.lit(None).cast("long").alias("published_us"),
+        F.lit(None).cast("int").alias("filter_number"),
+        F.lit(0).alias("required"),
+        F.lit(None).cast("long").alias("allowed_from_us"),
+        F.lit(1).cast("long").alias("copies"),
+        F.col("time_us").alias("delivered_us"),
+    )  # fmt: skip
+    together = expected.unionByName(seen).groupBy("source", "sequence", "subscriber").agg(
+        F.max("node").alias("node"),
+        F.max("required").alias("required"),
+        F.min("allowed_from_us").alias("allowed_from_us"),
+        F.max("published_us").alias("published_us"),
+        F.min("filter_number").alias("filter_number"),
+        F.sum("copies").alias("copies"),
+        F.min("delivered_us").alias("delivered_us"),
+    )  # fmt: skip
+    delivered = F.col("copies") > 0
+    allowed = F.coalesce(F.col("allowed_from_us") <= F.col("delivered_us"), F.lit(False))
+    judged = (
+        together.withColumn("missing", ((F.col("required") == 1) & ~delivered).cast("int"))
+        .withColumn("duplicate", F.greatest(F.col("copies") - 1, F.lit(0)))
+        .withColumn("spurious", (delivered & ~allowed).cast("int"))
+    )
+    return conform(judged, OUTCOMES_SCHEMA)
+
+
+def _numbered_filters(spark: SparkSession, filters: Sequence[str]) -> DataFrame:
+    return spark.createDataFrame(list(enumerate(filters)), _FILTERS_SCHEMA)
+
+
+def out_of_order(deliveries: DataFrame) -> DataFrame:
+    """First deliveries that come after a later event of their publisher: with `after`, the highest before."""
+    place = ("node", "incarnation", "position")
+    each_event = Window.partitionBy("subscriber", "source", "sequence").orderBy(*place)
+    before = (
+        Window.partitionBy("subscriber", "source").orderBy(*place).rowsBetween(Window.unboundedPreceding, -1)
+    )
+    first = deliveries.withColumn("copy", F.row_number().over(each_event)).where(F.col("copy") == 1)
+    late = first.withColumn("after", F.max("sequence").over(before)).where(F.col("sequence") < F.col("after"))
+    return late.select("source", "sequence", "subscriber", "node", "after", F.col("time_us").alias("delivered_us"))
+
+
+# ------------------------------------------------------------------------------------------- findings
+def findings(
+    judged: DataFrame, late: DataFrame, events: DataFrame, filters: Sequence[str], clients: Sequence[str]
+) -> DataFrame:
+    """One row for each finding (`FINDINGS_SCHEMA`), with what a reader needs to look for its cause.
+
+    `clients` are the names of the nodes by number; `count` is the copies too many of a duplicate, else 1.
+    """
+    spark = judged.sparkSession
+    numbered = _numbered_filters(spark, filters)
+    times = events.select("source", "sequence", F.col("time_us").alias("event_us"), "attributes")
+    wrong = judged.where((F.col("missing") + F.col("duplicate") + F.col("spurious")) > 0)
+    about_pairs = wrong.join(F.broadcast(numbered), "filter_number", "left").join(
+        times, ["source", "sequence"], "left"
+    )
+    wanted = F.concat(F.lit("wanted by "), F.col("filter"))
+    why_spurious = (
+        F.when(F.col("event_us").isNull(), F.lit("never published"))
+        .when(F.col("filter").isNull(), F.lit("no subscription of this subscriber matches"))
+        .when(F.col("allowed_from_us").isNull(), F.concat(F.lit("withdrawn before: "), F.col("filter")))
+        .otherwise(F.concat(F.lit("not yet subscribed: "), F.col("filter")))
+    )
+    copies = F.concat(F.lit("delivered "), F.col("copies").cast("string"), F.lit(" times"))
+    parts = [
+        _finding(about_pairs.where("missing > 0"), "missing", F.lit(1), wanted),
+        _finding(about_pairs.where("duplicate > 0"), "duplicate", F.col("duplicate"), copies),
+        _finding(about_pairs.where("spurious > 0"), "spurious", F.lit(1), why_spurious),
+        _finding(
+            late.join(times, ["source", "sequence"], "left"),
+            "out_of_order",
+            F.lit(1),
+            F.concat(F.lit("delivered after "), _event_name(F.col("source"), F.col("after"))),
+        ),
+    ]
+    listed = parts[0]
+    for part in parts[1:]:
+        listed = listed.unionByName(part)
+    names = spark.createDataFrame([*enumerate(clients)], "node int, client string")
+    listed = listed.join(F.broadcast(names), "node", "left").fillna("unknown node", ["client"])
+    as_json = F.udf(_attributes_json, StringType())
+    return conform(listed.withColumn("attributes", as_json("attributes")), FINDINGS_SCHEMA)
+
+
+def _finding(frame: DataFrame, name: str, count: Column, detail: Column) -> DataFrame:
+    return frame.select(
+        F.lit(name).alias("finding"),
+        _event_name(F.col("source"), F.col("sequence")).alias("event"),
+        "source", "sequence", "attributes", "subscriber", "node",
+        F.col("event_us").alias("published_us"),
+        "delivered_us",
+        count.cast("long").alias("count"),
+        F.coalesce(detail, F.lit("")).alias("detail"),
+    )  # fmt: skip
+
+
+def _event_name(source: Column, sequence: Column) -> Column:
+    return F.concat(source.cast("string"), F.lit(":"), sequence.cast("string"))
+
+
+def _attributes_json(blob: bytes | None) -> str | None:
+    return None if blob is None else json.dumps(unpack_attributes(bytes(blob)), ensure_ascii=False, sort_keys=True)
+
+
+# -------------------------------------------------------------------------------------------- verdict
+def totals(judged: DataFrame) -> DataFrame:
+    """One row: the sums over all pairs. `delivered` counts pairs delivered at least once."""
+    sums = [F.coalesce(F.sum(name), F.lit(0)).cast("long").alias(name) for name in ("missing", "duplicate", "spurious", "required")]
+    return judged.agg(*sums, F.count(F.when(F.col("copies") > 0, 1)).alias("delivered"))
+
+
+def verdict(
+    status: str, missing: int, duplicate: int, spurious: int, out_of_order: int,
+    required: int, delivered: int, published: int,
+) -> dict[str, int | str]:  # fmt: skip
+    """The three-valued verdict with its numbers and, in `reason`, why it is what it is.
+
+    What was delivered and should not have been is wrong in any run. That something is missing is known only
+    for a complete run, and a run in which nothing was required shows nothing.
+    """
+    if duplicate or spurious or out_of_order:
+        outcome, reason = "invalid", "deliveries were duplicated, spurious or out of order"
+    elif status != "complete":
+        outcome, reason = "unknown", f"the run was cut short (its status is {status})"
+    elif not published:
+        outcome, reason = "unknown", "nothing was published"
+    elif missing:
+        outcome, reason = "invalid", "required deliveries are missing"
+    elif not required:
+        outcome, reason = "unknown", "no delivery was required: no settled subscription matches a publication"
+    else:
+        outcome, reason = "valid", "every required delivery was made, once, in order, and no other"
+    return {
+        "missing": missing, "duplicate": duplicate, "spurious": spurious, "out_of_order": out_of_order,
+        "required": required, "delivered": delivered, "published": published, "verdict": outcome, "reason": reason,
+    }  # fmt: skip
+
+
+def judge(journal: Journal, filters: Sequence[str], grace_us: int) -> DataFrame:
+    """The outcome of every pair of a run; `filters` as `distinct_filters` gives them."""
+    lives = subscription_lives(journal.subscriptions, journal.rows)
+    matched = matches(distinct_events(journal.events), filters)
+    return outcomes(matched, lives, filters, deliveries_of(journal.rows), grace_us)

@@ -1,0 +1,113 @@
+"""The run folder seen from the analysis: its manifest, checked, with the node numbers of the journal resolved."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pubsub.errors import InputError
+
+FORMAT = "murmur-run"
+MANIFEST_VERSION = 1
+STATUSES = ("running", "complete", "interrupted")
+ROLES = ("broker", "client", "driver")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of the run. `number` is its number in the journal, `broker` where a client is attached."""
+
+    number: int
+    name: str
+    role: str
+    broker: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What the driver says about a run; `raw` is the whole document for the report."""
+
+    name: str
+    runtime: str
+    seed: int
+    status: str
+    withdrawal_grace_us: int
+    nodes: tuple[Node, ...]
+    edges: tuple[tuple[str, str], ...]
+    raw: dict[str, Any]
+
+    def home_broker(self) -> dict[int, int]:
+        """Node number to the number of the broker it stands for: a broker itself, a client its broker."""
+        numbers = {node.name: node.number for node in self.nodes}
+        homes = {node.number: node.number for node in self.nodes if node.role == "broker"}
+        for node in self.nodes:
+            if node.role == "client" and node.broker in numbers:
+                homes[node.number] = numbers[node.broker]
+        return homes
+
+    @property
+    def message_kinds(self) -> dict[int, str]:
+        """Names of message kinds, as far as the driver wrote them down (`message_kinds`, optional)."""
+        return {int(kind): str(name) for kind, name in self.raw.get("message_kinds", {}).items()}
+
+
+def read_manifest(run: Path) -> Manifest:
+    """The manifest of a run folder; raises `InputError` naming file and key for anything that is none."""
+    path = run / "manifest.json"
+    if not run.is_dir():
+        raise InputError(str(run), "no such folder", "the folder of a run")
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(str(run), "a folder without manifest.json", "the folder of a run") from None
+    except (OSError, ValueError) as error:
+        raise InputError(str(path), f"no readable JSON ({error})", "the manifest of a run") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        found = document.get("format") if isinstance(document, dict) else document
+        raise InputError(f"{path}, key format", f"{found!r:.60}", repr(FORMAT))
+    if document.get("schema_version") != MANIFEST_VERSION:
+        found = document.get("schema_version")
+        raise InputError(f"{path}, key schema_version", f"{found!r:.60}", repr(MANIFEST_VERSION))
+    if not (run / "journal").is_dir():
+        raise InputError(str(run), "no folder journal/ in it", "the folder of a run with its journal")
+    status = document.get("status")
+    if status not in STATUSES:
+        raise InputError(f"{path}, key status", f"{status!r:.60}", ", ".join(STATUSES))
+    return Manifest(
+        name=str(document.get("name", run.name)),
+        runtime=str(document.get("runtime", "unknown")),
+        seed=_integer(path, document, "seed", 0),
+        status=status,
+        withdrawal_grace_us=_integer(path, document, "withdrawal_grace_us", 0),
+        nodes=_nodes(path, document.get("nodes")),
+        edges=_edges(path, document.get("overlay", {})),
+        raw=document,
+    )
+
+
+def _integer(path: Path, document: dict[str, Any], key: str, default: int) -> int:
+    value = document.get(key, default)
+    if type(value) is not int:
+        raise InputError(f"{path}, key {key}", f"{value!r:.60}", "an integer")
+    return value
+
+
+def _nodes(path: Path, listed: Any) -> tuple[Node, ...]:
+    if not isinstance(listed, list):
+        raise InputError(f"{path}, key nodes", f"{listed!r:.60}", "a list of nodes")
+    nodes = []
+    for number, each in enumerate(listed):
+        place = f"{path}, key nodes[{number}]"
+        if not isinstance(each, dict) or not isinstance(each.get("name"), str):
+            raise InputError(place, f"{each!r:.60}", "a node with a name")
+        if each.get("role") not in ROLES:
+            raise InputError(f"{place}.role", f"{each.get('role')!r:.60}", ", ".join(ROLES))
+        nodes.append(Node(number, each["name"], each["role"], each.get("broker")))
+    return tuple(nodes)
+
+
+def _edges(path: Path, overlay: Any) -> tuple[tuple[str, str], ...]:
+    edges = overlay.get("edges", []) if isinstance(overlay, dict) else None
+    if not isinstance(edges, list) or any(not isinstance(edge, list) or len(edge) != 2 for edge in edges):
+        raise InputError(f"{path}, key overlay.edges", f"{edges!r:.60}", "a list of pairs of broker names")
+    return tuple((str(first), str(second)) for first, second in edges)

@@ -1,0 +1,107 @@
+"""Small deployments for tests, made from a seed or by hand, without the workloads floor."""
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from experiments.registry import BROKER_FACTORY, CLIENT_FACTORY
+from pubsub.deployment import Deployment, LinkPlan, NodeSpec
+from pubsub.links import Delay, LinkSpec
+from pubsub.script import Change
+
+PARTS = {"matching": "bitset", "routing": "forwarding", "reliability": "best_effort"}
+WAN = LinkSpec(delay=Delay("uniform", 500, 3_000))
+
+
+@dataclass(frozen=True, slots=True)
+class PlainScript:
+    """A script written out."""
+
+    subscriptions: tuple[tuple[int, str], ...] = ()
+    publications: tuple[tuple[int, int, dict[str, Any]], ...] = ()
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(slots=True)
+class Shape:
+    """How large a random deployment is; the test's hypothesis strategy draws these."""
+
+    brokers: int = 7
+    clients: int = 7
+    subscriptions: int = 6
+    publications: int = 20
+    changes: int = 3
+    parts: dict[str, str] = field(default_factory=lambda: dict(PARTS))
+    links: LinkSpec = WAN
+
+
+def random_filter(rng: random.Random) -> str:
+    """A filter over x, y (0 to 99), s and flag, of one to three predicates."""
+    low = rng.randrange(90)
+    choices = [
+        f"x BETWEEN {low} AND {low + rng.randrange(40)}",
+        f"y >= {rng.randrange(100)}",
+        f"y != {rng.randrange(100)}",
+        f"s = '{rng.choice('abc')}'",
+        f"s LIKE '{rng.choice('abc')}%'",
+        f"x IN ({rng.randrange(100)}, {rng.randrange(100)}, {rng.randrange(100)})",
+        "flag = TRUE",
+        "z IS NOT NULL",
+    ]
+    return " AND ".join(rng.sample(choices, rng.choice((1, 1, 2, 3))))
+
+
+def random_attributes(rng: random.Random) -> dict[str, Any]:
+    """An event's attributes for `random_filter`; some are absent now and then."""
+    attributes: dict[str, Any] = {
+        "x": rng.randrange(100),
+        "y": rng.choice((rng.randrange(100), rng.random() * 100)),
+        "s": rng.choice(("a", "ab", "b", "ca", "d")),
+        "flag": rng.random() < 0.5,
+        "z": "here",
+    }
+    for name in list(attributes):
+        if rng.random() < 0.15:
+            del attributes[name]
+    return attributes
+
+
+def random_deployment(seed: int, shape: Shape) -> Deployment:
+    """A random tree of brokers, clients on random brokers, everything else from the seed too."""
+    rng = random.Random(f"{seed}/test deployment")
+    edges = [(f"b{number}", f"b{rng.randrange(number)}") for number in range(1, shape.brokers)]
+    scripts = {}
+    homes = {}
+    for number in range(shape.clients):
+        name = f"c{number}"
+        homes[name] = f"b{rng.randrange(shape.brokers)}"
+        drawn = ((number * 100 + rng.randrange(4), random_filter(rng)) for _ in range(shape.subscriptions))
+        subscriptions = tuple(dict.fromkeys(drawn))
+        publications = tuple(
+            (1_000 * each, number, random_attributes(rng)) for each in range(shape.publications)
+        )
+        changes: list[Change] = []
+        for at in range(min(shape.changes, len(subscriptions))):
+            subscriber, text = subscriptions[at]
+            changes.append((5_000 + 1_000 * at, "unsubscribe", subscriber, text))
+            changes.append((5_500 + 1_000 * at, "subscribe", number * 100 + 50 + at, random_filter(rng)))
+        scripts[name] = PlainScript(subscriptions, publications, tuple(changes))
+    return deployment(shape.brokers, edges, homes, scripts, seed, shape.parts, shape.links)
+
+
+def deployment(
+    brokers: int,
+    edges: list[tuple[str, str]],
+    homes: dict[str, str],
+    scripts: dict[str, PlainScript],
+    seed: int = 1,
+    parts: dict[str, str] | None = None,
+    links: LinkSpec = WAN,
+) -> Deployment:
+    """Brokers b0.., the edges between them, clients at their homes."""
+    nodes = [NodeSpec(f"b{number}", "broker", BROKER_FACTORY, parts or PARTS) for number in range(brokers)]
+    plans = [LinkPlan(first, second, links) for first, second in edges]
+    for client, broker in homes.items():
+        nodes.append(NodeSpec(client, "client", CLIENT_FACTORY, {"broker": broker}, broker))
+        plans.append(LinkPlan(client, broker, LinkSpec(delay=Delay("constant", 200))))
+    return Deployment(f"test-{seed}", seed, tuple(nodes), tuple(plans), scripts)
