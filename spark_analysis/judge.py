@@ -280,7 +280,7 @@ def findings(
         listed = listed.unionByName(part)
     names = spark.createDataFrame([*enumerate(clients)], "node int, client string")
     listed = listed.join(F.broadcast(names), "node", "left").fillna("unknown node", ["client"])
-    as_json = F.udf(_attributes_json, StringType())
+    as_json = F.udf(_attributes_json, StringType(), useArrow=False)
     return conform(listed.withColumn("attributes", as_json("attributes")), FINDINGS_SCHEMA)
 
 

@@ -1,0 +1,119 @@
+"""The journal: rows outlive their process, and readers name what is wrong with a file."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pubsub.errors import InputError
+from pubsub.journal import HEADER_BYTES, ROW, JournalWriter, RowKind, SideKind, read_segment, read_side
+
+
+def rows_of(folder: Path) -> list[int]:
+    """The values of all rows, in the order in which they were written."""
+    return [int(value) for path in sorted(folder.glob("*.seg")) for value in read_segment(path)[1]["value"]]
+
+
+def test_rows_and_records_come_back_in_order_over_many_segments(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path, "b1", 4, incarnation=2, rows_per_segment=10)
+    for number in range(500):
+        writer.row(number, RowKind.DELIVER, 4, source=1, sequence=number, hops=3, value=number)
+        writer.side(SideKind.EVENT, [number, "x" * (number * 7 % 1_000)])
+    writer.close()
+    assert rows_of(tmp_path) == list(range(500))
+    records = [each for path in sorted(tmp_path.glob("*.blob")) for each in read_side(path)]
+    assert [fields[0] for _, fields in records] == list(range(500))
+    header, rows = read_segment(sorted(tmp_path.glob("*.seg"))[0])
+    assert (header.node, header.incarnation, header.number) == (4, 2, 0)
+    assert rows[7].tolist() == (7, 7, 7, 4, 1, -1, 0, 3, RowKind.DELIVER)
+
+
+def test_an_open_journal_can_be_read(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path, "b1", 0)
+    writer.row(1, RowKind.START, 0, value=42)
+    writer.side(SideKind.SUBSCRIBE, [1, 0, 5, "x > 3"])
+    assert rows_of(tmp_path) == [42]
+    assert [fields for _, fields in read_side(next(tmp_path.glob("*.blob")))] == [[1, 0, 5, "x > 3"]]
+    writer.close()
+
+
+def test_rows_survive_a_sigkill_of_their_process(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys; from pathlib import Path; from pubsub.journal import *\n"
+        "w = JournalWriter(Path(sys.argv[1]), 'b1', 0, rows_per_segment=64)\n"
+        "for n in range(1000): w.row(n, RowKind.DELIVER, 0, value=n)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], check=False, cwd=Path(__file__).parents[2]
+    )
+    assert ended.returncode == -signal.SIGKILL
+    assert rows_of(tmp_path) == list(range(1000))
+
+
+def test_a_row_whose_kind_was_not_written_is_not_there(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path, "b1", 0)
+    for number in range(3):
+        writer.row(number, RowKind.DELIVER, 0, value=number)
+    writer.close()
+    path = next(tmp_path.glob("*.seg"))
+    data = bytearray(path.read_bytes())
+    data[HEADER_BYTES + 3 * ROW.size - 2] = 0  # the kind of the last row
+    path.write_bytes(data)
+    assert rows_of(tmp_path) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"", "0 bytes"),
+        (b"PK\x03\x04" + b"\0" * 100, "begins with"),
+        (b"MURMURsg" + b"\x63\x00" + b"\0" * 100, "schema version 99"),
+    ],
+)
+def test_a_foreign_segment_is_refused_by_name(tmp_path: Path, content: bytes, found: str) -> None:
+    path = tmp_path / "b1-0-00000.seg"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=found) as caught:
+        read_segment(path)
+    assert str(path) in caught.value.place
+
+
+def test_a_segment_cut_inside_a_row_is_refused_with_the_place(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path, "b1", 0)
+    writer.row(1, RowKind.START, 0)
+    writer.row(2, RowKind.STOP, 0)
+    writer.close()
+    path = next(tmp_path.glob("*.seg"))
+    os.truncate(path, HEADER_BYTES + ROW.size + 5)
+    with pytest.raises(InputError, match="a row of 5 bytes") as caught:
+        read_segment(path)
+    assert f"byte {HEADER_BYTES + ROW.size}" in caught.value.place
+
+
+def test_a_damaged_side_file_is_refused_with_the_place(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path, "b1", 0)
+    writer.side(SideKind.EVENT, [1, 2, 3, b"x" * 50])
+    writer.close()
+    path = next(tmp_path.glob("*.blob"))
+    os.truncate(path, path.stat().st_size - 3)
+    with pytest.raises(InputError, match="3 bytes more") as caught:
+        list(read_side(path))
+    assert f"byte {HEADER_BYTES}" in caught.value.place
+
+
+def test_a_full_disk_is_an_error_and_no_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = JournalWriter(tmp_path, "b1", 0, rows_per_segment=4)
+
+    def full(*_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match="No space left"):
+        for number in range(5):
+            writer.row(number, RowKind.DELIVER, 0, value=number)
+    writer.close()
+    assert rows_of(tmp_path) == [0, 1, 2, 3]

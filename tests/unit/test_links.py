@@ -1,0 +1,99 @@
+"""The link model, told the time and the randomness."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pubsub.errors import InputError
+from pubsub.journal import DropReason
+from pubsub.links import HARD_LIMIT_FACTOR, Delay, Link, LinkSpec
+
+delays = st.one_of(
+    st.builds(Delay, st.just("constant"), st.integers(0, 5_000)),
+    st.integers(0, 5_000).flatmap(lambda low: st.builds(Delay, st.just("uniform"), st.just(low), st.integers(low, 9_000))),
+    st.builds(Delay, st.just("exponential"), st.integers(0, 100), st.integers(0, 5_000)),
+    st.builds(Delay, st.just("normal"), st.integers(0, 5_000), st.integers(0, 5_000)),
+)
+times = st.lists(st.integers(0, 3_000), min_size=1, max_size=60).map(
+    lambda gaps: [sum(gaps[: number + 1]) for number in range(len(gaps))]
+)
+
+
+def link(seed: int = 1, **fields: object) -> Link:
+    return Link(LinkSpec(**fields), random.Random(seed))  # type: ignore[arg-type]
+
+
+@given(delays, times, st.booleans())
+def test_a_link_without_reordering_is_first_in_first_out(delay: Delay, sent: list[int], capped: bool) -> None:
+    made = link(delay=delay, bytes_per_s=50_000 if capped else None)
+    arrivals = [made.transmit(100, now).arrivals_us[0] for now in sent]
+    assert arrivals == sorted(arrivals)
+    assert all(arrival >= now for arrival, now in zip(arrivals, sent, strict=True))
+
+
+@given(times)
+def test_control_messages_are_never_harmed(sent: list[int]) -> None:
+    made = link(loss=1.0, duplication=1.0, reordering=1.0, reordering_us=9_999, delay=Delay("constant", 5))
+    assert [made.transmit(10, now, control=True).arrivals_us for now in sent] == [(now + 5,) for now in sent]
+
+
+def test_loss_duplication_and_reordering_happen_as_often_as_told() -> None:
+    lossy, doubling = link(loss=0.2), link(duplication=0.3)
+    lost = sum(lossy.transmit(10, now).drop is DropReason.LOSS for now in range(20_000))
+    doubled = sum(len(doubling.transmit(10, now).arrivals_us) == 2 for now in range(20_000))
+    assert 0.19 < lost / 20_000 < 0.21
+    assert 0.29 < doubled / 20_000 < 0.31
+    late = link(reordering=0.1, reordering_us=5_000)
+    arrivals = [late.transmit(10, now * 100).arrivals_us[0] for now in range(20_000)]
+    overtaken = sum(arrival > min(arrivals[number + 1 : number + 60]) for number, arrival in enumerate(arrivals[:-60]))
+    assert 0.08 < overtaken / 20_000 < 0.11
+
+
+def test_bandwidth_spaces_messages_out() -> None:
+    made = link(bytes_per_s=1_000_000)
+    assert [made.transmit(1_000, 0).arrivals_us[0] for _ in range(4)] == [1_000, 2_000, 3_000, 4_000]
+    by_count = link(messages_per_s=100)
+    assert [by_count.transmit(1, 0).arrivals_us[0] for _ in range(3)] == [10_000, 20_000, 30_000]
+
+
+def test_a_full_queue_drops_when_told_to_and_has_room_again_later() -> None:
+    made = link(messages_per_s=100, queue_messages=3, on_overflow="drop")
+    assert [made.transmit(1, 0).drop for _ in range(5)] == [None, None, None, DropReason.OVERFLOW, DropReason.OVERFLOW]
+    assert made.transmit(1, 10_000).drop is None
+    assert made.congested_until_us(10_000) is None, "a link that drops never asks for slowness"
+
+
+def test_a_full_queue_reports_congestion_and_refuses_only_at_the_hard_limit() -> None:
+    made = link(messages_per_s=100, queue_messages=4, on_overflow="slow")
+    assert made.congested_until_us(0) is None
+    for _ in range(4):
+        made.transmit(1, 0)
+    assert made.congested_until_us(0) == 30_000, "until the queue is half empty"
+    for _ in range(4 * HARD_LIMIT_FACTOR - 4):
+        assert made.transmit(1, 0).drop is None
+    assert made.transmit(1, 0).drop is DropReason.OVERFLOW
+    assert made.transmit(1, 0, control=True).drop is None
+
+
+def test_the_same_seed_draws_the_same_fate() -> None:
+    spec = {"loss": 0.3, "duplication": 0.3, "reordering": 0.3, "delay": Delay("exponential", 10, 500)}
+    first, second = link(5, **spec), link(5, **spec)
+    assert [first.transmit(9, now) for now in range(500)] == [second.transmit(9, now) for now in range(500)]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"loss": 1.1}, {"duplication": -0.1}, {"reordering": 2}, {"bytes_per_s": 0}, {"queue_messages": 0}, {"reordering_us": -1}],
+)
+def test_an_impossible_link_is_refused_by_name(fields: dict[str, float]) -> None:
+    with pytest.raises(InputError, match=f"link {next(iter(fields))}"):
+        LinkSpec(**fields)  # type: ignore[arg-type]
+
+
+def test_an_impossible_delay_is_refused() -> None:
+    with pytest.raises(InputError, match="low at most high"):
+        Delay("uniform", 10, 5)
+    with pytest.raises(InputError, match="not negative"):
+        Delay("constant", -1)
