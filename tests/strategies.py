@@ -1,0 +1,64 @@
+"""Hypothesis strategies for values, attributes and filters, drawn from a universe small enough to enumerate.
+
+`NUMBERS` and `STRINGS` hold the constants that filters use and, between and beside them, values that tell
+open ends from closed ones and a string from its direct successor.
+"""
+
+from hypothesis import strategies as st
+
+from pubsub.filter import Filter
+from pubsub.filter_parser import parse_filter
+from pubsub.values import Value
+
+NUMBERS: list[Value] = [-1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4]
+STRINGS: list[Value] = ["", "\0", "a", "a\0", "a\0\0", "a\0a", "aa", "ab", "ab\0", "abc", "b", "ba", "c", "\U0010ffff", "\U0010ffffa"]
+BOOLEANS: list[Value] = [False, True]
+NAMES = ["x", "y", "z"]
+
+number_constants = st.sampled_from([0, 1, 2, 2.5, 3])
+string_constants = st.sampled_from(["", "a", "a\0", "ab", "b", "\U0010ffff"])
+values = st.sampled_from([*NUMBERS, *STRINGS, *BOOLEANS])
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
+
+
+@st.composite
+def predicates(draw: st.DrawFn) -> str:
+    """The text of one predicate."""
+    name = draw(st.sampled_from(NAMES))
+    constants = draw(st.sampled_from([number_constants, number_constants, string_constants]))
+    kind = draw(st.sampled_from(["comparison", "comparison", "between", "in", "like", "exists", "boolean"]))
+    if kind == "comparison":
+        operator = draw(st.sampled_from(["=", "!=", "<", "<=", ">", ">="]))
+        return f"{name} {operator} {_text(draw(constants))}"
+    if kind == "between":
+        return f"{name} BETWEEN {_text(draw(constants))} AND {_text(draw(constants))}"
+    if kind == "in":
+        listed = draw(st.lists(constants, min_size=1, max_size=3))
+        return f"{name} IN ({', '.join(_text(value) for value in listed)})"
+    if kind == "like":
+        return f"{name} LIKE {_text(str(draw(string_constants)) + '%')}"
+    if kind == "boolean":
+        return f"{name} {draw(st.sampled_from(['=', '!=']))} {draw(st.sampled_from(['TRUE', 'FALSE']))}"
+    return f"{name} IS NOT NULL"
+
+
+filter_texts = st.lists(predicates(), max_size=4).map(" AND ".join)
+filters: st.SearchStrategy[Filter] = filter_texts.filter(lambda text: "BETWEEN" not in text or _same_types(text)).map(
+    parse_filter
+)
+attributes = st.dictionaries(st.sampled_from(NAMES), values, max_size=3)
+
+
+def _same_types(text: str) -> bool:
+    from pubsub.errors import InputError
+
+    try:
+        parse_filter(text)
+    except InputError:
+        return False
+    return True
