@@ -23,7 +23,8 @@ _BULK = 2_048
 """From so many filters on, bit sets are put together by numpy; below, its cost for a call is not worth it."""
 _MANY_BITS = 8
 
-_DOMAIN_OF_TYPE: dict[type, Domain] = {int: "number", float: "number", str: "string", bool: "boolean"}
+_FEW_DESTINATIONS = 32
+_TYPES_OF_DOMAIN: dict[Domain, tuple[type, ...]] = {"number": (int, float), "string": (str,), "boolean": (bool,)}
 
 
 class Entry(NamedTuple):
@@ -224,7 +225,7 @@ def numbers_of(bits: int, size: int) -> list[int]:
 class Level:
     """A fixed set of entries; entries can be struck out. No entry's filter may match nothing."""
 
-    __slots__ = ("_attributes", "_destinations", "alive", "entries", "size")
+    __slots__ = ("_attributes", "_destinations", "_plan", "alive", "entries", "size")
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self.entries = entries
@@ -237,8 +238,20 @@ class Level:
             for name, constraint in entry.filter.constraints.items():
                 constraints.setdefault(name, []).append((number, constraint))
             owned.setdefault(entry.destination, []).append(number)
-        self._attributes = [
-            (name, _Attribute(each, self.size, everything)) for name, each in constraints.items()
+        self._attributes = {name: _Attribute(each, self.size, everything) for name, each in constraints.items()}
+        # What `match` walks over for every event, laid out flat: by attribute and type of value its bit sets.
+        self._plan = [
+            (
+                name,
+                attribute.free,
+                attribute.base,
+                {
+                    kind: (cells.edges, cells.possible, cells.certain, cells.equal)
+                    for domain, cells in attribute.domains.items()
+                    for kind in _TYPES_OF_DOMAIN[domain]
+                },
+            )
+            for name, attribute in self._attributes.items()
         ]
         self._destinations = {destination: _bits(numbers, self.size) for destination, numbers in owned.items()}
 
@@ -249,29 +262,28 @@ class Level:
     def match(self, attributes: Mapping[str, Value]) -> tuple[int, int]:
         """(entries that match for certain, entries that may match and must be asked)."""
         possible = certain = self.alive
-        for name, attribute in self._attributes:
+        for name, free, base, by_type in self._plan:
             if name not in attributes:
-                possible &= attribute.free
-                certain &= attribute.free
+                possible &= free
+                certain &= free
             else:
                 value = attributes[name]
-                domain = _DOMAIN_OF_TYPE[type(value)]
-                if domain not in attribute.domains:
-                    possible &= attribute.base
-                    certain &= attribute.base
+                cells = by_type.get(type(value))
+                if cells is None:
+                    possible &= base
+                    certain &= base
                 else:
-                    cells = attribute.domains[domain]
-                    cell = bisect_right(cells.edges, value)
-                    if value in cells.equal:
-                        equal = cells.equal[value]
-                        possible &= cells.possible[cell] | equal
-                        certain &= cells.certain[cell] | equal
+                    edges, possible_in, certain_in, equal = cells
+                    cell = bisect_right(edges, value)
+                    if equal and value in equal:
+                        possible &= possible_in[cell] | equal[value]
+                        certain &= certain_in[cell] | equal[value]
                     else:
-                        possible &= cells.possible[cell]
-                        certain &= cells.certain[cell]
+                        possible &= possible_in[cell]
+                        certain &= certain_in[cell]
             if not possible:
                 return 0, 0
-        return certain, possible & ~certain
+        return certain, possible ^ certain
 
     def add_destinations(
         self, attributes: Mapping[str, Value], found: dict[Hashable, None], exclude: Hashable | None
@@ -280,23 +292,25 @@ class Level:
         certain, unsure = self.match(attributes)
         if not certain and not unsure:
             return
-        if certain.bit_count() < len(self._destinations):
+        if len(self._destinations) > _FEW_DESTINATIONS and certain.bit_count() < len(self._destinations):
             for number in numbers_of(certain, self.size):
                 destination = self.entries[number].destination
-                if destination != exclude or exclude is None:
+                if exclude is None or destination != exclude:
                     found[destination] = None
-        else:
-            for destination, owned in self._destinations.items():
-                if certain & owned and (destination != exclude or exclude is None):
-                    found[destination] = None
-        if not unsure:
-            return
+            certain = 0
         for destination, owned in self._destinations.items():
-            if unsure & owned and destination not in found and (destination != exclude or exclude is None):
-                for number in numbers_of(unsure & owned, self.size):
-                    if self.entries[number].filter.matches(attributes):
-                        found[destination] = None
-                        break
+            if destination in found or (exclude is not None and destination == exclude):
+                continue
+            if certain & owned or (unsure & owned and self._any_matches(unsure & owned, attributes)):
+                found[destination] = None
+
+    def _any_matches(self, bits: int, attributes: Mapping[str, Value]) -> bool:
+        while bits:
+            lowest = bits & -bits
+            if self.entries[lowest.bit_length() - 1].filter.matches(attributes):
+                return True
+            bits ^= lowest
+        return False
 
     def matching(self, attributes: Mapping[str, Value]) -> list[Entry]:
         """The entries whose filter the event matches."""
@@ -310,7 +324,7 @@ class Level:
     def covering(self, wanted: Mapping[str, Constraint]) -> Iterator[Entry]:
         """Entries whose filter may cover the one with these constraints; none that does is left out."""
         candidates = self.alive
-        for name, attribute in self._attributes:
+        for name, attribute in self._attributes.items():
             candidates &= attribute.covering(wanted[name]) if name in wanted else attribute.free
             if not candidates:
                 return
@@ -320,10 +334,9 @@ class Level:
     def covered_by(self, wanted: Mapping[str, Constraint]) -> Iterator[Entry]:
         """Entries whose filter may be covered by the one with these constraints; none that is is left out."""
         candidates = self.alive
-        attributes = dict(self._attributes)
         for name, constraint in wanted.items():
-            if name not in attributes:
+            if name not in self._attributes:
                 return
-            candidates &= attributes[name].covered(constraint, self.alive)
+            candidates &= self._attributes[name].covered(constraint, self.alive)
         for number in numbers_of(candidates, self.size):
             yield self.entries[number]
