@@ -1,0 +1,167 @@
+"""Overlays: which brokers there are and which are linked."""
+
+import random
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pubsub.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """A connected graph of brokers; each edge is a link in both directions."""
+
+    brokers: tuple[str, ...]
+    edges: tuple[tuple[str, str], ...]
+
+    @property
+    def is_tree(self) -> bool:
+        """No cycles?"""
+        return len(self.edges) == len(self.brokers) - 1
+
+    @property
+    def neighbours(self) -> dict[str, list[str]]:
+        """Each broker's neighbours, in the order of the edges."""
+        found: dict[str, list[str]] = {broker: [] for broker in self.brokers}
+        for first, second in self.edges:
+            found[first].append(second)
+            found[second].append(first)
+        return found
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        """The brokers with one neighbour (the only broker, if there is one)."""
+        return tuple(broker for broker, peers in self.neighbours.items() if len(peers) <= 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A chain or a star of so many brokers."""
+
+    brokers: int = 16
+
+    def __post_init__(self) -> None:
+        _require(self.brokers >= 1, "overlay.brokers", str(self.brokers), "at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A tree in which no broker has more than `degree` links."""
+
+    brokers: int = 16
+    degree: int = 3
+
+    def __post_init__(self) -> None:
+        _require(self.brokers >= 1, "overlay.brokers", str(self.brokers), "at least 1")
+        least = 2 if self.brokers > 2 else 1
+        allowed = f"at least {least} for {self.brokers} brokers"
+        _require(self.degree >= least, "overlay.degree", str(self.degree), allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class FromFile:
+    """An edge list: two broker names a line, `#` begins a comment."""
+
+    path: str
+
+
+def chain(options: Sized, seed: int) -> Overlay:
+    """b0 - b1 - b2 …"""
+    return _numbered(options.brokers, [(number - 1, number) for number in range(1, options.brokers)])
+
+
+def star(options: Sized, seed: int) -> Overlay:
+    """b0 in the middle."""
+    return _numbered(options.brokers, [(0, number) for number in range(1, options.brokers)])
+
+
+def balanced(options: Tree, seed: int) -> Overlay:
+    """A tree filled breadth first: the root has `degree` children, all others one less."""
+    edges = []
+    parent, free = 0, options.degree
+    for number in range(1, options.brokers):
+        while not free:
+            parent += 1
+            free = options.degree - 1
+        edges.append((parent, number))
+        free -= 1
+    return _numbered(options.brokers, edges)
+
+
+def random_tree(options: Tree, seed: int) -> Overlay:
+    """Each broker in turn joins one that still has room, drawn from the seed."""
+    rng = random.Random(f"{seed}/overlay")
+    room = {0: options.degree}
+    edges = []
+    for number in range(1, options.brokers):
+        parent = rng.choice(list(room))
+        edges.append((parent, number))
+        room[parent] -= 1
+        if not room[parent]:
+            del room[parent]
+        if options.degree > 1:
+            room[number] = options.degree - 1
+    return _numbered(options.brokers, edges)
+
+
+def from_file(options: FromFile, seed: int) -> Overlay:
+    """The overlay of an edge list; raises `InputError` with the line of what is wrong."""
+    path = Path(options.path)
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"overlay.path {path}", str(error), "a readable edge list") from None
+    brokers: dict[str, None] = {}
+    edges: dict[tuple[str, str], None] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        place = f"{path}, line {number}"
+        _require(len(words) == 2, place, repr(line.strip()[:60]), "two broker names")
+        first, second = words
+        _require(first != second, place, f"a link from {first} to itself", "links between different brokers")
+        known = (first, second) in edges or (second, first) in edges
+        _require(not known, place, f"the link {first} {second} once more", "each link once")
+        brokers |= {first: None, second: None}
+        edges[first, second] = None
+    _require(bool(brokers), str(path), "no links", "at least one link")
+    overlay = Overlay(tuple(brokers), tuple(edges))
+    lost = _unreachable(overlay)
+    _require(lost is None, str(path), f"no way from {overlay.brokers[0]} to {lost}", "a connected overlay")
+    return overlay
+
+
+OVERLAYS: Mapping[str, tuple[type[Any], Callable[[Any, int], Overlay]]] = {
+    "balanced": (Tree, balanced),
+    "random": (Tree, random_tree),
+    "chain": (Sized, chain),
+    "star": (Sized, star),
+    "file": (FromFile, from_file),
+}
+
+
+def _numbered(brokers: int, edges: list[tuple[int, int]]) -> Overlay:
+    return Overlay(
+        tuple(f"b{number}" for number in range(brokers)), tuple((f"b{first}", f"b{second}") for first, second in edges)
+    )
+
+
+def _unreachable(overlay: Overlay) -> str | None:
+    neighbours = overlay.neighbours
+    reached = {overlay.brokers[0]: None}
+    waiting = deque(reached)
+    while waiting:
+        for peer in neighbours[waiting.popleft()]:
+            if peer not in reached:
+                reached[peer] = None
+                waiting.append(peer)
+    return next((broker for broker in overlay.brokers if broker not in reached), None)
+
+
+def _require(holds: bool, place: str, found: str, allowed: str) -> None:
+    if not holds:
+        raise InputError(place, found, allowed)

@@ -1,0 +1,32 @@
+"""What a workload makes: who attaches where, who subscribes to what, who publishes what and when."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pubsub.script import Change
+from pubsub.values import Value
+from workloads.overlay import Overlay
+
+TimedPublication = tuple[int, int, Mapping[str, Value]]
+"""(time_us from the start of publishing, publisher number, attributes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientPlan:
+    """The part of one client node; a `pubsub.script.Script`. `publications` can be walked again and pickled."""
+
+    name: str
+    broker: str
+    subscriptions: tuple[tuple[int, str], ...]
+    publications: Iterable[TimedPublication]
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """All clients. `description` says what was really generated, reached rates among it."""
+
+    overlay: Overlay
+    clients: tuple[ClientPlan, ...]
+    description: Mapping[str, float | int | str]
+    expected_publications: int

@@ -1,0 +1,146 @@
+"""The social workload: everyone subscribes to the posts of their friends.
+
+A friendship graph (a SNAP edge list, or a generated one) gives the filters: user u subscribes to
+`author = v` for each friend v, and v to u. Posts follow a Zipf activity over the users, whose ranks are dealt out
+by the seed. One client node stands for all users at its broker.
+"""
+
+import random
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import networkx as nx
+
+from pubsub.errors import InputError
+from workloads.overlay import Overlay
+from workloads.placement import share
+from workloads.plan import ClientPlan, TimedPublication, Workload
+from workloads.popularity import Arrival, Zipf, publishing_times
+
+_TOPICS = ("family", "music", "news", "sport", "travel", "work")
+
+
+@dataclass(frozen=True, slots=True)
+class SocialOptions:
+    """path: an edge list "u v" a line (null: a power-law graph of `users` with `mean_degree` is generated).
+    users_at: users of one broker are spread by chance, or are each other's neighbours in the graph."""
+
+    path: str | None = None
+    users: int = 500
+    mean_degree: int = 10
+    posts: int = 2_000
+    rate_per_s: float | None = 500.0
+    arrival: Arrival = "poisson"
+    exponent: float = 0.8
+    users_at: Literal["random", "neighbours"] = "random"
+    clients_per_broker: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("users", "mean_degree", "posts", "clients_per_broker"):
+            if getattr(self, name) < 1:
+                raise InputError(f"workload.{name}", str(getattr(self, name)), "at least 1")
+        if self.path is None and self.users <= self.mean_degree // 2 + 1:
+            raise InputError("workload.users", str(self.users), f"more than {self.mean_degree // 2 + 1} for that degree")
+
+
+def read_friendships(path: Path) -> dict[int, list[int]]:
+    """Each user's friends, from an undirected edge list; raises `InputError` with the line of what is wrong."""
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"workload.path {path}", str(error), "a readable edge list of numbers") from None
+    friends: dict[int, dict[int, None]] = {}
+    for number, line in enumerate(lines, 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        if len(words) != 2 or not all(word.isdigit() for word in words):
+            raise InputError(f"{path}, line {number}", repr(line[:60]), "two user numbers")
+        first, second = int(words[0]), int(words[1])
+        if first == second:
+            raise InputError(f"{path}, line {number}", f"a friendship of {first} with themselves", "two users")
+        friends.setdefault(first, {})[second] = None
+        friends.setdefault(second, {})[first] = None
+    if not friends:
+        raise InputError(str(path), "no friendships", "at least one")
+    return {user: list(friends[user]) for user in sorted(friends)}
+
+
+def build_social(overlay: Overlay, options: SocialOptions, seed: int) -> Workload:
+    """The workload over the overlay."""
+    if options.path is not None:
+        friends = read_friendships(Path(options.path))
+    else:
+        graph = nx.powerlaw_cluster_graph(options.users, max(1, options.mean_degree // 2), 0.3, seed=seed)
+        friends = {user: sorted(graph.neighbors(user)) for user in sorted(graph)}
+    users = list(friends)
+    homes = _homes(friends, options, len(overlay.brokers) * options.clients_per_broker, seed)
+    posts: list[list[TimedPublication]] = [[] for _ in range(len(overlay.brokers) * options.clients_per_broker)]
+    for time_us, author, attributes in _posts(users, options, seed):
+        posts[homes[author]].append((time_us, author, attributes))
+    subscriptions: list[list[tuple[int, str]]] = [[] for _ in posts]
+    for user, listed in friends.items():
+        subscriptions[homes[user]] += [(user, f"author = {friend}") for friend in listed]
+    clients = tuple(
+        ClientPlan(
+            f"c{number}",
+            overlay.brokers[number // options.clients_per_broker],
+            tuple(subscriptions[number]),
+            tuple(posts[number]),
+        )
+        for number in range(len(posts))
+    )
+    total = sum(map(len, subscriptions))
+    deliveries = sum(len(friends[author]) for each in posts for _, author, _ in each)
+    description = {
+        "kind": "social",
+        "users": len(users),
+        "subscriptions": total,
+        "distinct filters": len(users),
+        "publications": options.posts,
+        "deliveries expected": deliveries,
+        "reached matching rate": round(deliveries / options.posts / total, 6),
+    }
+    return Workload(overlay, clients, description, options.posts)
+
+
+def _posts(users: list[int], options: SocialOptions, seed: int) -> list[TimedPublication]:
+    rng = random.Random(f"{seed}/posts")
+    ranked = users.copy()
+    rng.shuffle(ranked)
+    zipf = Zipf(len(ranked), options.exponent)
+    return [
+        (time_us, author := ranked[zipf.draw(rng)], {"author": author, "topic": rng.choice(_TOPICS), "length": rng.randrange(1, 281)})
+        for time_us in publishing_times(options.posts, options.rate_per_s, options.arrival, rng)
+    ]
+
+
+def _homes(friends: dict[int, list[int]], options: SocialOptions, clients: int, seed: int) -> dict[int, int]:
+    """The client number of each user: equally many each, by chance or along a walk through the graph."""
+    order = list(friends)
+    random.Random(f"{seed}/homes").shuffle(order)
+    if options.users_at == "neighbours":
+        order = _breadth_first(friends, order)
+    homes, begin = {}, 0
+    for client, count in enumerate(share(len(order), clients)):
+        for user in order[begin : begin + count]:
+            homes[user] = client
+        begin += count
+    return homes
+
+
+def _breadth_first(friends: dict[int, list[int]], order: list[int]) -> list[int]:
+    seen: dict[int, None] = {}
+    for start in order:
+        if start in seen:
+            continue
+        seen[start] = None
+        waiting = deque([start])
+        while waiting:
+            for friend in friends[waiting.popleft()]:
+                if friend not in seen:
+                    seen[friend] = None
+                    waiting.append(friend)
+    return list(seen)
