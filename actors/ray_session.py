@@ -32,8 +32,8 @@ def check_memory(actors: int, available_bytes: int | None = None) -> None:
 
 
 @contextlib.contextmanager
-def ray_session(address: str | None = None) -> Iterator[None]:
-    """Ray for the length of the block; what was started here is stopped at its end, by what started it.
+def ray_session(actors: int, address: str | None = None) -> Iterator[None]:
+    """Ray for so many actors and the length of the block; what was started here is stopped at its end.
 
     `address` None starts a Ray of this run's own, with a folder of its own; otherwise the cluster is joined.
     """
@@ -53,6 +53,8 @@ def ray_session(address: str | None = None) -> Iterator[None]:
                 logging_level=logging.ERROR,
                 log_to_driver=False,
                 _temp_dir=folder,
+                # Actors are started in waves by us; without this Ray warns, on stdout, of every wave.
+                _system_config={"worker_maximum_startup_concurrency": actors},
             )
         else:
             ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)

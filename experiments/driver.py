@@ -95,9 +95,9 @@ def _play_live(
     from actors.run import LiveRun
 
     began = time.perf_counter()
-    with ray_session():
+    actors = len(deployment.nodes)
+    with ray_session(actors):
         wall_seconds["ray"] = time.perf_counter() - began
-        actors = len(deployment.nodes)
 
         def tell(phase: Phase, done: int) -> None:
             progress(phase, done, actors if phase is Phase.STARTING else expected)

@@ -1,10 +1,10 @@
 """The judge's own evaluation of filters: every filter against a batch of events, in columns.
 
-It shares nothing with the brokers' matching but the parsed constraints. For each attribute the distinct values
-of the batch are sorted once, and the events are put in the order of their values. The events that a constraint
-allows are then slices of that order, found by bisection: an equality costs what it finds and nothing for the
-events it does not want, so thousands of filters `author = N` cost one look-up each. A conjunction starts from
-its narrowest slices and asks the other attributes only about those events.
+It shares nothing with the brokers' matching but the parsed constraints. For each attribute the distinct
+values of the batch are sorted once, and the events are put in the order of their values. The events that a
+constraint allows are then slices of that order, found by bisection: an equality costs what it finds and
+nothing for the events it does not want, so thousands of filters `author = N` cost one look-up each. A
+conjunction starts from its narrowest slices and asks the other attributes only about those events.
 
 Values are compared as Python compares them, never as floats: 2**53 + 1 is not 2**53, and a string ending in
 NUL is not the string without it.
@@ -32,7 +32,7 @@ def condition_of(wanted: Filter) -> Condition:
 
 
 class _Column:
-    """One attribute over a batch of events. A code numbers the distinct values, domain by domain, ascending."""
+    """One attribute over a batch of events. A code numbers a distinct value, domain by domain, ascending."""
 
     def __init__(self, rows: list[int], values: list[Value], events: int) -> None:
         by_domain: dict[Domain, set[Any]] = {}
@@ -40,7 +40,9 @@ class _Column:
         for value, domain in zip(values, domains, strict=True):
             if domain is not None:
                 by_domain.setdefault(domain, set()).add(value)
-        self._sorted: dict[Domain, list[Any]] = {domain: sorted(by_domain[domain]) for domain in sorted(by_domain)}
+        self._sorted: dict[Domain, list[Any]] = {
+            domain: sorted(by_domain[domain]) for domain in sorted(by_domain)
+        }
         self._first: dict[Domain, int] = {}
         code_of: dict[tuple[Domain | None, Value], int] = {}
         for domain, distinct in self._sorted.items():
@@ -116,7 +118,9 @@ class EventColumns:
                     rows_and_values = gathered[name] = ([], [])
                 rows_and_values[0].append(row)
                 rows_and_values[1].append(value)
-        self._columns = {name: _Column(rows, values, self._events) for name, (rows, values) in gathered.items()}
+        self._columns = {
+            name: _Column(rows, values, self._events) for name, (rows, values) in gathered.items()
+        }
 
     def matching(self, condition: Condition) -> Rows:
         """The numbers of the events in the batch that match, in no particular order."""

@@ -7,12 +7,12 @@ subscriber) pairs with its own evaluation of the filters (`spark_analysis.evalua
   whose value is not before it: from then on every broker that must know it does;
 - a pair is *required* if a matching subscription had settled when the event was published, and was not
   withdrawn until a grace after that;
-- a pair is *allowed* if a matching subscription had been issued when the event was delivered, and had not been
-  withdrawn, with the withdrawal settled a grace ago, when it was published.
+- a pair is *allowed* if a matching subscription had been issued when the event was delivered, and had not
+  been withdrawn, with the withdrawal settled a grace ago, when it was published.
 
 `missing` counts pairs required and not delivered, `spurious` pairs delivered and not allowed (the event may
 not even exist), `duplicate` deliveries beyond the first of a pair, and `out_of_order` first deliveries of an
-event after a later one of the same publisher to the same subscriber, in the order of the subscriber's journal.
+event after a later one of the same publisher to the same subscriber, by the subscriber's own journal.
 
 Everything here is DataFrame to DataFrame; nothing runs until its caller asks for it. A pair costs one row in
 one hash aggregation in which the deliveries take part, so there is no join as large as the deliveries.
@@ -133,10 +133,16 @@ def subscription_lives(subscriptions: DataFrame, rows: DataFrame) -> DataFrame:
 def settling_times(times: DataFrame, rows: DataFrame) -> DataFrame:
     """For each `time_us`, the smallest time of a SETTLED row whose value is no earlier (null: none)."""
     settled = rows.where(F.col("kind") == int(RowKind.SETTLED)).select(
-        F.col("value").alias("covers_us"), F.col("time_us").alias("settled_us"), F.lit(None).cast("long").alias("time_us")
+        F.col("value").alias("covers_us"),
+        F.col("time_us").alias("settled_us"),
+        F.lit(None).cast("long").alias("time_us"),
     )
-    asked = times.select(F.col("time_us").alias("covers_us"), F.lit(None).cast("long").alias("settled_us"), "time_us")
-    from_the_last = Window.orderBy(F.desc("covers_us")).rangeBetween(Window.unboundedPreceding, Window.currentRow)
+    asked = times.select(
+        F.col("time_us").alias("covers_us"), F.lit(None).cast("long").alias("settled_us"), "time_us"
+    )
+    from_the_last = Window.orderBy(F.desc("covers_us")).rangeBetween(
+        Window.unboundedPreceding, Window.currentRow
+    )
     filled = settled.unionByName(asked).withColumn("settled_us", F.min("settled_us").over(from_the_last))
     return filled.where(F.col("time_us").isNotNull()).select("time_us", "settled_us")
 
@@ -148,16 +154,20 @@ def distinct_filters(subscriptions: DataFrame) -> list[str]:
 
 # ---------------------------------------------------------------------------------------------- pairs
 def matches(events: DataFrame, filters: Sequence[str]) -> DataFrame:
-    """All (event, filter) pairs that match (`MATCHES_SCHEMA`); filters are numbered by their place in the list.
+    """All (event, filter) pairs that match (`MATCHES_SCHEMA`); a filter's number is its place in the list.
 
     Raises `InputError` for a filter text that cannot be parsed.
     """
-    conditions = [condition_of(parse_filter(text, f"filter of a subscription, {text!r:.80}")) for text in filters]
+    conditions = [
+        condition_of(parse_filter(text, f"filter of a subscription, {text!r:.80}")) for text in filters
+    ]
     ordered = events.select("source", "sequence", "time_us", "attributes")
     return ordered.mapInArrow(_matcher(conditions), MATCHES_SCHEMA)
 
 
-def _matcher(conditions: Sequence[Condition]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _matcher(
+    conditions: Sequence[Condition],
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def match(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         waiting: list[pa.RecordBatch] = []
         for batch in batches:
@@ -180,7 +190,9 @@ def _match_batch(events: pa.Table, conditions: Sequence[Condition]) -> Iterator[
     yield from table.to_batches(max_chunksize=200_000)
 
 
-def outcomes(matched: DataFrame, lives: DataFrame, filters: Sequence[str], deliveries: DataFrame, grace_us: int) -> DataFrame:
+def outcomes(
+    matched: DataFrame, lives: DataFrame, filters: Sequence[str], deliveries: DataFrame, grace_us: int
+) -> DataFrame:
     """One row for each (event, subscriber) that matches or was delivered (`OUTCOMES_SCHEMA`)."""
     numbered = _numbered_filters(lives.sparkSession, filters)
     known = lives.join(F.broadcast(numbered), "filter").drop("filter")
@@ -238,7 +250,9 @@ def out_of_order(deliveries: DataFrame) -> DataFrame:
     )
     first = deliveries.withColumn("copy", F.row_number().over(each_event)).where(F.col("copy") == 1)
     late = first.withColumn("after", F.max("sequence").over(before)).where(F.col("sequence") < F.col("after"))
-    return late.select("source", "sequence", "subscriber", "node", "after", F.col("time_us").alias("delivered_us"))
+    return late.select(
+        "source", "sequence", "subscriber", "node", "after", F.col("time_us").alias("delivered_us")
+    )
 
 
 # ------------------------------------------------------------------------------------------- findings
@@ -301,13 +315,20 @@ def _event_name(source: Column, sequence: Column) -> Column:
 
 
 def _attributes_json(blob: bytes | None) -> str | None:
-    return None if blob is None else json.dumps(unpack_attributes(bytes(blob)), ensure_ascii=False, sort_keys=True)
+    return (
+        None
+        if blob is None
+        else json.dumps(unpack_attributes(bytes(blob)), ensure_ascii=False, sort_keys=True)
+    )
 
 
 # -------------------------------------------------------------------------------------------- verdict
 def totals(judged: DataFrame) -> DataFrame:
     """One row: the sums over all pairs. `delivered` counts pairs delivered at least once."""
-    sums = [F.coalesce(F.sum(name), F.lit(0)).cast("long").alias(name) for name in ("missing", "duplicate", "spurious", "required")]
+    sums = [
+        F.coalesce(F.sum(name), F.lit(0)).cast("long").alias(name)
+        for name in ("missing", "duplicate", "spurious", "required")
+    ]
     return judged.agg(*sums, F.count(F.when(F.col("copies") > 0, 1)).alias("delivered"))
 
 
@@ -334,7 +355,8 @@ def verdict(
         outcome, reason = "valid", "every required delivery was made, once, in order, and no other"
     return {
         "missing": missing, "duplicate": duplicate, "spurious": spurious, "out_of_order": out_of_order,
-        "required": required, "delivered": delivered, "published": published, "verdict": outcome, "reason": reason,
+        "required": required, "delivered": delivered, "published": published,
+        "verdict": outcome, "reason": reason,
     }  # fmt: skip
 
 

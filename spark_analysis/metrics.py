@@ -38,7 +38,7 @@ def nodes_table(spark: SparkSession, manifest: Manifest) -> DataFrame:
 
 
 def bucket_width_us(first_us: int, last_us: int) -> int:
-    """The width of time buckets: 1, 2 or 5 times a power of ten, at least 1 ms, at most `BUCKETS_MAX` of them."""
+    """The width of time buckets: 1, 2 or 5 times a power of ten, from 1 ms; at most `BUCKETS_MAX` of them."""
     width = 1_000
     for factor in _one_two_five():
         width = factor * 1_000
@@ -73,7 +73,14 @@ def activity(rows: DataFrame, width_us: int) -> DataFrame:
 
     `detail` is the message kind of a SEND or RECEIVE and the reason of a DROP, else -1.
     """
-    counted = (RowKind.PUBLISH, RowKind.SEND, RowKind.RECEIVE, RowKind.DELIVER, RowKind.DROP, RowKind.DUPLICATE)
+    counted = (
+        RowKind.PUBLISH,
+        RowKind.SEND,
+        RowKind.RECEIVE,
+        RowKind.DELIVER,
+        RowKind.DROP,
+        RowKind.DUPLICATE,
+    )
     detailed = F.col("kind").isin(int(RowKind.SEND), int(RowKind.RECEIVE), int(RowKind.DROP))
     return (
         rows.where(F.col("kind").isin(*map(int, counted)))
@@ -91,8 +98,38 @@ def _rows_of(kind: RowKind) -> Column:
     return F.coalesce(F.sum(F.when(_is(kind), F.col("rows"))), F.lit(0)).cast("long")
 
 
+def rows_by_kind(rows: DataFrame) -> DataFrame:
+    """kind, rows: how many rows of each kind the journal holds, by the names of `pubsub.journal.RowKind`."""
+    names = F.create_map(*[F.lit(each) for kind in RowKind for each in (int(kind), kind.name.lower())])
+    kind = F.coalesce(names[F.col("kind").cast("int")], F.lit("unknown"))
+    return rows.groupBy(kind.alias("kind")).agg(F.count(F.lit(1)).alias("rows")).orderBy("kind")
+
+
+def span(rows: DataFrame) -> DataFrame:
+    """One row: first_us, last_us of the journal (null if it is empty)."""
+    return rows.agg(F.min("time_us").alias("first_us"), F.max("time_us").alias("last_us"))
+
+
+def rates(rows: DataFrame, begin_us: int, end_us: int) -> DataFrame:
+    """One row: begin_us, end_us, publications and deliveries between, and both for each emulated second."""
+    within = rows.where((F.col("time_us") >= begin_us) & (F.col("time_us") < end_us))
+    seconds = F.lit(max(1, end_us - begin_us) / 1_000_000)
+    counted = within.agg(
+        F.count(F.when(_is(RowKind.PUBLISH), 1)).alias("publications"),
+        F.count(F.when(_is(RowKind.DELIVER), 1)).alias("deliveries"),
+    )
+    return counted.select(
+        F.lit(begin_us).alias("begin_us"),
+        F.lit(end_us).alias("end_us"),
+        "publications",
+        "deliveries",
+        (F.col("publications") / seconds).alias("publications_per_second"),
+        (F.col("deliveries") / seconds).alias("deliveries_per_second"),
+    )
+
+
 def traffic(counts: DataFrame) -> DataFrame:
-    """bucket_us, published, delivered, sent, received, dropped, bytes: what happened in each stretch of time."""
+    """bucket_us, published, delivered, sent, received, dropped, bytes: what happened in each bucket."""
     return (
         counts.groupBy("bucket_us")
         .agg(
@@ -101,7 +138,9 @@ def traffic(counts: DataFrame) -> DataFrame:
             _rows_of(RowKind.SEND).alias("sent"),
             _rows_of(RowKind.RECEIVE).alias("received"),
             _rows_of(RowKind.DROP).alias("dropped"),
-            F.coalesce(F.sum(F.when(_is(RowKind.SEND), F.col("bytes"))), F.lit(0)).cast("long").alias("bytes"),
+            F.coalesce(F.sum(F.when(_is(RowKind.SEND), F.col("bytes"))), F.lit(0))
+            .cast("long")
+            .alias("bytes"),
         )
         .orderBy("bucket_us")
     )
@@ -111,13 +150,20 @@ def messages_by_kind(counts: DataFrame, names: Mapping[int, str]) -> DataFrame:
     """message_kind, name, sent, bytes, received: the messages put on links and taken from them, by kind."""
     named = F.lit(None).cast("string")
     if names:
-        named = F.create_map(*[F.lit(each) for pair in sorted(names.items()) for each in pair])[F.col("detail").cast("int")]
+        named = F.create_map(*[F.lit(each) for pair in sorted(names.items()) for each in pair])[
+            F.col("detail").cast("int")
+        ]
     return (
         counts.where(_is(RowKind.SEND) | _is(RowKind.RECEIVE))
-        .groupBy(F.col("detail").alias("message_kind"), F.coalesce(named, F.concat(F.lit("kind "), F.col("detail"))).alias("name"))
+        .groupBy(
+            F.col("detail").alias("message_kind"),
+            F.coalesce(named, F.concat(F.lit("kind "), F.col("detail"))).alias("name"),
+        )
         .agg(
             _rows_of(RowKind.SEND).alias("sent"),
-            F.coalesce(F.sum(F.when(_is(RowKind.SEND), F.col("bytes"))), F.lit(0)).cast("long").alias("bytes"),
+            F.coalesce(F.sum(F.when(_is(RowKind.SEND), F.col("bytes"))), F.lit(0))
+            .cast("long")
+            .alias("bytes"),
             _rows_of(RowKind.RECEIVE).alias("received"),
         )
         .orderBy(F.desc("bytes"), "message_kind")
@@ -126,7 +172,9 @@ def messages_by_kind(counts: DataFrame, names: Mapping[int, str]) -> DataFrame:
 
 def drops(counts: DataFrame) -> DataFrame:
     """reason, messages: messages that did not reach their peer."""
-    names = F.create_map(*[F.lit(each) for reason in DropReason for each in (int(reason), reason.name.lower())])
+    names = F.create_map(
+        *[F.lit(each) for reason in DropReason for each in (int(reason), reason.name.lower())]
+    )
     return (
         counts.where(_is(RowKind.DROP))
         .groupBy(F.coalesce(names[F.col("detail").cast("int")], F.lit("unknown")).alias("reason"))
@@ -175,8 +223,8 @@ def delivery_rate(outcomes: DataFrame, width_us: int) -> DataFrame:
 
 
 def delay_counts(outcomes: DataFrame) -> DataFrame:
-    """delay_us (four digits kept), count, max_us: from publication to the first delivery of each required pair."""
-    wanted = outcomes.where(F.col("delivered_us").isNotNull() & (F.col("required") == 1))
+    """delay_us (four digits kept), count, max_us: from publication to first delivery of pairs that match."""
+    wanted = outcomes.where(F.col("delivered_us").isNotNull() & F.col("published_us").isNotNull())
     return _counted(wanted.select((F.col("delivered_us") - F.col("published_us")).alias("delay_us")))
 
 
@@ -220,14 +268,19 @@ def cumulative(counts: DataFrame, value: str) -> DataFrame:
     """The counts with `share`: the part of all that is no larger than the value (a CDF)."""
     up_to = Window.orderBy(value).rowsBetween(Window.unboundedPreceding, Window.currentRow)
     everything = Window.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
-    return counts.withColumn("share", F.sum("count").over(up_to) / F.sum("count").over(everything)).orderBy(value)
+    return counts.withColumn("share", F.sum("count").over(up_to) / F.sum("count").over(everything)).orderBy(
+        value
+    )
 
 
 def quantiles(shares: DataFrame) -> DataFrame:
     """One row: count, p50_us, p90_us, p99_us, max_us of a delay CDF (nulls when it is empty)."""
     return shares.agg(
         F.coalesce(F.sum("count"), F.lit(0)).alias("count"),
-        *[F.min(F.when(F.col("share") >= part, F.col("delay_us"))).alias(f"{name}_us") for name, part in QUANTILES],
+        *[
+            F.min(F.when(F.col("share") >= part, F.col("delay_us"))).alias(f"{name}_us")
+            for name, part in QUANTILES
+        ],
         F.max("max_us").alias("max_us"),
     )
 
@@ -258,7 +311,9 @@ def reached(rows: DataFrame, nodes: DataFrame) -> DataFrame:
         .groupBy("source", "sequence", F.col("home").alias("broker"))
         .agg(
             F.count(F.when(received, 1)).alias("copies"),
-            F.coalesce(F.max(F.when(received, (F.col("peer_role") == "client").cast("int"))), F.lit(0)).alias("entered"),
+            F.coalesce(F.max(F.when(received, (F.col("peer_role") == "client").cast("int"))), F.lit(0)).alias(
+                "entered"
+            ),
             F.max((~received).cast("int")).alias("interested"),
         )
         .where("copies > 0")
@@ -303,11 +358,13 @@ def load_cdf(brokers_table: DataFrame) -> DataFrame:
 
 
 def forwarding(brokers_table: DataFrame) -> DataFrame:
-    """One row: broker_deliveries, pure_forwarders, yield, receptions, traffic_overhead (null if none reached)."""
+    """One row: broker_deliveries, pure_forwarders, yield, receptions, traffic_overhead (nulls: none)."""
     return brokers_table.agg(
         F.sum("interested").alias("broker_deliveries"),
         F.sum("pure_forwarder").alias("pure_forwarders"),
-        (F.sum("interested") / F.nullif(F.sum("interested") + F.sum("pure_forwarder"), F.lit(0))).alias("yield"),
+        (F.sum("interested") / F.nullif(F.sum("interested") + F.sum("pure_forwarder"), F.lit(0))).alias(
+            "yield"
+        ),
         F.sum("copies").alias("receptions"),
         (F.sum("copies_unwanted") / F.nullif(F.sum("copies"), F.lit(0))).alias("traffic_overhead"),
     )

@@ -1,4 +1,4 @@
-"""The run folder seen from the analysis: its manifest, checked, with the node numbers of the journal resolved."""
+"""The run folder seen from the analysis: its manifest, checked, and what the journal's numbers stand for."""
 
 import json
 from dataclasses import dataclass

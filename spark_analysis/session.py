@@ -1,4 +1,4 @@
-"""A Spark session for the analysis of one machine's runs: local, quiet, and started only where Java allows it.
+"""A Spark session for the analysis of one machine's runs: local, quiet, started only where Java allows it.
 
 Spark 4 needs Java 17 or later. A missing or older one shows in Spark as a long traceback, so it is looked for
 first. Python workers of Spark import this package by name: its folder is put on their path, whatever the
@@ -27,24 +27,25 @@ _MEND_JAVA = (
 _PACKAGE_ROOT = Path(__file__).resolve().parents[1]
 
 
-def java_version() -> int:
-    """The major version of the Java that Spark would start; raises `InputError` for none or one too old."""
+def check_java() -> str:
+    """Version and place of the Java that Spark would start; raises `InputError` for none or one too old."""
     home = os.environ.get("JAVA_HOME")
     command = str(Path(home, "bin", "java")) if home else shutil.which("java")
     place = f"Java ({'JAVA_HOME' if home else 'PATH'})"
     if command is None or not Path(command).is_file():
         raise InputError(place, f"no {command}" if home else "no java command", _MEND_JAVA)
     try:
-        said = subprocess.run([command, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
+        said = subprocess.run(
+            [command, "-version"], capture_output=True, text=True, timeout=60, check=False
+        ).stderr
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(place, f"{command}, which does not run ({error})", _MEND_JAVA) from error
-    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    version = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', said)
     if version is None:
         raise InputError(place, f"{command}, which says {said[:80]!r}", _MEND_JAVA)
-    major = int(version.group(1))
-    if major < JAVA_VERSION_MIN:
-        raise InputError(place, f"Java {major} ({command})", _MEND_JAVA)
-    return major
+    if int(version.group(2)) < JAVA_VERSION_MIN:
+        raise InputError(place, f"Java {version.group(1)} ({command})", _MEND_JAVA)
+    return f"{version.group(1)} ({command})"
 
 
 @contextmanager
@@ -69,7 +70,7 @@ def start_session(master: str | None = None, driver_memory: str | None = None) -
     """A new session; see `spark_session`. Raises `InputError` when Java is missing or too old."""
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted:
-        java_version()
+        check_java()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     cores = os.cpu_count() or 1
@@ -102,7 +103,7 @@ def _python_path() -> str:
 
 @contextmanager
 def _quiet_start() -> Iterator[None]:
-    """Give a Java machine started in the block a file as its standard error; show the file if the start fails.
+    """Give a Java machine started in the block a file as standard error; show the file if that fails.
 
     Before it can be told how much to log, it prints half a dozen lines that mean nothing to a reader. What
     goes wrong later reaches Python as an exception.

@@ -1,0 +1,179 @@
+"""From a run folder to verdict, tables and report: `python -m spark_analysis RUN`, or under spark-submit.
+
+The journal is checked before Spark starts. Its rows are read once and kept in Spark's memory (or on disk);
+every table is a transform of them (`spark_analysis.judge`, `spark_analysis.metrics`), and this module is the
+only one that runs jobs. A run that was cut short is analysed as far as it went, and the verdict says so.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+if not __package__:  # spark-submit starts this file by its path: the packages lie one folder up
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from pyspark.sql import DataFrame, SparkSession
+
+from pubsub.client import CLIENT_MESSAGES
+from pubsub.errors import InputError
+from spark_analysis import judge as judging
+from spark_analysis import metrics
+from spark_analysis.journal_source import check_journal, read_journal
+from spark_analysis.report import write_report
+from spark_analysis.run_folder import Manifest, read_manifest
+from spark_analysis.session import spark_session
+from spark_analysis.tables import SMALL_TABLES, AnalysisFolder
+
+Progress = Callable[[str, int, int], None]
+"""What is being done, how much of it is, and how much there is (0: not known)."""
+
+
+def _silent(step: str, done: int, total: int) -> None:
+    pass
+
+
+def analyze(run: Path, master: str | None = None, progress: Progress = _silent) -> dict[str, Any]:
+    """Judge the run, write `RUN/analysis` and `RUN/report.html`; the verdict with its numbers.
+
+    Uses the active Spark session if there is one. Raises `InputError` for a folder that is no run's, a
+    damaged journal or a missing Java.
+    """
+    run = Path(run)
+    manifest = read_manifest(run)
+    progress("checking the journal", 0, 0)
+    check_journal(run / "journal")
+    progress("starting Spark", 0, 0)
+    with spark_session(master) as spark:
+        analysis = _Analysis(spark, run, manifest, progress)
+        try:
+            verdict = analysis.judge()
+            analysis.measure()
+        finally:
+            analysis.forget()
+    progress("drawing the report", 0, 0)
+    write_report(run)
+    return verdict
+
+
+def report(run: Path) -> Path:
+    """Write `RUN/report.html` anew from the tables of an analysis, without Spark; its path."""
+    return write_report(Path(run))
+
+
+class _Analysis:
+    """One run in one session; keeps what several tables need."""
+
+    def __init__(self, spark: SparkSession, run: Path, manifest: Manifest, progress: Progress) -> None:
+        self._spark = spark
+        self._manifest = manifest
+        self._progress = progress
+        self._kept: list[DataFrame] = []
+        self._folder = AnalysisFolder(run)
+        self._folder.begin()
+        progress("reading the journal", 0, 0)
+        journal = read_journal(spark, run / "journal")
+        self._journal = replace(
+            journal, rows=self._keep(journal.rows), events=self._keep(judging.distinct_events(journal.events))
+        )
+        self._deliveries = judging.deliveries_of(self._journal.rows)
+
+    def judge(self) -> dict[str, Any]:
+        """Write verdict and findings."""
+        self._progress("judging deliveries", 0, 0)
+        filters = judging.distinct_filters(self._journal.subscriptions)
+        self._outcomes = self._keep(judging.judge(self._journal, filters, self._manifest.withdrawal_grace_us))
+        totals = judging.totals(self._outcomes).first()
+        assert totals is not None
+        late = judging.out_of_order(self._deliveries)
+        counts = {
+            name: int(totals[name]) for name in ("missing", "duplicate", "spurious", "required", "delivered")
+        }
+        counts["out_of_order"] = late.count()
+        counts["published"] = self._journal.events.count()
+        verdict = judging.verdict(self._manifest.status, **counts)
+        self._published = counts["published"]
+        names = [node.name for node in self._manifest.nodes]
+        listed = judging.findings(self._outcomes, late, self._journal.events, filters, names)
+        if not any(counts[name] for name in judging.FINDINGS):
+            listed = self._spark.createDataFrame([], judging.FINDINGS_SCHEMA)
+        self._folder.write_findings(listed)
+        self._folder.write_json("verdict", verdict)
+        return verdict
+
+    def measure(self) -> None:
+        """Write the tables of metrics."""
+        rows = self._journal.rows
+        span = metrics.span(rows).first()
+        assert span is not None
+        first_us, last_us = int(span["first_us"] or 0), int(span["last_us"] or 0)
+        width_us = metrics.bucket_width_us(first_us, last_us)
+        nodes = metrics.nodes_table(self._spark, self._manifest)
+        counts = self._keep(metrics.activity(rows, width_us))
+        phases = self._write("phases", metrics.phases(rows))
+        begin_us, end_us = _publishing(
+            dict(zip(phases["phase"], phases["begin_us"], strict=True)), first_us, last_us
+        )
+        self._write("rates", metrics.rates(rows, begin_us, end_us))
+        self._write("rows_by_kind", metrics.rows_by_kind(rows))
+        self._write("traffic", metrics.traffic(counts))
+        names = {kind.KIND: kind.__name__ for kind in CLIENT_MESSAGES} | self._manifest.message_kinds  # type: ignore[attr-defined]
+        self._write("messages_by_kind", metrics.messages_by_kind(counts, names))
+        self._write("drops", metrics.drops(counts))
+        self._write("lag", metrics.lag(rows, nodes))
+        self._write("protocol_records", metrics.protocol_records(rows))
+        self._write("delivery_rate", metrics.delivery_rate(self._outcomes, width_us))
+        self._write_delays("delivery_delay", metrics.delay_counts(self._outcomes))
+        self._write_delays("hop_latency", metrics.hop_latency_counts(rows))
+        self._write("hop_count_cdf", metrics.cumulative(metrics.hop_counts(self._deliveries), "hops"))
+        brokers = self._keep(metrics.brokers(metrics.reached(rows, nodes), counts, nodes, self._published))
+        self._write("brokers", brokers)
+        self._write("load_cdf", metrics.load_cdf(brokers))
+        self._write("forwarding", metrics.forwarding(brokers))
+        self._folder.write_json("summary", {"bucket_us": width_us, "first_us": first_us, "last_us": last_us})
+
+    def forget(self) -> None:
+        """Give the memory of kept tables back: the session may go on."""
+        for table in self._kept:
+            table.unpersist()
+
+    def _keep(self, table: DataFrame) -> DataFrame:
+        kept = table.persist()
+        self._kept.append(kept)
+        return kept
+
+    def _write(self, name: str, table: DataFrame) -> Any:
+        self._progress("measuring", SMALL_TABLES.index(name), len(SMALL_TABLES))
+        return self._folder.write(name, table)
+
+    def _write_delays(self, name: str, counts: DataFrame) -> None:
+        shares = self._keep(metrics.cumulative(counts, "delay_us"))
+        self._write(f"{name}_cdf", shares)
+        self._write(name, metrics.quantiles(shares))
+
+
+def _publishing(phases: dict[str, int], first_us: int, last_us: int) -> tuple[int, int]:
+    """When publishing began and ended, as far as the run got."""
+    begin_us = phases.get("publishing", first_us)
+    later = [at for phase, at in phases.items() if phase in ("draining", "stopped") and at > begin_us]
+    return int(begin_us), int(min(later, default=max(last_us, begin_us) + 1))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line: one run folder; prints the verdict as one line of JSON, exit code 2 for bad input."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if len(given) != 1 or given[0].startswith("-"):
+            raise InputError("command line", " ".join(given) or "no argument", "the folder of a run")
+        verdict = analyze(Path(given[0]))
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(json.dumps(verdict))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

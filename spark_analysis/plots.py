@@ -1,0 +1,271 @@
+"""The figures of a report, each as an SVG data URI made from one or two tables of the analysis.
+
+One look for all: a white ground, one blue, thin axes left and below, a faint grid, and a unit on every axis.
+A figure of an empty table is None, and the report says in words why there is none.
+"""
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from spark_analysis import wording
+from spark_analysis.overlay_layout import positions
+
+BLUE, ORANGE, GREY, INK = "#2563a6", "#c2601b", "#8a9199", "#1c2733"
+_STYLE: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8.5,
+    "axes.labelsize": 8.5,
+    "axes.edgecolor": "#9aa3ad",
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e3e7eb",
+    "grid.linewidth": 0.7,
+    "text.color": INK,
+    "xtick.color": "#55606b",
+    "ytick.color": "#55606b",
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "svg.hashsalt": "murmur",
+}
+NAMED_BROKERS_MAX = 48
+DRAWN_BROKERS_MAX = 600
+_HALF, _FULL = 5.3, 10.8
+
+
+def _picture(figure: Figure) -> str:
+    out = io.BytesIO()
+    figure.savefig(out, format="svg", metadata={"Date": None})
+    return "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode()
+
+
+def _axes(width: float, height: float) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def delay_cdf(cdf: pd.DataFrame, summary: Mapping[str, Any], what: str) -> str | None:
+    """The CDF of a delay with its median and 99th percentile marked."""
+    if cdf.empty:
+        return None
+    with mpl.rc_context(_STYLE):
+        figure, axes = _axes(_HALF, 2.9)
+        unit_us, unit = (1_000, "ms") if summary["p99_us"] < 5_000_000 else (1_000_000, "s")
+        delays = cdf["delay_us"].to_numpy() / unit_us
+        axes.step(
+            np.r_[delays[0], delays], np.r_[0, 100 * cdf["share"]], where="post", color=BLUE, linewidth=1.6
+        )
+        wide = delays[-1] > 20 * max(summary["p50_us"] / unit_us, 1e-3) and delays[0] > 0
+        axes.set_xscale("log" if wide else "linear")
+        if wide:
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        else:
+            axes.set_xlim(0, 1.05 * delays[-1] or 1)
+        axes.set_ylim(0, 101)
+        for name, height in (("p50", 50), ("p99", 99)):
+            at = summary[f"{name}_us"] / unit_us
+            axes.plot([at], [height], "o", color=ORANGE, markersize=4.5, zorder=3)
+            left = not wide and at > 0.6 * delays[-1]
+            axes.annotate(
+                f"{name}  {wording.duration(summary[f'{name}_us'])}",
+                (at, height), xytext=(-7 if left else 7, -9), textcoords="offset points",
+                ha="right" if left else "left", va="center", color=ORANGE,
+            )  # fmt: skip
+        axes.set_xlabel(f"{what} ({unit}{', logarithmic' if wide else ''})")
+        axes.set_ylabel("share no later (%)")
+        return _picture(figure)
+
+
+def hop_cdf(cdf: pd.DataFrame) -> str | None:
+    """How many brokers deliveries passed after the first: the share of each number, and their CDF."""
+    if cdf.empty:
+        return None
+    with mpl.rc_context(_STYLE):
+        figure, axes = _axes(_HALF, 2.9)
+        hops = cdf["hops"].to_numpy()
+        axes.bar(
+            hops, 100 * cdf["count"] / cdf["count"].sum(), width=0.7, color="#b9cfe6", label="with so many"
+        )
+        axes.plot(
+            hops,
+            100 * cdf["share"],
+            color=BLUE,
+            linewidth=1.6,
+            marker="o",
+            markersize=3.5,
+            label="with at most so many",
+        )
+        axes.set_ylim(0, 104)
+        axes.set_xlim(-0.6, hops[-1] + 0.6)
+        axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(integer=True))
+        axes.grid(axis="x", visible=False)
+        axes.set_xlabel("brokers after the first (hops)")
+        axes.set_ylabel("share of deliveries (%)")
+        axes.legend(frameon=False, loc="center right")
+        return _picture(figure)
+
+
+def load_cdf(cdf: pd.DataFrame) -> str | None:
+    """Which part of the brokers has at most a load."""
+    if cdf.empty or not cdf["load"].any():
+        return None
+    with mpl.rc_context(_STYLE):
+        figure, axes = _axes(_HALF, 2.9)
+        axes.step(
+            np.r_[0, 100 * cdf["load"]], np.r_[0, 100 * cdf["share"]], where="post", color=BLUE, linewidth=1.6
+        )
+        axes.set_xlim(0, max(101, 103 * cdf["load"].max()))
+        axes.set_ylim(0, 101)
+        axes.set_xlabel("load: share of all events that reach a broker (%)")
+        axes.set_ylabel("brokers with no more (%)")
+        return _picture(figure)
+
+
+def load_by_broker(brokers: pd.DataFrame) -> str | None:
+    """The load of each broker, split into events wanted there and events only passed on, highest first."""
+    if brokers.empty or not brokers["events"].any():
+        return None
+    with mpl.rc_context(_STYLE):
+        figure, axes = _axes(_FULL, 2.9)
+        ranked = brokers.sort_values(["events", "node"], ascending=[False, True])
+        scale = 100 * ranked["load"] / ranked["events"].clip(lower=1)
+        places = np.arange(len(ranked))
+        wanted = ranked["interested"] * scale
+        axes.bar(places, wanted, width=0.8, color=BLUE, label="delivered there")
+        axes.bar(
+            places,
+            ranked["pure_forwarder"] * scale,
+            bottom=wanted,
+            width=0.8,
+            color="#e3a77c",
+            label="only passed on",
+        )
+        entered = (ranked["events"] - ranked["interested"] - ranked["pure_forwarder"]) * scale
+        passed = ranked["pure_forwarder"] * scale
+        axes.bar(
+            places,
+            entered,
+            bottom=wanted + passed,
+            width=0.8,
+            color="#d5dae0",
+            label="published there, wanted elsewhere",
+        )
+        axes.set_xlim(-0.8, len(ranked) - 0.2)
+        if len(ranked) <= NAMED_BROKERS_MAX:
+            axes.set_xticks(places, list(ranked["name"]), rotation=90 if len(ranked) > 20 else 0)
+            axes.tick_params(axis="x", length=0)
+            axes.set_xlabel("broker")
+        else:
+            axes.set_xlabel("brokers, highest load first (rank)")
+        axes.grid(axis="x", visible=False)
+        axes.set_ylabel("share of all events (%)")
+        axes.legend(frameon=False, loc="upper right", ncols=3, bbox_to_anchor=(1, 1.14))
+        return _picture(figure)
+
+
+def course(
+    traffic: pd.DataFrame, delivery_rate: pd.DataFrame, phases: pd.DataFrame, summary: Mapping[str, Any]
+) -> str | None:
+    """Publications, deliveries, messages and the delivery rate over the run, with its phases."""
+    if traffic.empty:
+        return None
+    width_us = int(summary["bucket_us"])
+    begin_us, end_us = int(traffic["bucket_us"].min()), int(summary["last_us"])
+    buckets = np.arange(begin_us, end_us + width_us, width_us)
+    filled = traffic.set_index("bucket_us").reindex(buckets, fill_value=0)
+    panels: list[tuple[str, pd.Series, str]] = [
+        ("publications\n(1/s)", filled["published"] / (width_us / 1e6), BLUE),
+        ("deliveries\n(1/s)", filled["delivered"] / (width_us / 1e6), BLUE),
+    ]
+    if filled["sent"].any():
+        panels.append(("messages sent\n(1/s)", filled["sent"] / (width_us / 1e6), GREY))
+    with mpl.rc_context(_STYLE):
+        rows = len(panels) + (not delivery_rate.empty)
+        figure = Figure(figsize=(_FULL, 0.5 + 1.15 * rows), layout="constrained")
+        stacked = list(np.atleast_1d(figure.subplots(rows, 1, sharex=True)))
+        seconds = np.r_[buckets, buckets[-1] + width_us] / 1e6
+        for axes, (label, series, colour) in zip(stacked, panels, strict=False):
+            axes.stairs(series.to_numpy(), seconds, color=colour, fill=True, alpha=0.18)
+            axes.stairs(series.to_numpy(), seconds, color=colour, linewidth=1.3)
+            axes.set_ylim(0, 1.12 * max(1e-9, series.max()))
+            axes.set_ylabel(label)
+            axes.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda value, _: f"{value:,.10g}"))
+            axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
+        if not delivery_rate.empty:
+            axes = stacked[-1]
+            middles = (delivery_rate["bucket_us"] + width_us / 2) / 1e6
+            axes.plot(
+                middles,
+                100 * delivery_rate["delivery_rate"],
+                color=ORANGE,
+                marker="o",
+                markersize=2.5,
+                linewidth=1.1,
+            )
+            axes.set_ylim(min(90, 95 * delivery_rate["delivery_rate"].min()), 101)
+            axes.set_ylabel("delivery rate\n(%)")
+        _mark_phases(stacked, phases, seconds[0], seconds[-1])
+        stacked[-1].set_xlim(seconds[0], seconds[-1])
+        stacked[-1].set_xlabel("emulated time (s)")
+        figure.align_ylabels(stacked)
+        return _picture(figure)
+
+
+def _mark_phases(stacked: Sequence[Axes], phases: pd.DataFrame, begin: float, end: float) -> None:
+    marks = [(str(name), at / 1e6) for name, at in zip(phases["phase"], phases["begin_us"], strict=True)]
+    last_label = -np.inf
+    for name, at in marks:
+        if not begin <= at <= end:
+            continue
+        for axes in stacked:
+            axes.axvline(at, color=GREY, linewidth=0.8, linestyle=(0, (3, 2)))
+        place = max(at, last_label)
+        transform = stacked[0].get_xaxis_transform()
+        stacked[0].text(place, 1.05, name, transform=transform, color="#55606b", fontsize=7.5, ha="left")
+        last_label = place + 0.075 * (end - begin)
+
+
+def overlay(names: Sequence[str], edges: Sequence[tuple[str, str]], brokers: pd.DataFrame) -> str | None:
+    """The overlay, each broker coloured by its load."""
+    graph: nx.Graph[str] = nx.Graph()
+    graph.add_nodes_from(names)
+    graph.add_edges_from(edge for edge in edges if edge[0] in graph and edge[1] in graph)
+    if not edges or len(graph) > DRAWN_BROKERS_MAX:
+        return None
+    load = dict(zip(brokers["name"], 100 * brokers["load"], strict=True))
+    with mpl.rc_context(_STYLE):
+        few = len(graph) <= NAMED_BROKERS_MAX
+        figure, axes = _axes(_FULL, 5.0 if few else 6.4)
+        where = positions(graph)
+        nx.draw_networkx_edges(graph, where, ax=axes, edge_color="#b3bbc4", width=1.0)
+        colours = [load.get(name, 0.0) for name in graph]
+        drawn = nx.draw_networkx_nodes(
+            graph, where, ax=axes, node_color=colours, cmap="YlOrBr", vmin=0, vmax=max(1.0, *colours),
+            node_size=430 if few else 90, edgecolors="#6b4a2b", linewidths=0.6,
+        )  # fmt: skip
+        if few:
+            dark = 0.6 * max(1.0, *colours)
+            for light, colour in ((True, INK), (False, "white")):
+                chosen = {name: name for name in graph if (load.get(name, 0.0) <= dark) is light}
+                nx.draw_networkx_labels(graph, where, chosen, ax=axes, font_size=7, font_color=colour)
+        axes.set_axis_off()
+        axes.margins(0.04)
+        bar = figure.colorbar(drawn, ax=axes, shrink=0.6, pad=0.01)
+        bar.set_label("share of all events (%)")
+        bar.outline.set_visible(False)
+        return _picture(figure)

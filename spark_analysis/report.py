@@ -1,0 +1,157 @@
+"""The report of a run: one HTML file that needs nothing else, made from the tables of an analysis."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pandas as pd
+
+from spark_analysis import plots, wording
+from spark_analysis.run_folder import Manifest, read_manifest
+from spark_analysis.tables import FINDINGS_IN_CSV_MAX, SMALL_TABLES, AnalysisFolder
+
+FINDINGS_SHOWN = 50
+LAG_US_MAX = 20_000
+"""Above it the report warns that delays of a live run are not to be trusted."""
+_HEADLINES = {
+    "valid": "Valid: every subscriber got what it had to get, and nothing else.",
+    "invalid": "Invalid: deliveries went wrong.",
+    "unknown": "Unknown: this run does not show whether deliveries were right.",
+}
+
+
+def write_report(run: Path) -> Path:
+    """Write `RUN/report.html` from `RUN/analysis`; raises `InputError` if the run has not been analysed."""
+    manifest = read_manifest(run)
+    folder = AnalysisFolder(run)
+    tables = {name: folder.read(name) for name in SMALL_TABLES}
+    summary = folder.read_json("summary")
+    verdict = folder.read_json("verdict")
+    findings = folder.read_findings()
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {
+        name: getattr(wording, name) for name in ("count", "share", "duration", "size", "rate")
+    }
+    scenario = run / "scenario.yaml"
+    page = environment.get_template("report.html.j2").render(
+        manifest=manifest,
+        verdict=verdict,
+        headline=_HEADLINES[str(verdict["verdict"])],
+        figures=_figures(manifest, tables, summary),
+        facts=_facts(verdict, tables),
+        messages=_records(tables["messages_by_kind"]),
+        drops=_records(tables["drops"]),
+        protocol=_records(tables["protocol_records"]),
+        forwarding=_first(tables["forwarding"]),
+        hop_latency=_first(tables["hop_latency"]),
+        hops_recorded=bool(tables["traffic"]["sent"].any()),
+        lag=tables["lag"].head(5).to_dict("records"),
+        lag_us_max=LAG_US_MAX,
+        findings=_records(findings.head(FINDINGS_SHOWN)),
+        findings_total=_findings_total(verdict, findings),
+        findings_in_csv=min(len(findings), FINDINGS_IN_CSV_MAX),
+        environment=_environment(manifest),
+        scenario=scenario.read_text(encoding="utf-8") if scenario.exists() else None,
+    )
+    path = run / "report.html"
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def _figures(
+    manifest: Manifest, tables: Mapping[str, pd.DataFrame], summary: dict[str, Any]
+) -> dict[str, str | None]:
+    names = [node.name for node in manifest.nodes if node.role == "broker"]
+    return {
+        "course": plots.course(tables["traffic"], tables["delivery_rate"], tables["phases"], summary),
+        "delay": plots.delay_cdf(
+            tables["delivery_delay_cdf"], _first(tables["delivery_delay"]), "delivery delay"
+        ),
+        "hops": plots.hop_cdf(tables["hop_count_cdf"]),
+        "hop_latency": plots.delay_cdf(
+            tables["hop_latency_cdf"], _first(tables["hop_latency"]), "time from send to receive"
+        ),
+        "load_cdf": plots.load_cdf(tables["load_cdf"]),
+        "load": plots.load_by_broker(tables["brokers"]),
+        "overlay": plots.overlay(names, manifest.edges, tables["brokers"]),
+    }
+
+
+def _facts(verdict: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> list[tuple[str, str, str]]:
+    """(number, what it is, remark) for the row of large numbers."""
+    delay, rates, forwarding = (_first(tables[name]) for name in ("delivery_delay", "rates", "forwarding"))
+    required = int(verdict["required"])
+    made = required - int(verdict["missing"])
+    facts = [
+        (
+            wording.count(verdict["published"]),
+            "events published",
+            wording.rate(rates["publications_per_second"]),
+        ),
+        (wording.count(verdict["delivered"]), "deliveries", wording.rate(rates["deliveries_per_second"])),
+        (
+            wording.share(made / required if required else None),
+            "delivery rate",
+            f"{wording.count(made)} of {wording.count(required)} required",
+        ),
+        (
+            wording.duration(delay["p50_us"]),
+            "delivery delay, median",
+            f"p99 {wording.duration(delay['p99_us'])}",
+        ),
+    ]
+    if forwarding["receptions"]:
+        pure = wording.count(forwarding["pure_forwarders"])
+        facts.append((wording.share(forwarding["yield"]), "yield", f"{pure} pure forwarders"))
+    return facts
+
+
+def _findings_total(verdict: Mapping[str, Any], listed: pd.DataFrame) -> int:
+    """How many findings there are: a duplicate is one however many copies came."""
+    if len(listed) < FINDINGS_IN_CSV_MAX:
+        return len(listed)
+    return sum(int(verdict[name]) for name in ("missing", "duplicate", "spurious", "out_of_order"))
+
+
+def _environment(manifest: Manifest) -> list[tuple[str, str]]:
+    raw = manifest.raw
+    brokers = sum(node.role == "broker" for node in manifest.nodes)
+    clients = sum(node.role == "client" for node in manifest.nodes)
+    told = [
+        ("run", f"{manifest.name}, seed {manifest.seed}, {manifest.status}"),
+        ("runtime", "live Ray actors" if manifest.runtime == "ray" else f"{manifest.runtime} time"),
+        ("nodes", f"{brokers} brokers and {clients} clients, {len(manifest.edges)} links between brokers"),
+        ("withdrawal grace", wording.duration(manifest.withdrawal_grace_us)),
+        ("time dilation", f"{raw.get('time_dilation', 1):g}"),
+        ("murmur", str(raw.get("version", "unknown"))),
+    ]
+    host = dict(raw.get("host", {}))
+    if "memory_bytes" in host:
+        host["memory_bytes"] = wording.size(host["memory_bytes"])
+    told += [(str(key).replace("_bytes", ""), str(value)) for key, value in host.items()]
+    told += [(f"workload: {key}", _plain(value)) for key, value in dict(raw.get("workload", {})).items()]
+    told += [
+        (f"wall time, {phase}", wording.duration(1e6 * value))
+        for phase, value in dict(raw.get("wall_seconds", {})).items()
+    ]
+    return told
+
+
+def _plain(value: Any) -> str:
+    return f"{value:,}" if type(value) is int else f"{value:g}" if type(value) is float else str(value)
+
+
+def _first(table: pd.DataFrame) -> dict[str, Any]:
+    """The only row of a table; NaN, Spark's null in a frame, becomes None."""
+    return {str(key): None if pd.isna(value) else value for key, value in table.iloc[0].to_dict().items()}
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]

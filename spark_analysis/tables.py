@@ -1,0 +1,98 @@
+"""The tables of an analysis on disk: each as one Parquet and one CSV file under `RUN/analysis/`.
+
+They are small (a row for each stretch of time, broker or distinct delay), so they pass through the driver.
+Findings can be many: all of them go to Parquet, written by Spark as a folder, and the first to CSV.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import DataFrame
+
+from pubsub.errors import InputError
+
+FINDINGS_IN_CSV_MAX = 10_000
+SMALL_TABLES = (
+    "rows_by_kind",
+    "phases",
+    "rates",
+    "traffic",
+    "messages_by_kind",
+    "drops",
+    "lag",
+    "protocol_records",
+    "delivery_rate",
+    "delivery_delay_cdf",
+    "delivery_delay",
+    "hop_latency_cdf",
+    "hop_latency",
+    "hop_count_cdf",
+    "brokers",
+    "load_cdf",
+    "forwarding",
+)
+
+
+class AnalysisFolder:
+    """`RUN/analysis`, written anew by every analysis and read by reports."""
+
+    def __init__(self, run: Path) -> None:
+        self.folder = run / "analysis"
+
+    def begin(self) -> None:
+        """Make the folder, empty."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+
+    def write(self, name: str, table: DataFrame) -> pd.DataFrame:
+        """Run the table's job and write its two files; what was written."""
+        frame = table.toPandas()
+        frame.to_parquet(self.folder / f"{name}.parquet", index=False)
+        frame.to_csv(self.folder / f"{name}.csv", index=False)
+        return frame
+
+    def write_findings(self, table: DataFrame) -> None:
+        """All findings to Parquet; the first by time of publication, up to `FINDINGS_IN_CSV_MAX`, to CSV."""
+        path = str(self.folder / "findings.parquet")
+        table.write.parquet(path)
+        written = table.sparkSession.read.schema(table.schema).parquet(path)
+        first = written.orderBy("published_us", "source", "sequence", "subscriber", "finding").limit(
+            FINDINGS_IN_CSV_MAX
+        )
+        first.toPandas().to_csv(self.folder / "findings.csv", index=False)
+
+    def write_json(self, name: str, document: dict[str, Any]) -> None:
+        """A small document beside the tables."""
+        (self.folder / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+    def read(self, name: str) -> pd.DataFrame:
+        """A table as it was written; raises `InputError` if the run has not been analysed."""
+        path = self.folder / f"{name}.parquet"
+        if not path.exists():
+            raise InputError(
+                str(path), "no such table", "the folder of a run that `murmur analyze` has been through"
+            )
+        return pd.read_parquet(path)
+
+    def read_findings(self) -> pd.DataFrame:
+        """The findings that went to CSV."""
+        path = self.folder / "findings.csv"
+        if not path.exists():
+            raise InputError(
+                str(path), "no such table", "the folder of a run that `murmur analyze` has been through"
+            )
+        return pd.read_csv(path, keep_default_na=False, dtype={"subscriber": "Int64"})
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        """A document beside the tables; raises `InputError` if the run has not been analysed."""
+        path = self.folder / f"{name}.json"
+        try:
+            document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(
+                str(path), f"no analysis ({error})", "a run that `murmur analyze` has been through"
+            ) from None
+        return document

@@ -1,0 +1,121 @@
+"""Builds small run folders row by row, with the journal's own writer."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pubsub.event import Event
+from pubsub.journal import JournalWriter, Phase, RowKind, SideKind
+from pubsub.values import Value
+
+
+class RunFolder:
+    """A run of brokers `b0, b1, …` in a chain and clients `c0, c1, …`, each at the broker of its number."""
+
+    def __init__(
+        self,
+        folder: Path,
+        brokers: int = 2,
+        clients: int = 2,
+        grace_us: int = 0,
+        rows_per_segment: int = 64,
+    ) -> None:
+        self.folder = folder
+        self._rows_per_segment = rows_per_segment
+        self._grace_us = grace_us
+        self._names = [f"b{number}" for number in range(brokers)]
+        self._nodes: list[dict[str, Any]] = [
+            {"name": name, "role": "broker", "broker": None} for name in self._names
+        ]
+        self._nodes += [
+            {"name": f"c{number}", "role": "client", "broker": f"b{number % brokers}"} for number in range(clients)
+        ]
+        self._nodes.append({"name": "driver", "role": "driver", "broker": None})
+        self.numbers = {str(node["name"]): number for number, node in enumerate(self._nodes)}
+        (folder / "journal").mkdir(parents=True)
+        self.writers = {name: self.writer(name) for name in self.numbers}
+
+    def writer(self, name: str, incarnation: int = 0) -> JournalWriter:
+        """A writer for an incarnation of a node."""
+        return JournalWriter(
+            self.folder / "journal", name, self.numbers[name], incarnation, self._rows_per_segment
+        )
+
+    def restart(self, name: str, incarnation: int) -> None:
+        """From here on the node writes as a new incarnation."""
+        self.writers[name].close()
+        self.writers[name] = self.writer(name, incarnation)
+
+    def row(self, name: str, time_us: int, kind: RowKind, peer: str | None = None, **fields: int) -> None:
+        """Any row of the node."""
+        number = -1 if peer is None else self.numbers[peer]
+        self.writers[name].row(time_us, kind, self.numbers[name], peer=number, **fields)
+
+    def phase(self, time_us: int, phase: Phase) -> None:
+        """The driver says that a phase begins."""
+        self.row("driver", time_us, RowKind.PHASE, value=phase)
+
+    def settled(self, time_us: int, covers_us: int) -> None:
+        """Every subscription issued up to `covers_us` has settled by `time_us`."""
+        self.row("driver", time_us, RowKind.SETTLED, value=covers_us)
+
+    def subscribe(self, client: str, time_us: int, subscriber: int, text: str, withdrawn: bool = False) -> None:
+        """A subscription, or the withdrawal of one."""
+        side = SideKind.UNSUBSCRIBE if withdrawn else SideKind.SUBSCRIBE
+        self.writers[client].side(side, (time_us, self.numbers[client], subscriber, text))
+        kind = RowKind.UNSUBSCRIBE if withdrawn else RowKind.SUBSCRIBE
+        self.row(client, time_us, kind, source=subscriber)
+
+    def publish(
+        self, client: str, time_us: int, source: int, sequence: int, attributes: Mapping[str, Value]
+    ) -> None:
+        """A publication."""
+        event = Event(source, sequence, time_us, attributes)
+        self.writers[client].side(SideKind.EVENT, event.to_wire())
+        self.row(client, time_us, RowKind.PUBLISH, source=source, sequence=sequence, value=len(event.blob))
+
+    def deliver(
+        self, client: str, time_us: int, source: int, sequence: int, subscriber: int, hops: int = 0
+    ) -> None:
+        """A delivery."""
+        self.row(
+            client, time_us, RowKind.DELIVER, source=source, sequence=sequence, hops=hops, value=subscriber
+        )
+
+    def hop(
+        self, sender: str, receiver: str, sent_us: int, received_us: int | None, source: int, sequence: int,
+        size: int = 100, kind: int = 16,
+    ) -> None:  # fmt: skip
+        """A message with an event over a link; `received_us` None: it was lost on the way."""
+        event = {"source": source, "sequence": sequence, "value": kind}
+        self.row(sender, sent_us, RowKind.SEND, receiver, size=size, **event)
+        if received_us is not None:
+            self.row(receiver, received_us, RowKind.RECEIVE, sender, **event)
+
+    def finish(self, status: str = "complete", close: bool = True) -> Path:
+        """Write the manifest and close the journal (or leave it as a kill would); the run's folder."""
+        if close:
+            for writer in self.writers.values():
+                writer.close()
+        edges = [list(pair) for pair in zip(self._names, self._names[1:], strict=False)]
+        manifest = {
+            "format": "murmur-run",
+            "schema_version": 1,
+            "version": "0.1.0",
+            "name": "built",
+            "runtime": "virtual",
+            "seed": 1,
+            "time_dilation": 1.0,
+            "status": status,
+            "scenario": {"name": "built"},
+            "overlay": {"brokers": self._names, "edges": edges},
+            "nodes": self._nodes,
+            "workload": {"publishers": 1},
+            "withdrawal_grace_us": self._grace_us,
+            "host": {"cores": 2, "memory_bytes": 8_000_000_000, "python": "3.11"},
+            "wall_seconds": {"publishing": 0.5},
+        }
+        (self.folder / "manifest.json").write_text(json.dumps(manifest))
+        (self.folder / "scenario.yaml").write_text("name: built\n")
+        return self.folder
