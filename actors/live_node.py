@@ -201,7 +201,7 @@ class LiveNode:
 
     def room_again(self) -> None:
         """A peer takes messages again, or is gone: go on reading if no queue is full any more."""
-        if self._paused_for is None or self._paused_for in self.connections and self.congested(self._paused_for):
+        if self._paused_for is None or (self._paused_for in self.connections and self.congested(self._paused_for)):
             return
         self._recorder.plain(self.clock.now_us(), RowKind.PAUSE, 0, self._paused_for)
         self._paused_for = None

@@ -64,9 +64,7 @@ class NodeActor:
         self._writer = JournalWriter(
             Path(settings.journal_folder), self._spec.name, settings.numbers[self._spec.name], self._incarnation
         )
-        recorder = Recorder(
-            self._writer, settings.numbers[self._spec.name], settings.numbers, settings.journal_hops
-        )
+        recorder = Recorder(self._writer, settings.numbers[self._spec.name], settings.numbers, settings.journal_hops)
         clock = Clock(settings.origin_wall_ns, settings.time_dilation)
         node = self._node = LiveNode(self._spec, self._machine, recorder, clock, settings.token, settings.seed)
         node.incarnation = self._incarnation

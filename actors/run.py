@@ -97,7 +97,7 @@ class LiveRun:
             links[plan.first][plan.second] = links[plan.second][plan.first] = plan.spec
             dial[plan.first][plan.second] = self.addresses[plan.second]
         brokers = frozenset(spec.name for spec in specs if spec.role == "broker")
-        attach = {name: (links[name], brokers, {}) for name in self._actors}
+        attach: dict[NodeName, tuple[Any, ...]] = {name: (links[name], brokers, {}) for name in self._actors}
         self._ask("attach", arguments=attach)  # both ends must know a link before one of them dials
         self._ask("attach", arguments={name: ({}, frozenset(), dial[name]) for name in self._actors})
         deadline = time.monotonic() + _LINK_TIMEOUT_S

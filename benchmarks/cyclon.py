@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pubsub.machine import Effect, Input, NodeContext, Received, Send, SetTimer, Start, TimerFired
+from pubsub.message import message
 
 VIEW = 20
 SHUFFLE = 5
@@ -16,20 +17,18 @@ CYCLE_US = 1_000_000
 _CYCLE_KEY = ("cyclon", "cycle")
 
 
+@message(200)
 class ShuffleRequest(NamedTuple):
     """Part of the sender's view."""
 
     peers: list[int]
-    KIND = 200
-    CONTROL = False
 
 
+@message(201)
 class ShuffleReply(NamedTuple):
     """Part of the answering node's view."""
 
     peers: list[int]
-    KIND = 201
-    CONTROL = False
 
 
 class Cyclon:

@@ -107,7 +107,8 @@ def _interval_row(size: int) -> tuple[object, ...]:
     insert_us, remove_us = _churn(index, interval_filters(_CHURNED, rng), size, events[0])
     return (
         f"{size:,}", f"{index_us:.1f}", f"{plain_us:.0f}", f"{plain_us / index_us:.0f}",
-        f"{scan_us:.0f}", f"{scan_us / index_us:.1f}", f"{bulk_us:.0f}", f"{insert_us:.0f}", f"{remove_us:.1f}", f"{memory / 1e6:.0f}",
+        f"{scan_us:.0f}", f"{scan_us / index_us:.1f}",
+        f"{bulk_us:.0f}", f"{insert_us:.0f}", f"{remove_us:.1f}", f"{memory / 1e6:.0f}",
     )  # fmt: skip
 
 
@@ -129,16 +130,22 @@ def _other_rows() -> list[tuple[object, ...]]:
     rng = random.Random("matching/other")
     symbols = [f"S{number:03d}" for number in range(100)]
     quotes = [
-        parse_filter(f"symbol = '{rng.choice(symbols)}' AND price < {rng.random() * 100} AND volume > {rng.randrange(10**6)}")
+        parse_filter(
+            f"symbol = '{rng.choice(symbols)}' AND price < {rng.random() * 100} AND volume > {rng.randrange(10**6)}"
+        )
         for _ in range(200)
     ]
     quote_events: list[Event] = [
-        {"symbol": rng.choice(symbols), "price": rng.random() * 100, "volume": rng.randrange(10**6)} for _ in range(_EVENTS)
+        {"symbol": rng.choice(symbols), "price": rng.random() * 100, "volume": rng.randrange(10**6)}
+        for _ in range(_EVENTS)
     ]
     authors = [parse_filter(f"author = {number}") for number in range(4_000)]
     posts: list[Event] = [{"author": rng.randrange(4_000), "length": 5, "topic": "x"} for _ in range(_EVENTS)]
     rows: list[tuple[object, ...]] = []
-    for name, filters, events in (("200 quote filters", quotes, quote_events), ("4,000 equality filters", authors, posts)):
+    for name, filters, events in (
+        ("200 quote filters", quotes, quote_events),
+        ("4,000 equality filters", authors, posts),
+    ):
         index = MatchingIndex()
         for key, wanted in enumerate(filters):
             index.add(key, wanted, key % NEIGHBOURS)
@@ -150,7 +157,18 @@ def main() -> None:
     """Print both tables."""
     print_table(
         "Matching: 3 intervals over 10 attributes, 8 neighbours (aim: at least 30 times the scan)",
-        ("filters", "index us", "numpy rows us", "ratio", "numpy columns us", "ratio", "bulk add us", "insert us", "remove us", "MB"),
+        (
+            "filters",
+            "index us",
+            "numpy rows us",
+            "ratio",
+            "numpy columns us",
+            "ratio",
+            "bulk add us",
+            "insert us",
+            "remove us",
+            "MB",
+        ),
         [_interval_row(size) for size in SIZES],
     )
     print_table("Matching: other shapes", ("filters", "destinations us", "matching us"), _other_rows())

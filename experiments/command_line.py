@@ -81,8 +81,9 @@ def report(run_folder: RunFolderArgument) -> None:
 @application.command("list")
 def list_all() -> None:
     """What there is to choose from: scenarios, protocols, workloads, overlays."""
-    from experiments.registry import INDEXES, RELIABILITIES, ROUTINGS
+    from experiments.registry import RELIABILITIES, ROUTINGS
     from experiments.scenario import SCENARIO_FOLDER, load_scenario
+    from routing.local_subscriptions import INDEXES
     from workloads import OVERLAYS, WORKLOADS
 
     table = Table(box=None, header_style="bold")

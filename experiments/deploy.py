@@ -80,9 +80,8 @@ def manifest(
         "status": "running",
         "scenario": dict(loaded.data),
         "overlay": {"brokers": list(overlay.brokers), "edges": [list(edge) for edge in overlay.edges]},
-        "nodes": [
-            {"name": node.name, "role": node.role, "broker": node.broker} for node in deployment.nodes
-        ] + [{"name": "driver", "role": "driver", "broker": None}],
+        "nodes": [{"name": node.name, "role": node.role, "broker": node.broker} for node in deployment.nodes]
+        + [{"name": "driver", "role": "driver", "broker": None}],
         "workload": dict(workload.description),
         "withdrawal_grace_us": scenario.withdrawal_grace,
     }

@@ -10,7 +10,6 @@ import psutil
 from pubsub.errors import InputError
 
 
-
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing looked at; `remedy` is a command or a sentence for the person."""

@@ -45,9 +45,7 @@ def _parse_delay(value: Any) -> Delay:
             return Delay("exponential", 0, parse_duration(amount))
         if kind in ("uniform", "normal") and isinstance(amount, list) and len(amount) == 2:
             return Delay(kind, parse_duration(amount[0]), parse_duration(amount[1]))
-    raise ValueError(
-        "a time ('5 ms'), {uniform: [low, high]}, {exponential: mean} or {normal: [mean, deviation]}"
-    )
+    raise ValueError("a time ('5 ms'), {uniform: [low, high]}, {exponential: mean} or {normal: [mean, deviation]}")
 
 
 DurationUs = Annotated[int, BeforeValidator(parse_duration)]

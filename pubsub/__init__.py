@@ -1,1 +1,1 @@
-"""The vocabulary of content-based publish/subscribe: events, filters, matching, the machine contract, wire and journal."""
+"""The vocabulary: events, filters, matching, the machine contract, the wire and the journal."""

@@ -25,42 +25,39 @@ from pubsub.machine import (
     Subscribe,
     Unsubscribe,
 )
+from pubsub.message import message
 
 
+@message(1, control=True)
 class ClientSubscribe(NamedTuple):
     """Client to broker: the subscriber wants what matches the filter."""
 
     subscriber: int
     filter: Filter
-    KIND = 1
-    CONTROL = True
 
 
+@message(2, control=True)
 class ClientUnsubscribe(NamedTuple):
     """Client to broker: the subscriber withdraws that subscription."""
 
     subscriber: int
     filter: Filter
-    KIND = 2
-    CONTROL = True
 
 
+@message(3)
 class Publication(NamedTuple):
     """Client to broker: a new event."""
 
     event: Event
-    KIND = 3
-    CONTROL = False
 
 
+@message(4)
 class Notification(NamedTuple):
     """Broker to client: the event matches subscriptions of these subscribers."""
 
     event: Event
     hops: int
     subscribers: list[int]
-    KIND = 4
-    CONTROL = False
 
 
 CLIENT_MESSAGES: tuple[type, ...] = (ClientSubscribe, ClientUnsubscribe, Publication, Notification)

@@ -1,6 +1,6 @@
 """Messages to bytes and back: msgpack arrays whose first element is the message's kind.
 
-A `Codec` is made from the message classes that a node's machine names. Message classes are NamedTuples; how a
+A `Codec` is made from the message classes (`pubsub.message`) that a node's machine names; how a
 field is packed follows from its annotation: `Event` and `Filter` as nested arrays, everything else as the
 msgpack value of that type. Decoding is total: any bytes give a message or a `WireError`. Filters repeat a lot
 and are decoded once (a bounded cache by their packed form).

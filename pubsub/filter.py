@@ -111,7 +111,7 @@ EXISTS = Constraint(None)
 
 def finite(domain: Domain, values: Iterable[Value]) -> Constraint | None:
     """The constraint that allows just these values of the domain; None if there are none."""
-    ordered = tuple(sorted(dict.fromkeys(values)))  # type: ignore[type-var]
+    ordered = tuple(sorted(dict.fromkeys(values)))
     return Constraint(domain, ordered) if ordered else None
 
 
@@ -133,8 +133,10 @@ def interval(
             high, high_open = str(high) + "\0", True
         if low == "":
             low = None
-    draft = Constraint(domain, None, low, low_open if low is not None else False, high, high_open if high is not None else False)
-    points = sorted({value for value in excluded if draft.contains(value)})  # type: ignore[type-var]
+    draft = Constraint(
+        domain, None, low, low_open if low is not None else False, high, high_open if high is not None else False
+    )
+    points = sorted({value for value in excluded if draft.contains(value)})
     draft = _without_ends(draft, points)
     if draft.low is not None and draft.high is not None:
         low_value: Any = draft.low
@@ -207,7 +209,9 @@ class Filter:
         """The filter of all (attribute, constraint) pairs; a constraint of None matches nothing."""
         constraints: dict[str, Constraint] = {}
         for name, constraint in parts:
-            met = constraint if constraint is None or name not in constraints else constraints[name].intersect(constraint)
+            met = (
+                constraint if constraint is None or name not in constraints else constraints[name].intersect(constraint)
+            )
             if met is None:
                 return NOTHING
             constraints[name] = met
@@ -239,9 +243,7 @@ class Filter:
         if self.constraints is None:
             return False
         theirs = other.constraints
-        return all(
-            name in theirs and constraint.covers(theirs[name]) for name, constraint in self.constraints.items()
-        )
+        return all(name in theirs and constraint.covers(theirs[name]) for name, constraint in self.constraints.items())
 
     def to_wire(self) -> list[Any] | None:
         """Nested lists for msgpack; None for the filter that matches nothing."""

@@ -163,11 +163,12 @@ def parse_filter(text: str, place: str = "filter") -> Filter:
     try:
         return _parse(text)
     except UnexpectedToken as error:
-        column = len(text) + 1 if error.token.type == "$END" else error.column
+        column = len(text) + 1 if error.token.type == "$END" else error.column or 1
         found = "the end" if error.token.type == "$END" else repr(str(error.token))
         raise InputError(f"{place}, column {column}", found, _in_words(error.accepts or error.expected)) from None
     except UnexpectedCharacters as error:
-        found = repr(text[error.pos_in_stream : error.pos_in_stream + 12])
+        position = error.pos_in_stream or 0
+        found = repr(text[position : position + 12])
         raise InputError(f"{place}, column {error.column}", found, _in_words(error.allowed or set())) from None
     except UnexpectedEOF as error:
         raise InputError(f"{place}, column {len(text) + 1}", "the end", _in_words(error.expected)) from None

@@ -134,9 +134,7 @@ class JournalWriter:
     that. Raises OSError when the disk is full; what was written stays readable.
     """
 
-    def __init__(
-        self, folder: Path, name: str, node: int, incarnation: int = 0, rows_per_segment: int = 8_192
-    ) -> None:
+    def __init__(self, folder: Path, name: str, node: int, incarnation: int = 0, rows_per_segment: int = 8_192) -> None:
         self._folder = folder
         self._name = name
         self._node = node

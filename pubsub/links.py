@@ -3,7 +3,7 @@
 A link is directed, from one node to one peer, and its state lives with the sender. A message of some bytes
 queues behind what the bandwidth has not yet carried, may be lost, gets a delay drawn from a distribution,
 may overtake (reordering) or be sent twice (duplication). Without reordering a link is first in, first out
-whatever the delays, as a TCP connection is. Control messages (see `pubsub.machine.Message`) are never lost,
+whatever the delays, as a TCP connection is. Control messages (see `pubsub.message`) are never lost,
 duplicated or reordered; delay, bandwidth and order hold for them as for all.
 
 The model is told the time and given the randomness; it only computes. The queue is bounded:
@@ -115,7 +115,16 @@ class Link:
     `draw_us()` draws a delay: all there is to do for a link of which `only_delays` holds.
     """
 
-    __slots__ = ("_busy_until_us", "_departures_us", "_last_arrival_us", "_rng", "draw_us", "only_delays", "perfect", "spec")
+    __slots__ = (
+        "_busy_until_us",
+        "_departures_us",
+        "_last_arrival_us",
+        "_rng",
+        "draw_us",
+        "only_delays",
+        "perfect",
+        "spec",
+    )
 
     def __init__(self, spec: LinkSpec, rng: random.Random) -> None:
         self.spec = spec

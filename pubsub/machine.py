@@ -22,19 +22,6 @@ TimerKey = tuple[Hashable, ...]
 """A timer's name within its node: the first element names the layer that set it."""
 
 
-class Message(Protocol):
-    """What travels between nodes: a NamedTuple of plain fields, events and filters (see pubsub.codec).
-
-    `KIND` is its number on the wire. `CONTROL` messages (subscriptions and their like) are never lost,
-    duplicated or reordered by the link model, and a run counts as settled when none is on its way.
-    """
-
-    @property
-    def KIND(self) -> int: ...
-    @property
-    def CONTROL(self) -> bool: ...
-
-
 # ---------------------------------------------------------------------------------------------- inputs
 class Start(NamedTuple):
     """First input of every incarnation; `records` is what earlier incarnations had stored, oldest first."""

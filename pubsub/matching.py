@@ -7,18 +7,18 @@ a few times in its life and an event meets few levels. A removed filter is struc
 a level that is mostly struck out is built anew from what is left.
 """
 
-from collections.abc import Hashable, Iterator, Mapping
-from typing import Protocol
+from collections.abc import Iterator, Mapping
+from typing import Generic, Protocol
 
 from pubsub.filter import Filter
-from pubsub.matching_level import Entry, Level
+from pubsub.matching_level import Destination, Entry, Level
 from pubsub.values import Value
 
 
-class FilterIndex(Protocol):
+class FilterIndex(Protocol[Destination]):
     """Filters by key, each for a destination. All answers are in an order that depends on nothing but the calls."""
 
-    def add(self, key: int, wanted: Filter, destination: Hashable) -> None:
+    def add(self, key: int, wanted: Filter, destination: Destination) -> None:
         """Add a filter; raises ValueError if the key is in use."""
         ...
 
@@ -26,7 +26,7 @@ class FilterIndex(Protocol):
         """Remove a filter; raises KeyError if there is none."""
         ...
 
-    def destinations(self, attributes: Mapping[str, Value], exclude: Hashable | None = None) -> list[Hashable]:
+    def destinations(self, attributes: Mapping[str, Value], exclude: Destination | None = None) -> list[Destination]:
         """The destinations, but `exclude`, with a filter that the event matches, as they first appeared."""
         ...
 
@@ -58,19 +58,19 @@ _GROWTH = 4
 _NEWCOMER = -1
 
 
-class MatchingIndex:
+class MatchingIndex(Generic[Destination]):
     """See `FilterIndex`."""
 
     def __init__(self) -> None:
-        self._levels: list[Level] = []
-        self._newcomers: dict[int, Entry] = {}
-        self._barren: dict[int, Entry] = {}
-        self._places: dict[int, tuple[Level, int]] = {}
-        self._ranks: dict[Hashable, int] = {}
-        self._uses: dict[Hashable, int] = {}
+        self._levels: list[Level[Destination]] = []
+        self._newcomers: dict[int, Entry[Destination]] = {}
+        self._barren: dict[int, Entry[Destination]] = {}
+        self._places: dict[int, tuple[Level[Destination], int]] = {}
+        self._ranks: dict[Destination, int] = {}
+        self._uses: dict[Destination, int] = {}
         self._next_rank = 0
 
-    def add(self, key: int, wanted: Filter, destination: Hashable) -> None:
+    def add(self, key: int, wanted: Filter, destination: Destination) -> None:
         if key in self._newcomers or key in self._places or key in self._barren:
             raise ValueError(f"the key {key} is in use")
         if destination not in self._ranks:
@@ -97,9 +97,9 @@ class MatchingIndex:
         if not self._uses[entry.destination]:
             del self._uses[entry.destination], self._ranks[entry.destination]
 
-    def destinations(self, attributes: Mapping[str, Value], exclude: Hashable | None = None) -> list[Hashable]:
+    def destinations(self, attributes: Mapping[str, Value], exclude: Destination | None = None) -> list[Destination]:
         self._settle()
-        found: dict[Hashable, None] = {}
+        found: dict[Destination, None] = {}
         for level in self._levels:
             level.add_destinations(attributes, found, exclude)
         for _, wanted, destination in self._newcomers.values():
@@ -124,7 +124,10 @@ class MatchingIndex:
         keys = list(self._barren)
         if wanted.constraints is not None:
             self._settle()
-            for candidates in (*(level.covered_by(wanted.constraints) for level in self._levels), self._newcomers.values()):
+            for candidates in (
+                *(level.covered_by(wanted.constraints) for level in self._levels),
+                self._newcomers.values(),
+            ):
                 keys += [entry.key for entry in candidates if wanted.covers(entry.filter)]
         return sorted(keys)
 
@@ -139,7 +142,7 @@ class MatchingIndex:
         assert self._uses.keys() == self._ranks.keys()
         assert sum(self._uses.values()) == len(self)
 
-    def _covering(self, wanted: Filter) -> Iterator[Entry]:
+    def _covering(self, wanted: Filter) -> Iterator[Entry[Destination]]:
         if wanted.constraints is None:
             yield from self._everyone()
             return
@@ -152,7 +155,7 @@ class MatchingIndex:
             if entry.filter.covers(wanted):
                 yield entry
 
-    def _everyone(self) -> Iterator[Entry]:
+    def _everyone(self) -> Iterator[Entry[Destination]]:
         for level in self._levels:
             yield from self._alive(level)
         yield from self._newcomers.values()
@@ -165,7 +168,7 @@ class MatchingIndex:
             self._newcomers.clear()
             self._build(newcomers)
 
-    def _build(self, entries: list[Entry]) -> None:
+    def _build(self, entries: list[Entry[Destination]]) -> None:
         while self._levels and self._levels[-1].alive.bit_count() < _GROWTH * len(entries):
             entries = [*self._alive(self._levels.pop()), *entries]
         if not entries:
@@ -177,7 +180,7 @@ class MatchingIndex:
             self._places[entry.key] = (level, number)
 
     @staticmethod
-    def _alive(level: Level) -> Iterator[Entry]:
+    def _alive(level: Level[Destination]) -> Iterator[Entry[Destination]]:
         for number, entry in enumerate(level.entries):
             if level.alive >> number & 1:
                 yield entry

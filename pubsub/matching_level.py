@@ -11,7 +11,7 @@ one by one.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,12 +27,15 @@ _FEW_DESTINATIONS = 32
 _TYPES_OF_DOMAIN: dict[Domain, tuple[type, ...]] = {"number": (int, float), "string": (str,), "boolean": (bool,)}
 
 
-class Entry(NamedTuple):
+Destination = TypeVar("Destination", bound=Hashable)
+
+
+class Entry(NamedTuple, Generic[Destination]):
     """A filter in an index, with its key and destination."""
 
     key: int
     filter: Filter
-    destination: Hashable
+    destination: Destination
 
 
 class _Cells:
@@ -50,12 +53,15 @@ class _Cells:
                 for value in constraint.values:
                     self.equal[value] = self.equal.get(value, 0) | 1 << number
         self.edges = _edges(intervals)
-        possible, certain = [], []
+        possible: list[tuple[int, int, int]] = []
+        certain: list[tuple[int, int, int]] = []
         for number, constraint in intervals:
             first, last, inner_first, inner_last = self._reach(constraint)
             possible.append((number, first, last + 1))
             if inner_first <= inner_last:
-                certain += _without(number, inner_first, inner_last + 1, [self.cell(each) for each in constraint.excluded])
+                certain += _without(
+                    number, inner_first, inner_last + 1, [self.cell(each) for each in constraint.excluded]
+                )
         cells = len(self.edges) + 1
         self.possible = _spread(possible, cells, size, base)
         self.certain = _spread(certain, cells, size, base)
@@ -96,9 +102,7 @@ class _Cells:
     def _reach(self, constraint: Constraint) -> tuple[int, int, int, int]:
         first, last = self.ends(constraint)
         inner_first, inner_last = first, last
-        if constraint.low is not None and (
-            constraint.low_open or not first or self.edges[first - 1] != constraint.low
-        ):
+        if constraint.low is not None and (constraint.low_open or not first or self.edges[first - 1] != constraint.low):
             inner_first += 1
         if constraint.high is not None and not (
             constraint.high_open and last < len(self.edges) and self.edges[last] == constraint.high
@@ -109,7 +113,7 @@ class _Cells:
 
 def _edges(intervals: Sequence[tuple[int, Constraint]]) -> list[Any]:
     bounds: list[Any] = sorted(
-        {bound for _, constraint in intervals for bound in (constraint.low, constraint.high) if bound is not None}  # type: ignore[type-var]
+        {bound for _, constraint in intervals for bound in (constraint.low, constraint.high) if bound is not None}
     )
     step = -(-len(bounds) // _CELLS_MAX) or 1
     return bounds[::step]
@@ -222,17 +226,17 @@ def numbers_of(bits: int, size: int) -> list[int]:
     return numbers
 
 
-class Level:
+class Level(Generic[Destination]):
     """A fixed set of entries; entries can be struck out. No entry's filter may match nothing."""
 
     __slots__ = ("_attributes", "_destinations", "_plan", "alive", "entries", "size")
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[Entry[Destination]]) -> None:
         self.entries = entries
         self.size = len(entries)
         self.alive = everything = (1 << self.size) - 1
         constraints: dict[str, list[tuple[int, Constraint]]] = {}
-        owned: dict[Hashable, list[int]] = {}
+        owned: dict[Destination, list[int]] = {}
         for number, entry in enumerate(entries):
             assert entry.filter.constraints is not None
             for name, constraint in entry.filter.constraints.items():
@@ -286,7 +290,7 @@ class Level:
         return certain, possible ^ certain
 
     def add_destinations(
-        self, attributes: Mapping[str, Value], found: dict[Hashable, None], exclude: Hashable | None
+        self, attributes: Mapping[str, Value], found: dict[Destination, None], exclude: Destination | None
     ) -> None:
         """Put the destinations of matching entries into `found`, which has some already."""
         certain, unsure = self.match(attributes)
@@ -312,7 +316,7 @@ class Level:
             bits ^= lowest
         return False
 
-    def matching(self, attributes: Mapping[str, Value]) -> list[Entry]:
+    def matching(self, attributes: Mapping[str, Value]) -> list[Entry[Destination]]:
         """The entries whose filter the event matches."""
         certain, unsure = self.match(attributes)
         entries = [self.entries[number] for number in numbers_of(certain, self.size)]
@@ -321,7 +325,7 @@ class Level:
                 entries.append(self.entries[number])
         return entries
 
-    def covering(self, wanted: Mapping[str, Constraint]) -> Iterator[Entry]:
+    def covering(self, wanted: Mapping[str, Constraint]) -> Iterator[Entry[Destination]]:
         """Entries whose filter may cover the one with these constraints; none that does is left out."""
         candidates = self.alive
         for name, attribute in self._attributes.items():
@@ -331,7 +335,7 @@ class Level:
         for number in numbers_of(candidates, self.size):
             yield self.entries[number]
 
-    def covered_by(self, wanted: Mapping[str, Constraint]) -> Iterator[Entry]:
+    def covered_by(self, wanted: Mapping[str, Constraint]) -> Iterator[Entry[Destination]]:
         """Entries whose filter may be covered by the one with these constraints; none that is is left out."""
         candidates = self.alive
         for name, constraint in wanted.items():

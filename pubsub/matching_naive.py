@@ -1,19 +1,21 @@
 """The naive index: every filter is asked. The oracle of the bit-set index, and the plainest thing that works."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
+from typing import Generic
 
 from pubsub.filter import Filter
+from pubsub.matching_level import Destination
 from pubsub.values import Value
 
 
-class NaiveIndex:
+class NaiveIndex(Generic[Destination]):
     """See `pubsub.matching.FilterIndex`."""
 
     def __init__(self) -> None:
-        self._filters: dict[int, tuple[Filter, Hashable]] = {}
-        self._destinations: dict[Hashable, int] = {}
+        self._filters: dict[int, tuple[Filter, Destination]] = {}
+        self._destinations: dict[Destination, int] = {}
 
-    def add(self, key: int, wanted: Filter, destination: Hashable) -> None:
+    def add(self, key: int, wanted: Filter, destination: Destination) -> None:
         if key in self._filters:
             raise ValueError(f"the key {key} is in use")
         self._filters[key] = (wanted, destination)
@@ -25,12 +27,8 @@ class NaiveIndex:
         if not self._destinations[destination]:
             del self._destinations[destination]
 
-    def destinations(
-        self, attributes: Mapping[str, Value], exclude: Hashable | None = None
-    ) -> list[Hashable]:
-        found = {
-            destination: None for wanted, destination in self._filters.values() if wanted.matches(attributes)
-        }
+    def destinations(self, attributes: Mapping[str, Value], exclude: Destination | None = None) -> list[Destination]:
+        found = {destination: None for wanted, destination in self._filters.values() if wanted.matches(attributes)}
         return [each for each in self._destinations if each in found and (exclude is None or each != exclude)]
 
     def matching(self, attributes: Mapping[str, Value]) -> list[int]:

@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 from pubsub.event import Event
 from pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Send, Start
+from pubsub.message import message
 from reliability.layer import BrokerServices
 
 
+@message(128)
 class Forwarded(NamedTuple):
     """Broker to broker: an event on its way. `hops` counts broker to broker links passed, this one included."""
 
     event: Event
     hops: int
     header: list[int]
-    KIND = 128
-    CONTROL = False
 
 
 class BestEffort:
@@ -44,9 +44,7 @@ class BestEffort:
     def check_invariants(self) -> None:
         """Nothing to check: there is no state."""
 
-    def _pass_on(
-        self, event: Event, hops: int, came_from: NodeName | None, header: Sequence[int]
-    ) -> list[Effect]:
+    def _pass_on(self, event: Event, hops: int, came_from: NodeName | None, header: Sequence[int]) -> list[Effect]:
         effects = self._services.notify(event, hops)
         forwarded: dict[tuple[int, ...], Forwarded] = {}
         for peer, onward in self._services.next_hops(event, came_from, header):

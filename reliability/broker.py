@@ -77,7 +77,9 @@ class Broker:
     def notify(self, event: Event, hops: int) -> list[Effect]:
         """See `reliability.layer.BrokerServices`."""
         return [
-            Deliver(event, hops, subscribers) if client is None else Send(client, Notification(event, hops, subscribers))
+            Deliver(event, hops, subscribers)
+            if client is None
+            else Send(client, Notification(event, hops, subscribers))
             for client, subscribers in self.local.subscribers(event).items()
         ]
 

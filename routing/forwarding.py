@@ -22,23 +22,22 @@ from pubsub.event import Event
 from pubsub.filter import Filter
 from pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Send, Start
 from pubsub.matching import MatchingIndex
+from pubsub.message import message
 from routing.router import Hop
 
 
+@message(16, control=True)
 class FilterForwarded(NamedTuple):
     """Broker to broker: send me what matches this filter."""
 
     filter: Filter
-    KIND = 16
-    CONTROL = True
 
 
+@message(17, control=True)
 class FilterWithdrawn(NamedTuple):
     """Broker to broker: I no longer need what only this filter matched."""
 
     filter: Filter
-    KIND = 17
-    CONTROL = True
 
 
 class FilterSet:
@@ -47,7 +46,7 @@ class FilterSet:
     def __init__(self) -> None:
         self._keys: dict[Filter, int] = {}
         self._filters: dict[int, Filter] = {}
-        self._index = MatchingIndex()
+        self._index = MatchingIndex[None]()
         self._next_key = 0
 
     def __contains__(self, wanted: Filter) -> bool:
@@ -89,7 +88,7 @@ class SubscriptionForwarding:
         self._hops: dict[NodeName, Hop] = {}
         self._received: dict[NodeName, dict[Filter, int]] = {}
         self._entries: dict[int, tuple[NodeName, Filter]] = {}
-        self._index = MatchingIndex()
+        self._index = MatchingIndex[NodeName]()
         self._next_key = 0
         self._local = FilterSet()
         self._forwarded: dict[NodeName, FilterSet] = {}

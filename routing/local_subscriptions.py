@@ -12,7 +12,7 @@ from pubsub.machine import NodeName
 from pubsub.matching import FilterIndex, MatchingIndex
 from pubsub.matching_naive import NaiveIndex
 
-INDEXES: dict[str, Callable[[], FilterIndex]] = {"bitset": MatchingIndex, "naive": NaiveIndex}
+INDEXES: dict[str, Callable[[], FilterIndex[None]]] = {"bitset": MatchingIndex, "naive": NaiveIndex}
 
 Owner = tuple[NodeName | None, int]
 """(client node or None for a subscriber of the broker's own, subscriber number)."""
@@ -59,8 +59,9 @@ class LocalSubscriptions:
         """Forget all subscriptions of the client; the filters that nobody here holds any more."""
         gone = []
         for wanted, key in list(self._keys.items()):
-            for owner, count in [held for held in self._owners[key].items() if held[0][0] == client]:
-                if any([self.remove(owner, wanted) for _ in range(count)]):
+            for owner in [owner for owner in self._owners[key] if owner[0] == client]:
+                self._owners[key][owner] = 1  # however many times it was held
+                if self.remove(owner, wanted):
                     gone.append(wanted)
         return gone
 

@@ -142,9 +142,7 @@ class VirtualRun:
         self._phase_now = phase
         self._progress(phase, self.published)
 
-    def _run(
-        self, until_us: int | None = None, stop: Callable[[], bool] | None = None
-    ) -> None:
+    def _run(self, until_us: int | None = None, stop: Callable[[], bool] | None = None) -> None:
         """Run in slices so that progress can be told."""
         while True:
             if stop is not None and stop():

@@ -119,24 +119,21 @@ class SimulatedNode:
     def perform(self, effects: Sequence[Effect], now_us: int) -> None:
         """Carry out the effects in order."""
         for effect in effects:
-            kind = type(effect)
-            if kind is Send:
-                self._send(effect.to, effect.message, now_us)  # type: ignore[union-attr]
-            elif kind is Deliver:
-                event, hops, subscribers = effect  # type: ignore[misc]
-                for subscriber in subscribers:  # type: ignore[has-type]
-                    self._recorder.delivered(now_us, event, hops, subscriber)  # type: ignore[has-type]
-                self._network.deliveries += len(subscribers)  # type: ignore[has-type]
-            elif kind is SetTimer:
-                key, delay_us = effect  # type: ignore[misc]
-                self._timers[key] = self._push(now_us + delay_us, self, TIMER, key, None)  # type: ignore[has-type]
-            elif kind is CancelTimer:
-                self._timers.pop(effect.key, None)  # type: ignore[union-attr]
-            elif kind is Persist:
-                self.records.append(effect.record)  # type: ignore[union-attr]
-                self._network.push(now_us, self, STORED, Stored(effect.token), None)  # type: ignore[union-attr]
-            elif kind is Record:
-                self._recorder.protocol(now_us, effect)  # type: ignore[arg-type]
+            if type(effect) is Send:
+                self._send(effect.to, effect.message, now_us)
+            elif type(effect) is Deliver:
+                for subscriber in effect.subscribers:
+                    self._recorder.delivered(now_us, effect.event, effect.hops, subscriber)
+                self._network.deliveries += len(effect.subscribers)
+            elif type(effect) is SetTimer:
+                self._timers[effect.key] = self._push(now_us + effect.delay_us, self, TIMER, effect.key, None)
+            elif type(effect) is CancelTimer:
+                self._timers.pop(effect.key, None)
+            elif type(effect) is Persist:
+                self.records.append(effect.record)
+                self._push(now_us, self, STORED, Stored(effect.token), None)
+            elif type(effect) is Record:
+                self._recorder.protocol(now_us, effect)
             else:
                 raise TypeError(f"no effect: {effect!r}")
 

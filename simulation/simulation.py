@@ -31,7 +31,8 @@ class Simulation:
     """Nodes on one event queue. `now_us` is the time of the entry being processed.
 
     `default_link`: what carries messages between nodes without a link of their own (None: they are dropped
-    as unreachable); it must be one that `only_delays`, since all pairs share it. `in_flight`: messages on their way, by kind: EVENT_MESSAGE and CONTROL_MESSAGE.
+    as unreachable); all pairs share it, so it must be one that `only_delays`.
+    `in_flight`: messages on their way, by kind: EVENT_MESSAGE and CONTROL_MESSAGE.
     """
 
     def __init__(

@@ -40,9 +40,7 @@ class _Column:
         for value, domain in zip(values, domains, strict=True):
             if domain is not None:
                 by_domain.setdefault(domain, set()).add(value)
-        self._sorted: dict[Domain, list[Any]] = {
-            domain: sorted(by_domain[domain]) for domain in sorted(by_domain)
-        }
+        self._sorted: dict[Domain, list[Any]] = {domain: sorted(by_domain[domain]) for domain in sorted(by_domain)}
         self._first: dict[Domain, int] = {}
         code_of: dict[tuple[Domain | None, Value], int] = {}
         for domain, distinct in self._sorted.items():
@@ -118,9 +116,7 @@ class EventColumns:
                     rows_and_values = gathered[name] = ([], [])
                 rows_and_values[0].append(row)
                 rows_and_values[1].append(value)
-        self._columns = {
-            name: _Column(rows, values, self._events) for name, (rows, values) in gathered.items()
-        }
+        self._columns = {name: _Column(rows, values, self._events) for name, (rows, values) in gathered.items()}
 
     def matching(self, condition: Condition) -> Rows:
         """The numbers of the events in the batch that match, in no particular order."""

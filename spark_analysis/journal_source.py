@@ -112,9 +112,7 @@ def journal_files(folder: Path, ending: str) -> list[JournalFile]:
         position = 0
         for expected, (number, path) in enumerate(sorted(numbered)):
             if number != expected:
-                raise InputError(
-                    str(path), f"number {number}", f"number {expected} of {name_of_series} first"
-                )
+                raise InputError(str(path), f"number {number}", f"number {expected} of {name_of_series} first")
             size = path.stat().st_size
             if expected == len(numbered) - 1 and _was_just_opened(path, size):
                 break
@@ -205,9 +203,7 @@ class _SideReader(DataSourceReader):
     def _batch(self, gathered: list[tuple[Any, ...]]) -> pa.RecordBatch:
         schema = to_arrow_schema(self._schema)
         columns = zip(zip(*gathered, strict=True), schema, strict=True)
-        return pa.RecordBatch.from_arrays(
-            [pa.array(list(each), field.type) for each, field in columns], schema=schema
-        )
+        return pa.RecordBatch.from_arrays([pa.array(list(each), field.type) for each, field in columns], schema=schema)
 
 
 class _EventsReader(_SideReader):

@@ -19,11 +19,13 @@ one hash aggregation in which the deliveries take part, so there is no join as l
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
@@ -137,12 +139,8 @@ def settling_times(times: DataFrame, rows: DataFrame) -> DataFrame:
         F.col("time_us").alias("settled_us"),
         F.lit(None).cast("long").alias("time_us"),
     )
-    asked = times.select(
-        F.col("time_us").alias("covers_us"), F.lit(None).cast("long").alias("settled_us"), "time_us"
-    )
-    from_the_last = Window.orderBy(F.desc("covers_us")).rangeBetween(
-        Window.unboundedPreceding, Window.currentRow
-    )
+    asked = times.select(F.col("time_us").alias("covers_us"), F.lit(None).cast("long").alias("settled_us"), "time_us")
+    from_the_last = Window.orderBy(F.desc("covers_us")).rangeBetween(Window.unboundedPreceding, Window.currentRow)
     filled = settled.unionByName(asked).withColumn("settled_us", F.min("settled_us").over(from_the_last))
     return filled.where(F.col("time_us").isNotNull()).select("time_us", "settled_us")
 
@@ -158,9 +156,7 @@ def matches(events: DataFrame, filters: Sequence[str]) -> DataFrame:
 
     Raises `InputError` for a filter text that cannot be parsed.
     """
-    conditions = [
-        condition_of(parse_filter(text, f"filter of a subscription, {text!r:.80}")) for text in filters
-    ]
+    conditions = [condition_of(parse_filter(text, f"filter of a subscription, {text!r:.80}")) for text in filters]
     ordered = events.select("source", "sequence", "time_us", "attributes")
     return ordered.mapInArrow(_matcher(conditions), MATCHES_SCHEMA)
 
@@ -245,14 +241,10 @@ def out_of_order(deliveries: DataFrame) -> DataFrame:
     """First deliveries that come after a later event of their publisher: with `after`, the highest before."""
     place = ("node", "incarnation", "position")
     each_event = Window.partitionBy("subscriber", "source", "sequence").orderBy(*place)
-    before = (
-        Window.partitionBy("subscriber", "source").orderBy(*place).rowsBetween(Window.unboundedPreceding, -1)
-    )
+    before = Window.partitionBy("subscriber", "source").orderBy(*place).rowsBetween(Window.unboundedPreceding, -1)
     first = deliveries.withColumn("copy", F.row_number().over(each_event)).where(F.col("copy") == 1)
     late = first.withColumn("after", F.max("sequence").over(before)).where(F.col("sequence") < F.col("after"))
-    return late.select(
-        "source", "sequence", "subscriber", "node", "after", F.col("time_us").alias("delivered_us")
-    )
+    return late.select("source", "sequence", "subscriber", "node", "after", F.col("time_us").alias("delivered_us"))
 
 
 # ------------------------------------------------------------------------------------------- findings
@@ -263,63 +255,69 @@ def findings(
 
     `clients` are the names of the nodes by number; `count` is the copies too many of a duplicate, else 1.
     """
-    spark = judged.sparkSession
-    numbered = _numbered_filters(spark, filters)
-    times = events.select("source", "sequence", F.col("time_us").alias("event_us"), "attributes")
     wrong = judged.where((F.col("missing") + F.col("duplicate") + F.col("spurious")) > 0)
-    about_pairs = wrong.join(F.broadcast(numbered), "filter_number", "left").join(
-        times, ["source", "sequence"], "left"
+    pairs = wrong.withColumn("after", F.lit(None).cast("long"))
+    overtaken = late.select(
+        *[
+            F.col(field.name) if field.name in late.columns else F.lit(None).cast(field.dataType).alias(field.name)
+            for field in OUTCOMES_SCHEMA
+        ],
+        "after",
     )
-    wanted = F.concat(F.lit("wanted by "), F.col("filter"))
-    why_spurious = (
-        F.when(F.col("event_us").isNull(), F.lit("never published"))
-        .when(F.col("filter").isNull(), F.lit("no subscription of this subscriber matches"))
-        .when(F.col("allowed_from_us").isNull(), F.concat(F.lit("withdrawn before: "), F.col("filter")))
-        .otherwise(F.concat(F.lit("not yet subscribed: "), F.col("filter")))
-    )
-    copies = F.concat(F.lit("delivered "), F.col("copies").cast("string"), F.lit(" times"))
-    parts = [
-        _finding(about_pairs.where("missing > 0"), "missing", F.lit(1), wanted),
-        _finding(about_pairs.where("duplicate > 0"), "duplicate", F.col("duplicate"), copies),
-        _finding(about_pairs.where("spurious > 0"), "spurious", F.lit(1), why_spurious),
-        _finding(
-            late.join(times, ["source", "sequence"], "left"),
-            "out_of_order",
-            F.lit(1),
-            F.concat(F.lit("delivered after "), _event_name(F.col("source"), F.col("after"))),
-        ),
-    ]
-    listed = parts[0]
-    for part in parts[1:]:
-        listed = listed.unionByName(part)
-    names = spark.createDataFrame([*enumerate(clients)], "node int, client string")
-    listed = listed.join(F.broadcast(names), "node", "left").fillna("unknown node", ["client"])
-    as_json = F.udf(_attributes_json, StringType(), useArrow=False)
-    return conform(listed.withColumn("attributes", as_json("attributes")), FINDINGS_SCHEMA)
+    times = events.select("source", "sequence", F.col("time_us").alias("event_us"), "attributes")
+    together = pairs.unionByName(overtaken).join(times, ["source", "sequence"], "left")
+    return together.mapInPandas(_describer(filters, clients), FINDINGS_SCHEMA)
 
 
-def _finding(frame: DataFrame, name: str, count: Column, detail: Column) -> DataFrame:
-    return frame.select(
-        F.lit(name).alias("finding"),
-        _event_name(F.col("source"), F.col("sequence")).alias("event"),
-        "source", "sequence", "attributes", "subscriber", "node",
-        F.col("event_us").alias("published_us"),
-        "delivered_us",
-        count.cast("long").alias("count"),
-        F.coalesce(detail, F.lit("")).alias("detail"),
-    )  # fmt: skip
+def _describer(
+    filters: Sequence[str], clients: Sequence[str]
+) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
+    names = [field.name for field in FINDINGS_SCHEMA]
+
+    def describe(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for frame in frames:
+            rows = [row for pair in frame.to_dict("records") for row in _rows_of(pair, filters, clients)]
+            described = pd.DataFrame(rows, columns=names)
+            for name in ("published_us", "delivered_us"):
+                described[name] = described[name].astype("Int64")
+            yield described
+
+    return describe
 
 
-def _event_name(source: Column, sequence: Column) -> Column:
-    return F.concat(source.cast("string"), F.lit(":"), sequence.cast("string"))
+def _rows_of(pair: Mapping[Hashable, Any], filters: Sequence[str], clients: Sequence[str]) -> Iterator[list[Any]]:
+    """The findings about one pair; missing values of `pair` are NaN, as pandas has them."""
+    source, sequence, node = pair["source"], pair["sequence"], pair["node"]
+    published = not pd.isna(pair["event_us"])
+    blob = pair["attributes"]
+    described: dict[str, tuple[int, str]] = {}
+    if not pd.isna(pair["after"]):
+        described["out_of_order"] = (1, f"delivered after {source}:{int(pair['after'])}")
+    else:
+        wanted = None if pd.isna(pair["filter_number"]) else filters[int(pair["filter_number"])]
+        if pair["missing"]:
+            described["missing"] = (1, f"wanted by {wanted}")
+        if pair["duplicate"]:
+            described["duplicate"] = (int(pair["duplicate"]), f"delivered {int(pair['copies'])} times")
+        if pair["spurious"]:
+            described["spurious"] = (1, _why_spurious(published, wanted, pair["allowed_from_us"]))
+    for finding, (count, detail) in described.items():
+        yield [
+            finding, f"{source}:{sequence}", source, sequence,
+            json.dumps(unpack_attributes(bytes(blob)), ensure_ascii=False, sort_keys=True) if published else None,
+            pair["subscriber"], clients[node] if 0 <= node < len(clients) else f"node {node}",
+            pair["event_us"] if published else None,
+            None if pd.isna(pair["delivered_us"]) else pair["delivered_us"],
+            count, detail,
+        ]  # fmt: skip
 
 
-def _attributes_json(blob: bytes | None) -> str | None:
-    return (
-        None
-        if blob is None
-        else json.dumps(unpack_attributes(bytes(blob)), ensure_ascii=False, sort_keys=True)
-    )
+def _why_spurious(published: bool, wanted: str | None, allowed_from_us: float) -> str:
+    if not published:
+        return "never published"
+    if wanted is None:
+        return "no subscription of this subscriber matches"
+    return f"withdrawn before: {wanted}" if pd.isna(allowed_from_us) else f"not yet subscribed: {wanted}"
 
 
 # -------------------------------------------------------------------------------------------- verdict

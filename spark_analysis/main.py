@@ -88,9 +88,7 @@ class _Analysis:
         totals = judging.totals(self._outcomes).first()
         assert totals is not None
         late = judging.out_of_order(self._deliveries)
-        counts = {
-            name: int(totals[name]) for name in ("missing", "duplicate", "spurious", "required", "delivered")
-        }
+        counts = {name: int(totals[name]) for name in ("missing", "duplicate", "spurious", "required", "delivered")}
         counts["out_of_order"] = late.count()
         counts["published"] = self._journal.events.count()
         verdict = judging.verdict(self._manifest.status, **counts)
@@ -113,9 +111,7 @@ class _Analysis:
         nodes = metrics.nodes_table(self._spark, self._manifest)
         counts = self._keep(metrics.activity(rows, width_us))
         phases = self._write("phases", metrics.phases(rows))
-        begin_us, end_us = _publishing(
-            dict(zip(phases["phase"], phases["begin_us"], strict=True)), first_us, last_us
-        )
+        begin_us, end_us = _publishing(dict(zip(phases["phase"], phases["begin_us"], strict=True)), first_us, last_us)
         self._write("rates", metrics.rates(rows, begin_us, end_us))
         self._write("rows_by_kind", metrics.rows_by_kind(rows))
         self._write("traffic", metrics.traffic(counts))

@@ -138,9 +138,7 @@ def traffic(counts: DataFrame) -> DataFrame:
             _rows_of(RowKind.SEND).alias("sent"),
             _rows_of(RowKind.RECEIVE).alias("received"),
             _rows_of(RowKind.DROP).alias("dropped"),
-            F.coalesce(F.sum(F.when(_is(RowKind.SEND), F.col("bytes"))), F.lit(0))
-            .cast("long")
-            .alias("bytes"),
+            F.coalesce(F.sum(F.when(_is(RowKind.SEND), F.col("bytes"))), F.lit(0)).cast("long").alias("bytes"),
         )
         .orderBy("bucket_us")
     )
@@ -161,9 +159,7 @@ def messages_by_kind(counts: DataFrame, names: Mapping[int, str]) -> DataFrame:
         )
         .agg(
             _rows_of(RowKind.SEND).alias("sent"),
-            F.coalesce(F.sum(F.when(_is(RowKind.SEND), F.col("bytes"))), F.lit(0))
-            .cast("long")
-            .alias("bytes"),
+            F.coalesce(F.sum(F.when(_is(RowKind.SEND), F.col("bytes"))), F.lit(0)).cast("long").alias("bytes"),
             _rows_of(RowKind.RECEIVE).alias("received"),
         )
         .orderBy(F.desc("bytes"), "message_kind")
@@ -172,9 +168,7 @@ def messages_by_kind(counts: DataFrame, names: Mapping[int, str]) -> DataFrame:
 
 def drops(counts: DataFrame) -> DataFrame:
     """reason, messages: messages that did not reach their peer."""
-    names = F.create_map(
-        *[F.lit(each) for reason in DropReason for each in (int(reason), reason.name.lower())]
-    )
+    names = F.create_map(*[F.lit(each) for reason in DropReason for each in (int(reason), reason.name.lower())])
     return (
         counts.where(_is(RowKind.DROP))
         .groupBy(F.coalesce(names[F.col("detail").cast("int")], F.lit("unknown")).alias("reason"))
@@ -268,19 +262,14 @@ def cumulative(counts: DataFrame, value: str) -> DataFrame:
     """The counts with `share`: the part of all that is no larger than the value (a CDF)."""
     up_to = Window.orderBy(value).rowsBetween(Window.unboundedPreceding, Window.currentRow)
     everything = Window.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
-    return counts.withColumn("share", F.sum("count").over(up_to) / F.sum("count").over(everything)).orderBy(
-        value
-    )
+    return counts.withColumn("share", F.sum("count").over(up_to) / F.sum("count").over(everything)).orderBy(value)
 
 
 def quantiles(shares: DataFrame) -> DataFrame:
     """One row: count, p50_us, p90_us, p99_us, max_us of a delay CDF (nulls when it is empty)."""
     return shares.agg(
         F.coalesce(F.sum("count"), F.lit(0)).alias("count"),
-        *[
-            F.min(F.when(F.col("share") >= part, F.col("delay_us"))).alias(f"{name}_us")
-            for name, part in QUANTILES
-        ],
+        *[F.min(F.when(F.col("share") >= part, F.col("delay_us"))).alias(f"{name}_us") for name, part in QUANTILES],
         F.max("max_us").alias("max_us"),
     )
 
@@ -362,9 +351,7 @@ def forwarding(brokers_table: DataFrame) -> DataFrame:
     return brokers_table.agg(
         F.sum("interested").alias("broker_deliveries"),
         F.sum("pure_forwarder").alias("pure_forwarders"),
-        (F.sum("interested") / F.nullif(F.sum("interested") + F.sum("pure_forwarder"), F.lit(0))).alias(
-            "yield"
-        ),
+        (F.sum("interested") / F.nullif(F.sum("interested") + F.sum("pure_forwarder"), F.lit(0))).alias("yield"),
         F.sum("copies").alias("receptions"),
         (F.sum("copies_unwanted") / F.nullif(F.sum("copies"), F.lit(0))).alias("traffic_overhead"),
     )

@@ -67,9 +67,7 @@ def delay_cdf(cdf: pd.DataFrame, summary: Mapping[str, Any], what: str) -> str |
         figure, axes = _axes(_HALF, 2.9)
         unit_us, unit = (1_000, "ms") if summary["p99_us"] < 5_000_000 else (1_000_000, "s")
         delays = cdf["delay_us"].to_numpy() / unit_us
-        axes.step(
-            np.r_[delays[0], delays], np.r_[0, 100 * cdf["share"]], where="post", color=BLUE, linewidth=1.6
-        )
+        axes.step(np.r_[delays[0], delays], np.r_[0, 100 * cdf["share"]], where="post", color=BLUE, linewidth=1.6)
         wide = delays[-1] > 20 * max(summary["p50_us"] / unit_us, 1e-3) and delays[0] > 0
         axes.set_xscale("log" if wide else "linear")
         if wide:
@@ -98,9 +96,7 @@ def hop_cdf(cdf: pd.DataFrame) -> str | None:
     with mpl.rc_context(_STYLE):
         figure, axes = _axes(_HALF, 2.9)
         hops = cdf["hops"].to_numpy()
-        axes.bar(
-            hops, 100 * cdf["count"] / cdf["count"].sum(), width=0.7, color="#b9cfe6", label="with so many"
-        )
+        axes.bar(hops, 100 * cdf["count"] / cdf["count"].sum(), width=0.7, color="#b9cfe6", label="with so many")
         axes.plot(
             hops,
             100 * cdf["share"],
@@ -126,9 +122,7 @@ def load_cdf(cdf: pd.DataFrame) -> str | None:
         return None
     with mpl.rc_context(_STYLE):
         figure, axes = _axes(_HALF, 2.9)
-        axes.step(
-            np.r_[0, 100 * cdf["load"]], np.r_[0, 100 * cdf["share"]], where="post", color=BLUE, linewidth=1.6
-        )
+        axes.step(np.r_[0, 100 * cdf["load"]], np.r_[0, 100 * cdf["share"]], where="post", color=BLUE, linewidth=1.6)
         axes.set_xlim(0, max(101, 103 * cdf["load"].max()))
         axes.set_ylim(0, 101)
         axes.set_xlabel("load: share of all events that reach a broker (%)")

@@ -36,9 +36,7 @@ def write_report(run: Path) -> Path:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {
-        name: getattr(wording, name) for name in ("count", "share", "duration", "size", "rate")
-    }
+    environment.filters |= {name: getattr(wording, name) for name in ("count", "share", "duration", "size", "rate")}
     scenario = run / "scenario.yaml"
     page = environment.get_template("report.html.j2").render(
         manifest=manifest,
@@ -65,15 +63,11 @@ def write_report(run: Path) -> Path:
     return path
 
 
-def _figures(
-    manifest: Manifest, tables: Mapping[str, pd.DataFrame], summary: dict[str, Any]
-) -> dict[str, str | None]:
+def _figures(manifest: Manifest, tables: Mapping[str, pd.DataFrame], summary: dict[str, Any]) -> dict[str, str | None]:
     names = [node.name for node in manifest.nodes if node.role == "broker"]
     return {
         "course": plots.course(tables["traffic"], tables["delivery_rate"], tables["phases"], summary),
-        "delay": plots.delay_cdf(
-            tables["delivery_delay_cdf"], _first(tables["delivery_delay"]), "delivery delay"
-        ),
+        "delay": plots.delay_cdf(tables["delivery_delay_cdf"], _first(tables["delivery_delay"]), "delivery delay"),
         "hops": plots.hop_cdf(tables["hop_count_cdf"]),
         "hop_latency": plots.delay_cdf(
             tables["hop_latency_cdf"], _first(tables["hop_latency"]), "time from send to receive"

@@ -35,9 +35,7 @@ def check_java() -> str:
     if command is None or not Path(command).is_file():
         raise InputError(place, f"no {command}" if home else "no java command", _MEND_JAVA)
     try:
-        said = subprocess.run(
-            [command, "-version"], capture_output=True, text=True, timeout=60, check=False
-        ).stderr
+        said = subprocess.run([command, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(place, f"{command}, which does not run ({error})", _MEND_JAVA) from error
     version = re.search(r'version "((?:1\.)?(\d+)[^"]*)"', said)

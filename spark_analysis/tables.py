@@ -56,13 +56,11 @@ class AnalysisFolder:
 
     def write_findings(self, table: DataFrame) -> None:
         """All findings to Parquet; the first by time of publication, up to `FINDINGS_IN_CSV_MAX`, to CSV."""
-        path = str(self.folder / "findings.parquet")
-        table.write.parquet(path)
-        written = table.sparkSession.read.schema(table.schema).parquet(path)
-        first = written.orderBy("published_us", "source", "sequence", "subscriber", "finding").limit(
-            FINDINGS_IN_CSV_MAX
-        )
-        first.toPandas().to_csv(self.folder / "findings.csv", index=False)
+        path = self.folder / "findings.parquet"
+        table.write.parquet(str(path))
+        order = ["published_us", "source", "sequence", "subscriber", "finding"]
+        first = pd.read_parquet(path).sort_values(order).head(FINDINGS_IN_CSV_MAX)
+        first.to_csv(self.folder / "findings.csv", index=False)
 
     def write_json(self, name: str, document: dict[str, Any]) -> None:
         """A small document beside the tables."""
@@ -72,18 +70,14 @@ class AnalysisFolder:
         """A table as it was written; raises `InputError` if the run has not been analysed."""
         path = self.folder / f"{name}.parquet"
         if not path.exists():
-            raise InputError(
-                str(path), "no such table", "the folder of a run that `murmur analyze` has been through"
-            )
+            raise InputError(str(path), "no such table", "the folder of a run that `murmur analyze` has been through")
         return pd.read_parquet(path)
 
     def read_findings(self) -> pd.DataFrame:
         """The findings that went to CSV."""
         path = self.folder / "findings.csv"
         if not path.exists():
-            raise InputError(
-                str(path), "no such table", "the folder of a run that `murmur analyze` has been through"
-            )
+            raise InputError(str(path), "no such table", "the folder of a run that `murmur analyze` has been through")
         return pd.read_csv(path, keep_default_na=False, dtype={"subscriber": "Int64"})
 
     def read_json(self, name: str) -> dict[str, Any]:

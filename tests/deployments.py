@@ -77,9 +77,7 @@ def random_deployment(seed: int, shape: Shape) -> Deployment:
         homes[name] = f"b{rng.randrange(shape.brokers)}"
         drawn = ((number * 100 + rng.randrange(4), random_filter(rng)) for _ in range(shape.subscriptions))
         subscriptions = tuple(dict.fromkeys(drawn))
-        publications = tuple(
-            (1_000 * each, number, random_attributes(rng)) for each in range(shape.publications)
-        )
+        publications = tuple((1_000 * each, number, random_attributes(rng)) for each in range(shape.publications))
         changes: list[Change] = []
         for at in range(min(shape.changes, len(subscriptions))):
             subscriber, text = subscriptions[at]

@@ -11,7 +11,23 @@ from pubsub.filter_parser import parse_filter
 from pubsub.values import Value
 
 NUMBERS: list[Value] = [-1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4]
-STRINGS: list[Value] = ["", "\0", "a", "a\0", "a\0\0", "a\0a", "aa", "ab", "ab\0", "abc", "b", "ba", "c", "\U0010ffff", "\U0010ffffa"]
+STRINGS: list[Value] = [
+    "",
+    "\0",
+    "a",
+    "a\0",
+    "a\0\0",
+    "a\0a",
+    "aa",
+    "ab",
+    "ab\0",
+    "abc",
+    "b",
+    "ba",
+    "c",
+    "\U0010ffff",
+    "\U0010ffffa",
+]
 BOOLEANS: list[Value] = [False, True]
 NAMES = ["x", "y", "z"]
 

@@ -134,7 +134,7 @@ def build_recorded(overlay: Overlay, options: RecordedOptions, seed: int) -> Wor
         )
         for number, home in enumerate(homes)
     )
-    description = {
+    description: dict[str, float | int | str] = {
         "kind": "recorded",
         "subscriptions": len(texts),
         "distinct filters": len(dict.fromkeys(texts)),
@@ -161,9 +161,7 @@ def _take(files: list[list[Event]], count: int, path: str) -> list[Event]:
 
 def _publishers(events: list[Event], options: RecordedOptions) -> list[int]:
     known: dict[Value, int] = {}
-    return [
-        known.setdefault(event.get(options.publisher_by, ""), len(known)) % options.publishers for event in events
-    ]
+    return [known.setdefault(event.get(options.publisher_by, ""), len(known)) % options.publishers for event in events]
 
 
 def _filters(events: list[Event], options: RecordedOptions, seed: int) -> tuple[list[str], float]:
@@ -172,15 +170,15 @@ def _filters(events: list[Event], options: RecordedOptions, seed: int) -> tuple[
     for event in events:
         for name in (options.category, *options.ranges):
             if name not in event:
-                raise InputError("workload.category, workload.ranges", f"{name!r}", f"attributes of the events: {', '.join(event)}")
+                raise InputError(
+                    "workload.category, workload.ranges", f"{name!r}", f"attributes of the events: {', '.join(event)}"
+                )
         categories.setdefault(event[options.category], []).append(event)
     rng = random.Random(f"{seed}/filters")
     names = list(categories)
     rng.shuffle(names)
     zipf = Zipf(len(names), options.exponent)
-    drawn = [
-        (names[zipf.draw(rng)], [rng.random() for _ in options.ranges]) for _ in range(options.subscriptions)
-    ]
+    drawn = [(names[zipf.draw(rng)], [rng.random() for _ in options.ranges]) for _ in range(options.subscriptions)]
     sorted_values = {
         (category, name): np.sort(np.array([event[name] for event in listed], dtype=float))
         for category, listed in categories.items()
@@ -199,7 +197,11 @@ def _filters(events: list[Event], options: RecordedOptions, seed: int) -> tuple[
 
 
 def _bounds(
-    values: dict[tuple[Value, str], np.ndarray], options: RecordedOptions, category: Value, at: list[float], width: float
+    values: dict[tuple[Value, str], np.ndarray],
+    options: RecordedOptions,
+    category: Value,
+    at: list[float],
+    width: float,
 ) -> list[tuple[float, float]]:
     """An interval of each range attribute that holds the share `width` of the category's values."""
     bounds = []
@@ -212,7 +214,10 @@ def _bounds(
 
 
 def _rate(
-    sample: list[Event], options: RecordedOptions, drawn: list[tuple[Value, list[float]]], bounds: list[list[tuple[float, float]]]
+    sample: list[Event],
+    options: RecordedOptions,
+    drawn: list[tuple[Value, list[float]]],
+    bounds: list[list[tuple[float, float]]],
 ) -> float:
     by_category: dict[Value, list[list[tuple[float, float]]]] = {}
     for (category, _), each in zip(drawn, bounds, strict=True):

@@ -42,7 +42,9 @@ class SocialOptions:
             if getattr(self, name) < 1:
                 raise InputError(f"workload.{name}", str(getattr(self, name)), "at least 1")
         if self.path is None and self.users <= self.mean_degree // 2 + 1:
-            raise InputError("workload.users", str(self.users), f"more than {self.mean_degree // 2 + 1} for that degree")
+            raise InputError(
+                "workload.users", str(self.users), f"more than {self.mean_degree // 2 + 1} for that degree"
+            )
 
 
 def read_friendships(path: Path) -> dict[int, list[int]]:
@@ -94,7 +96,7 @@ def build_social(overlay: Overlay, options: SocialOptions, seed: int) -> Workloa
     )
     total = sum(map(len, subscriptions))
     deliveries = sum(len(friends[author]) for each in posts for _, author, _ in each)
-    description = {
+    description: dict[str, float | int | str] = {
         "kind": "social",
         "users": len(users),
         "subscriptions": total,
@@ -112,7 +114,11 @@ def _posts(users: list[int], options: SocialOptions, seed: int) -> list[TimedPub
     rng.shuffle(ranked)
     zipf = Zipf(len(ranked), options.exponent)
     return [
-        (time_us, author := ranked[zipf.draw(rng)], {"author": author, "topic": rng.choice(_TOPICS), "length": rng.randrange(1, 281)})
+        (
+            time_us,
+            author := ranked[zipf.draw(rng)],
+            {"author": author, "topic": rng.choice(_TOPICS), "length": rng.randrange(1, 281)},
+        )
         for time_us in publishing_times(options.posts, options.rate_per_s, options.arrival, rng)
     ]
 

@@ -101,11 +101,12 @@ def build_zipf(overlay: Overlay, options: ZipfOptions, seed: int) -> Workload:
         first = number * options.subscribers_per_actor * options.subscriptions_per_subscriber
         last = first + options.subscribers_per_actor * options.subscriptions_per_subscriber
         subscriptions = tuple(
-            (at // options.subscriptions_per_subscriber, _text(chosen[at], centres[at], width)) for at in range(first, last)
+            (at // options.subscriptions_per_subscriber, _text(chosen[at], centres[at], width))
+            for at in range(first, last)
         )
         publications = ZipfPublications(options, seed, number, counts[number]) if number < options.publishers else ()
         clients.append(ClientPlan(f"c{number}", home, subscriptions, publications))
-    description = {
+    description: dict[str, float | int | str] = {
         "kind": "zipf",
         "subscribers": subscribers,
         "subscriptions": total,

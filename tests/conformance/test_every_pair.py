@@ -14,7 +14,9 @@ from simulation.run import play
 from tests.deployments import Shape, random_deployment
 from tests.plain_judge import judge
 
-PAIRS = [(routing, reliability, matching) for routing in ROUTINGS for reliability in RELIABILITIES for matching in INDEXES]
+PAIRS = [
+    (routing, reliability, matching) for routing in ROUTINGS for reliability in RELIABILITIES for matching in INDEXES
+]
 
 
 @pytest.fixture(params=PAIRS, ids=["-".join(pair) for pair in PAIRS])
@@ -46,7 +48,9 @@ def test_every_matching_event_arrives_once_and_in_order(
 
 def test_a_bandwidth_cap_slows_publishers_and_loses_nothing(parts: dict[str, str], tmp_path: Path) -> None:
     links = LinkSpec(messages_per_s=2_000, queue_messages=5, on_overflow="slow")
-    run = play(random_deployment(3, Shape(publications=60, changes=0, parts=parts, links=links)), tmp_path, lambda *_: None)
+    run = play(
+        random_deployment(3, Shape(publications=60, changes=0, parts=parts, links=links)), tmp_path, lambda *_: None
+    )
     verdict = judge(tmp_path)
     assert verdict.required > 100
     assert verdict.counts == (0, 0, 0, 0)

@@ -25,9 +25,7 @@ class RunFolder:
         self._rows_per_segment = rows_per_segment
         self._grace_us = grace_us
         self._names = [f"b{number}" for number in range(brokers)]
-        self._nodes: list[dict[str, Any]] = [
-            {"name": name, "role": "broker", "broker": None} for name in self._names
-        ]
+        self._nodes: list[dict[str, Any]] = [{"name": name, "role": "broker", "broker": None} for name in self._names]
         self._nodes += [
             {"name": f"c{number}", "role": "client", "broker": f"b{number % brokers}"} for number in range(clients)
         ]
@@ -38,9 +36,7 @@ class RunFolder:
 
     def writer(self, name: str, incarnation: int = 0) -> JournalWriter:
         """A writer for an incarnation of a node."""
-        return JournalWriter(
-            self.folder / "journal", name, self.numbers[name], incarnation, self._rows_per_segment
-        )
+        return JournalWriter(self.folder / "journal", name, self.numbers[name], incarnation, self._rows_per_segment)
 
     def restart(self, name: str, incarnation: int) -> None:
         """From here on the node writes as a new incarnation."""
@@ -67,21 +63,15 @@ class RunFolder:
         kind = RowKind.UNSUBSCRIBE if withdrawn else RowKind.SUBSCRIBE
         self.row(client, time_us, kind, source=subscriber)
 
-    def publish(
-        self, client: str, time_us: int, source: int, sequence: int, attributes: Mapping[str, Value]
-    ) -> None:
+    def publish(self, client: str, time_us: int, source: int, sequence: int, attributes: Mapping[str, Value]) -> None:
         """A publication."""
         event = Event(source, sequence, time_us, attributes)
         self.writers[client].side(SideKind.EVENT, event.to_wire())
         self.row(client, time_us, RowKind.PUBLISH, source=source, sequence=sequence, value=len(event.blob))
 
-    def deliver(
-        self, client: str, time_us: int, source: int, sequence: int, subscriber: int, hops: int = 0
-    ) -> None:
+    def deliver(self, client: str, time_us: int, source: int, sequence: int, subscriber: int, hops: int = 0) -> None:
         """A delivery."""
-        self.row(
-            client, time_us, RowKind.DELIVER, source=source, sequence=sequence, hops=hops, value=subscriber
-        )
+        self.row(client, time_us, RowKind.DELIVER, source=source, sequence=sequence, hops=hops, value=subscriber)
 
     def hop(
         self, sender: str, receiver: str, sent_us: int, received_us: int | None, source: int, sequence: int,

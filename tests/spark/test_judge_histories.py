@@ -25,9 +25,7 @@ CLIENTS = 4
 def _gather() -> list[History]:
     gathered: list[History] = []
 
-    @settings(
-        max_examples=400, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
-    )
+    @settings(max_examples=400, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
     @given(histories())
     def take(history: History) -> None:
         gathered.append(history)

@@ -12,7 +12,9 @@ from pubsub.links import HARD_LIMIT_FACTOR, Delay, Link, LinkSpec
 
 delays = st.one_of(
     st.builds(Delay, st.just("constant"), st.integers(0, 5_000)),
-    st.integers(0, 5_000).flatmap(lambda low: st.builds(Delay, st.just("uniform"), st.just(low), st.integers(low, 9_000))),
+    st.integers(0, 5_000).flatmap(
+        lambda low: st.builds(Delay, st.just("uniform"), st.just(low), st.integers(low, 9_000))
+    ),
     st.builds(Delay, st.just("exponential"), st.integers(0, 100), st.integers(0, 5_000)),
     st.builds(Delay, st.just("normal"), st.integers(0, 5_000), st.integers(0, 5_000)),
 )
@@ -85,7 +87,14 @@ def test_the_same_seed_draws_the_same_fate() -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [{"loss": 1.1}, {"duplication": -0.1}, {"reordering": 2}, {"bytes_per_s": 0}, {"queue_messages": 0}, {"reordering_us": -1}],
+    [
+        {"loss": 1.1},
+        {"duplication": -0.1},
+        {"reordering": 2},
+        {"bytes_per_s": 0},
+        {"queue_messages": 0},
+        {"reordering_us": -1},
+    ],
 )
 def test_an_impossible_link_is_refused_by_name(fields: dict[str, float]) -> None:
     with pytest.raises(InputError, match=f"link {next(iter(fields))}"):

@@ -19,10 +19,7 @@ def test_matches_are_those_of_the_plain_evaluation(events: list[dict[str, Value]
     rows, numbers = EventColumns(events).match_all([condition_of(each) for each in wanted])
     found = sorted(zip(numbers.tolist(), rows.tolist(), strict=True))
     plain = [
-        (number, row)
-        for number, each in enumerate(wanted)
-        for row, event in enumerate(events)
-        if each.matches(event)
+        (number, row) for number, each in enumerate(wanted) for row, event in enumerate(events) if each.matches(event)
     ]
     assert found == plain
 
