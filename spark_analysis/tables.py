@@ -59,7 +59,7 @@ class AnalysisFolder:
         path = self.folder / "findings.parquet"
         table.write.parquet(str(path))
         order = ["published_us", "source", "sequence", "subscriber", "finding"]
-        first = pd.read_parquet(path).sort_values(order).head(FINDINGS_IN_CSV_MAX)
+        first = pd.read_parquet(path, dtype_backend="numpy_nullable").sort_values(order).head(FINDINGS_IN_CSV_MAX)
         first.to_csv(self.folder / "findings.csv", index=False)
 
     def write_json(self, name: str, document: dict[str, Any]) -> None:

@@ -75,6 +75,7 @@ class Generous(BestEffort):
                 each._replace(message=each.message._replace(subscribers=[subscriber + 1]))
                 for each in notified
                 for subscriber in each.message.subscribers
-                if subscriber + 1 not in each.message.subscribers and (subscriber + 1) % 20
+                if subscriber + 1 not in each.message.subscribers
+                and (subscriber + 1) % 10  # ten subscribers a client: stay with the same one
             ]
         return effects

@@ -24,7 +24,12 @@ CASES = [
 
 @pytest.mark.parametrize(("fault", "finding"), CASES, ids=[fault.rpartition(":")[2] for fault, _ in CASES])
 def test_a_faulty_broker_is_found_out(spark: Any, tmp_path: Path, fault: str, finding: str) -> None:
-    overrides = ["workload.publications=600", "overlay.brokers=5", "workload.clients=5", "workload.subscribers_per_actor=10"]
+    overrides = [
+        "workload.publications=600",
+        "overlay.brokers=5",
+        "workload.clients=5",
+        "workload.subscribers_per_actor=10",
+    ]
     run = execute(load_scenario(Path("parity"), [fault, *overrides]), tmp_path / "run", lambda *_: None).folder
     verdict = analyze(run)
     expected = plain_judge(run / "journal", 1_000_000)
@@ -44,7 +49,9 @@ def test_a_faulty_broker_is_found_out(spark: Any, tmp_path: Path, fault: str, fi
 
 
 def test_the_same_run_without_the_fault_is_valid(spark: Any, tmp_path: Path) -> None:
-    run = execute(load_scenario(Path("parity"), ["workload.publications=200"]), tmp_path / "run", lambda *_: None).folder
+    run = execute(
+        load_scenario(Path("parity"), ["workload.publications=200"]), tmp_path / "run", lambda *_: None
+    ).folder
     verdict = analyze(run)
     assert verdict["verdict"] == "valid"
     assert verdict["required"] > 1_000
