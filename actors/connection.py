@@ -34,13 +34,15 @@ def hello(token: str, name: NodeName, incarnation: int) -> bytes:
 class Connection(asyncio.Protocol):
     """A connection with one peer; `peer` is None until the other side has said who it is.
 
-    `link` is this direction's link model, set by the node when the connection becomes a link.
+    `link` is this direction's link model, set by the node when the connection becomes a link. `backlog`:
+    messages that had arrived when the node stopped taking input, for it to take up again.
     """
 
     def __init__(self, node: "LiveNode", peer: NodeName | None) -> None:
         self.peer = peer
         self.link: Link | None = None
         self.outbox: list[bytes] = []
+        self.backlog: list[Any] = []
         self.writable = True
         self._node = node
         self._transport: asyncio.Transport | None = None

@@ -117,7 +117,10 @@ class LiveNode:
         handle, decode, control = self.machine.handle, self._codec.from_body, self._control
         recorder, counters = self._recorder, self.counters
         now_us = self.clock.now_us()
-        for body in bodies:
+        for number, body in enumerate(bodies):
+            if self._paused_for is not None and source != self._paused_for:
+                connection.backlog += bodies[number:]
+                return
             try:
                 message = decode(body)
                 if recorder.hops:
@@ -205,8 +208,13 @@ class LiveNode:
             return
         self._recorder.plain(self.clock.now_us(), RowKind.PAUSE, 0, self._paused_for)
         self._paused_for = None
-        for connection in self.connections.values():
-            connection.pause_reading(False)
+        for connection in list(self.connections.values()):
+            backlog, connection.backlog = connection.backlog, []
+            if backlog:
+                self.take_messages(connection, backlog)  # which may fill a queue again
+        if self._paused_for is None:
+            for connection in self.connections.values():
+                connection.pause_reading(False)
 
     def call_at(self, time_us: int, action: Callable[[], None]) -> asyncio.TimerHandle:
         """Have the action called at an emulated time."""
@@ -252,8 +260,7 @@ class LiveNode:
             elif len(arrivals_us) > 1:
                 self._recorder.duplicated(now_us, message, to)
             until_us = link.congested_until_us(now_us)
-            if until_us is not None:
-                self._pause_for(to)
+            if until_us is not None and self._pause_for(to):
                 self.call_at(until_us, self.room_again)
         self.counters.sent += len(arrivals_us)
         if control:
@@ -274,16 +281,18 @@ class LiveNode:
         self._recorder.dropped(now_us, message, connection.peer, DropReason.OVERFLOW)
         return True
 
-    def _pause_for(self, peer: NodeName) -> None:
-        """Stop reading from all but the peer whose queue is full: in a tree nothing goes back to where it came
-        from, so what the peer itself sends cannot fill its queue further, and no two wait for each other."""
+    def _pause_for(self, peer: NodeName) -> bool:
+        """Stop taking messages from all but the peer whose queue is full; False if that is so already. In a tree
+        nothing goes back to where it came from, so what the peer itself sends cannot fill its queue further,
+        and no two wait for each other."""
         if self._paused_for is not None or self.spec.role == "client":
-            return
+            return False
         self._paused_for = peer
         self._recorder.plain(self.clock.now_us(), RowKind.PAUSE, 1, peer)
         for name, connection in self.connections.items():
             if name != peer:
                 connection.pause_reading(True)
+        return True
 
     def _deliver(self, effect: Deliver, now_us: int) -> None:
         event, hops, subscribers = effect

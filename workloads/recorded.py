@@ -23,7 +23,6 @@ from workloads.plan import ClientPlan, TimedPublication, Workload
 from workloads.popularity import Arrival, Zipf, publishing_times
 
 _PAIR = re.compile(r"\[([A-Za-z_][A-Za-z0-9_.]*),('(?:[^']|'')*'|[^\],]+)\](?:,|$)")
-_PAIRS = re.compile(r"(?:\[[A-Za-z_][A-Za-z0-9_.]*,(?:'(?:[^']|'')*'|[^\],]+)\](?:,(?=\[)|$))+")
 _WIDTHS = 20
 _SAMPLE = 1_000
 
@@ -84,9 +83,10 @@ def parse_event(line: str, place: str) -> Event:
             if domain_of(value) is None:
                 raise InputError(place, f"the attribute {name} = {value!r:.40}", "a number, string or boolean")
         return dict(event)
-    if not _PAIRS.fullmatch(line):
+    pairs = _PAIR.findall(line)
+    if len(line) != sum(len(name) + len(text) + 4 for name, text in pairs) - 1:
         raise InputError(place, repr(line[:60]), "[name,value],[name,'text'],…")
-    return {name: _value(text, place) for name, text in _PAIR.findall(line)}
+    return {name: _value(text, place) for name, text in pairs}
 
 
 def _value(text: str, place: str) -> Value:

@@ -1,0 +1,78 @@
+"""One scenario on both runtimes: the same pairs of event and subscriber are delivered, live and in virtual time."""
+
+from pathlib import Path
+
+import pytest
+
+from actors.ray_session import ray_session
+from actors.run import LiveRun, LiveRunError
+from experiments.deploy import deploy
+from experiments.driver import execute
+from experiments.scenario import load_scenario
+from pubsub.deployment import Deployment
+from pubsub.journal import Phase, RowKind, read_segment
+from tests.plain_judge import Verdict, judge
+
+pytestmark = pytest.mark.ray
+CHANGES = ["workload.publications=300", "overlay.brokers=5", "workload.clients=5"]
+
+
+def outcome(folder: Path, *changes: str) -> Verdict:
+    run = execute(load_scenario(Path("parity"), [*CHANGES, *changes]), folder, lambda *_: None)
+    return judge(run.folder / "journal", 1_000_000)
+
+
+@pytest.mark.parametrize("routing", ["forwarding", "flooding"])
+def test_both_runtimes_deliver_the_same(tmp_path: Path, routing: str) -> None:
+    live = outcome(tmp_path / "live", "runtime=ray", f"broker.routing={routing}")
+    virtual = outcome(tmp_path / "virtual", "runtime=virtual", f"broker.routing={routing}")
+    assert live.counts == virtual.counts == (0, 0, 0, 0)
+    assert len(live.delivered) == live.required > 1_000
+    assert live.delivered == virtual.delivered
+
+
+def small_deployment() -> Deployment:
+    loaded = load_scenario(Path("parity"), ["overlay.brokers=2", "workload.clients=2", "workload.publishers=1"])
+    overlay = loaded.build_overlay()
+    return deploy(loaded, overlay, loaded.build_workload(overlay))
+
+
+def test_an_actor_that_dies_ends_the_run_by_name_and_leaves_the_journal_readable(tmp_path: Path) -> None:
+    import ray
+
+    with ray_session(actors=4):
+        run = LiveRun(small_deployment(), tmp_path, lambda *_: None, "127.0.0.1")
+
+        def kill_when_publishing(phase: Phase, done: int) -> None:
+            if phase is Phase.PUBLISHING and done > 10:
+                ray.kill(run._actors["b1"])
+
+        run._progress = kill_when_publishing
+        with pytest.raises(LiveRunError, match="the actor of b1 died"):
+            run.play()
+    rows = [read_segment(path)[1] for path in sorted(tmp_path.glob("*.seg"))]
+    kinds = {int(kind) for each in rows for kind in each["kind"]}
+    assert {RowKind.START, RowKind.DELIVER, RowKind.PUBLISH} <= kinds
+
+
+def test_a_machine_that_raises_ends_the_run_with_its_traceback(tmp_path: Path) -> None:
+    changes = ["broker.reliability=tests.parity.test_parity:Raising", *CHANGES, "runtime=ray"]
+    with pytest.raises(LiveRunError, match=r"the machine of b\d failed(.|\n)*a planted mistake"):
+        execute(load_scenario(Path("parity"), changes), tmp_path / "run", lambda *_: None)
+    assert '"status": "interrupted"' in (tmp_path / "run" / "manifest.json").read_text()
+
+
+def Raising(context: object, services: object) -> object:
+    """A reliability part that fails at its fifth event."""
+    from reliability.best_effort import BestEffort
+
+    class _Raising(BestEffort):
+        count = 0
+
+        def publish(self, event: object, now_us: int) -> object:  # type: ignore[override]
+            self.count += 1
+            if self.count == 5:
+                raise ValueError("a planted mistake")
+            return super().publish(event, now_us)  # type: ignore[arg-type]
+
+    return _Raising(context, services)  # type: ignore[arg-type]

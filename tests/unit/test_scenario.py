@@ -1,0 +1,101 @@
+"""Scenario files: an error names the file, the line, the key, what was found and what is allowed."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments.scenario import SCENARIO_FOLDER, LoadedScenario, load_scenario, parse_duration
+from pubsub.errors import InputError
+
+GOOD = "name: small\noverlay:\n  kind: balanced\n  brokers: 4\nworkload:\n  kind: zipf\n  clients: 4\n"
+
+
+def load(tmp_path: Path, text: str, *overrides: str) -> LoadedScenario:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(text)
+    return load_scenario(path, overrides)
+
+
+def build(tmp_path: Path, text: str, *overrides: str) -> None:
+    loaded = load(tmp_path, text, *overrides)
+    loaded.build_workload(loaded.build_overlay())
+
+
+@pytest.mark.parametrize("path", sorted(SCENARIO_FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+def test_the_built_in_scenarios_are_valid(path: Path) -> None:
+    assert load_scenario(path).build_overlay().brokers
+    assert load_scenario(Path(path.stem)).scenario.description
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "found", "allowed"),
+    [
+        (GOOD + "broker: {ruoting: flooding}\n", 8, "broker.ruoting", "unknown key", "routing"),
+        (GOOD + "seeds: 3\n", 8, "seeds", "unknown key", "seed"),
+        (GOOD + "seed: many\n", 8, "seed", "'many'", "integer"),
+        (GOOD + "links:\n  loss: 1.5\n", 9, "links.loss", "1.5", "less than or equal to 1"),
+        (GOOD + "links:\n  delay: 5\n", 9, "links.delay", "5", "a time"),
+        (GOOD + "drain: {quiet: 3 weeks}\n", 8, "drain.quiet", "3 weeks", "us, ms, s, min, h"),
+        (GOOD.replace("brokers", "borkers"), 4, "overlay.borkers", "unknown key", "brokers"),
+        (GOOD.replace("balanced", "ring"), 3, "overlay.kind", "'ring'", "balanced"),
+        (GOOD.replace("clients: 4", "clients: x"), 7, "workload.clients", "'x'", "integer"),
+        (GOOD + "broker: {routing: floding}\n", 8, "broker.routing", "'floding'", "forwarding"),
+        (GOOD + "broker: {routing: 'no.such:thing'}\n", 8, "broker.routing", "no.such", "dotted path"),
+        (GOOD + "broker: {matching: btree}\n", 8, "broker.matching", "'btree'", "bitset"),
+    ],
+)
+def test_a_mistake_is_named_with_line_and_key(
+    tmp_path: Path, text: str, line: int, key: str, found: str, allowed: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        build(tmp_path, text)
+    assert caught.value.place == f"{tmp_path / 'scenario.yaml'}, line {line}, key {key}"
+    assert found in caught.value.found
+    assert allowed in caught.value.allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("overlay: [1, 2\n", "line 2"),
+        ("- a\n- b\n", "list"),
+        ("name: x\n", "key overlay: found nothing"),
+        (GOOD.replace("brokers: 4", "brokers: 0"), "overlay.brokers: found 0"),
+        (GOOD.replace("clients: 4", "clients: 4\n  matching_rate: 2"), "workload.matching_rate: found 2"),
+    ],
+)
+def test_other_mistakes_are_named_too(tmp_path: Path, text: str, found: str) -> None:
+    with pytest.raises(InputError) as caught:
+        build(tmp_path, text)
+    assert found in str(caught.value)
+
+
+def test_a_missing_file_names_the_built_in_scenarios() -> None:
+    with pytest.raises(InputError, match="default"):
+        load_scenario(Path("no-such-scenario"))
+
+
+def test_routing_that_needs_a_tree_is_refused_on_a_cycle(tmp_path: Path) -> None:
+    (tmp_path / "ring.txt").write_text("a b\nb c\nc a\n")
+    text = GOOD.replace("kind: balanced\n  brokers: 4", f"kind: file\n  path: {tmp_path / 'ring.txt'}")
+    with pytest.raises(InputError, match="acyclic overlay"):
+        build(tmp_path, text)
+
+
+def test_overrides_change_keys_and_are_checked_as_well(tmp_path: Path) -> None:
+    loaded = load(tmp_path, GOOD, "overlay.brokers=7", "links.delay={uniform: [1 ms, 2 ms]}", "seed=9")
+    assert len(loaded.build_overlay().brokers) == 7
+    assert loaded.scenario.links.delay.high_us == 2_000
+    assert loaded.scenario.seed == 9
+    with pytest.raises(InputError, match="key=value"):
+        load(tmp_path, GOOD, "nonsense")
+    with pytest.raises(InputError, match="a section"):
+        load(tmp_path, GOOD, "name.first=x")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("5 ms", 5_000), ("2s", 2_000_000), ("0.5 min", 30_000_000), ("250 us", 250), ("1 h", 3_600_000_000)],
+)
+def test_times_carry_their_unit(text: str, expected: int) -> None:
+    assert parse_duration(text) == expected
