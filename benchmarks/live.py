@@ -1,0 +1,163 @@
+"""Live benchmarks: publications a second, hops a second against a bare ring, start-up an actor against a bare one.
+
+Times come from the journals, on the run's own clock: from the first publication to the last delivery or hop.
+"""
+
+import random
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import ray
+
+from actors.ray_session import ray_session
+from actors.run import LiveRun
+from benchmarks.bare_ring import run_bare_ring
+from benchmarks.matching import ATTRIBUTES
+from benchmarks.ring import HOPS
+from benchmarks.table import print_table
+from experiments.registry import BROKER_FACTORY, CLIENT_FACTORY
+from pubsub.deployment import Deployment, LinkPlan, NodeSpec
+from pubsub.journal import RowKind, read_segment
+from pubsub.links import LinkSpec
+from pubsub.script import Change
+from pubsub.values import Value
+
+PUBLISHERS = 8
+FILTERS = 200
+_PUBLICATIONS = 4_000
+_PARTS = {"matching": "bitset", "routing": "forwarding", "reliability": "best_effort"}
+_RING_PARTS = {"matching": "bitset", "routing": "benchmarks.ring:RingRouting", "reliability": "best_effort"}
+PADRES = {1: 2_915, 3: 1_732}
+"""Publications a second of a Java broker of the field under this load, for one broker and a chain of three."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script written out."""
+
+    subscriptions: tuple[tuple[int, str], ...] = ()
+    publications: tuple[tuple[int, int, dict[str, Value]], ...] = ()
+    changes: tuple[Change, ...] = ()
+
+
+def play(deployment: Deployment) -> tuple[LiveRun, np.ndarray]:
+    """Run it; the finished run and all rows of its journal."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = LiveRun(deployment, Path(folder), lambda *_: None, "127.0.0.1")
+        run.play()
+        return run, np.concatenate([read_segment(path)[1] for path in sorted(Path(folder).glob("*.seg"))])
+
+
+def seconds_between(rows: np.ndarray, first: RowKind, last: RowKind) -> float:
+    """From the first row of one kind to the last of another."""
+    times = rows["time_us"]
+    return float(times[rows["kind"] == last].max() - times[rows["kind"] == first].min()) / 1e6
+
+
+def throughput(brokers: int) -> tuple[object, ...]:
+    """Publishers at the first broker of a chain, as fast as it takes them; subscribers of 200 filters at the last."""
+    rng = random.Random("benchmark/throughput")
+    symbols = [f"S{number:02d}" for number in range(50)]
+    nodes = [NodeSpec(f"b{number}", "broker", BROKER_FACTORY, _PARTS) for number in range(brokers)]
+    links = [LinkPlan(f"b{number}", f"b{number + 1}", LinkSpec()) for number in range(brokers - 1)]
+    scripts = {}
+    for number in range(PUBLISHERS):
+        events = tuple(
+            (0, number, {"symbol": rng.choice(symbols), "price": rng.random() * 100, "volume": rng.randrange(10_000)})
+            for _ in range(_PUBLICATIONS)
+        )
+        scripts[f"p{number}"] = Script(publications=events)
+    filters = tuple(
+        (number, f"symbol = '{symbols[number % 50]}' AND price > {rng.random() * 50} AND volume > {rng.randrange(5_000)}")
+        for number in range(FILTERS)
+    )
+    scripts["s0"] = Script(subscriptions=filters)
+    homes = {f"p{number}": "b0" for number in range(PUBLISHERS)} | {"s0": f"b{brokers - 1}"}
+    for client, broker in homes.items():
+        nodes.append(NodeSpec(client, "client", CLIENT_FACTORY, {"broker": broker}, broker))
+        links.append(LinkPlan(client, broker, LinkSpec()))
+    deployment = Deployment("bench", 1, tuple(nodes), tuple(links), scripts, journal_hops=False)
+    _, rows = play(deployment)
+    published = int((rows["kind"] == RowKind.PUBLISH).sum())
+    delivered = int((rows["kind"] == RowKind.DELIVER).sum())
+    assert published == PUBLISHERS * _PUBLICATIONS
+    assert not (rows["kind"] == RowKind.DROP).any()
+    per_s = published / seconds_between(rows, RowKind.PUBLISH, RowKind.DELIVER)
+    return brokers, f"{published:,}", f"{delivered:,}", f"{per_s:,.0f}", f"{PADRES[brokers]:,}", f"{per_s / PADRES[brokers]:.1f}"
+
+
+def ring(actors: int, messages: int) -> tuple[object, ...]:
+    """The same number of messages round the bare ring and round a ring of brokers that match."""
+    bare_hops, bare_ms = run_bare_ring(actors, messages)
+    rng = random.Random("benchmark/ring")
+    parts = _RING_PARTS | {"brokers": actors}
+    nodes = tuple(NodeSpec(f"b{number}", "broker", BROKER_FACTORY, parts) for number in range(actors))
+    links = tuple(LinkPlan(f"b{number}", f"b{(number + 1) % actors}", LinkSpec()) for number in range(actors))
+    scripts = {
+        spec.name: Script(
+            publications=tuple(
+                (0, number, {name: rng.random() for name in ATTRIBUTES}) for _ in range(messages // actors)
+            )
+        )
+        for number, spec in enumerate(nodes)
+    }
+    _, rows = play(Deployment("ring", 1, nodes, links, scripts))
+    sent, received = (rows[(rows["kind"] == kind) & (rows["sequence"] >= 0)] for kind in (RowKind.SEND, RowKind.RECEIVE))
+    assert len(sent) == len(received) == messages // actors * actors * HOPS
+    order = ["source", "sequence", "hops"]
+    took_us = np.sort(received, order=order)["time_us"] - np.sort(sent, order=order)["time_us"]
+    hops = len(received) / seconds_between(rows, RowKind.PUBLISH, RowKind.RECEIVE)
+    return (
+        actors, f"{bare_hops:,.0f}", f"{hops:,.0f}", f"{hops / bare_hops:.2f}",
+        f"{bare_ms:.1f}", f"{took_us.mean() / 1e3:.1f}", f"{np.quantile(took_us, 0.99) / 1e3:.1f}",
+    )  # fmt: skip
+
+
+class _Bare:
+    async def ready(self) -> bool:
+        return True
+
+
+def start_up(actors: int) -> tuple[object, ...]:
+    """Seconds an actor, bare and as a broker, started in the same waves."""
+    began = time.perf_counter()
+    bare = []
+    for _ in range(0, actors, 8):
+        wave = [ray.remote(num_cpus=0)(_Bare).remote() for _ in range(8)]
+        ray.get([actor.ready.remote() for actor in wave])
+        bare += wave
+    bare_s = (time.perf_counter() - began) / actors
+    for actor in bare:
+        ray.kill(actor)
+    nodes = tuple(NodeSpec(f"b{number}", "broker", BROKER_FACTORY, _PARTS) for number in range(actors))
+    links = tuple(LinkPlan(f"b{number}", f"b{number + 1}", LinkSpec()) for number in range(actors - 1))
+    run, _ = play(Deployment("start", 1, nodes, links, {}))
+    broker_s = run.wall_seconds["starting"] / actors
+    return actors, f"{bare_s:.3f}", f"{broker_s:.3f}", f"{broker_s / bare_s:.2f}"
+
+
+def main() -> None:
+    """Print the three tables."""
+    with ray_session(128):
+        print_table(
+            f"Live: {PUBLISHERS} publisher actors, {FILTERS} filters, all deliveries made (aim: 5 times PADRES)",
+            ("brokers", "publications", "deliveries", "publications/s", "PADRES", "ratio"),
+            [throughput(brokers) for brokers in (1, 3)],
+        )
+        print_table(
+            f"Live: a ring, {HOPS} hops a message, {FILTERS} filters matched at each (aim: 0.3 of the bare ring)",
+            ("actors", "bare hops/s", "hops/s", "ratio", "bare ms", "mean ms", "p99 ms"),
+            [ring(actors, messages) for actors, messages in ((8, 2_000), (32, 2_016), (100, 2_000))],
+        )
+        print_table(
+            "Live: start-up seconds an actor",
+            ("actors", "bare actor", "broker", "ratio"),
+            [start_up(16)],
+        )
+
+
+if __name__ == "__main__":
+    main()
