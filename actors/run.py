@@ -25,6 +25,8 @@ Progress = Callable[[Phase, int], None]
 
 _WAVE = 8
 _POLL_S = 0.1
+_POLL_S_AN_ACTOR = 0.005
+"""Asking an actor costs both sides about a millisecond: many actors are asked less often."""
 _PUBLISH_AFTER_US = 200_000
 _LINK_TIMEOUT_S = 60.0
 
@@ -55,6 +57,7 @@ class LiveRun:
             host=host,
         )
         self._actors: dict[NodeName, Any] = {}
+        self._poll_s = max(_POLL_S, _POLL_S_AN_ACTOR * len(deployment.nodes))
         self._changes = any(script.changes for script in deployment.scripts.values())
         self.wall_seconds: dict[str, float] = {}
         self.addresses: dict[NodeName, Address] = {}
@@ -105,7 +108,7 @@ class LiveRun:
             if time.monotonic() > deadline:
                 missing = [name for name, linked in self._ask("linked").items() if not linked]
                 raise LiveRunError(f"links of {', '.join(missing[:5])} did not come up in {_LINK_TIMEOUT_S:.0f} s")
-            time.sleep(_POLL_S)
+            time.sleep(self._poll_s)
 
     def _subscribe(self) -> None:
         self._ask("subscribe", list(self._deployment.scripts))
@@ -117,7 +120,7 @@ class LiveRun:
             if now == before and now[0] == now[1]:
                 break
             before = now
-            time.sleep(_POLL_S)
+            time.sleep(self._poll_s)
         self._recorder.plain(self._clock.now_us(), RowKind.SETTLED, asked_us)
 
     def _publish(self) -> None:
@@ -134,15 +137,15 @@ class LiveRun:
                 before = (now, asked_us)
             if not totals["playing"]:
                 return
-            time.sleep(_POLL_S)
+            time.sleep(self._poll_s)
 
     def _drain(self) -> None:
-        quiet_s = max(2 * _POLL_S, self._clock.wall_s(self._deployment.drain_us))
+        quiet_s = max(2 * self._poll_s, self._clock.wall_s(self._deployment.drain_us))
         limit = time.monotonic() + max(10.0, self._clock.wall_s(self._deployment.drain_limit_us))
         quiet_since = time.monotonic()
         before = self._status()
         while time.monotonic() < limit:
-            time.sleep(_POLL_S)
+            time.sleep(self._poll_s)
             totals = self._status()
             if any(totals[name] != before[name] for name in ("sent", "received", "delivered")):
                 quiet_since = time.monotonic()

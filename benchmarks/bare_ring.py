@@ -15,6 +15,7 @@ from benchmarks.ring import HOPS
 
 _LENGTH = struct.Struct("<I")
 _PAYLOAD = b"x" * 100
+_BATCH = 20
 
 
 class BareNode:
@@ -78,10 +79,11 @@ def run_bare_ring(actors: int, messages: int) -> tuple[float, float]:
     ports = ray.get([node.listen.remote() for node in nodes])
     ray.get([node.dial.remote(ports[(number + 1) % actors]) for number, node in enumerate(nodes)])
     began = time.perf_counter()
-    ray.get([node.inject.remote(messages // actors) for node in nodes])
-    expected = messages // actors * actors * (HOPS + 1)
+    for number in range(messages // _BATCH):
+        nodes[number % actors].inject.remote(_BATCH)
+    expected = messages // _BATCH * _BATCH * (HOPS + 1)
     while sum(count for count, _ in ray.get([node.counts.remote() for node in nodes])) < expected:
-        time.sleep(0.1)
+        time.sleep(0.2)
     seconds = time.perf_counter() - began
     total_latency_s = sum(latency for _, latency in ray.get([node.counts.remote() for node in nodes]))
     for node in nodes:

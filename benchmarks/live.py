@@ -15,7 +15,7 @@ import ray
 from actors.ray_session import ray_session
 from actors.run import LiveRun
 from benchmarks.bare_ring import run_bare_ring
-from benchmarks.matching import ATTRIBUTES
+from benchmarks.quotes import quote, quote_filters
 from benchmarks.ring import HOPS
 from benchmarks.table import print_table
 from experiments.registry import BROKER_FACTORY, CLIENT_FACTORY
@@ -60,20 +60,13 @@ def seconds_between(rows: np.ndarray, first: RowKind, last: RowKind) -> float:
 def throughput(brokers: int) -> tuple[object, ...]:
     """Publishers at the first broker of a chain, as fast as it takes them; subscribers of 200 filters at the last."""
     rng = random.Random("benchmark/throughput")
-    symbols = [f"S{number:02d}" for number in range(50)]
     nodes = [NodeSpec(f"b{number}", "broker", BROKER_FACTORY, _PARTS) for number in range(brokers)]
     links = [LinkPlan(f"b{number}", f"b{number + 1}", LinkSpec()) for number in range(brokers - 1)]
     scripts = {}
     for number in range(PUBLISHERS):
-        events = tuple(
-            (0, number, {"symbol": rng.choice(symbols), "price": rng.random() * 100, "volume": rng.randrange(10_000)})
-            for _ in range(_PUBLICATIONS)
-        )
+        events = tuple((0, number, quote(rng)) for _ in range(_PUBLICATIONS))
         scripts[f"p{number}"] = Script(publications=events)
-    filters = tuple(
-        (number, f"symbol = '{symbols[number % 50]}' AND price > {rng.random() * 50} AND volume > {rng.randrange(5_000)}")
-        for number in range(FILTERS)
-    )
+    filters = tuple(enumerate(quote_filters(FILTERS, rng)))
     scripts["s0"] = Script(subscriptions=filters)
     homes = {f"p{number}": "b0" for number in range(PUBLISHERS)} | {"s0": f"b{brokers - 1}"}
     for client, broker in homes.items():
@@ -86,7 +79,14 @@ def throughput(brokers: int) -> tuple[object, ...]:
     assert published == PUBLISHERS * _PUBLICATIONS
     assert not (rows["kind"] == RowKind.DROP).any()
     per_s = published / seconds_between(rows, RowKind.PUBLISH, RowKind.DELIVER)
-    return brokers, f"{published:,}", f"{delivered:,}", f"{per_s:,.0f}", f"{PADRES[brokers]:,}", f"{per_s / PADRES[brokers]:.1f}"
+    return (
+        brokers,
+        f"{published:,}",
+        f"{delivered:,}",
+        f"{per_s:,.0f}",
+        f"{PADRES[brokers]:,}",
+        f"{per_s / PADRES[brokers]:.1f}",
+    )
 
 
 def ring(actors: int, messages: int) -> tuple[object, ...]:
@@ -97,15 +97,13 @@ def ring(actors: int, messages: int) -> tuple[object, ...]:
     nodes = tuple(NodeSpec(f"b{number}", "broker", BROKER_FACTORY, parts) for number in range(actors))
     links = tuple(LinkPlan(f"b{number}", f"b{(number + 1) % actors}", LinkSpec()) for number in range(actors))
     scripts = {
-        spec.name: Script(
-            publications=tuple(
-                (0, number, {name: rng.random() for name in ATTRIBUTES}) for _ in range(messages // actors)
-            )
-        )
+        spec.name: Script(publications=tuple((0, number, quote(rng)) for _ in range(messages // actors)))
         for number, spec in enumerate(nodes)
     }
     _, rows = play(Deployment("ring", 1, nodes, links, scripts))
-    sent, received = (rows[(rows["kind"] == kind) & (rows["sequence"] >= 0)] for kind in (RowKind.SEND, RowKind.RECEIVE))
+    sent, received = (
+        rows[(rows["kind"] == kind) & (rows["sequence"] >= 0)] for kind in (RowKind.SEND, RowKind.RECEIVE)
+    )
     assert len(sent) == len(received) == messages // actors * actors * HOPS
     order = ["source", "sequence", "hops"]
     took_us = np.sort(received, order=order)["time_us"] - np.sort(sent, order=order)["time_us"]

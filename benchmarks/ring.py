@@ -3,9 +3,10 @@
 import random
 from collections.abc import Sequence
 
-from benchmarks.matching import interval_filters
+from benchmarks.quotes import quote_filters
 from pubsub.event import Event
 from pubsub.filter import Filter
+from pubsub.filter_parser import parse_filter
 from pubsub.machine import Effect, Input, NodeContext, NodeName
 from pubsub.matching import MatchingIndex
 from routing.router import Hop
@@ -26,8 +27,8 @@ class RingRouting:
         brokers = context.parameters["brokers"]
         self._next = f"b{(number + 1) % brokers}"
         self._index = MatchingIndex[int]()
-        for key, wanted in enumerate(interval_filters(FILTERS, random.Random(f"ring/{number}"))):
-            self._index.add(key, wanted, key % 8)
+        for key, text in enumerate(quote_filters(FILTERS, random.Random(f"ring/{number}"))):
+            self._index.add(key, parse_filter(text), key % 8)
         self.matched = 0
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:

@@ -40,6 +40,8 @@ ROW_TYPE = np.dtype(
     }
 )
 
+_ROW_BYTES = ROW.size
+
 _HEADER = struct.Struct("<8sHHiiiq")
 """magic, schema version, row size, node, incarnation, number, reserved."""
 _MAGIC_ROWS = b"MURMURsg"
@@ -147,7 +149,6 @@ class JournalWriter:
         self._pack_side = msgpack.Packer().pack
         self._segment = self._open_segment()
         self._blob: _MappedFile | None = None
-        self.rows_written = 0
 
     def row(
         self,
@@ -163,11 +164,10 @@ class JournalWriter:
     ) -> None:
         """Append one row; the fields are those of `ROW`, their use those of `RowKind`."""
         segment = self._segment
-        if segment.used + ROW.size > segment.size:
+        if segment.used + _ROW_BYTES > segment.size:
             segment = self._next_segment()
         self._pack_row(segment.map, segment.used, time_us, sequence, value, node, source, peer, size, hops, kind)
-        segment.used += ROW.size
-        self.rows_written += 1
+        segment.used += _ROW_BYTES
 
     def side(self, kind: SideKind, fields: Sequence[Any]) -> None:
         """Append one record to the side file."""

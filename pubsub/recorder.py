@@ -31,25 +31,15 @@ class Recorder:
 
     def sent(self, now_us: int, message: Any, to: str, size: int) -> None:
         """The message was put on the link."""
-        event: Event | None = getattr(message, "event", None)
-        if event is None:
-            self._row(now_us, RowKind.SEND, self.node, NONE, NONE, self._number(to), 0, size, message.KIND)
-        else:
-            self._row(
-                now_us, RowKind.SEND, self.node, event.source, event.sequence,
-                self._number(to), getattr(message, "hops", 0), size, message.KIND,
-            )  # fmt: skip
+        source, sequence, hops = _event_of(message)
+        peer = self._numbers.get(to, NONE)
+        self._row(now_us, RowKind.SEND, self.node, source, sequence, peer, hops, size, message.KIND)
 
     def received(self, now_us: int, message: Any, source: str) -> None:
         """The message arrived."""
-        event: Event | None = getattr(message, "event", None)
-        if event is None:
-            self._row(now_us, RowKind.RECEIVE, self.node, NONE, NONE, self._number(source), 0, 0, message.KIND)
-        else:
-            self._row(
-                now_us, RowKind.RECEIVE, self.node, event.source, event.sequence,
-                self._number(source), getattr(message, "hops", 0), 0, message.KIND,
-            )  # fmt: skip
+        publisher, sequence, hops = _event_of(message)
+        peer = self._numbers.get(source, NONE)
+        self._row(now_us, RowKind.RECEIVE, self.node, publisher, sequence, peer, hops, 0, message.KIND)
 
     def dropped(self, now_us: int, message: Any, to: str, reason: DropReason) -> None:
         """The message will not reach its peer."""
@@ -83,10 +73,16 @@ class Recorder:
         )  # fmt: skip
 
     def _about_event(self, now_us: int, kind: RowKind, message: Any, to: str, value: int) -> None:
-        event: Event | None = getattr(message, "event", None)
-        source, sequence = event.id if event is not None else (NONE, NONE)
-        hops = getattr(message, "hops", 0)
+        source, sequence, hops = _event_of(message)
         self._row(now_us, kind, self.node, source, sequence, self._number(to), hops, 0, value)
 
     def _number(self, name: str | None) -> int:
         return NONE if name is None else self._numbers.get(name, NONE)
+
+
+def _event_of(message: Any) -> tuple[int, int, int]:
+    """Publisher, sequence number and hops of the event that a message carries, if it carries one."""
+    event: Event | None = getattr(message, "event", None)
+    if event is None:
+        return NONE, NONE, 0
+    return event.source, event.sequence, getattr(message, "hops", 0)

@@ -19,7 +19,7 @@ class Forwarded(NamedTuple):
 
     event: Event
     hops: int
-    header: list[int]
+    header: Sequence[int]
 
 
 class BestEffort:
@@ -46,10 +46,9 @@ class BestEffort:
 
     def _pass_on(self, event: Event, hops: int, came_from: NodeName | None, header: Sequence[int]) -> list[Effect]:
         effects = self._services.notify(event, hops)
-        forwarded: dict[tuple[int, ...], Forwarded] = {}
+        message: Forwarded | None = None
         for peer, onward in self._services.next_hops(event, came_from, header):
-            message = forwarded.get(onward)
-            if message is None:
-                message = forwarded[onward] = Forwarded(event, hops + 1, list(onward))
+            if message is None or message.header != onward:
+                message = Forwarded(event, hops + 1, onward)  # one object for many peers is encoded once
             effects.append(Send(peer, message))
         return effects

@@ -67,6 +67,8 @@ class LocalSubscriptions:
 
     def subscribers(self, event: Event) -> dict[NodeName | None, list[int]]:
         """Client by client, the subscribers who get the event, each once however many of its filters match."""
+        if not self._keys:
+            return {}
         keys = self._index.matching(event.attributes)
         if not keys:
             return {}
