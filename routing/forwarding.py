@@ -64,6 +64,15 @@ class FilterSet:
         self._filters[key] = wanted
         self._index.add(key, wanted, None)
 
+    def put(self, wanted: Filter) -> bool:
+        """Add the filter in place of those it covers; False if one of the set covers it already."""
+        if self.covers(wanted):
+            return False
+        for covered in self.covered_by(wanted):
+            self.remove(covered)
+        self.add(wanted)
+        return True
+
     def remove(self, wanted: Filter) -> None:
         key = self._keys.pop(wanted)
         del self._filters[key]
@@ -176,13 +185,8 @@ class SubscriptionForwarding:
         return effects
 
     def _send_if_new(self, peer: NodeName, wanted: Filter, effects: list[Effect]) -> None:
-        forwarded = self._forwarded[peer]
-        if forwarded.covers(wanted):
-            return
-        for covered in forwarded.covered_by(wanted):
-            forwarded.remove(covered)
-        forwarded.add(wanted)
-        effects.append(Send(peer, FilterForwarded(wanted)))
+        if self._forwarded[peer].put(wanted):
+            effects.append(Send(peer, FilterForwarded(wanted)))
 
     def _withdraw(self, wanted: Filter, source: NodeName | None) -> Sequence[Effect]:
         effects: list[Effect] = []
@@ -197,7 +201,10 @@ class SubscriptionForwarding:
             if wanted in exposed:
                 continue  # somebody else behind other links still wants exactly this
             forwarded.remove(wanted)
+            uncovered = FilterSet()
             for each in exposed:
+                uncovered.put(each)
+            for each in uncovered:
                 self._send_if_new(peer, each, effects)
             effects.append(Send(peer, FilterWithdrawn(wanted)))
         return effects

@@ -121,16 +121,18 @@ def journal_files(folder: Path, ending: str) -> list[JournalFile]:
     return files
 
 
-def check_journal(folder: Path) -> None:
-    """Raise `InputError`, naming the file, if some file of the journal cannot be read to its end."""
+def check_journal(folder: Path) -> int:
+    """The size of the journal in bytes; raises `InputError`, naming the file, if one cannot be read to its end."""
     segments = journal_files(folder, "seg")
     if not segments:
         raise InputError(str(folder), "no segment (*.seg)", "the journal of a run")
     for file in segments:
         read_segment(Path(file.path))
-    for file in journal_files(folder, "blob"):
+    side_files = journal_files(folder, "blob")
+    for file in side_files:
         for _ in read_side(Path(file.path)):
             pass
+    return sum(file.size for file in (*segments, *side_files))
 
 
 def _was_just_opened(path: Path, size: int) -> bool:

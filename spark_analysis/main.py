@@ -44,9 +44,9 @@ def analyze(run: Path, master: str | None = None, progress: Progress = _silent) 
     run = Path(run)
     manifest = read_manifest(run)
     progress("checking the journal", 0, 0)
-    check_journal(run / "journal")
+    journal_bytes = check_journal(run / "journal")
     progress("starting Spark", 0, 0)
-    with spark_session(master) as spark:
+    with spark_session(master, journal_bytes) as spark:
         analysis = _Analysis(spark, run, manifest, progress)
         try:
             verdict = analysis.judge()

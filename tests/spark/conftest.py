@@ -11,6 +11,6 @@ from spark_analysis.session import start_session
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A small local session; `analyze` finds it as the active one."""
-    session = start_session("local[2]", "1g")
+    session = start_session("local[2]", "1g", small=True)
     yield session
     session.stop()
