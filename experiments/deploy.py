@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.registry import BROKER_FACTORY, CLIENT_FACTORY
 from experiments.scenario import LoadedScenario
-from pubsub.deployment import Deployment, LinkPlan, NodeSpec
+from pubsub.deployment import Deployment, LinkPlan, NodeSpec, make_machine
 from pubsub.script import Change, Script
 from pubsub.values import Value
 from workloads.overlay import Overlay
@@ -83,5 +83,12 @@ def manifest(
         "nodes": [{"name": node.name, "role": node.role, "broker": node.broker} for node in deployment.nodes]
         + [{"name": "driver", "role": "driver", "broker": None}],
         "workload": dict(workload.description),
+        "message_kinds": _message_kinds(deployment),
         "withdrawal_grace_us": scenario.withdrawal_grace,
     }
+
+
+def _message_kinds(deployment: Deployment) -> dict[str, str]:
+    """Message kind, as text, to the name of its class: for people who read the tables of a run."""
+    types = make_machine(deployment.nodes[0], deployment.seed).message_types
+    return {str(each.KIND): each.__name__ for each in types}  # type: ignore[attr-defined]

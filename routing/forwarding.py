@@ -217,7 +217,8 @@ class SubscriptionForwarding:
         assert len(self._index) == len(self._entries) == sum(map(len, self._received.values()))
         assert self._hops.keys() == self._received.keys() == self._forwarded.keys()
         for peer, forwarded in self._forwarded.items():
-            wanted = [*self._local, *(each for owner, each in self._entries.values() if owner != peer)]
+            wanted = dict.fromkeys(self._local)
+            wanted |= dict.fromkeys(each for owner, each in self._entries.values() if owner != peer)
             for each in forwarded:
                 assert each in wanted, f"{peer} was sent a filter that nobody here wants"
                 assert forwarded.covered_by(each) == [each], f"{peer} was sent filters that cover each other"

@@ -67,9 +67,7 @@ def spark_session(master: str | None = None, journal_bytes: int = 0) -> Iterator
         session.stop()
 
 
-def start_session(
-    master: str | None = None, driver_memory: str | None = None, small: bool = False
-) -> SparkSession:
+def start_session(master: str | None = None, driver_memory: str | None = None, small: bool = False) -> SparkSession:
     """A new session; see `spark_session`. Raises `InputError` when Java is missing or too old.
 
     `driver_memory`: such as "4g"; None means a quarter of the machine's memory, from 1 to 8 GB. `small`: Java

@@ -43,8 +43,8 @@ class Watched:
                 self.lines.append(f"{now_us / 1000:5.1f} ms  {self.name} -> {effect.to}  {words(effect.message)}")
             elif isinstance(effect, Deliver):
                 event, hops, subscribers = effect
-                who = ", ".join(map(str, subscribers))
-                self.lines.append(f"{now_us / 1000:5.1f} ms  {self.name} delivers {name_of(event)} to {who}, {hops} hops")
+                who = f"{name_of(event)} to {', '.join(map(str, subscribers))}, {hops} hops"
+                self.lines.append(f"{now_us / 1000:5.1f} ms  {self.name} delivers {who}")
         return effects
 
 

@@ -69,5 +69,249 @@ def _table(run: Path, name: str) -> pd.DataFrame:
 
 
 def test_a_right_run_is_valid(right_run: tuple[Path, dict[str, Any]]) -> None:
-    _, verdict = right_run
-    assert verdict["verdict"] == "unknown" or verdict["out_of_order"] == 0
+    run, verdict = right_run
+    rows = plain.all_rows(run / "journal")
+    delivered = len(plain.of(rows, RowKind.DELIVER))
+    assert verdict == {
+        "missing": 0, "duplicate": 0, "spurious": 0, "out_of_order": 0,
+        "required": delivered, "delivered": delivered, "published": 60, "verdict": "valid",
+        "reason": "every required delivery was made, once, in order, and no other",
+    }  # fmt: skip
+    assert AnalysisFolder(run).read_json("verdict") == verdict
+    assert len(_table(run, "findings")) == 0
+
+
+def test_delays_are_those_counted_by_hand(right_run: tuple[Path, dict[str, Any]]) -> None:
+    run, _ = right_run
+    rows = plain.all_rows(run / "journal")
+    for name, delays_us in (
+        ("delivery_delay", plain.delivery_delays_us(rows, plain.events_of(run / "journal"))),
+        ("hop_latency", plain.hop_latencies_us(rows)),
+    ):
+        only = _table(run, name).iloc[0]
+        assert only["count"] == len(delays_us)
+        assert (only["p50_us"], only["p90_us"], only["p99_us"], only["max_us"]) == plain.quantiles_us(delays_us)
+        cdf = _table(run, f"{name}_cdf")
+        assert cdf["share"].is_monotonic_increasing
+        assert cdf["share"].iloc[-1] == 1
+        assert sorted(map(plain.four_digits, set(delays_us))) != []
+        assert list(cdf["delay_us"]) == sorted({plain.four_digits(each) for each in delays_us})
+
+
+def test_messages_drops_and_hops_are_those_counted_by_hand(right_run: tuple[Path, dict[str, Any]]) -> None:
+    run, _ = right_run
+    rows = plain.all_rows(run / "journal")
+    kinds = _table(run, "messages_by_kind")
+    columns = zip(kinds["message_kind"], kinds["sent"], kinds["bytes"], kinds["received"], strict=True)
+    assert {kind: (sent, size, received) for kind, sent, size, received in columns} == plain.messages(rows)
+    assert dict(zip(kinds["message_kind"], kinds["name"], strict=True)) == {3: "Publication", 16: "kind 16"}
+    drops = _table(run, "drops")
+    assert dict(zip(drops["reason"], drops["messages"], strict=True)) == plain.drops(rows) == {"loss": 6}
+    hops = _table(run, "hop_count_cdf")
+    for number, count in zip(hops["hops"], hops["count"], strict=True):
+        assert count == sum(row["hops"] == number for row in plain.of(rows, RowKind.DELIVER))
+    assert list(hops["hops"]) == sorted({row["hops"] for row in plain.of(rows, RowKind.DELIVER)})
+
+
+def test_brokers_forwarding_and_load_are_those_counted_by_hand(right_run: tuple[Path, dict[str, Any]]) -> None:
+    run, _ = right_run
+    rows = plain.all_rows(run / "journal")
+    home = {node: node if node < BROKERS else (node - BROKERS) % BROKERS for node in range(BROKERS + CLIENTS)}
+    expected = plain.broker_events(rows, home, BROKERS)
+    brokers = _table(run, "brokers")
+    columns = ("node", "events", "pure_forwarder", "interested")
+    found = {node: tuple(rest) for node, *rest in zip(*(brokers[name] for name in columns), strict=True)}
+    assert found == expected
+    assert list(brokers["load"]) == [expected[node][0] / 60 for node in range(BROKERS)]
+    pure, wanted = (sum(counts[part] for counts in expected.values()) for part in (1, 2))
+    forwarding = _table(run, "forwarding").iloc[0]
+    assert (forwarding["pure_forwarders"], forwarding["broker_deliveries"]) == (pure, wanted)
+    assert pure > 0
+    assert forwarding["yield"] == pytest.approx(wanted / (wanted + pure))
+    copies = [row for row in plain.of(rows, RowKind.RECEIVE) if row["node"] < BROKERS]
+    interested = {(plain.event(row), home[row["node"]]) for row in plain.of(rows, RowKind.DELIVER)}
+    unwanted = sum((plain.event(row), row["node"]) not in interested for row in copies)
+    assert forwarding["receptions"] == len(copies)
+    assert forwarding["traffic_overhead"] == pytest.approx(unwanted / len(copies))
+    assert list(_table(run, "load_cdf")["count"]) == [1, 4] == [1, BROKERS - 1] or len(set(brokers["load"])) != 2
+
+
+def test_the_course_of_the_run_is_that_counted_by_hand(right_run: tuple[Path, dict[str, Any]]) -> None:
+    run, _ = right_run
+    rows = plain.all_rows(run / "journal")
+    rates = _table(run, "rates").iloc[0]
+    assert (rates["begin_us"], rates["end_us"], rates["publications"]) == (2_000, 70_000, 60)
+    assert rates["publications_per_second"] == pytest.approx(60 / 0.068)
+    within = [row for row in plain.of(rows, RowKind.DELIVER) if 2_000 <= row["time_us"] < 70_000]
+    assert rates["deliveries"] == len(within)
+    traffic = _table(run, "traffic")
+    for column, kind in (("published", RowKind.PUBLISH), ("sent", RowKind.SEND), ("received", RowKind.RECEIVE)):
+        assert traffic[column].sum() == len(plain.of(rows, kind))
+    width_us = AnalysisFolder(run).read_json("summary")["bucket_us"]
+    sent = {at: n for at, n in zip(traffic["bucket_us"], traffic["sent"], strict=True) if n}
+    buckets = [row["time_us"] // width_us * width_us for row in plain.of(rows, RowKind.SEND)]
+    assert sent == {at: buckets.count(at) for at in buckets}
+    assert set(_table(run, "delivery_rate")["delivery_rate"]) == {1.0}
+    assert _table(run, "lag").iloc[0].to_dict() == {"node": BROKERS + 3, "name": "c3", "lag_us_max": 123}
+    assert _table(run, "protocol_records").iloc[0].to_dict() == {
+        "topic": 9, "rows": 1, "value_sum": 4, "value_max": 4,
+    }  # fmt: skip
+    assert list(_table(run, "phases")["phase"]) == [phase.name.lower() for phase in Phase]
+    by_kind = _table(run, "rows_by_kind")
+    assert by_kind["rows"].sum() == len(rows)
+
+
+def test_every_table_is_there_as_parquet_and_csv(right_run: tuple[Path, dict[str, Any]]) -> None:
+    run, _ = right_run
+    for name in (*SMALL_TABLES, "findings"):
+        frame = pd.read_csv(run / "analysis" / f"{name}.csv")
+        assert list(frame.columns) == list(_table(run, name).columns)
+
+
+def test_the_report_needs_nothing_but_itself(right_run: tuple[Path, dict[str, Any]]) -> None:
+    run, _ = right_run
+    page = (run / "report.html").read_text()
+    assert "Valid: every subscriber got what it had to get" in page
+    assert page.count('src="data:image/svg+xml;base64,') == 7
+    assert not re.search(r"(?:src|href)=[\"'](?!data:)", page)
+    assert "name: built" in page
+
+
+def test_a_report_can_be_written_anew_without_spark(right_run: tuple[Path, dict[str, Any]]) -> None:
+    run, _ = right_run
+    before = (run / "report.html").read_text()
+    (run / "report.html").unlink()
+    assert report(run) == run / "report.html"
+    assert (run / "report.html").read_text() == before
+
+
+def test_a_run_that_was_not_analysed_has_no_report(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path / "run").finish()
+    with pytest.raises(InputError, match="murmur analyze"):
+        report(run)
+
+
+# --------------------------------------------------------------------------------------- what goes wrong
+@pytest.fixture(scope="module")
+def wrong_run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """One finding of each kind, and subscriptions that come too late, end too early or never settle."""
+    run = RunFolder(tmp_path_factory.mktemp("wrong") / "run", brokers=2, clients=2, grace_us=1_000, rows_per_segment=2)
+    for subscriber in range(5):
+        run.subscribe("c1", 10, subscriber, "x > 0")
+    run.subscribe("c0", 10, 6, "x > 0")
+    run.settled(100, 10)
+    run.subscribe("c0", 5_000, 7, "x > 0")  # never settles: may get, need not
+    for sequence in range(3):
+        at = 1_000 * (sequence + 1)
+        run.publish("c0", at, 3, sequence, {"x": sequence + 1})
+    order = {
+        0: [0, 1, 2],
+        1: [0, 2],  # 1 is missing
+        2: [0, 1, 1, 2, 2, 2],  # three copies too many
+        3: [0, 2, 1],  # 1 comes after 2
+        4: [0, 1, 2, 9],  # 9 was never published
+    }
+    for subscriber, sequences in order.items():
+        for number, sequence in enumerate(sequences):
+            run.deliver("c1", 6_000 + number, 3, sequence, subscriber)
+    run.subscribe("c0", 2_500, 6, "x > 0", withdrawn=True)  # a grace of 1,000: only the first is required
+    run.deliver("c0", 6_000, 3, 0, 6)
+    run.deliver("c0", 6_001, 3, 2, 6)  # on its way while the withdrawal was
+    run.publish("c0", 6_500, 3, 3, {"x": 0})
+    run.deliver("c0", 6_600, 3, 3, 7)  # x > 0 does not match
+    run.restart("c1", 1)
+    run.publish("c1", 7_000, 4, 0, {"x": 5})
+    for subscriber in range(5):
+        run.deliver("c1", 7_100, 4, 0, subscriber)
+    return run.finish(), analyze(run.folder)
+
+
+def _findings(run: Path, kind: str) -> list[dict[str, Any]]:
+    table = _table(run, "findings")
+    return [dict(row) for row in table[table["finding"] == kind].to_dict("records")]
+
+
+def test_the_wrong_run_is_invalid_and_counted(wrong_run: tuple[Path, dict[str, Any]]) -> None:
+    _, verdict = wrong_run
+    counts = {name: verdict[name] for name in ("missing", "duplicate", "spurious", "out_of_order")}
+    assert counts == {"missing": 1, "duplicate": 3, "spurious": 2, "out_of_order": 1}
+    assert verdict["verdict"] == "invalid"
+    assert verdict["required"] == 5 * 4 + 1
+    assert verdict["published"] == 5
+
+
+def test_a_missing_delivery_is_named(wrong_run: tuple[Path, dict[str, Any]]) -> None:
+    (found,) = _findings(wrong_run[0], "missing")
+    assert (found["event"], found["subscriber"], found["client"]) == ("3:1", 1, "c1")
+    assert (found["published_us"], json.loads(found["attributes"])) == (2_000, {"x": 2})
+    assert pd.isna(found["delivered_us"])
+    assert found["detail"] == "wanted by x > 0"
+
+
+def test_a_duplicate_is_named_and_counted(wrong_run: tuple[Path, dict[str, Any]]) -> None:
+    found = {each["event"]: each for each in _findings(wrong_run[0], "duplicate")}
+    assert {event: (each["subscriber"], each["count"]) for event, each in found.items()} == {
+        "3:1": (2, 1),
+        "3:2": (2, 2),
+    }
+    assert found["3:2"]["detail"] == "delivered 3 times"
+
+
+def test_a_spurious_delivery_is_named(wrong_run: tuple[Path, dict[str, Any]]) -> None:
+    found = {each["event"]: each for each in _findings(wrong_run[0], "spurious")}
+    assert {event: (each["subscriber"], each["client"], each["detail"]) for event, each in found.items()} == {
+        "3:9": (4, "c1", "never published"),
+        "3:3": (7, "c0", "no subscription of this subscriber matches"),
+    }
+
+
+def test_an_overtaken_delivery_is_named(wrong_run: tuple[Path, dict[str, Any]]) -> None:
+    (found,) = _findings(wrong_run[0], "out_of_order")
+    assert (found["event"], found["subscriber"], found["client"]) == ("3:1", 3, "c1")
+    assert found["detail"] == "delivered after 3:2"
+
+
+def test_the_report_of_a_wrong_run_lists_the_findings(wrong_run: tuple[Path, dict[str, Any]]) -> None:
+    page = (wrong_run[0] / "report.html").read_text()
+    assert "Invalid: deliveries went wrong." in page
+    assert "never published" in page
+    assert "did not record messages between nodes" in page
+
+
+def test_a_run_cut_short_is_judged_as_far_as_it_went(spark: SparkSession, tmp_path: Path) -> None:
+    """Every writer is killed: segments keep their unwritten rows, and one row is half written."""
+    run = RunFolder(tmp_path / "run")
+    run.subscribe("c1", 10, 1, "x > 0")
+    run.settled(100, 10)
+    run.publish("c0", 1_000, 0, 0, {"x": 1})
+    run.deliver("c1", 1_500, 0, 0, 1)
+    run.publish("c0", 2_000, 0, 1, {"x": 1})
+    segment = run.folder / "journal" / "c1-0-00000.seg"
+    with segment.open("r+b") as opened:
+        opened.seek(HEADER_BYTES + 2 * ROW.size)
+        opened.write(struct.pack("<qqq", 2_500, 1, 1))
+    (run.folder / "journal" / "b0-1-00000.seg").write_bytes(b"")
+    verdict = analyze(run.finish("interrupted", close=False))
+    assert verdict["verdict"] == "unknown"
+    assert verdict["reason"] == "the run was cut short (its status is interrupted)"
+    assert (verdict["missing"], verdict["delivered"], verdict["required"]) == (1, 1, 2)
+    assert "cut short" in (run.folder / "report.html").read_text()
+
+
+def test_spark_submit_prints_the_verdict(tmp_path: Path) -> None:
+    """From another working directory, with nothing on the path: the packages are found all the same."""
+    run = RunFolder(tmp_path / "run")
+    run.subscribe("c1", 10, 1, "x > 0")
+    run.settled(100, 10)
+    run.publish("c0", 1_000, 0, 0, {"x": 1})
+    run.deliver("c1", 1_500, 0, 0, 1)
+    folder = run.finish()
+    submit = Path(sys.executable).parent / "spark-submit"
+    if not submit.exists():
+        pytest.skip("spark-submit is not beside this Python")
+    done = subprocess.run(
+        [str(submit), "--master", "local[1]", str(ROOT / "spark_analysis" / "main.py"), str(folder)],
+        cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2_000:]
+    assert json.loads(done.stdout)["verdict"] == "valid"

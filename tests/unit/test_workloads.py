@@ -19,7 +19,10 @@ from workloads.recorded import RecordedOptions, build_recorded, parse_event, rea
 from workloads.social import SocialOptions, build_social, read_friendships
 from workloads.zipf import ZipfOptions, build_zipf
 
-QUOTE = "[class,'STOCK'],[symbol,'YHOO'],[open,37.85],[high,37.99],[low,37.65],[close,37.90],[volume,11291000],[date,'28-Dec-04']"
+QUOTE = (
+    "[class,'STOCK'],[symbol,'YHOO'],[open,37.85],[high,37.99],[low,37.65],[close,37.90],"
+    "[volume,11291000],[date,'28-Dec-04']"
+)
 
 
 def degrees(overlay: Overlay) -> list[int]:
@@ -145,7 +148,7 @@ def test_a_padres_publication_has_typed_attributes() -> None:
 
 @pytest.mark.parametrize("line", ["[symbol,'A'", "[symbol,A b]", "symbol=A", "[a,1] [b,2]", '{"a": null}', '{"a": '])
 def test_a_broken_publication_is_named(line: str) -> None:
-    with pytest.raises(InputError, match="quotes.txt, line 7"):
+    with pytest.raises(InputError, match=r"quotes\.txt, line 7"):
         parse_event(line, "quotes.txt, line 7")
 
 
@@ -211,8 +214,10 @@ def test_plans_do_not_depend_on_the_hash_seed() -> None:
     program = (
         "import hashlib; from workloads.overlay import *; from workloads.zipf import *; from workloads.social import *\n"
         "o = random_tree(Tree(20, 3), 4)\n"
-        "w = build_zipf(o, ZipfOptions(publications=50), 4); s = build_social(o, SocialOptions(users=60, posts=50), 4)\n"
-        "text = repr([(c.name, c.broker, c.subscriptions, list(c.publications)) for x in (w, s) for c in x.clients])\n"
+        "w = build_zipf(o, ZipfOptions(publications=50), 4)\n"
+        "s = build_social(o, SocialOptions(users=60, posts=50), 4)\n"
+        "clients = [c for x in (w, s) for c in x.clients]\n"
+        "text = repr([(c.name, c.broker, c.subscriptions, list(c.publications)) for c in clients])\n"
         "print(hashlib.sha256((repr(o.edges) + text).encode()).hexdigest())"
     )
     digests = {
