@@ -212,7 +212,8 @@ def test_the_real_graph_gives_every_directed_friendship(data_directory: Path) ->
 
 def test_plans_do_not_depend_on_the_hash_seed() -> None:
     program = (
-        "import hashlib; from workloads.overlay import *; from workloads.zipf import *; from workloads.social import *\n"
+        "import hashlib; from workloads.overlay import *\n"
+        "from workloads.zipf import *; from workloads.social import *\n"
         "o = random_tree(Tree(20, 3), 4)\n"
         "w = build_zipf(o, ZipfOptions(publications=50), 4)\n"
         "s = build_social(o, SocialOptions(users=60, posts=50), 4)\n"
