@@ -6,6 +6,7 @@ import re
 import struct
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,6 @@ def test_delays_are_those_counted_by_hand(right_run: tuple[Path, dict[str, Any]]
         cdf = _table(run, f"{name}_cdf")
         assert cdf["share"].is_monotonic_increasing
         assert cdf["share"].iloc[-1] == 1
-        assert sorted(map(plain.four_digits, set(delays_us))) != []
         assert list(cdf["delay_us"]) == sorted({plain.four_digits(each) for each in delays_us})
 
 
@@ -133,7 +133,9 @@ def test_brokers_forwarding_and_load_are_those_counted_by_hand(right_run: tuple[
     unwanted = sum((plain.event(row), row["node"]) not in interested for row in copies)
     assert forwarding["receptions"] == len(copies)
     assert forwarding["traffic_overhead"] == pytest.approx(unwanted / len(copies))
-    assert list(_table(run, "load_cdf")["count"]) == [1, 4] == [1, BROKERS - 1] or len(set(brokers["load"])) != 2
+    load_cdf = _table(run, "load_cdf")
+    loads = Counter(expected[node][0] / 60 for node in range(BROKERS))
+    assert list(zip(load_cdf["load"], load_cdf["count"], strict=True)) == sorted(loads.items())
 
 
 def test_the_course_of_the_run_is_that_counted_by_hand(right_run: tuple[Path, dict[str, Any]]) -> None:
