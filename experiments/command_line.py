@@ -161,11 +161,9 @@ def _warn_of_lag(lag_us: int, as_json: bool) -> None:
 def main() -> None:
     """The entry point: errors a person can mend become one message."""
     try:
-        application(standalone_mode=False)
+        sys.exit(application(standalone_mode=False))  # the code of a typer.Exit, or None
     except InputError as error:
         _stop(f"murmur: {error}", 2)
-    except typer.Exit as stop:
-        sys.exit(stop.exit_code)
     except (typer.Abort, KeyboardInterrupt):
         _stop("murmur: interrupted; what was journaled is kept and `murmur analyze` can read it", 130)
     except OSError as error:

@@ -1,11 +1,13 @@
 """A judge that can fail: brokers with a planted fault are found out, event and subscriber named."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from experiments.command_line import main
 from experiments.driver import execute
 from experiments.scenario import load_scenario
 from spark_analysis.main import analyze
@@ -55,3 +57,18 @@ def test_the_same_run_without_the_fault_is_valid(spark: Any, tmp_path: Path) -> 
     verdict = analyze(run)
     assert verdict["verdict"] == "valid"
     assert verdict["required"] > 1_000
+
+
+def test_the_command_line_fails_when_the_verdict_does(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = ["broker.reliability=tests.saboteurs:Losing", "workload.publications=100", "workload.publishers=1"]
+    run = execute(load_scenario(Path("parity"), fault), tmp_path / "run", lambda *_: None).folder
+    for arguments, code in ((["analyze", str(run), "--json"], 1), (["analyze", str(tmp_path)], 2)):
+        monkeypatch.setattr("sys.argv", ["murmur", *arguments])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert stopped.value.code == code
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["verdict"] == "invalid"
+    assert printed["missing"] > 0

@@ -69,6 +69,12 @@ def test_list_and_doctor_tell_what_is_there() -> None:
     assert "Java" in murmur("doctor").stdout
 
 
+def test_doctor_fails_where_something_is_missing() -> None:
+    result = murmur("doctor", PATH="/nowhere", JAVA_HOME="")
+    assert result.returncode == 1
+    assert "openjdk" in result.stdout
+
+
 def test_too_little_memory_is_said_with_the_number_that_fits() -> None:
     check_memory(32, available_bytes=8 * 10**9)
     with pytest.raises(InputError, match=r"at most 13 actors"):
