@@ -15,6 +15,7 @@ VIEW = 20
 SHUFFLE = 5
 CYCLE_US = 1_000_000
 _CYCLE_KEY = ("cyclon", "cycle")
+_NEXT_CYCLE = SetTimer(_CYCLE_KEY, CYCLE_US)
 
 
 @message(200)
@@ -34,6 +35,8 @@ class ShuffleReply(NamedTuple):
 class Cyclon:
     """Node i of `nodes`; names are the numbers as text."""
 
+    __slots__ = ("_names", "_random", "_view")
+
     message_types: tuple[type, ...] = (ShuffleRequest, ShuffleReply)
 
     def __init__(self, context: NodeContext) -> None:
@@ -41,7 +44,6 @@ class Cyclon:
         self._random = context.random("cyclon").random
         self._names: Sequence[str] = context.parameters["names"]
         self._view = [int(self._random() * nodes) for _ in range(VIEW)]
-        self._next_cycle = (SetTimer(_CYCLE_KEY, CYCLE_US),)
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         kind = type(input)
@@ -55,7 +57,7 @@ class Cyclon:
             return ()
         if kind is TimerFired:
             peer = self._names[self._view[int(self._random() * VIEW)]]
-            return (Send(peer, ShuffleRequest(self._sample())), *self._next_cycle)
+            return (Send(peer, ShuffleRequest(self._sample())), _NEXT_CYCLE)
         if kind is Start:
             return (SetTimer(_CYCLE_KEY, int(self._random() * CYCLE_US)),)
         raise TypeError(f"Cyclon takes no {input!r}")

@@ -1,7 +1,10 @@
 """Virtual-time events a second: Cyclon as machines on the runtime against the bare loop, in one run."""
 
+import heapq
+import random
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.bare_loop import run_bare_loop
@@ -11,6 +14,7 @@ from pubsub.deployment import NodeSpec
 from pubsub.journal import JournalWriter
 from pubsub.links import Delay, LinkSpec
 from pubsub.machine import NodeContext
+from simulation.event_queue import EventQueue
 from simulation.simulation import Simulation
 
 SIZES = ((1_000, 100), (10_000, 100))
@@ -57,8 +61,43 @@ def measure() -> list[tuple[object, ...]]:
     return rows
 
 
+def _queue_s(push: Callable[[int], object], pop: Callable[[], object], entries: int) -> float:
+    """Seconds to keep so many entries in a queue and let each be followed by another, ten times over."""
+    rng = random.Random("benchmark/queue")
+    for _ in range(entries):
+        push(int(rng.random() * CYCLE_US))
+    later = [int(rng.random() * CYCLE_US) for _ in range(entries)]
+    began = time.perf_counter()
+    for _ in range(10):
+        for stretch in later:
+            entry = pop()
+            push(entry[0] + stretch)  # type: ignore[index]
+    return time.perf_counter() - began
+
+
+def measure_queues() -> list[tuple[object, ...]]:
+    """The queue alone against a heap of the same entries."""
+    rows: list[tuple[object, ...]] = []
+    for entries in (1_000, 10_000, 100_000):
+        queue = EventQueue()
+        heap: list[tuple[int, int, None, int, None, None]] = []
+        buckets_s = _queue_s(lambda at: queue.push(at, None, 0, None, None), queue.pop, entries)
+        counter = iter(range(10**9))
+        heap_s = _queue_s(
+            lambda at: heapq.heappush(heap, (at, next(counter), None, 0, None, None)),
+            lambda: heapq.heappop(heap),
+            entries,
+        )
+        each_us = 1e6 / (10 * entries)
+        rows.append(
+            (f"{entries:,}", f"{heap_s * each_us:.2f}", f"{buckets_s * each_us:.2f}", f"{buckets_s / heap_s:.2f}")
+        )
+    return rows
+
+
 def main() -> None:
-    """Print the table."""
+    """Print both tables."""
+    print_table("The event queue: a push and a pop", ("entries", "heap us", "buckets us", "ratio"), measure_queues())
     print_table(
         "Virtual time: Cyclon, 100 cycles (aim: at most 1.5 times the bare loop at 10,000 nodes)",
         ("nodes", "events", "bare loop s", "machines s", "events/s", "ratio"),

@@ -1,7 +1,7 @@
 """The queue of a virtual run: entries in order of time, and of insertion for equal times.
 
-Entries are gathered in buckets of about a millisecond; a bucket is sorted when its time comes. Sorting a few
-dozen neighbours in one go is several times cheaper than keeping one large heap in order (benchmarks/engine.py).
+Entries are gathered in buckets of about a millisecond; a bucket is sorted when its time comes, which costs less
+than keeping one large heap in order (docs/decisions/0004; measured by benchmarks/engine.py).
 """
 
 import heapq

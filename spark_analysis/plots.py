@@ -221,17 +221,25 @@ def course(
 
 
 def _mark_phases(stacked: Sequence[Axes], phases: pd.DataFrame, begin: float, end: float) -> None:
-    marks = [(str(name), at / 1e6) for name, at in zip(phases["phase"], phases["begin_us"], strict=True)]
-    last_label = -np.inf
-    for name, at in marks:
+    """A dashed line where a phase begins, and its name above; names that would collide share a label."""
+    labels: list[tuple[float, list[str]]] = []
+    for name, begin_us in zip(phases["phase"], phases["begin_us"], strict=True):
+        at = begin_us / 1e6
         if not begin <= at <= end:
             continue
         for axes in stacked:
             axes.axvline(at, color=GREY, linewidth=0.8, linestyle=(0, (3, 2)))
-        place = max(at, last_label)
-        transform = stacked[0].get_xaxis_transform()
-        stacked[0].text(place, 1.05, name, transform=transform, color="#55606b", fontsize=7.5, ha="left")
-        last_label = place + 0.075 * (end - begin)
+        if labels and at - labels[-1][0] < 0.1 * (end - begin):
+            labels[-1][1].append(str(name))
+        else:
+            labels.append((at, [str(name)]))
+    for at, names in labels:
+        late = at > begin + 0.75 * (end - begin)
+        stacked[0].annotate(
+            ", ".join(names), (at, 1.0), xytext=(2 if late else 0, 4), textcoords="offset points",
+            xycoords=stacked[0].get_xaxis_transform(), color="#55606b", fontsize=7.5,
+            ha="right" if late else "left", va="bottom", annotation_clip=False,
+        )  # fmt: skip
 
 
 def overlay(names: Sequence[str], edges: Sequence[tuple[str, str]], brokers: pd.DataFrame) -> str | None:

@@ -52,9 +52,9 @@ def write_report(run: Path) -> Path:
         hops_recorded=bool(tables["traffic"]["sent"].any()),
         lag=tables["lag"].head(5).to_dict("records"),
         lag_us_max=LAG_US_MAX,
-        findings=_records(findings.head(FINDINGS_SHOWN)),
-        findings_total=_findings_total(verdict, findings),
-        findings_in_csv=min(len(findings), FINDINGS_IN_CSV_MAX),
+        findings=_shown(findings),
+        findings_in_csv=len(findings),
+        findings_in_csv_max=FINDINGS_IN_CSV_MAX,
         environment=_environment(manifest),
         scenario=scenario.read_text(encoding="utf-8") if scenario.exists() else None,
     )
@@ -107,11 +107,10 @@ def _facts(verdict: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> li
     return facts
 
 
-def _findings_total(verdict: Mapping[str, Any], listed: pd.DataFrame) -> int:
-    """How many findings there are: a duplicate is one however many copies came."""
-    if len(listed) < FINDINGS_IN_CSV_MAX:
-        return len(listed)
-    return sum(int(verdict[name]) for name in ("missing", "duplicate", "spurious", "out_of_order"))
+def _shown(listed: pd.DataFrame) -> list[dict[str, Any]]:
+    """The findings to print: as many of each kind as fit, so that a rare kind does not drown in a common one."""
+    kinds = max(1, listed["finding"].nunique())
+    return _records(listed.groupby("finding").head(FINDINGS_SHOWN // kinds).sort_values("finding", kind="stable"))
 
 
 def _environment(manifest: Manifest) -> list[tuple[str, str]]:

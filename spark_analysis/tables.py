@@ -1,7 +1,8 @@
 """The tables of an analysis on disk: each as one Parquet and one CSV file under `RUN/analysis/`.
 
 They are small (a row for each stretch of time, broker or distinct delay), so they pass through the driver.
-Findings can be many: all of them go to Parquet, written by Spark as a folder, and the first to CSV.
+Findings can be many: all of them go to Parquet, written by Spark as a folder, and the first of each kind to
+CSV.
 """
 
 import json
@@ -55,11 +56,12 @@ class AnalysisFolder:
         return frame
 
     def write_findings(self, table: DataFrame) -> None:
-        """All findings to Parquet; the first by time of publication, up to `FINDINGS_IN_CSV_MAX`, to CSV."""
+        """All findings to Parquet; to CSV the first `FINDINGS_IN_CSV_MAX` of each kind by time of publication."""
         path = self.folder / "findings.parquet"
         table.write.parquet(str(path))
         order = ["published_us", "source", "sequence", "subscriber", "finding"]
-        first = pd.read_parquet(path, dtype_backend="numpy_nullable").sort_values(order).head(FINDINGS_IN_CSV_MAX)
+        ordered = pd.read_parquet(path, dtype_backend="numpy_nullable").sort_values(order)
+        first = ordered.groupby("finding").head(FINDINGS_IN_CSV_MAX)
         first.to_csv(self.folder / "findings.csv", index=False)
 
     def write_json(self, name: str, document: dict[str, Any]) -> None:

@@ -1,0 +1,36 @@
+"""The examples in README and guide run, and say what the text says they do."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from experiments.scenario import load_scenario
+from tests.plain_judge import judge
+
+ROOT = Path(__file__).parents[2]
+
+
+def blocks(document: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / document).read_text(), flags=re.DOTALL)
+
+
+def test_the_scenario_of_the_readme_is_valid(tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(blocks("README.md", "yaml")[0])
+    loaded = load_scenario(tmp_path / "small.yaml")
+    assert len(loaded.build_workload(loaded.build_overlay()).clients) == 16
+
+
+def test_the_protocol_of_the_guide_runs_and_loses_what_the_guide_says(tmp_path: Path) -> None:
+    (tmp_path / "halfway.py").write_text(blocks("docs/guide.md", "python")[0])
+    run = tmp_path / "run"
+    arguments = ["run", "parity", "--no-analysis", "--set", "broker.routing=halfway:Halfway", "--out", str(run)]
+    subprocess.run(
+        [sys.executable, "-m", "experiments.command_line", *arguments],
+        cwd=ROOT, check=True, capture_output=True, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+    )  # fmt: skip
+    verdict = judge(run / "journal", 1_000_000)
+    said = re.search(r"halfway:Halfway\ninvalid: ([\d,]+) missing", (ROOT / "docs/guide.md").read_text())
+    assert said is not None
+    assert len(verdict.missing) == int(said[1].replace(",", ""))
+    assert verdict.counts[1:] == (0, 0, 0)
