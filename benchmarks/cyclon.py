@@ -35,15 +35,15 @@ class ShuffleReply(NamedTuple):
 class Cyclon:
     """Node i of `nodes`; names are the numbers as text."""
 
-    __slots__ = ("_names", "_random", "_view")
+    __slots__ = ("_names", "_rng", "_view")
 
     message_types: tuple[type, ...] = (ShuffleRequest, ShuffleReply)
 
     def __init__(self, context: NodeContext) -> None:
         nodes = context.parameters["nodes"]
-        self._random = context.random("cyclon").random
+        self._rng = context.random("cyclon")
         self._names: Sequence[str] = context.parameters["names"]
-        self._view = [int(self._random() * nodes) for _ in range(VIEW)]
+        self._view = [int(self._rng.random() * nodes) for _ in range(VIEW)]
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         kind = type(input)
@@ -56,10 +56,10 @@ class Cyclon:
             self._view[:SHUFFLE] = message.peers
             return ()
         if kind is TimerFired:
-            peer = self._names[self._view[int(self._random() * VIEW)]]
+            peer = self._names[self._view[int(self._rng.random() * VIEW)]]
             return (Send(peer, ShuffleRequest(self._sample())), _NEXT_CYCLE)
         if kind is Start:
-            return (SetTimer(_CYCLE_KEY, int(self._random() * CYCLE_US)),)
+            return (SetTimer(_CYCLE_KEY, int(self._rng.random() * CYCLE_US)),)
         raise TypeError(f"Cyclon takes no {input!r}")
 
     def check_invariants(self) -> None:
@@ -67,7 +67,7 @@ class Cyclon:
 
     def _sample(self) -> list[int]:
         """A random part of the view, moved to its front (a partial Fisher-Yates shuffle)."""
-        view, random = self._view, self._random
+        view, random = self._view, self._rng.random
         for position in range(SHUFFLE):
             other = position + int(random() * (VIEW - position))
             view[position], view[other] = view[other], view[position]

@@ -43,9 +43,8 @@ class SimulatedNode:
     """One incarnation of a node. Links are kept with the peer's node, looked up once."""
 
     __slots__ = (
-        "_codec", "_datagrams", "_decode", "_encoded", "_encoded_message", "_encoders", "_exempt", "_handle",
-        "_held", "_hops", "_name", "_network", "_push", "_recorder", "_timers", "links", "machine",
-        "paused_until_us", "records", "spec",
+        "_codec", "_datagrams", "_encoded", "_encoded_message", "_encoders", "_exempt", "_held", "_hops", "_name",
+        "_network", "_push", "_recorder", "_timers", "links", "machine", "paused_until_us", "records", "spec",
     )  # fmt: skip
 
     def __init__(self, network: "Simulation", spec: NodeSpec, machine: Machine, recorder: Recorder) -> None:
@@ -59,28 +58,28 @@ class SimulatedNode:
         self._recorder = recorder
         self._hops = recorder.hops
         self._name = spec.name
-        self._handle = machine.handle
         self._codec = network.codec(machine.message_types)
-        self._decode = self._codec.decode
         self._encoders = self._codec.encoders
         self._timers: dict[TimerKey, int] = {}
         self._encoded_message: Any = None
         self._encoded = b""
         self._exempt: NodeName | None = None
-        self._held: deque[tuple[NodeName, int, bytes]] = deque()
+        self._held: deque[tuple[NodeName, int, bytes]] | None = None
         self._datagrams = network.datagrams
 
     def receive(self, source: NodeName, kind: int, data: bytes, now_us: int) -> None:
         """A message has arrived; it waits while a full link keeps this node from taking more of its kind."""
         if self._held or (now_us < self.paused_until_us and source != self._exempt and kind != CONTROL_MESSAGE):
+            if self._held is None:
+                self._held = deque()
             self._held.append((source, kind, data))
             return
         self._network.in_flight[kind] -= 1
         try:
-            message = self._decode(data)
+            message = self._codec.decode(data)
             if self._hops:
                 self._recorder.received(now_us, message, source)
-            effects = self._handle(_new(Received, (source, message)), now_us)
+            effects = self.machine.handle(_new(Received, (source, message)), now_us)
         except WireError:
             self._recorder.plain(now_us, RowKind.MALFORMED, peer=source)
             return
@@ -90,10 +89,10 @@ class SimulatedNode:
     def resume(self, now_us: int) -> None:
         """The full link has room again: take what was held, until it is full once more."""
         while self._held and now_us >= self.paused_until_us:
-            held = self._held
-            self._held = deque()
+            held, self._held = self._held, None
             self.receive(*held.popleft(), now_us)
-            held.extend(self._held)
+            if self._held:  # it filled a queue again, and cannot have been taken itself
+                held.extend(self._held)
             self._held = held
         if not self._held and now_us >= self.paused_until_us:
             self._recorder.plain(now_us, RowKind.PAUSE, 0, self._exempt)
@@ -102,17 +101,17 @@ class SimulatedNode:
         """A timer entry has come up; it counts only if it was not cancelled or set again since."""
         if self._timers.get(key) == number:
             del self._timers[key]
-            self.perform(self._handle(_new(TimerFired, (key,)), now_us), now_us)
+            self.perform(self.machine.handle(_new(TimerFired, (key,)), now_us), now_us)
 
     def take_input(self, input: Input, now_us: int) -> None:
         """Hand the machine an input that is no message or timer, and carry out what follows."""
-        self.perform(self._handle(input, now_us), now_us)
+        self.perform(self.machine.handle(input, now_us), now_us)
 
     def congested(self, peer: NodeName, now_us: int) -> int | None:
         """Until when nothing more should be sent to the peer, if its link or the peer itself is full."""
         link, target = self.links[peer]
         until_us = link.congested_until_us(now_us)
-        if until_us is None and len(target._held) >= link.spec.queue_messages:
+        if until_us is None and len(target._held or ()) >= link.spec.queue_messages:
             until_us = max(target.paused_until_us, now_us + 1)
         return until_us
 

@@ -25,6 +25,7 @@ from simulation.simulated_node import (
 )
 
 _NEVER_US = 1 << 62
+_COLLECTOR_THRESHOLDS = (100_000, 50, 100)
 
 
 class Simulation:
@@ -56,6 +57,8 @@ class Simulation:
         self._queue = EventQueue()
         self.push = self._queue.push
         self._codecs: dict[tuple[type, ...], Codec] = {}
+        # Machines make no cycles to speak of, and there are many of them: the collector may look more rarely.
+        gc.set_threshold(*_COLLECTOR_THRESHOLDS)
 
     def codec(self, message_types: Sequence[type]) -> Codec:
         """The codec for these messages, one for all nodes that speak them."""
@@ -94,8 +97,6 @@ class Simulation:
     def run(self, until_us: int | None = None, stop: Callable[[], bool] | None = None, steps: int | None = None) -> int:
         """Process entries up to and including `until_us` (None: all), until `stop()` holds after an entry, or
         for at most `steps` entries; returns how many were processed. Raises whatever a machine raises."""
-        # Machines make no cycles to speak of, and there are many of them: do not walk them all again and again.
-        gc.freeze()
         queue = self._queue
         pop = queue.pop
         limit_us = _NEVER_US if until_us is None else until_us

@@ -122,7 +122,7 @@ class _Analysis:
         self._write("protocol_records", metrics.protocol_records(rows))
         self._write("delivery_rate", metrics.delivery_rate(self._outcomes, width_us))
         self._write_delays("delivery_delay", metrics.delay_counts(self._outcomes))
-        self._write_delays("hop_latency", metrics.hop_latency_counts(rows))
+        self._write_delays("hop_latency", metrics.hop_latency_counts(rows, nodes))
         self._write("hop_count_cdf", metrics.cumulative(metrics.hop_counts(self._deliveries), "hops"))
         brokers = self._keep(metrics.brokers(metrics.reached(rows, nodes), counts, nodes, self._published))
         self._write("brokers", brokers)

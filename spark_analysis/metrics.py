@@ -222,8 +222,8 @@ def delay_counts(outcomes: DataFrame) -> DataFrame:
     return _counted(wanted.select((F.col("delivered_us") - F.col("published_us")).alias("delay_us")))
 
 
-def hop_latency_counts(rows: DataFrame) -> DataFrame:
-    """delay_us (four digits kept), count, max_us: from SEND to RECEIVE of an event over one link.
+def hop_latency_counts(rows: DataFrame, nodes: DataFrame) -> DataFrame:
+    """delay_us (four digits kept), count, max_us: from SEND to RECEIVE of an event over a link between brokers.
 
     Only where an event crossed a link in one direction just once: then the two rows belong together.
     """
@@ -244,6 +244,9 @@ def hop_latency_counts(rows: DataFrame) -> DataFrame:
         )
         .where("sends = 1 AND ends = 2")
     )
+    brokers = nodes.where(F.col("role") == "broker")
+    for end in ("sender", "receiver"):
+        crossings = crossings.join(F.broadcast(brokers.select(F.col("node").alias(end))), end, "left_semi")
     return _counted(crossings.select((F.col("received_us") - F.col("sent_us")).alias("delay_us")))
 
 

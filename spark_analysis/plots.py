@@ -43,6 +43,7 @@ _STYLE: dict[Any, Any] = {
     "ytick.major.width": 0.7,
     "svg.hashsalt": "murmur",
 }
+_LABEL_GROUND: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.2}
 NAMED_BROKERS_MAX = 48
 DRAWN_BROKERS_MAX = 600
 _HALF, _FULL = 5.3, 10.8
@@ -82,7 +83,7 @@ def delay_cdf(cdf: pd.DataFrame, summary: Mapping[str, Any], what: str) -> str |
             axes.annotate(
                 f"{name}  {wording.duration(summary[f'{name}_us'])}",
                 (at, height), xytext=(-7 if left else 7, -9), textcoords="offset points",
-                ha="right" if left else "left", va="center", color=ORANGE,
+                ha="right" if left else "left", va="center", color=ORANGE, bbox=_LABEL_GROUND,
             )  # fmt: skip
         axes.set_xlabel(f"{what} ({unit}{', logarithmic' if wide else ''})")
         axes.set_ylabel("share no later (%)")
@@ -138,7 +139,7 @@ def load_by_broker(brokers: pd.DataFrame) -> str | None:
         figure, axes = _axes(_FULL, 2.9)
         ranked = brokers.sort_values(["events", "node"], ascending=[False, True])
         scale = 100 * ranked["load"] / ranked["events"].clip(lower=1)
-        places = np.arange(len(ranked))
+        places = np.arange(1, len(ranked) + 1)
         wanted = ranked["interested"] * scale
         axes.bar(places, wanted, width=0.8, color=BLUE, label="delivered there")
         axes.bar(
@@ -159,7 +160,7 @@ def load_by_broker(brokers: pd.DataFrame) -> str | None:
             color="#d5dae0",
             label="published there, wanted elsewhere",
         )
-        axes.set_xlim(-0.8, len(ranked) - 0.2)
+        axes.set_xlim(0.2, len(ranked) + 0.8)
         if len(ranked) <= NAMED_BROKERS_MAX:
             axes.set_xticks(places, list(ranked["name"]), rotation=90 if len(ranked) > 20 else 0)
             axes.tick_params(axis="x", length=0)
@@ -196,7 +197,7 @@ def course(
         for axes, (label, series, colour) in zip(stacked, panels, strict=False):
             axes.stairs(series.to_numpy(), seconds, color=colour, fill=True, alpha=0.18)
             axes.stairs(series.to_numpy(), seconds, color=colour, linewidth=1.3)
-            axes.set_ylim(0, 1.12 * max(1e-9, series.max()))
+            _limit(axes, series, phases, width_us)
             axes.set_ylabel(label)
             axes.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda value, _: f"{value:,.10g}"))
             axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
@@ -218,6 +219,22 @@ def course(
         stacked[-1].set_xlabel("emulated time (s)")
         figure.align_ylabels(stacked)
         return _picture(figure)
+
+
+def _limit(axes: Axes, series: "pd.Series[float]", phases: pd.DataFrame, width_us: int) -> None:
+    """The height of a panel: a burst before publishing that would flatten the rest is cut off and named."""
+    publishing = phases.loc[phases["phase"] == "publishing", "begin_us"]
+    after = series[series.index > (publishing.iloc[0] if len(publishing) else series.index[0])]
+    highest, usual = float(series.max()), float(after.max()) if len(after) else 0.0
+    if not usual or highest <= 4 * usual:
+        axes.set_ylim(0, 1.12 * highest or 1)
+        return
+    peak_us = float(series.index[int(series.to_numpy().argmax())])
+    axes.set_ylim(0, 1.6 * usual)
+    axes.annotate(
+        f"before: up to {highest:,.0f}", ((peak_us + width_us) / 1e6, 1.45 * usual), xytext=(4, 0),
+        textcoords="offset points", va="center", fontsize=7.5, color="#55606b", bbox=_LABEL_GROUND,
+    )  # fmt: skip
 
 
 def _mark_phases(stacked: Sequence[Axes], phases: pd.DataFrame, begin: float, end: float) -> None:

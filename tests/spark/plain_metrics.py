@@ -63,14 +63,18 @@ def delivery_delays_us(rows: Sequence[Row], events: Mapping[tuple[int, int], int
     return [at - events[pair[0]] for pair, at in first.items()]
 
 
-def hop_latencies_us(rows: Sequence[Row]) -> list[int]:
-    """Where an event crossed a link once: from send to receive."""
+def hop_latencies_us(rows: Sequence[Row], brokers: int) -> list[int]:
+    """Where an event crossed a link between brokers once: from send to receive."""
     sends, receipts = defaultdict(list), defaultdict(list)
     for row in of(rows, RowKind.SEND):
         sends[event(row), row["node"], row["peer"]].append(row["time_us"])
     for row in of(rows, RowKind.RECEIVE):
         receipts[event(row), row["peer"], row["node"]].append(row["time_us"])
-    return [receipts[key][0] - at[0] for key, at in sends.items() if len(at) == 1 == len(receipts[key])]
+    return [
+        receipts[key][0] - at[0]
+        for key, at in sends.items()
+        if len(at) == 1 == len(receipts[key]) and key[1] < brokers and key[2] < brokers
+    ]
 
 
 def messages(rows: Sequence[Row]) -> dict[int, tuple[int, int, int]]:

@@ -87,7 +87,7 @@ def test_delays_are_those_counted_by_hand(right_run: tuple[Path, dict[str, Any]]
     rows = plain.all_rows(run / "journal")
     for name, delays_us in (
         ("delivery_delay", plain.delivery_delays_us(rows, plain.events_of(run / "journal"))),
-        ("hop_latency", plain.hop_latencies_us(rows)),
+        ("hop_latency", plain.hop_latencies_us(rows, BROKERS)),
     ):
         only = _table(run, name).iloc[0]
         assert only["count"] == len(delays_us)
