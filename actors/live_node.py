@@ -54,7 +54,9 @@ class Counters:
 
 
 class LiveNode:
-    """One incarnation of a node. `links` says what each link of this node is like; `roles` who is a broker."""
+    """One incarnation of a node. `link_specs` says which peers may have a link here and what it is like,
+    `brokers` which of them are brokers; both may grow. `failure` is the traceback of a machine that raised.
+    """
 
     def __init__(
         self, spec: NodeSpec, machine: Machine, recorder: Recorder, clock: Clock, token: str, seed: int
@@ -69,7 +71,6 @@ class LiveNode:
         self.link_specs: dict[NodeName, LinkSpec] = {}
         self.brokers: frozenset[NodeName] = frozenset()
         self.failure: str | None = None
-        self.on_link_change: Callable[[], None] = lambda: None
         self._recorder = recorder
         self._seed = seed
         self._codec = Codec(machine.message_types)
@@ -172,7 +173,6 @@ class LiveNode:
         self.connections[peer] = connection
         self._recorder.plain(self.clock.now_us(), RowKind.LINK_UP, peer=peer)
         self.take_input(LinkUp(peer, peer in self.brokers))
-        self.on_link_change()
 
     def link_lost(self, connection: Connection, reason: str) -> None:
         """The connection is gone; it may never have been a link."""
@@ -184,7 +184,6 @@ class LiveNode:
         self._recorder.plain(self.clock.now_us(), RowKind.LINK_DOWN, peer=peer)
         self.take_input(LinkDown(peer, reason))
         self.room_again()
-        self.on_link_change()
 
     def cut_off(self, connection: Connection, reason: str) -> None:
         """The other side does not belong here, or no longer makes sense: journal it and close."""

@@ -29,6 +29,9 @@ _POLL_S_AN_ACTOR = 0.005
 """Asking an actor costs both sides about a millisecond: many actors are asked less often."""
 _PUBLISH_AFTER_US = 200_000
 _LINK_TIMEOUT_S = 60.0
+_SETTLE_TIMEOUT_S = 60.0
+_ANSWER_TIMEOUT_S = 180.0
+"""An actor that does not answer for so long never will; the longest answer is to a call that starts actors."""
 
 
 class LiveRunError(Exception):
@@ -59,6 +62,7 @@ class LiveRun:
         self._actors: dict[NodeName, Any] = {}
         self._poll_s = max(_POLL_S, _POLL_S_AN_ACTOR * len(deployment.nodes))
         self._changes = any(script.changes for script in deployment.scripts.values())
+        self._published = 0
         self.wall_seconds: dict[str, float] = {}
         self.addresses: dict[NodeName, Address] = {}
         self.totals: dict[str, int] = {}
@@ -76,7 +80,7 @@ class LiveRun:
                 began = time.perf_counter()
                 self._recorder.plain(self._clock.now_us(), RowKind.PHASE, phase)
                 self._phase = phase
-                self._progress(phase, 0)
+                self._progress(phase, self._published)
                 step()
                 self.wall_seconds[phase.name.lower()] = time.perf_counter() - began
         finally:
@@ -114,11 +118,16 @@ class LiveRun:
         self._ask("subscribe", list(self._deployment.scripts))
         asked_us = self._clock.now_us()
         before = None
+        moved = time.monotonic()
         while True:
             totals = self._status()
             now = (totals["control_sent"], totals["control_received"])
-            if now == before and now[0] == now[1]:
+            if now != before:
+                moved = time.monotonic()
+            elif now[0] == now[1]:
                 break
+            elif time.monotonic() - moved > _SETTLE_TIMEOUT_S:
+                raise LiveRunError(f"subscriptions did not settle: {now[0]} messages sent, {now[1]} received")
             before = now
             time.sleep(self._poll_s)
         self._recorder.plain(self._clock.now_us(), RowKind.SETTLED, asked_us)
@@ -170,7 +179,8 @@ class LiveRun:
                     totals[key] = max(totals.get(key, 0), value)
                 elif key not in ("failure", "pid"):
                     totals[key] = totals.get(key, 0) + value
-        self._progress(self._phase, totals["published"])
+        self._published = totals["published"]
+        self._progress(self._phase, self._published)
         return totals
 
     def _ask(
@@ -189,14 +199,9 @@ class LiveRun:
         answers = {}
         for name, reference in pending.items():
             try:
-                answers[name] = ray.get(reference)
+                answers[name] = ray.get(reference, timeout=_ANSWER_TIMEOUT_S)
             except ray.exceptions.RayActorError as error:
                 raise LiveRunError(f"the actor of {name} died: {error}") from error
+            except ray.exceptions.GetTimeoutError as error:
+                raise LiveRunError(f"the actor of {name} did not answer in {_ANSWER_TIMEOUT_S:.0f} s") from error
         return answers
-
-
-def play(deployment: Deployment, journal_folder: Path, progress: Progress, host: str = "127.0.0.1") -> LiveRun:
-    """Play the deployment to its end and return the finished run."""
-    run = LiveRun(deployment, journal_folder, progress, host)
-    run.play()
-    return run

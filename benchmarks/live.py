@@ -72,7 +72,7 @@ def throughput(brokers: int) -> tuple[object, ...]:
     for client, broker in homes.items():
         nodes.append(NodeSpec(client, "client", CLIENT_FACTORY, {"broker": broker}, broker))
         links.append(LinkPlan(client, broker, LinkSpec()))
-    deployment = Deployment("bench", 1, tuple(nodes), tuple(links), scripts, journal_hops=False)
+    deployment = Deployment(1, tuple(nodes), tuple(links), scripts, journal_hops=False)
     _, rows = play(deployment)
     published = int((rows["kind"] == RowKind.PUBLISH).sum())
     delivered = int((rows["kind"] == RowKind.DELIVER).sum())
@@ -100,7 +100,7 @@ def ring(actors: int, messages: int) -> tuple[object, ...]:
         spec.name: Script(publications=tuple((0, number, quote(rng)) for _ in range(messages // actors)))
         for number, spec in enumerate(nodes)
     }
-    _, rows = play(Deployment("ring", 1, nodes, links, scripts))
+    _, rows = play(Deployment(1, nodes, links, scripts))
     sent, received = (
         rows[(rows["kind"] == kind) & (rows["sequence"] >= 0)] for kind in (RowKind.SEND, RowKind.RECEIVE)
     )
@@ -132,7 +132,7 @@ def start_up(actors: int) -> tuple[object, ...]:
         ray.kill(actor)
     nodes = tuple(NodeSpec(f"b{number}", "broker", BROKER_FACTORY, _PARTS) for number in range(actors))
     links = tuple(LinkPlan(f"b{number}", f"b{number + 1}", LinkSpec()) for number in range(actors - 1))
-    run, _ = play(Deployment("start", 1, nodes, links, {}))
+    run, _ = play(Deployment(1, nodes, links, {}))
     broker_s = run.wall_seconds["starting"] / actors
     return actors, f"{bare_s:.3f}", f"{broker_s:.3f}", f"{broker_s / bare_s:.2f}"
 

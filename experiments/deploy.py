@@ -52,7 +52,6 @@ def deploy(loaded: LoadedScenario, overlay: Overlay, workload: Workload) -> Depl
             if plans:
                 scripts[broker] = BrokerScript(plans)
     return Deployment(
-        run_id=f"{scenario.name}-{scenario.seed}",
         seed=scenario.seed,
         nodes=tuple(nodes),
         links=tuple(links),

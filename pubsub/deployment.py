@@ -46,7 +46,6 @@ class Deployment:
     `time_dilation`: wall-clock seconds for an emulated second (live runtime only).
     """
 
-    run_id: str
     seed: int
     nodes: tuple[NodeSpec, ...]
     links: tuple[LinkPlan, ...]

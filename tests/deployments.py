@@ -102,4 +102,4 @@ def deployment(
     for client, broker in homes.items():
         nodes.append(NodeSpec(client, "client", CLIENT_FACTORY, {"broker": broker}, broker))
         plans.append(LinkPlan(client, broker, LinkSpec(delay=Delay("constant", 200))))
-    return Deployment(f"test-{seed}", seed, tuple(nodes), tuple(plans), scripts)
+    return Deployment(seed, tuple(nodes), tuple(plans), scripts)

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
+from experiments.driver import execute
 from experiments.registry import RELIABILITIES, ROUTINGS
+from experiments.scenario import load_scenario
 from pubsub.links import Delay, LinkSpec
 from routing.local_subscriptions import INDEXES
 from simulation.run import play
@@ -85,3 +87,16 @@ def _events_dropped(journal: Path) -> set[tuple[int, int]]:
         for row in rows[rows["kind"] == RowKind.DROP]:
             dropped.add((int(row["source"]), int(row["sequence"])))
     return dropped
+
+
+def test_brokers_that_deliver_themselves_deliver_what_clients_would(parts: dict[str, str], tmp_path: Path) -> None:
+    delivered = []
+    for last_mile in ("clients", "broker"):
+        changes = [f"broker.{name}={value}" for name, value in parts.items()]
+        loaded = load_scenario(Path("parity"), [*changes, f"last_mile={last_mile}", "workload.publications=100"])
+        run = execute(loaded, tmp_path / last_mile, lambda *_: None)
+        verdict = judge(run.folder / "journal", 1_000_000)
+        assert verdict.counts == (0, 0, 0, 0)
+        assert verdict.required > 100
+        delivered.append(verdict.delivered)
+    assert delivered[0] == delivered[1]
