@@ -27,7 +27,7 @@ from pubsub.values import Value
 
 PUBLISHERS = 8
 FILTERS = 200
-_PUBLICATIONS = 4_000
+_PUBLICATIONS = 20_000
 _PARTS = {"matching": "bitset", "routing": "forwarding", "reliability": "best_effort"}
 _RING_PARTS = {"matching": "bitset", "routing": "benchmarks.ring:RingRouting", "reliability": "best_effort"}
 PADRES = {1: 2_915, 3: 1_732}

@@ -4,6 +4,7 @@ Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 t
 130 interrupted. Bad input is one message, never a traceback.
 """
 
+import csv
 import json
 import sys
 from pathlib import Path
@@ -130,6 +131,7 @@ def _analyze(folder: Path, as_json: bool, master: str | None = None) -> None:
         print(json.dumps(verdict))
     else:
         _print_verdict(verdict)
+        _print_rates(folder / "analysis")
         print(f"report: {folder / 'report.html'}")
     if verdict["verdict"] != "valid":
         raise typer.Exit(1)
@@ -147,6 +149,24 @@ def _print_verdict(verdict: dict[str, Any]) -> None:
     )
     if verdict.get("reason"):
         console.print(verdict["reason"], highlight=False)
+
+
+def _print_rates(analysis: Path) -> None:
+    """Rates over the publishing phase and times of hops and deliveries, from the tables of the analysis."""
+    rates, hop, delivery = (_first_row(analysis / f"{name}.csv") for name in ("rates", "hop_latency", "delivery_delay"))
+    parts = []
+    if rates:
+        parts.append(f"{float(rates['publications_per_second']):,.0f} publications/s")
+        parts.append(f"{float(rates['deliveries_per_second']):,.0f} deliveries/s")
+    for words, row in (("hop latency", hop), ("delivery delay", delivery)):
+        if row.get("p50_us"):
+            parts.append(f"{words} p50 {float(row['p50_us']) / 1e3:.1f} ms, p99 {float(row['p99_us']) / 1e3:.1f} ms")
+    print("; ".join(parts))
+
+
+def _first_row(path: Path) -> dict[str, str]:
+    with path.open(newline="") as table:
+        return next(iter(csv.DictReader(table)), {})
 
 
 def _warn_of_lag(lag_us: int, as_json: bool) -> None:
