@@ -24,7 +24,8 @@ FRAME_BYTES_MAX = 64 * 1024 * 1024
 """A frame that claims more is no frame of ours: the peer is cut off instead of being given the memory."""
 _FILTER_CACHE_SIZE = 65_536
 
-Decoder = Callable[[list[Any]], Any]
+_new = tuple.__new__
+"""Makes a NamedTuple of fields already checked without the Python call of its constructor."""
 
 
 class Codec:
@@ -35,15 +36,12 @@ class Codec:
 
     def __init__(self, message_types: Sequence[type]) -> None:
         self._pack = msgpack.Packer().pack
-        self._decoders: dict[int, Decoder] = {}
+        self._shapes: dict[int, tuple[type, frozenset[tuple[type, ...]], Callable[[list[Any]], None] | None]] = {}
         self._filters: dict[bytes, Filter] = {}
         self.encoders: dict[type, Callable[[Any], bytes]] = {}
         self.control = frozenset(each for each in message_types if each.CONTROL)  # type: ignore[attr-defined]
         for message_type in message_types:
-            kind = message_type.KIND  # type: ignore[attr-defined]
-            if kind in self._decoders:
-                raise ValueError(f"two message classes have the kind {kind}: {message_type.__name__} is the second")
-            self.encoders[message_type], self._decoders[kind] = self._derive(message_type, kind)
+            self._learn(message_type, message_type.KIND)  # type: ignore[attr-defined]
 
     def encode(self, message: Any) -> bytes:
         """The message as one msgpack array."""
@@ -60,20 +58,26 @@ class Codec:
     def from_body(self, body: Any) -> Any:
         """The message whose unpacked array is `body` (consumed); raises `WireError` if it is none."""
         try:
-            decoder = self._decoders[body[0]]
+            message_type, shapes, unfold = self._shapes[body[0]]
         except Exception:
             raise WireError(f"a message is an array that begins with a known kind, not {body!r:.60}") from None
-        return decoder(body)
+        if tuple(map(type, body)) not in shapes:
+            raise WireError(f"a {message_type.__name__} has other fields than {body!r:.80}")
+        if unfold is not None:
+            unfold(body)
+        del body[0]
+        return _new(message_type, body)
 
-    def _derive(self, message_type: type, kind: int) -> tuple[Callable[[Any], bytes], Decoder]:
+    def _learn(self, message_type: type, kind: int) -> None:
+        """Derive from the annotations how the class is packed, and which types its fields have on the wire."""
+        if kind in self._shapes:
+            raise ValueError(f"two message classes have the kind {kind}: {message_type.__name__} is the second")
         hints = get_type_hints(message_type)
-        fields = list(message_type._fields)  # type: ignore[attr-defined]
-        events = [number for number, name in enumerate(fields) if hints[name] is Event]
-        filters = [number for number, name in enumerate(fields) if hints[name] is Filter]
+        names = list(message_type._fields)  # type: ignore[attr-defined]
+        events = [number for number, name in enumerate(names, 1) if hints[name] is Event]
+        filters = [number for number, name in enumerate(names, 1) if hints[name] is Filter]
         nested = events + filters
-        wire_types = [_wire_types(hints[name]) for name in fields]
-        shapes = frozenset(itertools.product((int,), *wire_types))
-        pack, new = self._pack, tuple.__new__
+        pack = self._pack
 
         def encode_plain(message: Any) -> bytes:
             packed: bytes = pack((kind, *message))
@@ -82,21 +86,19 @@ class Codec:
         def encode_nested(message: Any) -> bytes:
             body = [kind, *message]
             for number in nested:
-                body[number + 1] = message[number].to_wire()
+                body[number] = body[number].to_wire()
             packed: bytes = pack(body)
             return packed
 
-        def decode(body: list[Any]) -> Any:
-            if tuple(map(type, body)) not in shapes:
-                raise WireError(f"{message_type.__name__} has the fields {fields}, not {body!r:.80}")
+        def unfold(body: list[Any]) -> None:
             for number in events:
-                body[number + 1] = Event.from_wire(body[number + 1])
+                body[number] = Event.from_wire(body[number])
             for number in filters:
-                body[number + 1] = self._filter(body[number + 1])
-            del body[0]
-            return new(message_type, body)
+                body[number] = self._filter(body[number])
 
-        return (encode_nested if nested else encode_plain), decode
+        shapes = frozenset(itertools.product((int,), *(_wire_types(hints[name]) for name in names)))
+        self._shapes[kind] = (message_type, shapes, unfold if nested else None)
+        self.encoders[message_type] = encode_nested if nested else encode_plain
 
     def _filter(self, body: Any) -> Filter:
         packed: bytes = self._pack(body)

@@ -82,7 +82,8 @@ class Recorder:
 
 def _event_of(message: Any) -> tuple[int, int, int]:
     """Publisher, sequence number and hops of the event that a message carries, if it carries one."""
-    event: Event | None = getattr(message, "event", None)
-    if event is None:
+    try:
+        event: Event = message.event
+    except AttributeError:
         return NONE, NONE, 0
     return event.source, event.sequence, getattr(message, "hops", 0)
