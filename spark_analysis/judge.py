@@ -115,17 +115,22 @@ def deliveries_of(rows: DataFrame) -> DataFrame:
 def subscription_lives(subscriptions: DataFrame, rows: DataFrame) -> DataFrame:
     """Each subscription with the times of its life (`LIVES_SCHEMA`); null: that has not happened.
 
-    A withdrawal ends every earlier subscription of the subscriber to the same filter text: a client keeps a
-    set of them.
+    A subscriber may hold filters of one text several times; a withdrawal ends the one issued first of those held,
+    and nothing if none is held.
     """
-    later = (
-        Window.partitionBy("subscriber", "filter")
-        .orderBy("time_us", "position")
-        .rowsBetween(1, Window.unboundedFollowing)
-    )
-    withdrawn_us = F.first(F.when(F.col("withdrawn"), F.col("time_us")), ignorenulls=True).over(later)
-    lives = subscriptions.withColumn("withdrawn_us", withdrawn_us).where(~F.col("withdrawn"))
-    lives = lives.withColumnRenamed("time_us", "issued_us").drop("withdrawn", "position")
+    history = Window.partitionBy("subscriber", "filter").orderBy("time_us", "position")
+    until_now = history.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    before = history.rowsBetween(Window.unboundedPreceding, -1)
+    balanced = subscriptions.withColumn("balance", F.sum(F.when(F.col("withdrawn"), -1).otherwise(1)).over(until_now))
+    # A balance lower than ever before, and than nothing held, is a withdrawal of what was not held.
+    lowest = F.least(F.coalesce(F.min("balance").over(before), F.lit(0)), F.lit(0))
+    counted = balanced.withColumn("lowest", lowest).where(~F.col("withdrawn") | (F.col("balance") >= F.col("lowest")))
+    same_kind = Window.partitionBy("subscriber", "filter", "withdrawn").orderBy("time_us", "position")
+    numbered = counted.withColumn("number", F.row_number().over(same_kind))
+    ends = numbered.where("withdrawn").select("subscriber", "filter", "number", F.col("time_us").alias("withdrawn_us"))
+    begun = numbered.where(~F.col("withdrawn")).withColumnRenamed("time_us", "issued_us")
+    begun = begun.drop("withdrawn", "position", "balance", "lowest")
+    lives = begun.join(ends, ["subscriber", "filter", "number"], "left").drop("number")
     settling = settling_times(subscriptions.select("time_us").distinct(), rows)
     issued = settling.withColumnsRenamed({"time_us": "issued_us"})
     ended = settling.withColumnsRenamed({"time_us": "withdrawn_us", "settled_us": "withdrawal_settled_us"})

@@ -43,7 +43,9 @@ def judge(journal: Path, grace_us: int = 100_000) -> Verdict:
             elif kind is SideKind.SUBSCRIBE:
                 issued[fields[2], fields[3]].append([fields[0], float("inf")])
             else:
-                next(span for span in issued[fields[2], fields[3]] if span[1] == float("inf"))[1] = fields[0]
+                held = [span for span in issued[fields[2], fields[3]] if span[1] == float("inf")]
+                if held:
+                    held[0][1] = fields[0]
     settled, deliveries = [], []
     for path in sorted(journal.glob("*.seg")):
         _, rows = read_segment(path)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -65,15 +66,15 @@ def plain_judge(history: History, grace_us: int) -> tuple[list[Finding], int]:
     def settled_at(issued_us: int) -> int:
         return min((at for at, covers in history.settled if covers >= issued_us), default=never)
 
-    lives = []
-    for number, (issued_us, subscriber, text, withdrawn) in enumerate(history.changes):
+    lives: list[list[Any]] = []
+    for time_us, subscriber, text, withdrawn in history.changes:
         if not withdrawn:
-            ends = [
-                time_us
-                for time_us, who, other, ended in history.changes[number + 1 :]
-                if ended and (who, other) == (subscriber, text)
-            ]
-            lives.append((subscriber, parse_filter(text), issued_us, min(ends, default=never)))
+            lives.append([subscriber, parse_filter(text), time_us, never, text])
+            continue
+        held = (life for life in lives if life[0] == subscriber and life[4] == text and life[3] == never)
+        for life in held:
+            life[3] = time_us
+            break
     findings: list[Finding] = []
     required = 0
     first_at = _first_deliveries(history.deliveries)
@@ -84,7 +85,7 @@ def plain_judge(history: History, grace_us: int) -> tuple[list[Finding], int]:
         at, value = published.get((publisher, sequence), (0, -1))
         held = [
             (issued_us, ended_us)
-            for who, wanted, issued_us, ended_us in lives
+            for who, wanted, issued_us, ended_us, _ in lives
             if who == subscriber and value >= 0 and wanted.matches(attributes_of(value))
         ]
         must = any(settled_at(issued) <= at <= (ended - grace_us) for issued, ended in held)
