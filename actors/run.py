@@ -16,6 +16,7 @@ import ray
 from actors.clock import Clock
 from actors.node_actor import ActorSettings, Address, NodeActor
 from pubsub.deployment import Deployment
+from pubsub.errors import RunError
 from pubsub.journal import JournalWriter, Phase, RowKind
 from pubsub.machine import NodeName
 from pubsub.recorder import Recorder
@@ -32,10 +33,6 @@ _LINK_TIMEOUT_S = 60.0
 _SETTLE_TIMEOUT_S = 60.0
 _ANSWER_TIMEOUT_S = 180.0
 """An actor that does not answer for so long never will; the longest answer is to a call that starts actors."""
-
-
-class LiveRunError(Exception):
-    """An actor died or its machine raised: the run cannot go on. Names the node."""
 
 
 class LiveRun:
@@ -111,7 +108,7 @@ class LiveRun:
         while not all(self._ask("linked").values()):
             if time.monotonic() > deadline:
                 missing = [name for name, linked in self._ask("linked").items() if not linked]
-                raise LiveRunError(f"links of {', '.join(missing[:5])} did not come up in {_LINK_TIMEOUT_S:.0f} s")
+                raise RunError(f"links of {', '.join(missing[:5])} did not come up in {_LINK_TIMEOUT_S:.0f} s")
             time.sleep(self._poll_s)
 
     def _subscribe(self) -> None:
@@ -127,7 +124,7 @@ class LiveRun:
             elif now[0] == now[1]:
                 break
             elif time.monotonic() - moved > _SETTLE_TIMEOUT_S:
-                raise LiveRunError(f"subscriptions did not settle: {now[0]} messages sent, {now[1]} received")
+                raise RunError(f"subscriptions did not settle: {now[0]} messages sent, {now[1]} received")
             before = now
             time.sleep(self._poll_s)
         self._recorder.plain(self._clock.now_us(), RowKind.SETTLED, asked_us)
@@ -173,7 +170,7 @@ class LiveRun:
         totals: dict[str, int] = {}
         for name, status in self._ask("status").items():
             if status["failure"] is not None:
-                raise LiveRunError(f"the machine of {name} failed:\n{status['failure']}")
+                raise RunError(f"the machine of {name} failed:\n{status['failure']}")
             for key, value in status.items():
                 if key == "lag_us_max":
                     totals[key] = max(totals.get(key, 0), value)
@@ -190,7 +187,7 @@ class LiveRun:
         arguments: dict[NodeName, tuple[Any, ...]] | None = None,
         common: tuple[Any, ...] = (),
     ) -> dict[NodeName, Any]:
-        """The answers of the actors to one call, by node; raises `LiveRunError` naming an actor that died."""
+        """The answers of the actors to one call, by node; raises `RunError` naming an actor that died."""
         names = nodes if nodes is not None else list(arguments or self._actors)
         pending = {}
         for name in names:
@@ -201,7 +198,7 @@ class LiveRun:
             try:
                 answers[name] = ray.get(reference, timeout=_ANSWER_TIMEOUT_S)
             except ray.exceptions.RayActorError as error:
-                raise LiveRunError(f"the actor of {name} died: {error}") from error
+                raise RunError(f"the actor of {name} died: {error}") from error
             except ray.exceptions.GetTimeoutError as error:
-                raise LiveRunError(f"the actor of {name} did not answer in {_ANSWER_TIMEOUT_S:.0f} s") from error
+                raise RunError(f"the actor of {name} did not answer in {_ANSWER_TIMEOUT_S:.0f} s") from error
         return answers

@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from experiments.console import RunProgress
-from pubsub.errors import InputError
+from pubsub.errors import InputError, RunError
 
 application = typer.Typer(
     name="murmur",
@@ -31,6 +31,18 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print results as one J
 _COUNTS = ("missing", "duplicate", "spurious", "out_of_order")
 
 
+class CutShort(Exception):
+    """A run that ended early; says what was kept and how to read it."""
+
+    def __init__(self, folder: Path, cause: BaseException) -> None:
+        why = "interrupted" if isinstance(cause, KeyboardInterrupt) else str(cause)
+        kept = (
+            f"what was journaled is kept: `murmur analyze {folder}` reads it" if folder.exists() else "nothing was kept"
+        )
+        super().__init__(f"{why}\n{kept}")
+        self.exit_code = 130 if isinstance(cause, KeyboardInterrupt) else 1
+
+
 @application.command()
 def run(
     scenario: Annotated[str, typer.Argument(help="A scenario file, or the name of a built-in one.")] = "default",
@@ -42,7 +54,7 @@ def run(
     as_json: JsonOption = False,
 ) -> None:
     """Run a scenario, judge it, and write its report."""
-    from experiments.driver import execute
+    from experiments.driver import default_folder, execute
     from experiments.scenario import load_scenario
 
     overrides = list(changes or []) + ([f"runtime={runtime}"] if runtime else [])
@@ -51,8 +63,12 @@ def run(
         from spark_analysis.session import check_java
 
         check_java()
-    with RunProgress(quiet=as_json) as progress:
-        finished = execute(loaded, out, progress.phase)
+    folder = out or default_folder(loaded.scenario.name)
+    try:
+        with RunProgress(quiet=as_json) as progress:
+            finished = execute(loaded, folder, progress.phase)
+    except (KeyboardInterrupt, OSError, RunError) as error:
+        raise CutShort(folder, error) from None
     if finished.lag_us > 0:
         _warn_of_lag(finished.lag_us, as_json)
     if analysis:
@@ -184,16 +200,16 @@ def main() -> None:
         sys.exit(application(standalone_mode=False))  # the code of a typer.Exit, or None
     except InputError as error:
         _stop(f"murmur: {error}", 2)
+    except CutShort as error:
+        _stop(f"murmur: {error}", error.exit_code)
     except (typer.Abort, KeyboardInterrupt):
-        _stop("murmur: interrupted; what was journaled is kept and `murmur analyze` can read it", 130)
+        _stop("murmur: interrupted", 130)
     except OSError as error:
-        _stop(f"murmur: {error}; what was journaled before is kept", 1)
+        _stop(f"murmur: {error}", 1)
     except Exception as error:
-        if hasattr(error, "format_message"):  # a usage error of the command line itself
-            _stop(f"murmur: {error.format_message()}", 2)
-        if type(error).__name__ != "LiveRunError":
+        if not hasattr(error, "format_message"):
             raise
-        _stop(f"murmur: {error}\nwhat was journaled before is kept and `murmur analyze` can read it", 1)
+        _stop(f"murmur: {error.format_message()}", 2)  # a usage error of the command line itself
 
 
 def _stop(message: str, code: int) -> None:

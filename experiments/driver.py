@@ -64,7 +64,7 @@ def default_folder(name: str) -> Path:
     return Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
 
 
-def execute(loaded: LoadedScenario, folder: Path | None, progress: Progress) -> FinishedRun:
+def execute(loaded: LoadedScenario, folder: Path, progress: Progress) -> FinishedRun:
     """Play the scenario; raises `InputError` before anything starts if it cannot be."""
     scenario = loaded.scenario
     overlay = loaded.build_overlay()
@@ -74,7 +74,7 @@ def execute(loaded: LoadedScenario, folder: Path | None, progress: Progress) -> 
         from actors.ray_session import check_memory
 
         check_memory(len(deployment.nodes))
-    run_folder = RunFolder(folder or default_folder(scenario.name))
+    run_folder = RunFolder(folder)
     (run_folder.folder / "scenario.yaml").write_text(yaml.safe_dump(dict(loaded.data), sort_keys=False))
     run_folder.write_manifest(**manifest(loaded, overlay, workload, deployment, own_version()), host=_host())
     wall_seconds: dict[str, float] = {}

@@ -20,3 +20,7 @@ class InputError(Exception):
 
 class WireError(Exception):
     """Bytes from a peer that are no valid frame, message, event or filter: counted, journaled and dropped."""
+
+
+class RunError(Exception):
+    """A run that cannot go on: an actor died, a machine raised, nothing settles. Names the node where it can."""

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from actors.ray_session import ray_session
-from actors.run import LiveRun, LiveRunError
+from actors.run import LiveRun
 from experiments.deploy import deploy
 from experiments.driver import execute
 from experiments.scenario import load_scenario
 from pubsub.deployment import Deployment
+from pubsub.errors import RunError
 from pubsub.journal import Phase, RowKind, read_segment
 from tests.plain_judge import Verdict, judge
 
@@ -48,7 +49,7 @@ def test_an_actor_that_dies_ends_the_run_by_name_and_leaves_the_journal_readable
                 ray.kill(run._actors["b1"])
 
         run._progress = kill_when_publishing
-        with pytest.raises(LiveRunError, match="the actor of b1 died"):
+        with pytest.raises(RunError, match="the actor of b1 died"):
             run.play()
     rows = [read_segment(path)[1] for path in sorted(tmp_path.glob("*.seg"))]
     kinds = {int(kind) for each in rows for kind in each["kind"]}
@@ -57,7 +58,7 @@ def test_an_actor_that_dies_ends_the_run_by_name_and_leaves_the_journal_readable
 
 def test_a_machine_that_raises_ends_the_run_with_its_traceback(tmp_path: Path) -> None:
     changes = ["broker.reliability=tests.parity.test_parity:Raising", *CHANGES, "runtime=ray"]
-    with pytest.raises(LiveRunError, match=r"the machine of b\d failed(.|\n)*a planted mistake"):
+    with pytest.raises(RunError, match=r"the machine of b\d failed(.|\n)*a planted mistake"):
         execute(load_scenario(Path("parity"), changes), tmp_path / "run", lambda *_: None)
     assert '"status": "interrupted"' in (tmp_path / "run" / "manifest.json").read_text()
 
