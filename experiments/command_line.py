@@ -28,6 +28,7 @@ application = typer.Typer(
 
 RunFolderArgument = Annotated[Path, typer.Argument(help="A run folder.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print results as one JSON line.")]
+_LAG_WORTH_A_WARNING_US = 20_000
 _COUNTS = ("missing", "duplicate", "spurious", "out_of_order")
 
 
@@ -69,8 +70,9 @@ def run(
             finished = execute(loaded, folder, progress.phase)
     except (KeyboardInterrupt, OSError, RunError) as error:
         raise CutShort(folder, error) from None
-    if finished.lag_us > 0:
-        _warn_of_lag(finished.lag_us, as_json)
+    if not as_json:
+        print("workload:", ", ".join(f"{name} {value}" for name, value in finished.workload.items()))
+        _warn_of_lag(finished.lag_us)
     if analysis:
         _analyze(finished.folder, as_json)
     elif not as_json:
@@ -185,8 +187,8 @@ def _first_row(path: Path) -> dict[str, str]:
         return next(iter(csv.DictReader(table)), {})
 
 
-def _warn_of_lag(lag_us: int, as_json: bool) -> None:
-    if lag_us > 20_000 and not as_json:
+def _warn_of_lag(lag_us: int) -> None:
+    if lag_us > _LAG_WORTH_A_WARNING_US:
         Console(stderr=True).print(
             f"[yellow]actors fell up to {lag_us / 1000:.0f} ms behind emulated time:"
             " delays below that are not to be trusted (raise time_dilation, or publish more slowly)[/yellow]",

@@ -8,7 +8,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -30,10 +30,10 @@ Progress = Callable[[Phase, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """`folder` is the run folder; `wall_seconds` how long each phase took; `lag_us` the worst lag (live only)."""
+    """`folder` is the run folder; `workload` what was generated; `lag_us` the worst lag (live only)."""
 
     folder: Path
-    wall_seconds: dict[str, float]
+    workload: Mapping[str, float | int | str]
     lag_us: int
 
 
@@ -85,7 +85,7 @@ def execute(loaded: LoadedScenario, folder: Path, progress: Progress) -> Finishe
         status = "complete"
     finally:
         run_folder.write_manifest(status=status, wall_seconds=wall_seconds)
-    return FinishedRun(run_folder.folder, wall_seconds, lag_us)
+    return FinishedRun(run_folder.folder, workload.description, lag_us)
 
 
 def _play_live(
