@@ -20,13 +20,8 @@ class Zipf:
         return min(bisect_right(self._sums, rng.random() * self._sums[-1]), len(self._sums) - 1)
 
 
-def publishing_times(
-    count: int, per_s: float | None, arrival: Arrival, rng: random.Random, first_us: float = 0.0
-) -> Iterator[int]:
-    """`count` times in microseconds at a mean rate; all 0 (as fast as the system takes them) without a rate.
-
-    `first_us` is when uniform arrivals begin: publishers of one rate that share it out take turns by it.
-    """
+def publishing_times(count: int, per_s: float | None, arrival: Arrival, rng: random.Random) -> Iterator[int]:
+    """`count` times in microseconds at a mean rate; all 0 (as fast as the system takes them) without a rate."""
     now_us = 0.0
     for number in range(count):
         if per_s is None:
@@ -35,4 +30,4 @@ def publishing_times(
             now_us += rng.expovariate(1.0) * 1e6 / per_s
             yield int(now_us)
         else:
-            yield int(first_us + number * 1e6 / per_s)
+            yield int(number * 1e6 / per_s)
