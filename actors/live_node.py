@@ -151,8 +151,10 @@ class LiveNode:
         for effect in effects:
             if type(effect) is Send:
                 self._send(effect.to, effect.message, now_us)
-            else:
+            elif type(effect) in self._interpreters:
                 self._interpreters[type(effect)](effect, now_us)
+            else:
+                raise TypeError(f"the live runtime does not carry out {effect!r:.80}")
 
     def flush(self) -> None:
         """Write what has gathered for each peer as one frame."""

@@ -19,7 +19,7 @@ from pubsub.event import Event
 from pubsub.filter_parser import parse_filter
 from pubsub.journal import DropReason, JournalWriter, RowKind, read_segment
 from pubsub.links import Delay, LinkSpec
-from pubsub.machine import Publish, Subscribe
+from pubsub.machine import Persist, Publish, Subscribe
 from pubsub.recorder import Recorder
 from tests.deployments import PARTS
 
@@ -225,6 +225,17 @@ def test_a_machine_that_raises_is_a_failure_the_driver_sees(tmp_path: Path) -> N
         net.nodes["b0"].take_input("no input at all")  # type: ignore[arg-type]
         assert "Traceback" in (net.nodes["b0"].failure or "")
         await until(lambda: not net.nodes["c0"].connections)
+
+    run(scenario())
+
+
+def test_an_effect_that_cannot_be_carried_out_is_a_failure_by_name(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        net = await chain(tmp_path)
+        node = net.nodes["b0"]
+        node.machine.handle = lambda input, now_us: (Persist(1, b"record"),)  # type: ignore[method-assign]
+        node.take_input(Publish(Event(0, 0, 0, {})))
+        assert "does not carry out Persist" in (node.failure or "")
 
     run(scenario())
 
