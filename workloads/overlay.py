@@ -1,6 +1,7 @@
 """Overlays: which brokers there are and which are linked."""
 
 import random
+import re
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from pubsub.errors import InputError
+
+# A broker's name becomes the name of a node, an actor and a file; clients are c0, c1, … and the driver is `driver`.
+_NAME = re.compile(r"(?!c\d+$|driver$)[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ def from_file(options: FromFile, seed: int) -> Overlay:
     """The overlay of an edge list; raises `InputError` with the line of what is wrong."""
     path = Path(options.path)
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"overlay.path {path}", str(error), "a readable edge list") from None
     brokers: dict[str, None] = {}
@@ -124,6 +128,9 @@ def from_file(options: FromFile, seed: int) -> Overlay:
         _require(len(words) == 2, place, repr(line.strip()[:60]), "two broker names")
         first, second = words
         _require(first != second, place, f"a link from {first} to itself", "links between different brokers")
+        for name in words:
+            allowed = "names of letters, digits, '_', '.' and '-', other than driver, c0, c1, … (the clients)"
+            _require(_NAME.fullmatch(name) is not None, place, f"the broker {name[:60]!r}", allowed)
         known = (first, second) in edges or (second, first) in edges
         _require(not known, place, f"the link {first} {second} once more", "each link once")
         brokers |= {first: None, second: None}

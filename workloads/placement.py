@@ -1,5 +1,6 @@
 """Which client stands at which broker."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pubsub.errors import InputError
@@ -8,11 +9,15 @@ from workloads.overlay import Overlay
 Where = Literal["all", "leaves"]
 
 
-def place_clients(overlay: Overlay, clients: int, where: Where) -> list[str]:
-    """The broker of each client: in turn over all brokers, or over those with one neighbour."""
+def place_clients(overlay: Overlay, clients: int, where: Where, listed: Sequence[str] = ()) -> list[str]:
+    """The broker of each client: in turn over those listed; with none, over all, or over those with one neighbour."""
     if clients < 1:
         raise InputError("workload.clients", str(clients), "at least 1")
-    homes = overlay.brokers if where == "all" else overlay.leaves
+    for broker in listed:
+        if broker not in overlay.brokers:
+            names = ", ".join(overlay.brokers[:10]) + (", …" if len(overlay.brokers) > 10 else "")
+            raise InputError("workload.client_brokers", repr(broker), f"brokers of the overlay: {names}")
+    homes = listed or (overlay.brokers if where == "all" else overlay.leaves)
     return [homes[number % len(homes)] for number in range(clients)]
 
 

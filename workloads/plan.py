@@ -13,11 +13,16 @@ TimedPublication = tuple[int, int, Mapping[str, Value]]
 
 @dataclass(frozen=True, slots=True)
 class ClientPlan:
-    """The part of one client node; a `pubsub.script.Script`. `publications` can be walked again and pickled."""
+    """The part of one client node; a `pubsub.script.Script`.
+
+    subscriptions: (subscriber number, filter text), issued before publishing starts. publishers: the numbers of those
+    who publish from here. publications: in order of time; can be walked again and pickled. changes: in order of time.
+    """
 
     name: str
     broker: str
     subscriptions: tuple[tuple[int, str], ...]
+    publishers: tuple[int, ...]
     publications: Iterable[TimedPublication]
     changes: tuple[Change, ...] = ()
 

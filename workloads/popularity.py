@@ -20,8 +20,13 @@ class Zipf:
         return min(bisect_right(self._sums, rng.random() * self._sums[-1]), len(self._sums) - 1)
 
 
-def publishing_times(count: int, per_s: float | None, arrival: Arrival, rng: random.Random) -> Iterator[int]:
-    """`count` times in microseconds at a mean rate; all 0 (as fast as the system takes them) without a rate."""
+def publishing_times(
+    count: int, per_s: float | None, arrival: Arrival, rng: random.Random, first_us: float = 0.0
+) -> Iterator[int]:
+    """`count` times in microseconds at a mean rate; all 0 (as fast as the system takes them) without a rate.
+
+    `first_us` is when uniform arrivals begin: publishers of one rate that share it out take turns by it.
+    """
     now_us = 0.0
     for number in range(count):
         if per_s is None:
@@ -30,4 +35,4 @@ def publishing_times(count: int, per_s: float | None, arrival: Arrival, rng: ran
             now_us += rng.expovariate(1.0) * 1e6 / per_s
             yield int(now_us)
         else:
-            yield int(number * 1e6 / per_s)
+            yield int(first_us + number * 1e6 / per_s)

@@ -3,45 +3,61 @@
 Two formats: PADRES publications (`[class,'STOCK'],[symbol,'YHOO'],[close,37.90],…`, a line each), in a folder or in a
 `.tar` archive of any compression; and JSON lines, an object of attributes each. All events of one
 value of `publisher_by` (the symbol, for quotes) come from one publisher, so that order means something.
+
+Files are read whole but parsed only where events are taken. Filters and their width come from a survey of a fixed
+size, so that publishing more or less of a recording changes no subscription; the rate that the events really
+published reach is measured and is part of the description.
 """
 
 import json
+import lzma
+import math
 import random
 import re
 import tarfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
+from typing import Literal
 
 from pubsub.errors import InputError
 from pubsub.values import Value, domain_of
+from workloads.limits import at_least_one, positive_rate, share_of_filters, zipf_exponent
 from workloads.overlay import Overlay
 from workloads.placement import Where, place_clients
 from workloads.plan import ClientPlan, TimedPublication, Workload
-from workloads.popularity import Arrival, Zipf, publishing_times
+from workloads.popularity import Arrival, publishing_times
+from workloads.quantile_filters import Event, QuantileFilters
 
 _PAIR = re.compile(r"\[([A-Za-z_][A-Za-z0-9_.]*),('(?:[^']|'')*'|[^\],]+)\](?:,|$)")
-_WIDTHS = 20
-_SAMPLE = 1_000
+_INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_SURVEYED = 20_000
 
-Event = dict[str, Value]
+Take = Literal["latest", "first", "sample"]
+Line = tuple[str, int, str]
+"""(file, number from 1, text)."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedOptions:
-    """path: archive, folder or file. publications: how many events to take (a sample spread over all files).
-    filters over `category` (equality, Zipf over its values) and intervals over the attributes `ranges`."""
+    """path: archive, folder or file. publications: how many events to take, equally many of each file as far as it
+    goes. take: the latest, the first, or a sample drawn by the seed; each in order of time. client_brokers: where
+    clients attach, in turn, in place of `clients_at`. Filters: equality over `category` (Zipf over its values) and
+    intervals over the numeric attributes `ranges`. matching_rate: share of all filters that an event should match;
+    a sample keeps to it however many events are taken, while the latest or first differ as far as the data drifts."""
 
     path: str
     publications: int = 5_000
+    take: Take = "sample"
     rate_per_s: float | None = 500.0
     arrival: Arrival = "uniform"
     publishers: int = 4
     publisher_by: str = "symbol"
     clients: int = 8
     clients_at: Where = "all"
+    client_brokers: tuple[str, ...] = ()
     subscriptions: int = 500
     category: str = "symbol"
     ranges: tuple[str, ...] = ("close", "volume")
@@ -49,192 +65,179 @@ class RecordedOptions:
     matching_rate: float = 0.005
 
     def __post_init__(self) -> None:
-        for name in ("publications", "publishers", "clients", "subscriptions"):
-            if getattr(self, name) < 1:
-                raise InputError(f"workload.{name}", str(getattr(self, name)), "at least 1")
-        if self.publishers > self.clients:
-            raise InputError("workload.publishers", str(self.publishers), f"at most {self.clients}, the clients")
-        if not 0 < self.matching_rate <= 1:
-            raise InputError("workload.matching_rate", str(self.matching_rate), "above 0, at most 1")
+        at_least_one(self, "publications", "publishers", "clients", "subscriptions")
+        share_of_filters(self.matching_rate)
+        positive_rate(self.rate_per_s)
+        zipf_exponent(self.exponent)
 
 
 def read_recorded(path: Path) -> Iterator[list[Event]]:
     """The events of each file, oldest first; raises `InputError` with file and line of what is wrong."""
-    found = False
-    for name, text in _files(path):
-        found = True
-        lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-        if lines and not lines[0][1].lstrip().startswith("{"):
-            lines.reverse()  # PADRES files are newest first
-        yield [parse_event(line, f"{name}, line {number}") for number, line in lines]
-    if not found:
-        raise InputError(str(path), "no files", "publications, one a line")
+    for lines in _lines_by_file(path):
+        yield [_event_of(line) for line in lines]
 
 
 def parse_event(line: str, place: str) -> Event:
-    """One event from a PADRES publication or a JSON object."""
+    """One event from a PADRES publication or a JSON object; raises `InputError` naming `place`."""
     line = line.strip()
     if line.startswith("{"):
         try:
             event = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(place, f"{line[:60]!r} ({error})", "a JSON object of attributes") from None
         for name, value in event.items():
-            if domain_of(value) is None:
-                raise InputError(place, f"the attribute {name} = {value!r:.40}", "a number, string or boolean")
+            if not _can_be_sent(value) or not _can_be_sent(name):
+                found = f"the attribute {name!a:.60} = {value!a:.40}"
+                raise InputError(place, found, "a finite number of at most 64 bits, a string or a boolean")
         return dict(event)
     pairs = _PAIR.findall(line)
     if len(line) != sum(len(name) + len(text) + 4 for name, text in pairs) - 1:
         raise InputError(place, repr(line[:60]), "[name,value],[name,'text'],…")
-    return {name: _value(text, place) for name, text in pairs}
+    parsed = {name: _value(text, place) for name, text in pairs}
+    if len(parsed) != len(pairs):
+        raise InputError(place, "an attribute named twice", "each attribute once")
+    return parsed
 
 
 def _value(text: str, place: str) -> Value:
     if text.startswith("'"):
         return text[1:-1].replace("''", "'")
-    try:
-        return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
-    except ValueError:
-        raise InputError(place, repr(text), "a number or a 'string'") from None
+    value: Value | None = None
+    if _INTEGER.fullmatch(text):
+        value = int(text)
+    elif _NUMBER.fullmatch(text):
+        value = float(text)
+    if value is None or not _can_be_sent(value):
+        raise InputError(place, repr(text[:60]), "a finite number of at most 64 bits, or a 'string'")
+    return value
 
 
-def _files(path: Path) -> Iterator[tuple[str, str]]:
+def _can_be_sent(value: object) -> bool:
+    """Is it a value that the wire can carry? What JSON allows goes beyond that."""
+    if isinstance(value, str):
+        return value.isprintable() or not any("\ud800" <= character <= "\udfff" for character in value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return domain_of(value) is not None and (not isinstance(value, int) or -(2**63) <= value < 2**63)
+
+
+def _event_of(line: Line) -> Event:
+    file, number, text = line
+    return parse_event(text, f"{file}, line {number}")
+
+
+def _lines_by_file(path: Path) -> Iterator[list[Line]]:
+    """The lines of each file that are not blank, oldest first."""
+    found = False
+    for file, data in _files(path):
+        found = True
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(file, str(error), "recorded publications as UTF-8 text") from None
+        lines = [(file, number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+        if lines and not lines[0][2].lstrip().startswith("{"):
+            lines.reverse()  # PADRES files are newest first
+        yield lines
+    if not found:
+        raise InputError(f"workload.path {path}", "no files", "publications, one a line")
+
+
+def _files(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Name and bytes of each file by name, without hidden ones (what systems leave behind in folders)."""
     try:
         if path.is_dir():
-            for each in sorted(each for each in path.iterdir() if each.is_file()):
-                yield str(each), each.read_text()
+            for each in sorted(each for each in path.iterdir() if each.is_file() and not each.name.startswith(".")):
+                yield str(each), each.read_bytes()
         elif ".tar" in path.suffixes or path.suffix == ".tgz":
-            with tarfile.open(path) as archive:
-                for member in sorted(archive.getmembers(), key=lambda each: each.name):
-                    opened = archive.extractfile(member)
-                    if opened is not None:
-                        yield f"{path}:{member.name}", opened.read().decode()
+            yield from sorted(_members(path))
         else:
-            yield str(path), path.read_text()
-    except (OSError, UnicodeDecodeError, tarfile.TarError) as error:
+            yield str(path), path.read_bytes()
+    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError, zlib.error) as error:
         raise InputError(f"workload.path {path}", str(error), "recorded publications (see docs/reference.md)") from None
+
+
+def _members(path: Path) -> Iterator[tuple[str, bytes]]:
+    with tarfile.open(path) as archive:
+        for member in archive:  # in the archive's own order: going back would decompress it anew
+            opened = archive.extractfile(member) if member.isfile() else None
+            if opened is not None and not Path(member.name).name.startswith("."):
+                yield f"{path}:{member.name}", opened.read()
+        # To the end of the file, where its checksum stands: the archive in it ends before that.
+        while archive.fileobj is not None and archive.fileobj.read(1 << 20):
+            pass
 
 
 def build_recorded(overlay: Overlay, options: RecordedOptions, seed: int) -> Workload:
     """The workload over the overlay."""
-    events = _take(list(read_recorded(Path(options.path))), options.publications, options.path)
-    publishers = _publishers(events, options)
+    files = list(_lines_by_file(Path(options.path)))
+    available = sum(map(len, files))
+    if options.publications > available:
+        allowed = f"at most {available}, which {options.path} holds"
+        raise InputError("workload.publications", str(options.publications), allowed)
+    events = [_event_of(line) for line in _taken(files, options.publications, options.take, f"{seed}/sample")]
+    survey = _taken(files, min(_SURVEYED, available), options.take, f"{seed}/survey")
+    filters = QuantileFilters(
+        [_event_of(line) for line in survey],
+        options.category, options.ranges, options.exponent, options.subscriptions, seed,
+    )  # fmt: skip
+    width = filters.tuned_width(options.matching_rate)
+    reached = filters.measured(events, width)
+    texts = filters.texts(width)
+    description: dict[str, float | int | str] = {
+        "kind": "recorded",
+        "seed": seed,
+        "subscriptions": len(texts),
+        "distinct filters": len(dict.fromkeys(texts)),
+        "publications": len(events),
+        "publishers": options.publishers,
+        "wanted matching rate": options.matching_rate,
+        "reached matching rate": round(reached.rate, 6),
+        "events the rate was measured on": reached.events,
+    }
+    return Workload(overlay, _clients(overlay, options, events, texts, seed), description, len(events))
+
+
+def _clients(
+    overlay: Overlay, options: RecordedOptions, events: list[Event], texts: list[str], seed: int
+) -> tuple[ClientPlan, ...]:
+    homes = place_clients(overlay, options.clients, options.clients_at, options.client_brokers)
     times = publishing_times(len(events), options.rate_per_s, options.arrival, random.Random(f"{seed}/times"))
-    plans: list[list[TimedPublication]] = [[] for _ in range(options.publishers)]
-    for time_us, publisher, event in zip(times, publishers, events, strict=True):
-        plans[publisher].append((time_us, publisher, event))
-    texts, reached = _filters(events, options, seed)
-    homes = place_clients(overlay, options.clients, options.clients_at)
-    clients = tuple(
+    plans: list[list[TimedPublication]] = [[] for _ in homes]
+    for time_us, publisher, event in zip(times, _publishers(events, options), events, strict=True):
+        plans[publisher % options.clients].append((time_us, publisher, event))
+    return tuple(
         ClientPlan(
             f"c{number}",
             home,
             tuple((at, texts[at]) for at in range(number, len(texts), options.clients)),
-            tuple(plans[number]) if number < options.publishers else (),
+            tuple(range(number, options.publishers, options.clients)),
+            tuple(plans[number]),
         )
         for number, home in enumerate(homes)
     )
-    description: dict[str, float | int | str] = {
-        "kind": "recorded",
-        "subscriptions": len(texts),
-        "distinct filters": len(dict.fromkeys(texts)),
-        "publications": len(events),
-        "wanted matching rate": options.matching_rate,
-        "reached matching rate": round(reached, 6),
-    }
-    return Workload(overlay, clients, description, len(events))
 
 
-def _take(files: list[list[Event]], count: int, path: str) -> list[Event]:
-    """The latest `count` events, as equally many of each file as there are, in rounds over the files."""
-    available = sum(map(len, files))
-    if count > available:
-        raise InputError("workload.publications", str(count), f"at most {available}, which {path} holds")
+def _taken(files: list[list[Line]], count: int, take: Take, seed: str) -> list[Line]:
+    """`count` lines, as equally many of each file as there are, in rounds over the files."""
+    rng = random.Random(seed)
     files = sorted(files, key=len)
-    taken: list[list[Event]] = []
-    for number, events in enumerate(files):
-        fair = -(-(count - sum(map(len, taken))) // (len(files) - number))
-        taken.append(events[-min(fair, len(events)) :] if fair else [])
+    taken: list[list[Line]] = []
+    left = count
+    for number, lines in enumerate(files):
+        fair = min(-(-left // (len(files) - number)), len(lines))
+        left -= fair
+        if take == "sample":
+            taken.append([lines[at] for at in sorted(rng.sample(range(len(lines)), fair))])
+        else:
+            taken.append(lines[:fair] if take == "first" else lines[len(lines) - fair :])
     rounds = max(map(len, taken))
-    return [events[at] for at in range(rounds) for events in taken if at < len(events)]
+    return [lines[at] for at in range(rounds) for lines in taken if at < len(lines)]
 
 
 def _publishers(events: list[Event], options: RecordedOptions) -> list[int]:
-    known: dict[Value, int] = {}
-    return [known.setdefault(event.get(options.publisher_by, ""), len(known)) % options.publishers for event in events]
-
-
-def _filters(events: list[Event], options: RecordedOptions, seed: int) -> tuple[list[str], float]:
-    """Filters whose intervals have the widths, in quantiles of the data, that come nearest to the wanted rate."""
-    categories: dict[Value, list[Event]] = {}
-    for event in events:
-        for name in (options.category, *options.ranges):
-            if name not in event:
-                raise InputError(
-                    "workload.category, workload.ranges", f"{name!r}", f"attributes of the events: {', '.join(event)}"
-                )
-        categories.setdefault(event[options.category], []).append(event)
-    rng = random.Random(f"{seed}/filters")
-    names = list(categories)
-    rng.shuffle(names)
-    zipf = Zipf(len(names), options.exponent)
-    drawn = [(names[zipf.draw(rng)], [rng.random() for _ in options.ranges]) for _ in range(options.subscriptions)]
-    sorted_values = {
-        (category, name): np.sort(np.array([event[name] for event in listed], dtype=float))
-        for category, listed in categories.items()
-        for name in options.ranges
-    }
-    best: tuple[float, list[str], float] | None = None
-    for step in range(1, _WIDTHS + 1):
-        bounds = [_bounds(sorted_values, options, category, at, step / _WIDTHS) for category, at in drawn]
-        reached = _rate(events[:: max(1, len(events) // _SAMPLE)], options, drawn, bounds)
-        distance = abs(reached - options.matching_rate)
-        if best is None or distance < best[0]:
-            texts = [_text(options, category, each) for (category, _), each in zip(drawn, bounds, strict=True)]
-            best = (distance, texts, reached)
-    assert best is not None
-    return best[1], best[2]
-
-
-def _bounds(
-    values: dict[tuple[Value, str], np.ndarray],
-    options: RecordedOptions,
-    category: Value,
-    at: list[float],
-    width: float,
-) -> list[tuple[float, float]]:
-    """An interval of each range attribute that holds the share `width` of the category's values."""
-    bounds = []
-    for name, position in zip(options.ranges, at, strict=True):
-        ordered = values[category, name]
-        low = position * (1 - width)
-        last = len(ordered) - 1
-        bounds.append((float(ordered[int(low * last)]), float(ordered[int((low + width) * last)])))
-    return bounds
-
-
-def _rate(
-    sample: list[Event],
-    options: RecordedOptions,
-    drawn: list[tuple[Value, list[float]]],
-    bounds: list[list[tuple[float, float]]],
-) -> float:
-    by_category: dict[Value, list[list[tuple[float, float]]]] = {}
-    for (category, _), each in zip(drawn, bounds, strict=True):
-        by_category.setdefault(category, []).append(each)
-    tables = {category: np.array(each) for category, each in by_category.items()}
-    matched = 0
-    for event in sample:
-        table = tables.get(event[options.category])
-        if table is not None:
-            values = np.array([event[name] for name in options.ranges], dtype=float)
-            matched += int(((table[:, :, 0] <= values) & (values <= table[:, :, 1])).all(axis=1).sum())
-    return matched / len(sample) / len(drawn)
-
-
-def _text(options: RecordedOptions, category: Value, bounds: list[tuple[float, float]]) -> str:
-    literal = "'" + category.replace("'", "''") + "'" if isinstance(category, str) else repr(category)
-    parts = [f"{options.category} = {literal}"]
-    for name, (low, high) in zip(options.ranges, bounds, strict=True):
-        parts.append(f"{name} BETWEEN {low!r} AND {high!r}")
-    return " AND ".join(parts)
+    """The publisher of each event; events without the attribute share one."""
+    if not any(options.publisher_by in event for event in events):
+        raise InputError("workload.publisher_by", repr(options.publisher_by), f"an attribute: {', '.join(events[0])}")
+    known: dict[Value | None, int] = {}
+    return [known.setdefault(event.get(options.publisher_by), len(known)) % options.publishers for event in events]

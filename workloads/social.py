@@ -6,19 +6,24 @@ by the seed. One client node stands for all users at its broker.
 """
 
 import random
+import re
+from array import array
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import networkx as nx
 
 from pubsub.errors import InputError
+from workloads.limits import at_least_one, positive_rate, zipf_exponent
 from workloads.overlay import Overlay
 from workloads.placement import share
 from workloads.plan import ClientPlan, TimedPublication, Workload
 from workloads.popularity import Arrival, Zipf, publishing_times
 
+_USER = re.compile(r"[0-9]{1,18}")
 _TOPICS = ("family", "music", "news", "sport", "travel", "work")
 
 
@@ -38,19 +43,44 @@ class SocialOptions:
     clients_per_broker: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("users", "mean_degree", "posts", "clients_per_broker"):
-            if getattr(self, name) < 1:
-                raise InputError(f"workload.{name}", str(getattr(self, name)), "at least 1")
+        at_least_one(self, "users", "mean_degree", "posts", "clients_per_broker")
+        positive_rate(self.rate_per_s)
+        zipf_exponent(self.exponent)
         if self.path is None and self.users <= self.mean_degree // 2 + 1:
             raise InputError(
                 "workload.users", str(self.users), f"more than {self.mean_degree // 2 + 1} for that degree"
             )
 
 
+def _numbers() -> "array[int]":
+    return array("q")
+
+
+@dataclass(frozen=True, slots=True)
+class Posts:
+    """The posts of one client's users, 32 bytes each; attributes are made as they are walked."""
+
+    times_us: "array[int]" = field(default_factory=_numbers)
+    authors: "array[int]" = field(default_factory=_numbers)
+    topics: "array[int]" = field(default_factory=_numbers)
+    lengths: "array[int]" = field(default_factory=_numbers)
+
+    def add(self, time_us: int, author: int, topic: int, length: int) -> None:
+        """One more post, not before the last."""
+        self.times_us.append(time_us)
+        self.authors.append(author)
+        self.topics.append(topic)
+        self.lengths.append(length)
+
+    def __iter__(self) -> Iterator[TimedPublication]:
+        for time_us, author, topic, length in zip(self.times_us, self.authors, self.topics, self.lengths, strict=True):
+            yield time_us, author, {"author": author, "topic": _TOPICS[topic], "length": length}
+
+
 def read_friendships(path: Path) -> dict[int, list[int]]:
     """Each user's friends, from an undirected edge list; raises `InputError` with the line of what is wrong."""
     try:
-        lines = path.read_text().splitlines()
+        lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"workload.path {path}", str(error), "a readable edge list of numbers") from None
     friends: dict[int, dict[int, None]] = {}
@@ -58,8 +88,8 @@ def read_friendships(path: Path) -> dict[int, list[int]]:
         words = line.partition("#")[0].split()
         if not words:
             continue
-        if len(words) != 2 or not all(word.isdigit() for word in words):
-            raise InputError(f"{path}, line {number}", repr(line[:60]), "two user numbers")
+        if len(words) != 2 or not all(_USER.fullmatch(word) for word in words):
+            raise InputError(f"{path}, line {number}", repr(line[:60]), "two user numbers (at most 18 digits)")
         first, second = int(words[0]), int(words[1])
         if first == second:
             raise InputError(f"{path}, line {number}", f"a friendship of {first} with themselves", "two users")
@@ -79,26 +109,32 @@ def build_social(overlay: Overlay, options: SocialOptions, seed: int) -> Workloa
         friends = {user: sorted(graph.neighbors(user)) for user in sorted(graph)}
     users = list(friends)
     homes = _homes(friends, options, len(overlay.brokers) * options.clients_per_broker, seed)
-    posts: list[list[TimedPublication]] = [[] for _ in range(len(overlay.brokers) * options.clients_per_broker)]
-    for time_us, author, attributes in _posts(users, options, seed):
-        posts[homes[author]].append((time_us, author, attributes))
+    posts = [Posts() for _ in range(len(overlay.brokers) * options.clients_per_broker)]
+    deliveries = 0
+    for time_us, author, topic, length in _drawn_posts(users, options, seed):
+        posts[homes[author]].add(time_us, author, topic, length)
+        deliveries += len(friends[author])
+    members: list[list[int]] = [[] for _ in posts]
     subscriptions: list[list[tuple[int, str]]] = [[] for _ in posts]
     for user, listed in friends.items():
+        members[homes[user]].append(user)
         subscriptions[homes[user]] += [(user, f"author = {friend}") for friend in listed]
     clients = tuple(
         ClientPlan(
             f"c{number}",
             overlay.brokers[number // options.clients_per_broker],
             tuple(subscriptions[number]),
-            tuple(posts[number]),
+            tuple(members[number]),
+            posts[number],
         )
         for number in range(len(posts))
     )
     total = sum(map(len, subscriptions))
-    deliveries = sum(len(friends[author]) for each in posts for _, author, _ in each)
     description: dict[str, float | int | str] = {
         "kind": "social",
+        "seed": seed,
         "users": len(users),
+        "mean degree": round(total / len(users), 2),
         "subscriptions": total,
         "distinct filters": len(users),
         "publications": options.posts,
@@ -108,19 +144,14 @@ def build_social(overlay: Overlay, options: SocialOptions, seed: int) -> Workloa
     return Workload(overlay, clients, description, options.posts)
 
 
-def _posts(users: list[int], options: SocialOptions, seed: int) -> list[TimedPublication]:
+def _drawn_posts(users: list[int], options: SocialOptions, seed: int) -> Iterator[tuple[int, int, int, int]]:
+    """(time_us, author, topic number, length) of each post, in order of time."""
     rng = random.Random(f"{seed}/posts")
     ranked = users.copy()
     rng.shuffle(ranked)
     zipf = Zipf(len(ranked), options.exponent)
-    return [
-        (
-            time_us,
-            author := ranked[zipf.draw(rng)],
-            {"author": author, "topic": rng.choice(_TOPICS), "length": rng.randrange(1, 281)},
-        )
-        for time_us in publishing_times(options.posts, options.rate_per_s, options.arrival, rng)
-    ]
+    for time_us in publishing_times(options.posts, options.rate_per_s, options.arrival, rng):
+        yield time_us, ranked[zipf.draw(rng)], rng.choice(range(len(_TOPICS))), rng.randrange(1, 281)
 
 
 def _homes(friends: dict[int, list[int]], options: SocialOptions, clients: int, seed: int) -> dict[int, int]:

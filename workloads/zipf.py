@@ -1,37 +1,44 @@
 """The synthetic workload: interval filters and events with Zipf popularity, at a wanted matching rate.
 
-Each numeric attribute has the domain 0 to 1. Interest is skewed: the domain is cut into `buckets`, and both the
-centres of intervals and the values of events fall into buckets by Zipf. Filters constrain `predicates` of the
-attributes with intervals of one width, which is found by bisection so that, over a sample, an event matches
-the wanted share of the subscriptions. The rate reached on a fresh sample is part of the description.
+Interest is skewed: the domain of each numeric attribute is cut into `buckets`, and both the centres of intervals and
+the values of events fall into buckets by Zipf. Filters constrain `predicates` of the attributes with intervals of
+one width, tuned on a sample (see `workloads.interests`); with `categories` each also asks for one value of a string
+attribute, popular by Zipf too. The rate reached by events that are really published is part of the description.
 """
 
+import heapq
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from pubsub.errors import InputError
 from pubsub.values import Value
+from workloads.interests import DECIMALS, Events, Interests, category_name
+from workloads.limits import at_least_one, positive_rate, share_of_filters, zipf_exponent
 from workloads.overlay import Overlay
 from workloads.placement import Where, place_clients, share
 from workloads.plan import ClientPlan, TimedPublication, Workload
 from workloads.popularity import Arrival, Zipf, publishing_times
 
-_SAMPLE = 400
-_FILTERS_SAMPLED = 2_000
-_DECIMALS = 6
+_TUNED_ON = 400
+_MEASURED_ON = 1_000
+_INTEGERS_MAX = 2**53
 
 
 @dataclass(frozen=True, slots=True)
 class ZipfOptions:
-    """clients: client nodes, each standing for `subscribers_per_actor` subscribers and one publisher (the first
-    `publishers` of them). matching_rate: share of all subscriptions that an event should match. rate_per_s:
-    publications a second, all publishers together (null: as fast as the system takes them)."""
+    """clients: client nodes, each standing for `subscribers_per_actor` subscribers; publishers are dealt out to them
+    in turn. client_brokers: where clients attach, in turn, in place of `clients_at`. matching_rate: share of all
+    subscriptions that an event should match. rate_per_s: publications a second, all publishers together (null: as
+    fast as the system takes them). integers: values are the whole numbers below it (null: floats from 0 to 1).
+    categories: how many values the string attribute `category` has (0: there is no such attribute)."""
 
     clients: int = 16
     clients_at: Where = "all"
+    client_brokers: tuple[str, ...] = ()
     subscribers_per_actor: int = 10
     subscriptions_per_subscriber: int = 1
     publishers: int = 4
@@ -40,22 +47,54 @@ class ZipfOptions:
     arrival: Arrival = "poisson"
     attributes: int = 5
     predicates: int = 2
+    integers: int | None = None
+    categories: int = 0
     exponent: float = 0.8
     buckets: int = 50
     matching_rate: float = 0.05
 
     def __post_init__(self) -> None:
-        for name in ("clients", "subscribers_per_actor", "publications", "attributes", "predicates", "buckets"):
-            if getattr(self, name) < 1:
-                raise InputError(f"workload.{name}", str(getattr(self, name)), "at least 1")
-        if not 1 <= self.publishers <= self.clients:
-            raise InputError("workload.publishers", str(self.publishers), f"1 to {self.clients}, the clients")
+        at_least_one(
+            self, "clients", "subscribers_per_actor", "subscriptions_per_subscriber", "publishers", "publications",
+            "attributes", "predicates", "buckets",
+        )  # fmt: skip
         if self.predicates > self.attributes:
             raise InputError("workload.predicates", str(self.predicates), f"at most {self.attributes}, the attributes")
-        if not 0 < self.matching_rate <= 1:
-            raise InputError("workload.matching_rate", str(self.matching_rate), "above 0, at most 1")
-        if self.rate_per_s is not None and self.rate_per_s <= 0:
-            raise InputError("workload.rate_per_s", str(self.rate_per_s), "a positive rate, or null")
+        if self.integers is not None and not 2 <= self.integers <= _INTEGERS_MAX:
+            raise InputError("workload.integers", str(self.integers), f"2 to {_INTEGERS_MAX}, or null")
+        if self.categories < 0:
+            raise InputError("workload.categories", str(self.categories), "0 or more")
+        share_of_filters(self.matching_rate)
+        positive_rate(self.rate_per_s)
+        zipf_exponent(self.exponent)
+
+
+class EventSource:
+    """Draws events, one after the other, from a random stream of its own."""
+
+    def __init__(self, options: ZipfOptions, rng: random.Random) -> None:
+        self._options = options
+        self._rng = rng
+        self._buckets = Zipf(options.buckets, options.exponent)
+        self._categories = Zipf(options.categories, options.exponent) if options.categories else None
+
+    def value(self) -> float | int:
+        """A value of a numeric attribute."""
+        at = (self._buckets.draw(self._rng) + self._rng.random()) / self._options.buckets
+        if self._options.integers is None:
+            return round(at, DECIMALS)
+        return min(int(at * self._options.integers), self._options.integers - 1)
+
+    def category(self) -> int:
+        """A category (0 if the options want none)."""
+        return self._categories.draw(self._rng) if self._categories else 0
+
+    def attributes(self) -> dict[str, Value]:
+        """One event: a value in each attribute."""
+        event: dict[str, Value] = {f"a{number}": self.value() for number in range(self._options.attributes)}
+        if self._categories:
+            event["category"] = category_name(self.category())
+        return event
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,91 +109,86 @@ class ZipfPublications:
     def __iter__(self) -> Iterator[TimedPublication]:
         options = self.options
         rng = random.Random(f"{self.seed}/publisher/{self.publisher}")
-        zipf = Zipf(options.buckets, options.exponent)
+        source = EventSource(options, rng)
         rate = None if options.rate_per_s is None else options.rate_per_s / options.publishers
-        for time_us in publishing_times(self.count, rate, options.arrival, rng):
-            yield time_us, self.publisher, event_attributes(options, zipf, rng)
+        turn_us = 0.0 if options.rate_per_s is None else self.publisher * 1e6 / options.rate_per_s
+        for time_us in publishing_times(self.count, rate, options.arrival, rng, turn_us):
+            yield time_us, self.publisher, source.attributes()
 
 
-def event_attributes(options: ZipfOptions, zipf: Zipf, rng: random.Random) -> dict[str, Value]:
-    """One event: a value in each attribute."""
-    return {f"a{number}": _value(options, zipf, rng) for number in range(options.attributes)}
+@dataclass(frozen=True, slots=True)
+class MergedPublications:
+    """The events of several publishers in order of time, made as they are walked."""
 
+    parts: tuple[ZipfPublications, ...]
 
-def _value(options: ZipfOptions, zipf: Zipf, rng: random.Random) -> float:
-    return round((zipf.draw(rng) + rng.random()) / options.buckets, _DECIMALS)
+    def __iter__(self) -> Iterator[TimedPublication]:
+        return heapq.merge(*self.parts, key=lambda publication: publication[0])
 
 
 def build_zipf(overlay: Overlay, options: ZipfOptions, seed: int) -> Workload:
     """The workload over the overlay."""
-    homes = place_clients(overlay, options.clients, options.clients_at)
+    homes = place_clients(overlay, options.clients, options.clients_at, options.client_brokers)
     subscribers = options.clients * options.subscribers_per_actor
-    total = subscribers * options.subscriptions_per_subscriber
-    zipf = Zipf(options.buckets, options.exponent)
-    chosen, centres = _interests(options, total, zipf, seed)
-    sample = _sample(options, zipf, f"{seed}/tuning")
-    width = _tuned_width(chosen, centres, sample, options.matching_rate)
-    reached = _matching_rate(chosen, centres, width, _sample(options, zipf, f"{seed}/reached"))
-    counts = share(options.publications, options.publishers)
+    interests = _interests(options, subscribers * options.subscriptions_per_subscriber, seed)
+    width = interests.tuned_width(_tuning_sample(options, seed), options.matching_rate)
+    low, high = interests.bounds(width)
+    texts = interests.texts(low, high)
+    published = [
+        ZipfPublications(options, seed, publisher, count)
+        for publisher, count in enumerate(share(options.publications, options.publishers))
+    ]
+    measured = _published_sample(options, published)
+    reached = interests.matching_rate(measured, low, high)
+    each = options.subscribers_per_actor * options.subscriptions_per_subscriber
     clients = []
     for number, home in enumerate(homes):
-        first = number * options.subscribers_per_actor * options.subscriptions_per_subscriber
-        last = first + options.subscribers_per_actor * options.subscriptions_per_subscriber
         subscriptions = tuple(
-            (at // options.subscriptions_per_subscriber, _text(chosen[at], centres[at], width))
-            for at in range(first, last)
+            (at // options.subscriptions_per_subscriber, texts[at]) for at in range(number * each, (number + 1) * each)
         )
-        publications = ZipfPublications(options, seed, number, counts[number]) if number < options.publishers else ()
-        clients.append(ClientPlan(f"c{number}", home, subscriptions, publications))
+        mine = tuple(published[number :: options.clients])
+        publications = mine[0] if len(mine) == 1 else MergedPublications(mine)
+        publishers = tuple(part.publisher for part in mine)
+        clients.append(ClientPlan(f"c{number}", home, subscriptions, publishers, publications))
     description: dict[str, float | int | str] = {
         "kind": "zipf",
+        "seed": seed,
         "subscribers": subscribers,
-        "subscriptions": total,
+        "subscriptions": len(texts),
+        "distinct filters": len(dict.fromkeys(texts)),
         "publications": options.publications,
         "publishers": options.publishers,
         "wanted matching rate": options.matching_rate,
-        "reached matching rate": round(reached, 4),
-        "interval width": round(width, 4),
+        "reached matching rate": round(reached, 6),
+        "events the rate was measured on": len(measured.numbers),
+        "interval width": round(width, 6),
     }
     return Workload(overlay, tuple(clients), description, options.publications)
 
 
-def _interests(options: ZipfOptions, total: int, zipf: Zipf, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which attributes each filter constrains (total x predicates) and the centres of its intervals."""
+def _interests(options: ZipfOptions, total: int, seed: int) -> Interests:
     rng = random.Random(f"{seed}/subscriptions")
+    source = EventSource(options, rng)
     chosen = np.array([rng.sample(range(options.attributes), options.predicates) for _ in range(total)])
-    centres = np.array([[_value(options, zipf, rng) for _ in range(options.predicates)] for _ in range(total)])
-    return chosen, centres
+    centres = np.array([[source.value() for _ in range(options.predicates)] for _ in range(total)], dtype=float)
+    wanted = EventSource(options, random.Random(f"{seed}/subscriptions/categories"))
+    categories = np.array([wanted.category() for _ in range(total)]) if options.categories else None
+    return Interests(chosen, centres, categories, float(options.integers or 1), options.integers is not None)
 
 
-def _sample(options: ZipfOptions, zipf: Zipf, seed: str) -> np.ndarray:
-    rng = random.Random(seed)
-    return np.array([list(event_attributes(options, zipf, rng).values()) for _ in range(_SAMPLE)], dtype=float)
+def _tuning_sample(options: ZipfOptions, seed: int) -> Events:
+    """Events that nobody publishes: how many are published must not change the filters."""
+    source = EventSource(options, random.Random(f"{seed}/tuning"))
+    numbers = np.array([[source.value() for _ in range(options.attributes)] for _ in range(_TUNED_ON)], dtype=float)
+    categories = EventSource(options, random.Random(f"{seed}/tuning/categories"))
+    return Events(numbers, np.array([categories.category() for _ in range(_TUNED_ON)]))
 
 
-def _matching_rate(chosen: np.ndarray, centres: np.ndarray, width: float, events: np.ndarray) -> float:
-    """The share of (event, filter) pairs that match, over the events and the first filters."""
-    chosen, centres = chosen[:_FILTERS_SAMPLED], centres[:_FILTERS_SAMPLED]
-    matched = np.ones((len(events), len(chosen)), dtype=bool)
-    for predicate in range(chosen.shape[1]):
-        matched &= np.abs(events[:, chosen[:, predicate]] - centres[:, predicate]) <= width / 2
-    return float(matched.mean())
-
-
-def _tuned_width(chosen: np.ndarray, centres: np.ndarray, events: np.ndarray, wanted: float) -> float:
-    low, high = 0.0, 2.0
-    for _ in range(30):
-        middle = (low + high) / 2
-        if _matching_rate(chosen, centres, middle, events) < wanted:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-def _text(chosen: np.ndarray, centres: np.ndarray, width: float) -> str:
-    return " AND ".join(
-        f"a{attribute} BETWEEN {round(float(centre) - width / 2, _DECIMALS)!r}"
-        f" AND {round(float(centre) + width / 2, _DECIMALS)!r}"
-        for attribute, centre in zip(chosen.tolist(), centres.tolist(), strict=True)
-    )
+def _published_sample(options: ZipfOptions, published: list[ZipfPublications]) -> Events:
+    """The first events of each publisher, about `_MEASURED_ON` together, or all if there are no more."""
+    most = -(-_MEASURED_ON // len(published))
+    events = [attributes for each in published for _, _, attributes in islice(each, most)]
+    numbers = [[event[f"a{number}"] for number in range(options.attributes)] for event in events]
+    codes = {category_name(number): number for number in range(options.categories)}
+    categories = [codes.get(str(event.get("category")), 0) for event in events]
+    return Events(np.array(numbers, dtype=float), np.array(categories))

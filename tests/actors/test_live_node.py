@@ -233,7 +233,7 @@ def test_an_effect_that_cannot_be_carried_out_is_a_failure_by_name(tmp_path: Pat
     async def scenario() -> None:
         net = await chain(tmp_path)
         node = net.nodes["b0"]
-        node.machine.handle = lambda input, now_us: (Persist(1, b"record"),)  # type: ignore[method-assign]
+        node.machine.handle = lambda *_: (Persist(1, b"record"),)  # type: ignore[method-assign]
         node.take_input(Publish(Event(0, 0, 0, {})))
         assert "does not carry out Persist" in (node.failure or "")
 
