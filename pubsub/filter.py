@@ -12,12 +12,24 @@ differ only by values no float can take are different filters. Within that, cove
 is a product of non-empty sets, one covers another just if each of its sets contains the other's.
 """
 
+import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from pubsub.values import Domain, Value, domain_of
 
 _LAST_CHARACTER = chr(0x10FFFF)
+_TOO_MANY_NULS = "\0" * 65
+"""No string of a normal form ends so: the strings between `s` and `s` with n NULs are listed one by one."""
+_BASE_16 = re.compile(r"-?0x[1-9a-f][0-9a-f]{0,1000}\Z")
+RESERVED_WORDS = ("and", "between", "false", "in", "is", "like", "not", "null", "true")
+"""No attribute is called so, in any case."""
+_NAME = re.compile(rf"(?!(?:{'|'.join(RESERVED_WORDS)})\Z)[A-Za-z_][A-Za-z0-9_.]*\Z", re.ASCII | re.IGNORECASE)
+INTEGER_DIGITS_MAX = 1_000
+_INTEGER_LIMIT = 10**INTEGER_DIGITS_MAX
+_MSGPACK_INTEGERS = range(-(2**63), 2**64)
+"""Wider integers travel as text in base 16."""
 Bound = Value | None
 """An end of an interval; None is without end."""
 
@@ -107,11 +119,15 @@ def _ends_no_earlier(first: Constraint, second: Constraint) -> bool:
 
 
 EXISTS = Constraint(None)
+ANY_NUMBER = Constraint("number")
+"""All numbers: no predicates say that, so no filter has it."""
 
 
 def finite(domain: Domain, values: Iterable[Value]) -> Constraint | None:
-    """The constraint that allows just these values of the domain; None if there are none."""
+    """The constraint that allows just these values of the domain; None if there are none. Errors as `interval`."""
     ordered = tuple(sorted(dict.fromkeys(values)))
+    for value in ordered:
+        _refuse_many_nuls(value)
     return Constraint(domain, ordered) if ordered else None
 
 
@@ -123,14 +139,20 @@ def interval(
     high_open: bool = False,
     excluded: Iterable[Value] = (),
 ) -> Constraint | None:
-    """The constraint for an interval without some points, in normal form; None if it is empty."""
+    """The constraint for an interval without some points, in normal form; None if it is empty.
+
+    Raises ValueError if a string of the normal form would end in more than 64 NULs.
+    """
+    excluded = tuple(excluded)
     if domain == "boolean":
-        return finite(domain, [value for value in (False, True) if value not in tuple(excluded)])
+        return finite(domain, [value for value in (False, True) if value not in excluded])
     if domain == "string":
         if low is not None and low_open:
             low, low_open = str(low) + "\0", False
         if high is not None and not high_open:
             high, high_open = str(high) + "\0", True
+        for constant in (low, high, *excluded):
+            _refuse_many_nuls(constant)
         if low == "":
             low = None
     draft = Constraint(
@@ -138,6 +160,7 @@ def interval(
     )
     points = sorted({value for value in excluded if draft.contains(value)})
     draft = _without_ends(draft, points)
+    _refuse_many_nuls(draft.low)
     if draft.low is not None and draft.high is not None:
         low_value: Any = draft.low
         high_value: Any = draft.high
@@ -145,11 +168,16 @@ def interval(
             return None
         if low_value == high_value:
             return Constraint(domain, (draft.low,))
-        if domain == "string" and _finite_strings(draft) is not None:
-            return finite(domain, [value for value in _finite_strings(draft) or () if value not in points])
-    if domain == "string" and draft.high == "":
-        return None
+    if domain == "string" and draft.high is not None:
+        listed = _finite_strings(draft)
+        if listed is not None:
+            return finite(domain, [value for value in listed if value not in points])
     return draft._replace(excluded=tuple(value for value in points if draft.contains(value)))
+
+
+def _refuse_many_nuls(constant: Bound) -> None:
+    if isinstance(constant, str) and constant.endswith(_TOO_MANY_NULS):
+        raise ValueError("a string that ends in more than 64 NULs")
 
 
 def _without_ends(draft: Constraint, points: list[Any]) -> Constraint:
@@ -204,6 +232,9 @@ class Filter:
         self._text: str | None = None
         self._hash = hash(None if self.constraints is None else tuple(self.constraints.items()))
 
+    def __reduce__(self) -> tuple[type["Filter"], tuple[dict[str, Constraint] | None]]:
+        return Filter, (self.constraints,)  # another process hashes strings in its own way
+
     @classmethod
     def conjunction(cls, parts: Iterable[tuple[str, Constraint | None]]) -> "Filter":
         """The filter of all (attribute, constraint) pairs; a constraint of None matches nothing."""
@@ -231,10 +262,10 @@ class Filter:
         """Does an event with these attributes match? Plain evaluation: the oracle of every index."""
         if self.constraints is None:
             return False
-        return all(
-            name in attributes and constraint.contains(attributes[name])
-            for name, constraint in self.constraints.items()
-        )
+        for name, constraint in self.constraints.items():
+            if name not in attributes or not constraint.contains(attributes[name]):
+                return False
+        return True
 
     def covers(self, other: "Filter") -> bool:
         """Does everything that matches the other match this one?"""
@@ -243,13 +274,16 @@ class Filter:
         if self.constraints is None:
             return False
         theirs = other.constraints
-        return all(name in theirs and constraint.covers(theirs[name]) for name, constraint in self.constraints.items())
+        for name, constraint in self.constraints.items():
+            if name not in theirs or not constraint.covers(theirs[name]):
+                return False
+        return True
 
     def to_wire(self) -> list[Any] | None:
         """Nested lists for msgpack; None for the filter that matches nothing."""
         if self.constraints is None:
             return None
-        return [[name, *constraint] for name, constraint in self.constraints.items()]
+        return [[name, *map(_field_to_wire, constraint)] for name, constraint in self.constraints.items()]
 
     @classmethod
     def from_wire(cls, body: Any) -> "Filter":
@@ -257,12 +291,12 @@ class Filter:
         if body is None:
             return NOTHING
         if type(body) is not list:
-            raise ValueError(f"a filter is a list, not {body!r:.60}")
+            raise ValueError(f"a filter is a list, not a {type(body).__name__}")
         constraints: dict[str, Constraint] = {}
         for entry in body:
             name, constraint = _constraint_from_wire(entry)
             if name in constraints:
-                raise ValueError(f"the attribute {name!r:.40} is constrained twice")
+                raise ValueError(f"the attribute {name:.40} is constrained twice")
             constraints[name] = constraint
         return cls(constraints)
 
@@ -289,28 +323,59 @@ EVERYTHING = Filter({})
 
 def _constraint_from_wire(entry: Any) -> tuple[str, Constraint]:
     if type(entry) is not list or len(entry) != 8 or type(entry[0]) is not str:
-        raise ValueError(f"a constraint has a name and seven fields, not {entry!r:.60}")
+        raise ValueError("a constraint is a list of a name and seven fields")
+    if entry[1] == "number":
+        entry = [*entry[:2], *map(_number_field_from_wire, entry[2:])]
     name, domain, values, low, low_open, high, high_open, excluded = entry
+    if not _NAME.match(name):
+        raise ValueError(f"{name!r:.40} is no name of an attribute")
     if type(low_open) is not bool or type(high_open) is not bool or type(excluded) not in (list, tuple):
-        raise ValueError(f"malformed interval for {name!r:.40}")
+        raise ValueError(f"malformed interval for {name:.40}")
+    if values is not None and type(values) not in (list, tuple):
+        raise ValueError(f"malformed set for {name:.40}")
     if domain is None:
         made: Constraint | None = EXISTS
-    elif domain not in ("number", "string", "boolean"):
-        raise ValueError(f"unknown domain {domain!r:.40}")
-    else:
-        listed = values if type(values) in (list, tuple) else []
-        for value in (*listed, *excluded, *(end for end in (low, high) if end is not None)):
-            if domain_of(value) != domain:
-                raise ValueError(f"{value!r:.40} is no {domain}")
+    elif domain == "number" or domain == "string" or domain == "boolean":
+        ends = [end for end in (low, high) if end is not None]
+        if not all(is_constant(value, domain) for value in (*(values or ()), *excluded, *ends)):
+            raise ValueError(f"the constraint of {name:.40} has something that is no {domain}")
         if values is not None:
-            if type(values) not in (list, tuple):
-                raise ValueError(f"malformed set for {name!r:.40}")
             made = finite(domain, values)
         else:
             made = interval(domain, low, low_open, high, high_open, excluded)
-    if made is None or list(made)[1:] != [_tuple(field) for field in entry[2:]]:
-        raise ValueError(f"the constraint of {name!r:.40} is not in normal form")
+    else:
+        raise ValueError(f"unknown domain for {name:.40}")
+    if made is None or made == ANY_NUMBER or list(made)[1:] != [_tuple(field) for field in entry[2:]]:
+        raise ValueError(f"the constraint of {name:.40} is not in normal form")
     return name, made
+
+
+def is_constant(value: Any, domain: Domain) -> bool:
+    """May a filter name this value of the domain? Infinities and integers of over 1,000 digits have no text form."""
+    if type(value) is int:
+        return domain == "number" and abs(value) < _INTEGER_LIMIT
+    return domain_of(value) == domain and value not in (math.inf, -math.inf)
+
+
+def _field_to_wire(field: Any) -> Any:
+    if type(field) is tuple:
+        return [_field_to_wire(each) for each in field]
+    return hex(field) if type(field) is int and field not in _MSGPACK_INTEGERS else field
+
+
+def _number_field_from_wire(field: Any) -> Any:
+    if type(field) in (list, tuple):
+        return [_wide_integer(each) for each in field]
+    return _wide_integer(field)
+
+
+def _wide_integer(field: Any) -> Any:
+    if type(field) is not str or not _BASE_16.match(field):
+        return field
+    number = int(field, 16)
+    if number in _MSGPACK_INTEGERS:
+        raise ValueError(f"{field} is not the shortest form of the number")
+    return number
 
 
 def _tuple(field: Any) -> Any:
@@ -346,9 +411,6 @@ def _predicates(name: str, constraint: Constraint) -> list[str]:
         parts.insert(0, f"{name} {'>' if constraint.low_open else '>='} {_literal(low)}")
     if high is not None:
         parts.insert(0, f"{name} {'<' if constraint.high_open else '<='} {_literal(high)}")
-    if not parts:  # any value of the domain: an interval that no single predicate names
-        anything: Value = "" if constraint.domain == "string" else 0
-        if constraint.domain == "string":
-            return [f"{name} >= {_literal(anything)}"]
-        return [f"{name} > -1e999"]
+    if not parts:  # every string; `ANY_NUMBER` is in no filter
+        parts.append(f"{name} >= ''")
     return parts

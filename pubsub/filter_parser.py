@@ -9,10 +9,21 @@ import math
 from functools import lru_cache
 from typing import Any
 
-from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
+from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken
 
 from pubsub.errors import InputError
-from pubsub.filter import EVERYTHING, EXISTS, NOTHING, Constraint, Filter, finite, interval, prefix
+from pubsub.filter import (
+    EVERYTHING,
+    EXISTS,
+    INTEGER_DIGITS_MAX,
+    NOTHING,
+    RESERVED_WORDS,
+    Constraint,
+    Filter,
+    finite,
+    interval,
+    prefix,
+)
 from pubsub.values import Value, domain_of
 
 _GRAMMAR = r"""
@@ -28,20 +39,20 @@ _GRAMMAR = r"""
              | NAME _IS _NOT _NULL          -> exists
     _value: NUMBER | STRING | TRUE | FALSE
     COMPARISON: "!=" | "<>" | "<=" | ">=" | "=" | "<" | ">"
-    NUMBER: /[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?/
+    NUMBER: /[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?/
     STRING: /'([^']|'')*'/
-    TRUE.2: /true\b/i
-    FALSE.2: /false\b/i
-    _AND.2: /and\b/i
-    _BETWEEN.2: /between\b/i
-    _IN.2: /in\b/i
-    _LIKE.2: /like\b/i
-    _IS.2: /is\b/i
-    _NOT.2: /not\b/i
-    _NULL.2: /null\b/i
-    NAME: /[A-Za-z_][A-Za-z0-9_.]*/
+    TRUE.2: /true(?![A-Za-z0-9_.])/i
+    FALSE.2: /false(?![A-Za-z0-9_.])/i
+    _AND.2: /and(?![A-Za-z0-9_.])/i
+    _BETWEEN.2: /between(?![A-Za-z0-9_.])/i
+    _IN.2: /in(?![A-Za-z0-9_.])/i
+    _LIKE.2: /like(?![A-Za-z0-9_.])/i
+    _IS.2: /is(?![A-Za-z0-9_.])/i
+    _NOT.2: /not(?![A-Za-z0-9_.])/i
+    _NULL.2: /null(?![A-Za-z0-9_.])/i
+    NAME: /(?!(?i:@RESERVED@)(?![A-Za-z0-9_.]))[A-Za-z_][A-Za-z0-9_.]*/
     %ignore /\s+/
-"""
+""".replace("@RESERVED@", "|".join(RESERVED_WORDS))
 
 _WORDS = {
     "NAME": "an attribute name",
@@ -87,7 +98,7 @@ class _Meaning(Transformer[Token, Any]):
         if operator in ("!=", "<>"):
             return str(name), interval(domain, excluded=[value])
         if domain == "boolean":
-            raise _Mistake(operator.column or 1, f"{operator} with a boolean", "= or !=")
+            raise _Mistake(_column(operator), f"{operator} with a boolean", "= or !=")
         if operator in (">", ">="):
             return str(name), interval(domain, value, operator == ">")
         return str(name), interval(domain, None, False, value, operator == "<")
@@ -96,7 +107,7 @@ class _Meaning(Transformer[Token, Any]):
         name, low, high = str(items[0]), _value(items[1]), _value(items[2])
         domain = _domain(low)
         if domain == "boolean" or _domain(high) != domain:
-            raise _Mistake(items[1].column or 1, f"BETWEEN {items[1]} AND {items[2]}", "two numbers or two strings")
+            raise _Mistake(_column(items[1]), f"BETWEEN {items[1]} AND {items[2]}", "two numbers or two strings")
         return name, interval(domain, low, False, high, False)
 
     def in_list(self, items: list[Token]) -> tuple[str, Constraint | None]:
@@ -104,14 +115,14 @@ class _Meaning(Transformer[Token, Any]):
         domain = _domain(values[0])
         for token, value in zip(items[1:], values, strict=True):
             if _domain(value) != domain:
-                raise _Mistake(token.column or 1, f"{token} in a list of the {domain} domain", "values of one type")
+                raise _Mistake(_column(token), f"{token} in a list of the {domain} domain", "values of one type")
         return str(items[0]), finite(domain, values)
 
     def like(self, items: list[Token]) -> tuple[str, Constraint | None]:
         pattern = str(_value(items[1]))
         text = pattern[:-1]
         if not pattern.endswith("%") or "%" in text or "_" in text:
-            raise _Mistake(items[1].column or 1, f"LIKE {items[1]}", "a prefix and one % at its end")
+            raise _Mistake(_column(items[1]), f"LIKE {items[1]}", "a prefix and one % at its end")
         return str(items[0]), prefix(text)
 
     def exists(self, items: list[Token]) -> tuple[str, Constraint | None]:
@@ -134,12 +145,19 @@ def _value(token: Token) -> Value:
         return str(token[1:-1]).replace("''", "'")
     if token.type in ("TRUE", "FALSE"):
         return token.type == "TRUE"
-    if token.lstrip("+-").isdigit():
+    digits = token.lstrip("+-")
+    if digits.isdigit():
+        if len(digits) > INTEGER_DIGITS_MAX:
+            raise _Mistake(_column(token), f"{token[:12]}… of {len(digits)} digits", f"up to {INTEGER_DIGITS_MAX}")
         return int(token)
     value = float(token)
     if math.isinf(value):
-        raise _Mistake(token.column or 1, f"{token}, which is beyond every float", "a finite number")
+        raise _Mistake(_column(token), f"{token}, which is beyond every float", "a finite number")
     return value
+
+
+def _column(token: Token) -> int:
+    return (token.start_pos or 0) + 1
 
 
 def _domain(value: Value) -> Any:
@@ -161,23 +179,23 @@ def _parse(text: str) -> Filter:
 def parse_filter(text: str, place: str = "filter") -> Filter:
     """The filter that the text means; raises `InputError` whose place is `place` and the column."""
     try:
+        text.encode()
         return _parse(text)
+    except UnicodeEncodeError as error:
+        column, found, allowed = error.start + 1, "half of a surrogate pair", "Unicode text"
     except UnexpectedToken as error:
-        column = len(text) + 1 if error.token.type == "$END" else error.column or 1
-        found = "the end" if error.token.type == "$END" else repr(str(error.token))
-        raise InputError(f"{place}, column {column}", found, _in_words(error.accepts or error.expected)) from None
+        at_end = error.token.type == "$END"
+        column = len(text) + 1 if at_end else _column(error.token)
+        found = "the end" if at_end else f"{str(error.token)!r:.40}"
+        allowed = _in_words(error.accepts or error.expected)
     except UnexpectedCharacters as error:
-        position = error.pos_in_stream or 0
-        found = repr(text[position : position + 12])
-        raise InputError(f"{place}, column {error.column}", found, _in_words(error.allowed or set())) from None
-    except UnexpectedEOF as error:
-        raise InputError(f"{place}, column {len(text) + 1}", "the end", _in_words(error.expected)) from None
-    except Exception as error:
-        mistake = error.__context__ if not isinstance(error, _Mistake) else error
-        mistake = getattr(error, "orig_exc", mistake)
-        if isinstance(mistake, _Mistake):
-            raise InputError(f"{place}, column {mistake.column}", mistake.found, mistake.allowed) from None
-        raise
+        column = (error.pos_in_stream or 0) + 1
+        found, allowed = repr(text[column - 1 : column + 11]), _in_words(error.allowed or set())
+    except _Mistake as mistake:
+        column, found, allowed = mistake.column, mistake.found, mistake.allowed
+    except ValueError as error:  # the predicates taken together
+        column, found, allowed = 1, str(error), "strings with fewer NULs at the end"
+    raise InputError(f"{place}, column {column}", found, allowed)
 
 
 def _in_words(terminals: Any) -> str:

@@ -1,10 +1,14 @@
 """The matching index: which filters, or whose, does an event match; which filters cover which.
 
-Theory of operation. Filters live in a few levels of bit sets (`pubsub.matching_level`), each several times
-larger than the next, and a short list of newcomers that are asked one by one. When the list is full it
+Theory of operation. Filters live in a few levels of bit sets (`pubsub.matching_level`), each at least twice
+as large as the next, and a short list of newcomers that are asked one by one. When the list is full it
 becomes a level together with all levels that are not much larger, so that a filter is built into a level only
 a few times in its life and an event meets few levels. A removed filter is struck out of its level's bit set;
-a level that is mostly struck out is built anew from what is left.
+a level less than a third of which is left is built anew from what is left.
+
+Destinations are mostly wanted by many filters, and one that matches is enough. So an event meets the levels of
+a few thousand filters first, and no further level once every destination is found; a large level has a part
+of that size split off, with the filters of fewest constraints.
 """
 
 from collections.abc import Iterator, Mapping
@@ -54,8 +58,11 @@ class FilterIndex(Protocol[Destination]):
 
 
 _NEWCOMERS_MAX = 24
-_GROWTH = 4
-_NEWCOMER = -1
+_GROWTH = 2
+"""A level at least this many times larger than what is built stays apart: a filter is then built in about log2."""
+_SCOUTS = 4_096
+"""The size of the level that is split off a larger one, to be asked first."""
+_SPLIT_FROM = 4 * _SCOUTS
 
 
 class MatchingIndex(Generic[Destination]):
@@ -69,6 +76,8 @@ class MatchingIndex(Generic[Destination]):
         self._ranks: dict[Destination, int] = {}
         self._uses: dict[Destination, int] = {}
         self._next_rank = 0
+        self._copies: dict[Filter, int] = {}
+        self._wasted = False
 
     def add(self, key: int, wanted: Filter, destination: Destination) -> None:
         if key in self._newcomers or key in self._places or key in self._barren:
@@ -78,6 +87,7 @@ class MatchingIndex(Generic[Destination]):
             self._uses[destination] = 0
             self._next_rank += 1
         self._uses[destination] += 1
+        self._copies[wanted] = self._copies.get(wanted, 0) + 1
         entry = Entry(key, wanted, destination)
         if wanted.matches_nothing:
             self._barren[key] = entry
@@ -90,26 +100,35 @@ class MatchingIndex(Generic[Destination]):
             level, number = self._places.pop(key)
             entry = level.entries[number]
             level.strike(number)
-            if level.alive.bit_count() * 2 < level.size:
-                self._levels.remove(level)
-                self._build(list(self._alive(level)))
+            self._wasted = self._wasted or len(level) * 3 < level.size
         self._uses[entry.destination] -= 1
         if not self._uses[entry.destination]:
             del self._uses[entry.destination], self._ranks[entry.destination]
+        if self._copies[entry.filter] == 1:
+            del self._copies[entry.filter]
+        else:
+            self._copies[entry.filter] -= 1
 
     def destinations(self, attributes: Mapping[str, Value], exclude: Destination | None = None) -> list[Destination]:
         self._settle()
+        names = tuple(attributes)
         found: dict[Destination, None] = {}
+        all_of_them = len(self._ranks) - (exclude is not None and exclude in self._ranks)
         for level in self._levels:
-            level.add_destinations(attributes, found, exclude)
-        for _, wanted, destination in self._newcomers.values():
-            if destination not in found and (destination != exclude or exclude is None) and wanted.matches(attributes):
-                found[destination] = None
+            if len(found) == all_of_them:
+                break
+            level.add_destinations(names, attributes, found, exclude)
+        if len(found) < all_of_them:
+            for _, wanted, destination in self._newcomers.values():
+                if destination not in found and (exclude is None or destination != exclude):
+                    if wanted.matches(attributes):
+                        found[destination] = None
         return sorted(found, key=self._ranks.__getitem__) if len(found) > 1 else list(found)
 
     def matching(self, attributes: Mapping[str, Value]) -> list[int]:
         self._settle()
-        keys = [entry.key for level in self._levels for entry in level.matching(attributes)]
+        names = tuple(attributes)
+        keys = [key for level in self._levels for key in level.matching(names, attributes)]
         keys += [entry.key for entry in self._newcomers.values() if entry.filter.matches(attributes)]
         keys.sort()
         return keys
@@ -118,37 +137,43 @@ class MatchingIndex(Generic[Destination]):
         return sorted(entry.key for entry in self._covering(wanted))
 
     def covers_any(self, wanted: Filter) -> bool:
-        return next(self._covering(wanted), None) is not None
+        return wanted in self._copies or next(self._covering(wanted), None) is not None
 
     def covered_by(self, wanted: Filter) -> list[int]:
         keys = list(self._barren)
         if wanted.constraints is not None:
             self._settle()
-            for candidates in (
-                *(level.covered_by(wanted.constraints) for level in self._levels),
-                self._newcomers.values(),
-            ):
+            names = wanted.attributes
+            for level in self._levels:
+                candidates = level.covered_by(names, wanted.constraints)
                 keys += [entry.key for entry in candidates if wanted.covers(entry.filter)]
+            keys += [entry.key for entry in self._newcomers.values() if wanted.covers(entry.filter)]
         return sorted(keys)
 
     def __len__(self) -> int:
         return len(self._newcomers) + len(self._places) + len(self._barren)
 
     def check_invariants(self) -> None:
-        assert sum(level.alive.bit_count() for level in self._levels) == len(self._places)
+        assert sum(map(len, self._levels)) == len(self._places)
+        for level in self._levels:
+            assert level.alive.bit_count() == len(level)
         for key, (level, number) in self._places.items():
+            assert level in self._levels
             assert level.entries[number].key == key
             assert level.alive >> number & 1
         assert self._uses.keys() == self._ranks.keys()
-        assert sum(self._uses.values()) == len(self)
+        assert sum(self._uses.values()) == sum(self._copies.values()) == len(self)
+        for entry in self._everyone():
+            assert entry.filter in self._copies
 
     def _covering(self, wanted: Filter) -> Iterator[Entry[Destination]]:
         if wanted.constraints is None:
             yield from self._everyone()
             return
         self._settle()
+        names = wanted.attributes
         for level in self._levels:
-            for entry in level.covering(wanted.constraints):
+            for entry in level.covering(names, wanted.constraints):
                 if entry.filter.covers(wanted):
                     yield entry
         for entry in self._newcomers.values():
@@ -157,30 +182,51 @@ class MatchingIndex(Generic[Destination]):
 
     def _everyone(self) -> Iterator[Entry[Destination]]:
         for level in self._levels:
-            yield from self._alive(level)
+            yield from level
         yield from self._newcomers.values()
         yield from self._barren.values()
 
     def _settle(self) -> None:
-        """Before a query: see that the newcomers, who are asked one by one, are few."""
+        """Before a query: see that the newcomers, who are asked one by one, are few, and no level a third alive."""
+        if self._wasted:
+            self._wasted = False
+            for level in [each for each in self._levels if len(each) * 3 < each.size]:
+                if level in self._levels:  # not gone into the one before
+                    self._levels.remove(level)
+                    self._build(list(level))
         if len(self._newcomers) > _NEWCOMERS_MAX:
             newcomers = list(self._newcomers.values())
             self._newcomers.clear()
             self._build(newcomers)
 
     def _build(self, entries: list[Entry[Destination]]) -> None:
-        while self._levels and self._levels[-1].alive.bit_count() < _GROWTH * len(entries):
-            entries = [*self._alive(self._levels.pop()), *entries]
-        if not entries:
-            return
+        """Make the entries a level, with those of all levels that are not much larger."""
+        for level in sorted(self._levels, key=len):
+            if len(level) >= _GROWTH * len(entries):
+                break
+            self._levels.remove(level)
+            entries = [*level, *entries]
+        if len(entries) >= _SPLIT_FROM:
+            # The sort keeps the order of arrival among equals, so what is split off depends on the calls alone.
+            entries.sort(key=_constraint_count)
+            self._place(entries[:_SCOUTS])
+            self._place(entries[_SCOUTS:])
+        elif entries:
+            self._place(entries)
+        self._levels.sort(key=_turn)
+
+    def _place(self, entries: list[Entry[Destination]]) -> None:
         level = Level(entries)
         self._levels.append(level)
-        self._levels.sort(key=lambda each: -each.size)
         for number, entry in enumerate(entries):
             self._places[entry.key] = (level, number)
 
-    @staticmethod
-    def _alive(level: Level[Destination]) -> Iterator[Entry[Destination]]:
-        for number, entry in enumerate(level.entries):
-            if level.alive >> number & 1:
-                yield entry
+
+def _constraint_count(entry: Entry[Destination]) -> int:
+    return len(entry.filter.attributes)
+
+
+def _turn(level: Level[Destination]) -> tuple[bool, int]:
+    """When a level is asked for destinations: those up to the scouts' size, largest first, then the larger ones."""
+    large = level.size > _SCOUTS
+    return large, level.size if large else -level.size

@@ -1,31 +1,34 @@
-"""One level of the matching index: a fixed set of filters as bit sets, built in bulk.
+"""One level of the matching index: a fixed set of filters as bit sets, built in bulk; filters can be struck out.
 
-Theory. Filters are numbered; a set of filters is a Python int used as a bit set, whose AND and OR run at memory
-speed without any per-call overhead. For each attribute and ordered domain the values are cut into cells at
-some of the bounds that occur in filters. A cell has two bit sets: filters that an event with a value in the
-cell matches for `certain` as far as this attribute goes, and those it `possibly` matches (their bound lies
-inside the cell). Equality and IN are kept by value. A filter that does not constrain the attribute is in both
-sets of every cell. ANDing over the attributes leaves the filters that match for certain and a few to be asked
-one by one.
+Theory. For an event, the bit sets of its values (`pubsub.matching_cells`) are ANDed over its attributes, which
+leaves the filters that match for certain and a few more to be asked one by one. Whoever asks only for
+destinations mostly needs no more than the certain ones: the possible ones are ANDed when a destination is still
+missing. Filters that name an attribute which the event lacks are told by counting, with bit sets as the digits
+of binary counters, how many of its attributes each filter names; the answer is kept, with the bit sets to walk
+over, for each combination of attribute names that events have.
 """
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from pubsub.filter import Constraint, Filter
+from pubsub.matching_cells import AttributeSets, bits_of
 from pubsub.values import Domain, Value
 
+_CELLS_TOTAL = 5_120
+"""The cells of all attributes together, shared out by how many filters constrain each: a bound on memory."""
 _CELLS_MAX = 512
-_BULK = 2_048
-"""From so many filters on, bit sets are put together by numpy; below, its cost for a call is not worth it."""
+_CELLS_MAX_WHEN_LARGE = 256
+_LARGE = 65_536
+_CELLS_MIN = 4
+_PLANS_MAX = 256
 _MANY_BITS = 8
-
 _FEW_DESTINATIONS = 32
+_NONE_LEFT = [0]
 _TYPES_OF_DOMAIN: dict[Domain, tuple[type, ...]] = {"number": (int, float), "string": (str,), "boolean": (bool,)}
-
 
 Destination = TypeVar("Destination", bound=Hashable)
 
@@ -38,183 +41,16 @@ class Entry(NamedTuple, Generic[Destination]):
     destination: Destination
 
 
-class _Cells:
-    """The constraints on one attribute within one domain. `base` (free or exists) is part of every bit set."""
+class _Plan(NamedTuple):
+    """For one combination of attribute names: the filters that name no others, and what to walk over."""
 
-    __slots__ = ("_ended", "_started", "certain", "edges", "equal", "possible")
-
-    def __init__(self, constraints: Sequence[tuple[int, Constraint]], size: int, base: int) -> None:
-        self.equal: dict[Value, int] = {}
-        intervals = []
-        for number, constraint in constraints:
-            if constraint.values is None:
-                intervals.append((number, constraint))
-            else:
-                for value in constraint.values:
-                    self.equal[value] = self.equal.get(value, 0) | 1 << number
-        self.edges = _edges(intervals)
-        possible: list[tuple[int, int, int]] = []
-        certain: list[tuple[int, int, int]] = []
-        for number, constraint in intervals:
-            first, last, inner_first, inner_last = self._reach(constraint)
-            possible.append((number, first, last + 1))
-            if inner_first <= inner_last:
-                certain += _without(
-                    number, inner_first, inner_last + 1, [self.cell(each) for each in constraint.excluded]
-                )
-        cells = len(self.edges) + 1
-        self.possible = _spread(possible, cells, size, base)
-        self.certain = _spread(certain, cells, size, base)
-        self._started: list[int] | None = None
-        self._ended: list[int] | None = None
-
-    def cell(self, value: Any) -> int:
-        """The number of the cell that holds the value: cell k is from edge k-1 up to, but without, edge k."""
-        return bisect_right(self.edges, value)
-
-    def ends(self, constraint: Constraint) -> tuple[int, int]:
-        """The cells in which an interval begins and ends."""
-        low: Any = constraint.low
-        high: Any = constraint.high
-        first = 0 if low is None else bisect_right(self.edges, low)
-        if high is None:
-            return first, len(self.edges)
-        last = bisect_left(self.edges, high) if constraint.high_open else bisect_right(self.edges, high)
-        return first, max(first, last)
-
-    def begins_within(self, first: int) -> int:
-        """The intervals that begin before the cell: all that cannot lie within something beginning there."""
-        if self._started is None:
-            self._started = [0]
-            for cell in self.possible:
-                self._started.append(self._started[-1] | cell)
-        return self._started[first]
-
-    def ends_after(self, last: int) -> int:
-        """The intervals that go on after the cell."""
-        if self._ended is None:
-            ended = [0]
-            for cell in reversed(self.possible):
-                ended.append(ended[-1] | cell)
-            self._ended = ended[::-1]
-        return self._ended[last + 1]
-
-    def _reach(self, constraint: Constraint) -> tuple[int, int, int, int]:
-        first, last = self.ends(constraint)
-        inner_first, inner_last = first, last
-        if constraint.low is not None and (constraint.low_open or not first or self.edges[first - 1] != constraint.low):
-            inner_first += 1
-        if constraint.high is not None and not (
-            constraint.high_open and last < len(self.edges) and self.edges[last] == constraint.high
-        ):
-            inner_last -= 1
-        return first, last, inner_first, inner_last
-
-
-def _edges(intervals: Sequence[tuple[int, Constraint]]) -> list[Any]:
-    bounds: list[Any] = sorted(
-        {bound for _, constraint in intervals for bound in (constraint.low, constraint.high) if bound is not None}
-    )
-    step = -(-len(bounds) // _CELLS_MAX) or 1
-    return bounds[::step]
-
-
-def _without(number: int, begin: int, end: int, holes: list[int]) -> Iterator[tuple[int, int, int]]:
-    for hole in sorted(set(holes)):
-        if begin <= hole < end:
-            if begin < hole:
-                yield number, begin, hole
-            begin = hole + 1
-    if begin < end:
-        yield number, begin, end
-
-
-def _spread(runs: Sequence[tuple[int, int, int]], cells: int, size: int, base: int) -> list[int]:
-    """For each cell the bit set of the filters whose run (number, begin, end) holds it, and the base."""
-    toggles = [0] * (cells + 1)
-    if len(runs) < _BULK:
-        for number, begin, end in runs:
-            bit = 1 << number
-            toggles[begin] ^= bit
-            toggles[end] ^= bit
-    elif runs:
-        table = np.array(runs, dtype=np.int64)
-        cell = np.concatenate((table[:, 1], table[:, 2]))
-        order = np.argsort(cell, kind="stable")
-        numbers = np.concatenate((table[:, 0], table[:, 0]))[order]
-        begins = np.searchsorted(cell[order], np.arange(cells + 2))
-        for each in range(cells + 1):
-            group = numbers[begins[each] : begins[each + 1]]
-            if len(group):
-                counts = np.bincount(group, minlength=size) & 1
-                toggles[each] = int.from_bytes(np.packbits(counts.astype(bool), bitorder="little").tobytes(), "little")
-    spread, running = [], base
-    for toggle in toggles[:-1]:
-        running ^= toggle
-        spread.append(running)
-    return spread
-
-
-class _Attribute:
-    """All constraints on one attribute. `free`: filters without one; `base`: those, and where it need only exist."""
-
-    __slots__ = ("base", "domains", "free")
-
-    def __init__(self, constraints: Sequence[tuple[int, Constraint]], size: int, everything: int) -> None:
-        constrained = _bits([number for number, _ in constraints], size)
-        exists = _bits([number for number, constraint in constraints if constraint.domain is None], size)
-        self.free = everything & ~constrained
-        self.base = self.free | exists
-        by_domain: dict[Domain, list[tuple[int, Constraint]]] = {}
-        for number, constraint in constraints:
-            if constraint.domain is not None:
-                by_domain.setdefault(constraint.domain, []).append((number, constraint))
-        self.domains = {domain: _Cells(each, size, self.base) for domain, each in by_domain.items()}
-
-    def covering(self, wanted: Constraint) -> int:
-        """The filters that may allow all that the constraint allows; none that does is left out."""
-        cells = None if wanted.domain is None else self.domains.get(wanted.domain)
-        if cells is None:
-            return self.base
-        if wanted.values is None:
-            first, last = cells.ends(wanted)
-            return cells.possible[first] & cells.possible[last]
-        found = -1
-        for value in wanted.values:
-            found &= cells.possible[cells.cell(value)] | cells.equal.get(value, 0)
-        return found
-
-    def covered(self, wanted: Constraint, everything: int) -> int:
-        """The filters that may allow nothing but what the constraint allows; none that does so is left out."""
-        if wanted.domain is None:
-            return everything & ~self.free
-        cells = self.domains.get(wanted.domain)
-        if cells is None:
-            return 0
-        found = 0
-        if wanted.values is not None:
-            for value in wanted.values:
-                found |= cells.equal.get(value, 0)
-            return found
-        first, last = cells.ends(wanted)
-        within = everything & ~(cells.begins_within(first) | cells.ends_after(last))
-        return within & ~self.base
-
-
-def _bits(numbers: Sequence[int], size: int) -> int:
-    if len(numbers) < _BULK:
-        found = 0
-        for number in numbers:
-            found |= 1 << number
-        return found
-    marks = np.zeros(size, dtype=bool)
-    marks[numbers] = True
-    return int.from_bytes(np.packbits(marks, bitorder="little").tobytes(), "little")
+    answerable: int
+    steps: list[tuple[str, int, dict[type, tuple[list[Any], list[int], list[int], dict[Value, int | list[int]]]]]]
 
 
 def numbers_of(bits: int, size: int) -> list[int]:
     """The numbers in a bit set, ascending."""
-    if bits.bit_count() > _MANY_BITS and size > _BULK:
+    if size > 64 and bits.bit_count() > _MANY_BITS:
         octets = np.frombuffer(bits.to_bytes((size + 7) // 8, "little"), dtype=np.uint8)
         listed: list[int] = np.flatnonzero(np.unpackbits(octets, bitorder="little")).tolist()
         return listed
@@ -229,12 +65,17 @@ def numbers_of(bits: int, size: int) -> list[int]:
 class Level(Generic[Destination]):
     """A fixed set of entries; entries can be struck out. No entry's filter may match nothing."""
 
-    __slots__ = ("_attributes", "_destinations", "_plan", "alive", "entries", "size")
+    __slots__ = (
+        "_alive", "_alive_count", "_attributes", "_everything", "_exact", "_named", "_owned", "_plans", "_struck",
+        "entries", "size",
+    )  # fmt: skip
 
     def __init__(self, entries: Sequence[Entry[Destination]]) -> None:
         self.entries = entries
         self.size = len(entries)
-        self.alive = everything = (1 << self.size) - 1
+        self._everything = self._alive = (1 << self.size) - 1
+        self._alive_count = self.size
+        self._struck: list[int] = []
         constraints: dict[str, list[tuple[int, Constraint]]] = {}
         owned: dict[Destination, list[int]] = {}
         for number, entry in enumerate(entries):
@@ -242,71 +83,199 @@ class Level(Generic[Destination]):
             for name, constraint in entry.filter.constraints.items():
                 constraints.setdefault(name, []).append((number, constraint))
             owned.setdefault(entry.destination, []).append(number)
-        self._attributes = {name: _Attribute(each, self.size, everything) for name, each in constraints.items()}
-        # What `match` walks over for every event, laid out flat: by attribute and type of value its bit sets.
-        self._plan = [
-            (
-                name,
-                attribute.free,
-                attribute.base,
-                {
-                    kind: (cells.edges, cells.possible, cells.certain, cells.equal)
-                    for domain, cells in attribute.domains.items()
-                    for kind in _TYPES_OF_DOMAIN[domain]
-                },
+        total = sum(map(len, constraints.values()))
+        ceiling = _CELLS_MAX if self.size < _LARGE else _CELLS_MAX_WHEN_LARGE
+        self._attributes = {
+            name: AttributeSets(
+                each, self.size, self._everything, max(_CELLS_MIN, min(ceiling, _CELLS_TOTAL * len(each) // total))
             )
-            for name, attribute in self._attributes.items()
-        ]
-        self._destinations = {destination: _bits(numbers, self.size) for destination, numbers in owned.items()}
+            for name, each in constraints.items()
+        }
+        self._named = self._count_named(self._attributes)
+        # Without intervals no filter is ever in doubt.
+        self._exact = all(
+            cells.possible is cells.certain for sets in self._attributes.values() for cells in sets.domains.values()
+        )
+        self._plans: dict[tuple[str, ...], _Plan] = {}
+        # With many destinations a bit set for each would take too much memory: then entries are asked for theirs.
+        self._owned: dict[Destination, int] | None = None
+        if len(owned) <= _FEW_DESTINATIONS:
+            self._owned = {destination: bits_of(numbers, self.size) for destination, numbers in owned.items()}
+
+    def __len__(self) -> int:
+        return self._alive_count
+
+    def __iter__(self) -> Iterator[Entry[Destination]]:
+        """The entries that are not struck out, in their order."""
+        return (self.entries[number] for number in numbers_of(self.alive, self.size))
+
+    @property
+    def alive(self) -> int:
+        """The bit set of the entries that are not struck out."""
+        if self._struck:
+            self._alive &= ~bits_of(self._struck, self.size)
+            self._struck.clear()
+        return self._alive
 
     def strike(self, number: int) -> None:
-        """Take an entry out."""
-        self.alive ^= 1 << number
-
-    def match(self, attributes: Mapping[str, Value]) -> tuple[int, int]:
-        """(entries that match for certain, entries that may match and must be asked)."""
-        possible = certain = self.alive
-        for name, free, base, by_type in self._plan:
-            if name not in attributes:
-                possible &= free
-                certain &= free
-            else:
-                value = attributes[name]
-                cells = by_type.get(type(value))
-                if cells is None:
-                    possible &= base
-                    certain &= base
-                else:
-                    edges, possible_in, certain_in, equal = cells
-                    cell = bisect_right(edges, value)
-                    if equal and value in equal:
-                        possible &= possible_in[cell] | equal[value]
-                        certain &= certain_in[cell] | equal[value]
-                    else:
-                        possible &= possible_in[cell]
-                        certain &= certain_in[cell]
-            if not possible:
-                return 0, 0
-        return certain, possible ^ certain
+        """Take an entry out; the bit set follows at the next question."""
+        self._struck.append(number)
+        self._alive_count -= 1
 
     def add_destinations(
-        self, attributes: Mapping[str, Value], found: dict[Destination, None], exclude: Destination | None
+        self,
+        names: tuple[str, ...],
+        attributes: Mapping[str, Value],
+        found: dict[Destination, None],
+        exclude: Destination | None,
     ) -> None:
         """Put the destinations of matching entries into `found`, which has some already."""
-        certain, unsure = self.match(attributes)
-        if not certain and not unsure:
+        certain, cells = self._walk(names, attributes)
+        if not certain and cells == _NONE_LEFT:
             return
-        if len(self._destinations) > _FEW_DESTINATIONS and certain.bit_count() < len(self._destinations):
-            for number in numbers_of(certain, self.size):
-                destination = self.entries[number].destination
+        if self._owned is None:
+            self._ask_entries(numbers_of(certain, self.size), None, found, exclude)
+            unsure = self._possible(names, cells) ^ certain
+            self._ask_entries(numbers_of(unsure, self.size), attributes, found, exclude)
+            return
+        missing = []
+        for destination, owned in self._owned.items():
+            if certain & owned:
                 if exclude is None or destination != exclude:
                     found[destination] = None
-            certain = 0
-        for destination, owned in self._destinations.items():
-            if destination in found or (exclude is not None and destination == exclude):
-                continue
-            if certain & owned or (unsure & owned and self._any_matches(unsure & owned, attributes)):
-                found[destination] = None
+            elif destination not in found and (exclude is None or destination != exclude):
+                missing.append((destination, owned))
+        if not missing or self._exact:
+            return
+        unsure = self._possible(names, cells) ^ certain
+        if unsure:
+            for destination, owned in missing:
+                if unsure & owned and self._any_matches(unsure & owned, attributes):
+                    found[destination] = None
+
+    def _ask_entries(
+        self,
+        numbers: Sequence[int],
+        attributes: Mapping[str, Value] | None,
+        found: dict[Destination, None],
+        exclude: Destination | None,
+    ) -> None:
+        """Add the destinations of these entries; given attributes, only of those that match an event with them."""
+        for number in numbers:
+            _, wanted, destination = self.entries[number]
+            if destination not in found and (exclude is None or destination != exclude):
+                if attributes is None or wanted.matches(attributes):
+                    found[destination] = None
+
+    def matching(self, names: tuple[str, ...], attributes: Mapping[str, Value]) -> list[int]:
+        """The keys of the entries whose filter the event matches."""
+        entries = self.entries
+        certain, cells = self._walk(names, attributes)
+        unsure = 0 if self._exact else self._possible(names, cells) ^ certain
+        keys = [entries[number].key for number in numbers_of(certain, self.size)] if certain else []
+        if unsure:
+            for number in numbers_of(unsure, self.size):
+                if entries[number].filter.matches(attributes):
+                    keys.append(entries[number].key)
+        return keys
+
+    def covering(self, names: tuple[str, ...], wanted: Mapping[str, Constraint]) -> Iterator[Entry[Destination]]:
+        """Entries whose filter may cover the one with these constraints; none that does is left out."""
+        candidates = self.alive & self._plan(names).answerable
+        for name in names:
+            if not candidates:
+                return
+            if name in self._attributes:
+                candidates &= self._attributes[name].covering(wanted[name])
+        for number in numbers_of(candidates, self.size):
+            yield self.entries[number]
+
+    def covered_by(self, names: tuple[str, ...], wanted: Mapping[str, Constraint]) -> Iterator[Entry[Destination]]:
+        """Entries whose filter may be covered by the one with these constraints; none that is is left out."""
+        candidates = self.alive
+        for name in names:
+            if name not in self._attributes:
+                return
+            candidates &= self._attributes[name].constrained
+        for name in names:
+            if not candidates:
+                return
+            candidates &= self._attributes[name].covered(wanted[name])
+        for number in numbers_of(candidates, self.size):
+            yield self.entries[number]
+
+    def _walk(self, names: tuple[str, ...], attributes: Mapping[str, Value]) -> tuple[int, list[int]]:
+        """(entries that match for certain; the bit sets whose AND are those that possibly match)."""
+        answerable, steps = self._plans.get(names) or self._plan(names)
+        certain = (self.alive if self._struck else self._alive) & answerable
+        cells = []
+        for name, base, by_type in steps:
+            value = attributes[name]
+            sets = by_type.get(type(value))
+            if sets is None:
+                certain &= base
+                cells.append(base)
+            else:
+                edges, possible, sure, by_value = sets
+                cell = bisect_right(edges, value) if edges else 0
+                if by_value and value in by_value:
+                    equal = by_value[value]
+                    if isinstance(equal, list):
+                        equal = bits_of(equal, self.size)
+                    certain &= sure[cell] | equal
+                    cells.append(possible[cell] | equal)
+                else:
+                    certain &= sure[cell]
+                    cells.append(possible[cell])
+            if not certain:
+                left = 0 if self._exact else self._possible(names, cells)
+                cells = [left]
+                if not left:
+                    break
+        return certain, cells
+
+    def _possible(self, names: tuple[str, ...], cells: Sequence[int]) -> int:
+        possible = self._alive & self._plans[names].answerable
+        for cell in cells:
+            possible &= cell
+            if not possible:
+                break
+        return possible
+
+    def _plan(self, names: tuple[str, ...]) -> _Plan:
+        plan = self._plans.get(names)
+        if plan is None:
+            if len(self._plans) >= _PLANS_MAX:
+                self._plans.clear()
+            steps = []
+            for name in names:
+                sets = self._attributes.get(name)
+                if sets is not None:
+                    by_type = {
+                        kind: (cells.edges, cells.possible, cells.certain, cells.by_value)
+                        for domain, cells in sets.domains.items()
+                        for kind in _TYPES_OF_DOMAIN[domain]
+                    }
+                    steps.append((name, sets.base, by_type))
+            unanswerable = 0
+            for named, met in zip(self._named, self._count_named(names, len(self._named)), strict=True):
+                unanswerable |= named ^ met
+            plan = self._plans[names] = _Plan(self._everything & ~unanswerable, steps)
+        return plan
+
+    def _count_named(self, names: Collection[str], digits: int = 0) -> list[int]:
+        """How many of the attributes each filter names: bit n of digit k is bit k of the count of filter n."""
+        counts = [0] * digits
+        for name in names:
+            sets = self._attributes.get(name)
+            carry = 0 if sets is None else sets.constrained
+            digit = 0
+            while carry:
+                if digit == len(counts):
+                    counts.append(0)
+                counts[digit], carry = counts[digit] ^ carry, counts[digit] & carry
+                digit += 1
+        return counts
 
     def _any_matches(self, bits: int, attributes: Mapping[str, Value]) -> bool:
         while bits:
@@ -315,32 +284,3 @@ class Level(Generic[Destination]):
                 return True
             bits ^= lowest
         return False
-
-    def matching(self, attributes: Mapping[str, Value]) -> list[Entry[Destination]]:
-        """The entries whose filter the event matches."""
-        certain, unsure = self.match(attributes)
-        entries = [self.entries[number] for number in numbers_of(certain, self.size)]
-        for number in numbers_of(unsure, self.size):
-            if self.entries[number].filter.matches(attributes):
-                entries.append(self.entries[number])
-        return entries
-
-    def covering(self, wanted: Mapping[str, Constraint]) -> Iterator[Entry[Destination]]:
-        """Entries whose filter may cover the one with these constraints; none that does is left out."""
-        candidates = self.alive
-        for name, attribute in self._attributes.items():
-            candidates &= attribute.covering(wanted[name]) if name in wanted else attribute.free
-            if not candidates:
-                return
-        for number in numbers_of(candidates, self.size):
-            yield self.entries[number]
-
-    def covered_by(self, wanted: Mapping[str, Constraint]) -> Iterator[Entry[Destination]]:
-        """Entries whose filter may be covered by the one with these constraints; none that is is left out."""
-        candidates = self.alive
-        for name, constraint in wanted.items():
-            if name not in self._attributes:
-                return
-            candidates &= self._attributes[name].covered(constraint, self.alive)
-        for number in numbers_of(candidates, self.size):
-            yield self.entries[number]

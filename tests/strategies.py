@@ -1,7 +1,8 @@
 """Hypothesis strategies for values, attributes and filters, drawn from a universe small enough to enumerate.
 
 `NUMBERS` and `STRINGS` hold the constants that filters use and, between and beside them, values that tell
-open ends from closed ones and a string from its direct successor.
+open ends from closed ones and a string from its direct successor: at least one between any two ends that the
+constants (and what follows all strings with a prefix) can give, or an infinite set would look empty or finite.
 """
 
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ from pubsub.filter import Filter
 from pubsub.filter_parser import parse_filter
 from pubsub.values import Value
 
-NUMBERS: list[Value] = [-1, 0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4]
+NUMBERS: list[Value] = [-1, 0, 0.5, 1, 1.5, 2, 2.25, 2.5, 2.75, 3, 3.5, 4]
 STRINGS: list[Value] = [
     "",
     "\0",
@@ -22,6 +23,7 @@ STRINGS: list[Value] = [
     "ab",
     "ab\0",
     "abc",
+    "ac",
     "b",
     "ba",
     "c",
@@ -31,8 +33,8 @@ STRINGS: list[Value] = [
 BOOLEANS: list[Value] = [False, True]
 NAMES = ["x", "y", "z"]
 
-number_constants = st.sampled_from([0, 1, 2, 2.5, 3])
-string_constants = st.sampled_from(["", "a", "a\0", "ab", "b", "\U0010ffff"])
+number_constants: st.SearchStrategy[Value] = st.sampled_from([0, 1, 2, 2.5, 3])
+string_constants: st.SearchStrategy[Value] = st.sampled_from(["", "a", "a\0", "ab", "b", "\U0010ffff"])
 values = st.sampled_from([*NUMBERS, *STRINGS, *BOOLEANS])
 
 

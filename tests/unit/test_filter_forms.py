@@ -1,0 +1,158 @@
+"""The forms of a filter outside one process: wire, text and pickle, on input that is almost right."""
+
+import os
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import msgpack
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pubsub.errors import InputError
+from pubsub.filter import Filter
+from pubsub.filter_parser import parse_filter
+from tests.strategies import filters
+
+WIDE_TEXT = "x IN (1, 2) AND s >= 'a' AND s != 'b' AND flag = TRUE AND y > 0.5 AND z IS NOT NULL"
+
+
+def number_on_the_wire(name: object = "x", values: object = (1,), low: object = None, high: object = None) -> list[Any]:
+    return [[name, "number", None if values is None else list(values), low, False, high, False, []]]  # type: ignore[call-overload]
+
+
+def nested(depth: int) -> list[Any]:
+    body: list[Any] = []
+    for _ in range(depth):
+        body = [body]
+    return body
+
+
+def test_a_well_formed_constraint_is_read() -> None:
+    assert Filter.from_wire(number_on_the_wire()) == parse_filter("x = 1")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(number_on_the_wire(name) for name in ("", "a b", "1x", "x'", "naïve", "x\n", "AND", "true", "In", None, 3)),
+        number_on_the_wire(values=[float("inf")]),
+        number_on_the_wire(values=[float("nan")]),
+        number_on_the_wire(values=["0x5"]),
+        number_on_the_wire(values=["0x0" + "f" * 20]),
+        number_on_the_wire(values=["0x" + "f" * 1_000]),
+        number_on_the_wire(values=["0x" + "f" * 100_000]),
+        number_on_the_wire(values=["five"]),
+        number_on_the_wire(values=[True]),
+        number_on_the_wire(values=[2, 1]),
+        number_on_the_wire(values=[1, 1.0]),
+        number_on_the_wire(values=None),
+        number_on_the_wire(values=None, low=float("-inf")),
+        number_on_the_wire(values=None, low=2, high=1),
+        number_on_the_wire(nested(3_000)),
+        [["x", nested(3_000), *[None] * 6]],
+        [["s", "string", None, "a", False, "a" + "\0" * 100_000, True, []]],
+        [nested(3_000)],
+        {"x": 1},
+    ],
+)
+def test_what_no_filter_sends_is_refused(body: Any) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 -- that it is no other error is all that is promised
+        Filter.from_wire(body)
+
+
+@st.composite
+def almost_right(draw: st.DrawFn) -> Any:
+    """The wire form of a filter with some fields replaced by fields of others or by odd values."""
+    body: Any = draw(filters).to_wire()
+    donor: Any = draw(filters).to_wire()
+    odd = st.sampled_from([None, True, 0, -1, 2.5, float("inf"), "", "a", "a\0", "number", "string", [], [1], ["a"]])
+    fields = [field for entry in donor or [] for field in entry]
+    for entry in body or []:
+        for position in range(len(entry)):
+            if draw(st.integers(0, 5)) == 0:
+                entry[position] = draw(st.sampled_from(fields) | odd if fields else odd)
+    return msgpack.unpackb(msgpack.packb(body))
+
+
+@given(almost_right())
+@settings(max_examples=1_000)
+def test_an_altered_filter_is_refused_or_is_one_in_every_form(body: Any) -> None:
+    try:
+        wanted = Filter.from_wire(body)
+    except ValueError:
+        return
+    assert parse_filter(str(wanted)) == wanted
+    assert Filter.from_wire(msgpack.unpackb(msgpack.packb(wanted.to_wire()))) == wanted
+
+
+def test_a_pickled_filter_is_equal_in_a_process_that_hashes_strings_otherwise() -> None:
+    program = (
+        "import pickle, sys; from pubsub.filter_parser import parse_filter; "
+        f"wanted = parse_filter({WIDE_TEXT!r}); "
+        "print(pickle.load(sys.stdin.buffer) == wanted)"
+    )
+    for seed in ("1", "2"):  # this process has at most one of them
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            input=pickle.dumps(parse_filter(WIDE_TEXT)),
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        )
+        assert done.stdout.strip() == b"True"
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "found"),
+    [
+        ("x = " + "9" * 5_000, 5, "5000 digits"),
+        ("x = ٣", 5, "٣"),
+        ("x = 1 AND\n y ~ 3", 14, "~"),
+        ("x = 1 AND true = 2", 11, "true"),
+        ("and = 1", 1, "and"),
+        ("s = '\ud800'", 6, "surrogate"),
+        ("s = 'a" + "\0" * 65 + "'", 1, "NULs"),
+        ("s >= 'a' AND s < 'a" + "\0" * 3_000 + "'", 1, "NULs"),
+    ],
+)
+def test_text_that_has_no_wire_form_is_refused_at_its_column(text: str, column: int, found: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_filter(text)
+    assert caught.value.place == f"filter, column {column}"
+    assert found in caught.value.found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"x = {2**64 - 1}",
+        f"x = {-(2**63)}",
+        f"x IN (1, {2**64}, {2**200})",
+        f"x > {-(2**63) - 1} AND x != {2**70}",
+        "x = " + "9" * 1_000,
+        "x = -" + "9" * 1_000,
+        "true.x = 1",
+        "android = 1",
+    ],
+)
+def test_what_is_just_within_the_limits_survives_the_wire(text: str) -> None:
+    wanted = parse_filter(text)
+    assert Filter.from_wire(msgpack.unpackb(msgpack.packb(wanted.to_wire()))) == wanted == parse_filter(str(wanted))
+
+
+def test_as_many_nuls_as_are_allowed_survive_all_forms() -> None:
+    wanted = parse_filter("s > 'a' AND s < 'a" + "\0" * 64 + "'")
+    assert Filter.from_wire(wanted.to_wire()) == wanted == parse_filter(str(wanted))
+    assert wanted.matches({"s": "a\0"})
+    assert not wanted.matches({"s": "a"})
+
+
+def test_excluded_points_do_not_push_an_end_beyond_what_can_be_written() -> None:
+    parts = ["s >= 'a'", *(f"s != 'a{chr(0) * count}'" for count in range(64))]
+    wanted = parse_filter(" AND ".join(parts))
+    assert parse_filter(str(wanted)) == wanted
+    with pytest.raises(InputError):
+        parse_filter(" AND ".join([*parts, f"s != 'a{chr(0) * 64}'"]))
