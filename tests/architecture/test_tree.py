@@ -2,8 +2,10 @@
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 LINES_MAX = 500
@@ -27,28 +29,64 @@ def tracked_files() -> list[Path]:
     return [ROOT / name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
 
 
+def addresses_in(text: str) -> list[str]:
+    return [address for address in ADDRESSES if address in text]
+
+
+def is_too_long(name: str, text: str) -> bool:
+    return name.endswith(".py") and name not in LONG_WITH_CAUSE and len(text.splitlines()) > LINES_MAX
+
+
 def test_no_file_names_a_registry() -> None:
-    found = []
-    for path in tracked_files():
-        text = path.read_bytes().decode(errors="ignore")
-        found += [f"{path.relative_to(ROOT)}: {address}" for address in ADDRESSES if address in text]
+    texts = {path: path.read_bytes().decode(errors="ignore") for path in tracked_files()}
+    found = [f"{path.relative_to(ROOT)}: {address}" for path, text in texts.items() for address in addresses_in(text)]
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_a_planted_address_is_found(address: str) -> None:
+    assert addresses_in(f"package @ https://{address}/simple") == [address]
 
 
 def test_no_python_file_is_too_long_to_read() -> None:
     long = [
-        f"{path.relative_to(ROOT)}: {count} lines"
+        name
         for path in tracked_files()
-        if path.suffix == ".py"
-        and (count := len(path.read_text().splitlines())) > LINES_MAX
-        and str(path.relative_to(ROOT)) not in LONG_WITH_CAUSE
+        if path.suffix == ".py" and is_too_long(name := path.relative_to(ROOT).as_posix(), path.read_text())
     ]
-    assert not long, "\n".join(long)
+    assert not long, f"past {LINES_MAX} lines: {long}"
 
 
-def test_ray_accepts_the_cluster_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    import yaml
+def test_a_file_one_line_past_the_limit_is_too_long() -> None:
+    assert is_too_long("pubsub/planted.py", "x = 1\n" * (LINES_MAX + 1))
+    assert not is_too_long("pubsub/planted.py", "x = 1\n" * LINES_MAX)
+
+
+def check_cluster(text: str) -> dict[str, Any]:
+    """The cluster file as Ray would use it; raises as `ray up` would if it is not valid."""
     from ray.autoscaler._private.util import prepare_config, validate_config
 
-    config = yaml.safe_load((ROOT / "cluster.yaml").read_text())
-    validate_config(prepare_config(config))
+    config: dict[str, Any] = prepare_config(yaml.safe_load(text))
+    validate_config(config)
+    return config
+
+
+def test_ray_accepts_the_cluster_file() -> None:
+    config = check_cluster((ROOT / "cluster.yaml").read_text())
+    assert config["head_node_type"] in config["available_node_types"]
+
+
+@pytest.mark.parametrize("planted", ["max_worker: 4", "head_node_type: nobody", "max_workers: 'many'"])
+def test_ray_refuses_a_broken_cluster_file(planted: str) -> None:
+    key = planted.split(":")[0]
+    lines = [line for line in (ROOT / "cluster.yaml").read_text().splitlines() if not line.startswith(f"{key}:")]
+    with pytest.raises(Exception, match=r"(?i)max_worker|many|head_node_type"):
+        check_cluster("\n".join([*lines, planted]))
+
+
+def test_ray_is_started_by_its_path_in_the_environment() -> None:
+    """The commands run in a login shell that knows nothing of the virtual environment made by set-up."""
+    config = check_cluster((ROOT / "cluster.yaml").read_text())
+    commands = [*config["head_start_ray_commands"], *config["worker_start_ray_commands"]]
+    assert commands
+    assert all("~/murmur/.venv/bin/ray " in command for command in commands), commands
