@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pubsub.errors import InputError
+from pubsub.faults import DEFAULT_DETECTION, FailureDetection, Fault
 from pubsub.links import LinkSpec
 from pubsub.machine import Machine, NodeContext, NodeName
 from pubsub.script import Script
@@ -43,7 +44,10 @@ class Deployment:
 
     Node numbers in the journal follow `nodes`; the driver itself comes after the last. `scripts` are by node.
     `drain_us`: a run is over when nothing has moved for so long; `drain_limit_us`: or after so long anyway.
-    `time_dilation`: wall-clock seconds for an emulated second (live runtime only).
+    `faults` in order of time; `start_down`: nodes that are not there at first, until a RESTART.
+    `machines`: node to the number of its machine (absent: 0). `sync_us`: how long stable storage takes to be safe
+    (virtual runtime only; the live one has a real disk). `time_dilation`: wall-clock seconds for an emulated second
+    (live runtime only).
     """
 
     seed: int
@@ -55,6 +59,11 @@ class Deployment:
     drain_limit_us: int = 60_000_000
     time_dilation: float = 1.0
     journal_hops: bool = True
+    faults: tuple[Fault, ...] = ()
+    start_down: frozenset[NodeName] = frozenset()
+    detection: FailureDetection = DEFAULT_DETECTION
+    machines: Mapping[NodeName, int] = field(default_factory=dict)
+    sync_us: int = 2_000
 
     @property
     def numbers(self) -> dict[NodeName, int]:
@@ -73,7 +82,7 @@ def load(path: str, place: str) -> Any:
         raise InputError(place, f"{path!r} ({error})", "a dotted path that can be imported") from error
 
 
-def make_machine(spec: NodeSpec, seed: int) -> Machine:
+def make_machine(spec: NodeSpec, seed: int, incarnation: int = 0) -> Machine:
     """The node's machine, fresh."""
     factory: Factory = load(spec.factory, f"factory of node {spec.name}")
-    return factory(NodeContext(spec.name, seed, spec.parameters))
+    return factory(NodeContext(spec.name, seed, spec.parameters, incarnation))

@@ -26,7 +26,7 @@ import numpy as np
 
 from pubsub.errors import InputError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 ROW = struct.Struct("<qqqiiiihBx")
 """time_us, sequence, value, node, source, peer, bytes, hops, kind (written last)."""
@@ -60,8 +60,8 @@ class RowKind(IntEnum):
     STOP = 2  # value: 0 clean
     LINK_UP = 3  # peer
     LINK_DOWN = 4  # peer
-    SUBSCRIBE = 5  # source: subscriber number; the filter is in the side file
-    UNSUBSCRIBE = 6  # source: subscriber number; the filter is in the side file
+    SUBSCRIBE = 5  # source: subscriber number, sequence: ordinal in the script; the filter is in the side file
+    UNSUBSCRIBE = 6  # the same
     PUBLISH = 7  # source, sequence, value: subscriber-visible size in bytes of the attributes
     SEND = 8  # source, sequence (of the event carried, if any), peer, hops, bytes, value: message kind
     RECEIVE = 9  # source, sequence, peer, hops, value: message kind
@@ -69,7 +69,7 @@ class RowKind(IntEnum):
     DROP = 11  # source, sequence, peer, hops, value: DropReason
     SETTLED = 12  # value: every (un)subscription issued up to that time has settled
     PHASE = 13  # value: Phase that begins
-    FAULT = 14  # peer, value: kept for the fault driver
+    FAULT = 14  # sequence: step of the plan, peer: its other node or machine, value: FaultKind, hops: FaultStage
     MALFORMED = 15  # peer: a frame or message that could not be understood
     REFUSED = 16  # a connection without the run's token
     LAG = 17  # value: how many microseconds the node is behind emulated time
@@ -88,6 +88,13 @@ class DropReason(IntEnum):
     NODE_DOWN = 5
 
 
+class FaultStage(IntEnum):
+    """A fault has two rows, so that what happened between order and effect is not misread."""
+
+    ORDERED = 0
+    IN_EFFECT = 1
+
+
 class Phase(IntEnum):
     """The course of a run."""
 
@@ -102,8 +109,8 @@ class SideKind(IntEnum):
     """Records of the side files."""
 
     EVENT = 1  # [source, sequence, time_us, blob]
-    SUBSCRIBE = 2  # [time_us, node, subscriber, filter text]
-    UNSUBSCRIBE = 3  # [time_us, node, subscriber, filter text]
+    SUBSCRIBE = 2  # [time_us, node, subscriber, filter text, ordinal]
+    UNSUBSCRIBE = 3  # the same
 
 
 class _MappedFile:

@@ -136,6 +136,18 @@ class Link:
         self._last_arrival_us = 0
         self._departures_us: deque[int] = deque()
 
+    def change(self, spec: LinkSpec, now_us: int) -> None:
+        """Be as `spec` says from now on. What is on its way stays ahead of what comes, on an ordered link."""
+        if self.spec.ordered and self.only_delays:
+            self._last_arrival_us = now_us + self.spec.delay.low_us  # constant, or the link would not be ordered
+        self.spec = spec
+        self.perfect = self.only_delays = False
+        self.draw_us = spec.delay.sampler(self._rng)
+
+    def clear_us(self, now_us: int) -> int:
+        """When everything sent so far has arrived (on a link that keeps order)."""
+        return max(now_us + self.draw_us(), self._last_arrival_us)
+
     def transmit(self, size: int, now_us: int, control: bool = False) -> Transmission:
         """Send `size` bytes at `now_us`."""
         if self.only_delays:

@@ -88,7 +88,8 @@ Input = Start | Received | TimerFired | LinkUp | LinkDown | Stored | Command
 
 # --------------------------------------------------------------------------------------------- effects
 class Send(NamedTuple):
-    """Put `message` on the link to `to`. Sending to a peer that is not reachable is a recorded drop."""
+    """Send `message` to a node by name: over the link to it, if there is one, else as a datagram, which may be lost
+    without a word. Sending to a node that cannot be reached is a recorded drop."""
 
     to: NodeName
     message: Any
@@ -116,10 +117,17 @@ class Deliver(NamedTuple):
 
 
 class Persist(NamedTuple):
-    """Append `record` to stable storage; `Stored(token)` follows once it is safe."""
+    """Append `record` to stable storage; `Stored(token)` follows once it is safe. Tokens grow, over all
+    incarnations of a node: a machine finds its last one in the records it is started with."""
 
     token: int
     record: bytes
+
+
+class Truncate(NamedTuple):
+    """Forget the records persisted under tokens below `before`, whenever that is convenient."""
+
+    before: int
 
 
 class Record(NamedTuple):
@@ -131,7 +139,7 @@ class Record(NamedTuple):
     event: Event | None = None
 
 
-Effect = Send | SetTimer | CancelTimer | Deliver | Persist | Record
+Effect = Send | SetTimer | CancelTimer | Deliver | Persist | Truncate | Record
 
 
 # -------------------------------------------------------------------------------------------- machines
@@ -154,13 +162,16 @@ class Machine(Protocol):
 class NodeContext:
     """What a factory knows when it makes a machine.
 
-    `seed` is the run's; `parameters` are the scenario's for this node (plain data: it may cross a process).
+    `seed` is the run's; `parameters` are the scenario's for this node (plain data: it may cross a process);
+    `incarnation` counts the restarts of the node.
     """
 
     name: NodeName
     seed: int
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    incarnation: int = 0
 
     def random(self, part: str) -> random.Random:
-        """Randomness of one part of this node, the same in every process for the same seed."""
-        return random.Random(f"{self.seed}/{self.name}/{part}")
+        """Randomness of one part of this node, the same in every process for the same seed and incarnation."""
+        who = f"{self.name}/{self.incarnation}" if self.incarnation else self.name
+        return random.Random(f"{self.seed}/{who}/{part}")

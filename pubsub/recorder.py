@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pubsub.event import Event
+from pubsub.faults import Fault
 from pubsub.filter import Filter
-from pubsub.journal import NONE, DropReason, JournalWriter, RowKind, SideKind
+from pubsub.journal import NONE, DropReason, FaultStage, JournalWriter, RowKind, SideKind
 from pubsub.machine import Record
 
 
@@ -58,11 +59,19 @@ class Recorder:
         """The event was handed to the subscriber."""
         self._row(now_us, RowKind.DELIVER, self.node, event.source, event.sequence, NONE, hops, 0, subscriber)
 
-    def subscription(self, now_us: int, subscriber: int, wanted: Filter, withdrawn: bool) -> None:
-        """A subscriber of this node subscribed, or withdrew."""
+    def subscription(self, now_us: int, subscriber: int, wanted: Filter, withdrawn: bool, ordinal: int) -> None:
+        """A subscriber of this node subscribed, or withdrew; `ordinal` as in `pubsub.script.Issue`."""
         side_kind = SideKind.UNSUBSCRIBE if withdrawn else SideKind.SUBSCRIBE
-        self._writer.side(side_kind, (now_us, self.node, subscriber, str(wanted)))
-        self._row(now_us, RowKind.UNSUBSCRIBE if withdrawn else RowKind.SUBSCRIBE, self.node, source=subscriber)
+        self._writer.side(side_kind, (now_us, self.node, subscriber, str(wanted), ordinal))
+        kind = RowKind.UNSUBSCRIBE if withdrawn else RowKind.SUBSCRIBE
+        self._row(now_us, kind, self.node, source=subscriber, sequence=ordinal)
+
+    def fault(self, now_us: int, step: int, fault: Fault, stage: FaultStage) -> None:
+        """A step of the fault plan, as the row of the node that it is about (the driver's, if it is about many)."""
+        node = self._numbers[fault.nodes[0]] if fault.nodes else self.node
+        peer = fault.nodes[1] if len(fault.nodes) > 1 else None
+        number = self._number(peer) if not fault.machine else fault.machine
+        self._row(now_us, RowKind.FAULT, node, sequence=step, peer=number, hops=int(stage), value=int(fault.kind))
 
     def protocol(self, now_us: int, record: Record) -> None:
         """A row that a machine asked for."""

@@ -1,13 +1,16 @@
 """Play a whole deployment in virtual time: start, subscribe, settle, publish, drain, stop."""
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
 from pubsub.deployment import Deployment
-from pubsub.journal import JournalWriter, Phase, RowKind
-from pubsub.machine import Publish, Subscribe, Unsubscribe
+from pubsub.faults import Fault
+from pubsub.journal import FaultStage, JournalWriter, Phase, RowKind
+from pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe
 from pubsub.recorder import Recorder
-from pubsub.script import Player
+from pubsub.script import Issue, Player
+from simulation.breaker import Breaker
 from simulation.simulated_node import CONTROL_MESSAGE, EVENT_MESSAGE, SimulatedNode
 from simulation.simulation import Simulation
 
@@ -31,12 +34,21 @@ class VirtualRun:
             name: Recorder(self._writer, number, numbers, deployment.journal_hops) for name, number in numbers.items()
         }
         self.simulation = Simulation(
-            deployment.seed, self._writer, numbers, deployment.default_link, deployment.journal_hops
+            deployment.seed,
+            self._writer,
+            numbers,
+            deployment.default_link,
+            deployment.journal_hops,
+            deployment.detection,
+            deployment.sync_us,
         )
-        self._players = {name: Player(script) for name, script in deployment.scripts.items()}
-        self._playing = len(self._players)
-        self._last_event_us = 0
+        self._players = {
+            name: Player(script) for name, script in deployment.scripts.items() if name not in deployment.start_down
+        }
+        self._playing: dict[NodeName, Player] = {}
+        self._faults_to_come = len(deployment.faults)
         self._changes_unsettled = False
+        self._breaker = Breaker(self.simulation, deployment)
         self.published = 0
 
     def play(self) -> None:
@@ -54,7 +66,8 @@ class VirtualRun:
     def _start(self) -> None:
         self._phase(Phase.STARTING)
         for spec in self._deployment.nodes:
-            self.simulation.add_node(spec)
+            if spec.name not in self._deployment.start_down:
+                self.simulation.add_node(spec)
         for plan in self._deployment.links:
             self.simulation.connect(plan)
 
@@ -63,8 +76,8 @@ class VirtualRun:
         self._phase(Phase.SUBSCRIBING)
         for name, player in self._players.items():
             node = self.simulation.nodes[name]
-            for command in player.subscriptions():
-                self._issue(node, command)
+            for issue in player.subscriptions():
+                self._issue(node, issue)
         in_flight = self.simulation.in_flight
         self._run(stop=lambda: not in_flight[CONTROL_MESSAGE])
         self._settled()
@@ -75,7 +88,11 @@ class VirtualRun:
         self._run(until_us=base_us)
         self._phase(Phase.PUBLISHING)
         for name, player in self._players.items():
+            self._playing[name] = player
             self._schedule(simulation.nodes[name], player, base_us)
+        for step, fault in enumerate(self._deployment.faults):
+            act = functools.partial(self._break_something, step, fault, base_us)
+            simulation.call_at(base_us + fault.time_us, act)
         self._run(stop=self._published_all)
 
     def _drain(self) -> None:
@@ -97,20 +114,46 @@ class VirtualRun:
 
     def _published_all(self) -> bool:
         self._after_entry()
-        return not self._playing
+        return not self._playing and not self._faults_to_come
 
     def _after_entry(self) -> None:
-        if self._changes_unsettled and not self.simulation.in_flight[CONTROL_MESSAGE]:
-            self._changes_unsettled = False
+        simulation = self.simulation
+        if self._changes_unsettled and not simulation.in_flight[CONTROL_MESSAGE] and simulation.wiring.quiet:
             self._settled()
 
+    def _break_something(self, step: int, fault: Fault, base_us: int, now_us: int) -> None:
+        """Carry out one step of the fault plan and journal it."""
+        driver = self._recorders["driver"]
+        driver.fault(now_us, step, fault, FaultStage.ORDERED)
+        self._breaker.carry_out(fault)
+        driver.fault(now_us, step, fault, FaultStage.IN_EFFECT)
+        self._faults_to_come -= 1
+        self._changes_unsettled = True
+        for name in self._breaker.gone:
+            self._playing.pop(name, None)
+        for name in self._breaker.came:
+            self._play_again(name, base_us, now_us)
+
+    def _play_again(self, name: NodeName, base_us: int, now_us: int) -> None:
+        script = self._deployment.scripts.get(name)
+        if script is None:
+            return
+        player = self._playing[name] = Player(script)
+        node = self.simulation.nodes[name]
+        for issue in player.catch_up(now_us - base_us):
+            self._issue(node, issue)
+        self._schedule(node, player, base_us)
+
     def _schedule(self, node: SimulatedNode, player: Player, base_us: int) -> None:
+        name = node.spec.name
         due_us = player.next_us
         if due_us is None:
-            self._playing -= 1
+            del self._playing[name]
             return
 
         def act(now_us: int) -> None:
+            if self._playing.get(name) is not player or (node.disturbed and node.must_wait(act)):
+                return  # its node has crashed since, or is stalled and goes on later
             if node.spec.broker is not None:
                 until_us = node.congested(node.spec.broker, now_us)
                 if until_us is not None:
@@ -121,15 +164,16 @@ class VirtualRun:
 
         self.simulation.call_at(max(base_us + due_us, self.simulation.now_us), act)
 
-    def _issue(self, node: SimulatedNode, command: Subscribe | Unsubscribe | Publish) -> None:
+    def _issue(self, node: SimulatedNode, issue: Issue) -> None:
         now_us = self.simulation.now_us
+        command, ordinal = issue
         recorder = self._recorders[node.spec.name]
         if type(command) is Publish:
             recorder.published(now_us, command.event)
             self.published += 1
         else:
             assert isinstance(command, Subscribe | Unsubscribe)
-            recorder.subscription(now_us, command.subscriber, command.filter, type(command) is Unsubscribe)
+            recorder.subscription(now_us, command.subscriber, command.filter, type(command) is Unsubscribe, ordinal)
             self._changes_unsettled = True
         node.take_input(command, now_us)
 

@@ -4,7 +4,7 @@ The counterpart on Ray is `actors.node_actor`; a machine cannot tell which of th
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pubsub.deployment import NodeSpec
@@ -26,8 +26,10 @@ from pubsub.machine import (
     Stored,
     TimerFired,
     TimerKey,
+    Truncate,
 )
 from pubsub.recorder import Recorder
+from simulation.storage import VirtualStorage
 
 if TYPE_CHECKING:
     from simulation.simulation import Simulation
@@ -40,19 +42,40 @@ _new = tuple.__new__
 
 
 class SimulatedNode:
-    """One incarnation of a node. Links are kept with the peer's node, looked up once."""
+    """One incarnation of a node. Links are kept with the peer's node, looked up once.
+
+    `down`, `stalled` and `work_us` (so much more for each message) are what faults have done to it; `stalls` counts
+    how often it was stalled; `disturbed` says that any of that matters, or a severed link, so that an undisturbed
+    node pays for one test.
+    """
 
     __slots__ = (
-        "_codec", "_datagrams", "_encoded", "_encoded_message", "_encoders", "_exempt", "_held", "_hops", "_name",
-        "_network", "_push", "_recorder", "_timers", "links", "machine", "paused_until_us", "records", "spec",
+        "_awake", "_busy_until_us", "_codec", "_datagrams", "_encoded", "_encoded_message", "_encoders", "_exempt",
+        "_held", "_hops", "_name", "_network", "_push", "_recorder", "_severed", "_timers", "_waiting", "disturbed",
+        "down", "incarnation", "links", "machine", "paused_until_us", "spec", "stalled", "stalls", "storage", "work_us",
     )  # fmt: skip
 
-    def __init__(self, network: "Simulation", spec: NodeSpec, machine: Machine, recorder: Recorder) -> None:
+    def __init__(
+        self,
+        network: "Simulation",
+        spec: NodeSpec,
+        machine: Machine,
+        recorder: Recorder,
+        storage: VirtualStorage,
+        incarnation: int,
+    ) -> None:
         self.spec = spec
         self.machine = machine
         self.links: dict[NodeName, tuple[Link, SimulatedNode]] = {}
-        self.records: list[bytes] = []
+        self.storage = storage
+        self.incarnation = incarnation
         self.paused_until_us = 0
+        self.disturbed = self.down = self.stalled = False
+        self.stalls = self.work_us = 0
+        self._busy_until_us = 0
+        self._waiting: deque[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
+        self._awake = False
+        self._severed: dict[NodeName, None] = {}
         self._network = network
         self._push = network.push
         self._recorder = recorder
@@ -69,6 +92,8 @@ class SimulatedNode:
 
     def receive(self, source: NodeName, kind: int, data: bytes, now_us: int) -> None:
         """A message has arrived; it waits while a full link keeps this node from taking more of its kind."""
+        if self.disturbed and self._intercept(source, kind, data, now_us):
+            return
         if self._held or (now_us < self.paused_until_us and source != self._exempt and kind != CONTROL_MESSAGE):
             if self._held is None:
                 self._held = deque()
@@ -88,6 +113,8 @@ class SimulatedNode:
 
     def resume(self, now_us: int) -> None:
         """The full link has room again: take what was held, until it is full once more."""
+        if self.disturbed and self.must_wait(self.resume):
+            return
         while self._held and now_us >= self.paused_until_us:
             held, self._held = self._held, None
             self.receive(*held.popleft(), now_us)
@@ -99,22 +126,145 @@ class SimulatedNode:
 
     def fire(self, key: TimerKey, number: int, now_us: int) -> None:
         """A timer entry has come up; it counts only if it was not cancelled or set again since."""
+        if self.disturbed and self.must_wait(self.fire, key, number):
+            return
         if self._timers.get(key) == number:
             del self._timers[key]
             self.perform(self.machine.handle(_new(TimerFired, (key,)), now_us), now_us)
 
     def take_input(self, input: Input, now_us: int) -> None:
         """Hand the machine an input that is no message or timer, and carry out what follows."""
+        if self.disturbed and self.must_wait(self.take_input, input):
+            return
         self.perform(self.machine.handle(input, now_us), now_us)
 
     def congested(self, peer: NodeName, now_us: int) -> int | None:
         """Until when nothing more should be sent to the peer, if its link or the peer itself is full."""
+        if peer not in self.links:
+            return None  # what is sent now is lost, and waiting would not help
         link, target = self.links[peer]
         until_us = link.congested_until_us(now_us)
         if until_us is None and len(target._held or ()) >= link.spec.queue_messages:
             until_us = max(target.paused_until_us, now_us + 1)
         return until_us
 
+    # ------------------------------------------------------------------------------------------- faults
+    def note(self, kind: RowKind, peer: NodeName) -> None:
+        """Journal a row about the link to the peer."""
+        self._recorder.plain(self._network.now_us, kind, peer=peer)
+
+    def take_link(self, peer: "SimulatedNode", link: Link) -> None:
+        """The link to the peer is there (again)."""
+        name = peer.spec.name
+        self.links[name] = (link, peer)
+        self._severed.pop(name, None)
+        self._refresh()
+
+    def drop_link(self, peer: NodeName) -> None:
+        """The link to the peer is gone, and what still comes from it belongs to the past."""
+        del self.links[peer]
+        if self._datagrams is None:
+            self.sever(peer)
+        else:  # it may go on talking without a link
+            self._severed.pop(peer, None)
+            self._refresh()
+
+    def sever(self, peer: NodeName) -> None:
+        """Take nothing more from the peer until there is a new link to it."""
+        self._severed[peer] = None
+        self._refresh()
+
+    def crash(self, now_us: int) -> None:
+        """Be gone: what waits here is lost, timers and what was not synced too."""
+        self.down = True
+        self._refresh()
+        waiting, self._waiting = self._waiting, None
+        messages = [arguments for action, arguments in waiting or () if action == self.receive]
+        held, self._held = self._held, None
+        for source, kind, data in [*messages, *(held or ())]:
+            self._lost(source, kind, data, now_us, DropReason.NODE_DOWN)
+
+    def stall(self) -> None:
+        """Do nothing until `go_on`: all that comes waits."""
+        self.stalled = True
+        self.stalls += 1
+        self._refresh()
+
+    def go_on(self, now_us: int) -> None:
+        """Take up what has come in the meantime, in its order."""
+        self.stalled = False
+        self._wake(now_us)
+
+    def slow_down(self, work_us: int, now_us: int) -> None:
+        """Spend so much more on each message; 0: as before."""
+        self.work_us = work_us
+        self._refresh()
+        self._wake(now_us)
+
+    def must_wait(self, action: Callable[..., None], *arguments: Any, work: bool = False) -> bool:
+        """Is the node down (then the action is dropped), stalled or busy (then it is called later, with the
+        arguments and the time)? `work`: if it is called now, it keeps the node busy."""
+        if self.down:
+            return True
+        busy = self.stalled or (self._waiting is not None and not self._awake)
+        if not busy and work and self.work_us:
+            now_us = self._network.now_us
+            busy = now_us < self._busy_until_us
+            if not busy:
+                self._busy_until_us = now_us + self.work_us
+        if not busy:
+            return False
+        if self._waiting is None:
+            self._waiting = deque()
+            if not self.stalled:
+                self._network.call_at(self._busy_until_us, self._wake)
+        if self._awake:
+            self._waiting.appendleft((action, arguments))
+        else:
+            self._waiting.append((action, arguments))
+        return True
+
+    def stored(self, persisted: Persist, now_us: int) -> None:
+        """The record has reached the disk, if the node lived to see it."""
+        if not self.down:
+            self.storage.keep(persisted.token, persisted.record)
+            self.take_input(Stored(persisted.token), now_us)
+
+    def _wake(self, now_us: int) -> None:
+        if self.down or self.stalled or self._awake:
+            return
+        self._awake = True
+        while self._waiting and now_us >= self._busy_until_us and not self.stalled and not self.down:
+            action, arguments = self._waiting.popleft()
+            action(*arguments, now_us)
+        self._awake = False
+        if self._waiting and not self.stalled:
+            self._network.call_at(self._busy_until_us, self._wake)
+        elif not self._waiting:
+            self._waiting = None
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self.disturbed = bool(self.down or self.stalled or self.work_us or self._severed or self._waiting)
+
+    def _intercept(self, source: NodeName, kind: int, data: bytes, now_us: int) -> bool:
+        """Does a fault keep the message from being taken now?"""
+        if self.down or source in self._severed:
+            self._lost(source, kind, data, now_us, DropReason.NODE_DOWN if self.down else DropReason.LINK_BROKEN)
+            return True
+        return self.must_wait(self.receive, source, kind, data, work=True)
+
+    def _lost(self, source: NodeName, kind: int, data: bytes, now_us: int, reason: DropReason) -> None:
+        """A message on its way ends here: a row of its sender says so."""
+        self._network.in_flight[kind] -= 1
+        message = self._codec.decode(data)
+        self._network.nodes[source].lost(now_us, message, self._name, reason)
+
+    def lost(self, now_us: int, message: Any, to: NodeName, reason: DropReason) -> None:
+        """A message sent from here has not arrived."""
+        self._recorder.dropped(now_us, message, to, reason)
+
+    # ------------------------------------------------------------------------------------------ effects
     def perform(self, effects: Sequence[Effect], now_us: int) -> None:
         """Carry out the effects in order."""
         for effect in effects:
@@ -129,8 +279,9 @@ class SimulatedNode:
             elif type(effect) is CancelTimer:
                 self._timers.pop(effect.key, None)
             elif type(effect) is Persist:
-                self.records.append(effect.record)
-                self._push(now_us, self, STORED, Stored(effect.token), None)
+                self._push(now_us + self._network.sync_us, self, STORED, effect, None)
+            elif type(effect) is Truncate:
+                self.storage.truncate(effect.before)
             elif type(effect) is Record:
                 self._recorder.protocol(now_us, effect)
             else:
@@ -149,6 +300,9 @@ class SimulatedNode:
             link, target = self.links[to]
         elif self._datagrams is not None and to in network.nodes:
             link, target = self._datagrams, network.nodes[to]
+            if network.divided(self._name, to):
+                self._recorder.dropped(now_us, message, to, DropReason.LINK_BROKEN)
+                return
         else:
             self._recorder.dropped(now_us, message, to, DropReason.UNREACHABLE)
             return

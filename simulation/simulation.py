@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 
 from pubsub.codec import Codec
 from pubsub.deployment import LinkPlan, NodeSpec, make_machine
+from pubsub.faults import DEFAULT_DETECTION, FailureDetection
 from pubsub.journal import JournalWriter, RowKind
 from pubsub.links import Link, LinkSpec
-from pubsub.machine import LinkUp, Machine, NodeName, Start
+from pubsub.machine import Machine, NodeName, Start
 from pubsub.recorder import Recorder
 from simulation.event_queue import EventQueue
 from simulation.simulated_node import (
@@ -23,6 +24,8 @@ from simulation.simulated_node import (
     TIMER,
     SimulatedNode,
 )
+from simulation.storage import VirtualStorage
+from simulation.wiring import Wiring
 
 _NEVER_US = 1 << 62
 _COLLECTOR_THRESHOLDS = (100_000, 50, 100)
@@ -43,8 +46,12 @@ class Simulation:
         numbers: dict[NodeName, int],
         default_link: LinkSpec | None = None,
         journal_hops: bool = True,
+        detection: FailureDetection = DEFAULT_DETECTION,
+        sync_us: int = 2_000,
     ) -> None:
         self.seed = seed
+        self.sync_us = sync_us
+        self.wiring = Wiring(self, detection)
         self.datagrams = None if default_link is None else Link(default_link, random.Random(f"{seed}/datagrams"))
         self.nodes: dict[NodeName, SimulatedNode] = {}
         self.in_flight = [0, 0]
@@ -69,21 +76,66 @@ class Simulation:
 
     def add_node(self, spec: NodeSpec, machine: Machine | None = None) -> SimulatedNode:
         """Add a node (made by its factory unless a machine is given) and start it."""
-        recorder = Recorder(self._writer, self._numbers[spec.name], self._numbers, self._journal_hops)
-        node = SimulatedNode(self, spec, machine or make_machine(spec, self.seed), recorder)
-        self.nodes[spec.name] = node
-        recorder.plain(self.now_us, RowKind.START)
-        node.take_input(Start(()), self.now_us)
-        return node
+        return self._start(spec, machine or make_machine(spec, self.seed), VirtualStorage(), 0)
 
     def connect(self, plan: LinkPlan) -> None:
-        """Bring the link up in both directions and tell both ends."""
-        ends = (self.nodes[plan.first], self.nodes[plan.second])
-        for node, peer in (ends, ends[::-1]):
-            rng = random.Random(f"{self.seed}/{node.spec.name}/link/{peer.spec.name}")
-            node.links[peer.spec.name] = (Link(plan.spec, rng), peer)
-        for node, peer in (ends, ends[::-1]):
-            node.take_input(LinkUp(peer.spec.name, peer.spec.role == "broker"), self.now_us)
+        """Bring the link up in both directions and tell both ends; when both are there, if one is not yet."""
+        self.wiring.add(plan)
+
+    # ------------------------------------------------------------------------------------------- faults
+    def crash(self, name: NodeName, silently: bool = False) -> None:
+        """The node's process is gone, with all that was not synced to its storage; silently: its machine is, so
+        that its peers have to find out by missing heartbeats."""
+        self.nodes[name].crash(self.now_us)
+        self.wiring.node_died(name, silently)
+
+    def restart(self, name: NodeName, machine: Machine | None = None) -> SimulatedNode:
+        """Start the next incarnation of a node that is down, from what it had stored; its links come up again."""
+        before = self.nodes[name]
+        if not before.down:
+            raise ValueError(f"{name} is not down")
+        incarnation = before.incarnation + 1
+        machine = machine or make_machine(before.spec, self.seed, incarnation)
+        node = self._start(before.spec, machine, before.storage, incarnation)
+        self.wiring.node_is_back(name)
+        return node
+
+    def stall(self, name: NodeName) -> None:
+        """The node stops doing anything, and is not told."""
+        self.nodes[name].stall()
+        self.wiring.node_stalled(name)
+
+    def resume(self, name: NodeName) -> None:
+        """A stalled node goes on with what has come in the meantime."""
+        self.nodes[name].go_on(self.now_us)
+        self.wiring.node_is_back(name)
+
+    def slow(self, name: NodeName, work_us: int) -> None:
+        """Each message costs the node so much more time; 0 ends it."""
+        self.nodes[name].slow_down(work_us, self.now_us)
+
+    def cut(self, first: NodeName, second: NodeName) -> None:
+        """Nothing passes the link between the two any more."""
+        self.wiring.cut(first, second)
+
+    def heal(self, first: NodeName, second: NodeName) -> None:
+        """The link between the two may come up again."""
+        self.wiring.heal(first, second)
+
+    def divided(self, first: NodeName, second: NodeName) -> bool:
+        """Does a partition keep datagrams between the two from passing?"""
+        groups = self.wiring.groups
+        return groups is not None and groups[first] != groups[second]
+
+    def _start(self, spec: NodeSpec, machine: Machine, storage: VirtualStorage, incarnation: int) -> SimulatedNode:
+        recorder = Recorder(self._writer, self._numbers[spec.name], self._numbers, self._journal_hops)
+        node = SimulatedNode(self, spec, machine, recorder, storage, incarnation)
+        self.nodes[spec.name] = node
+        recorder.plain(self.now_us, RowKind.START, incarnation)
+        node.take_input(Start(storage.records()), self.now_us)
+        return node
+
+    # ------------------------------------------------------------------------------------------ the queue
 
     def call_at(self, time_us: int, action: Callable[[int], None]) -> None:
         """Have `action(now_us)` called at the given time."""
@@ -121,7 +173,7 @@ class Simulation:
             elif kind == CALL:
                 payload(now_us)
             elif kind == STORED:
-                node.take_input(payload, now_us)
+                node.stored(payload, now_us)
             else:
                 node.resume(now_us)
             if stop is not None and stop():
@@ -130,6 +182,7 @@ class Simulation:
         return done
 
     def check_invariants(self) -> None:
-        """Every machine's invariants."""
+        """The invariants of every machine that runs."""
         for node in self.nodes.values():
-            node.machine.check_invariants()
+            if not node.down:
+                node.machine.check_invariants()

@@ -65,6 +65,7 @@ SUBSCRIPTIONS_SCHEMA = StructType(
         StructField("node", IntegerType(), False),
         StructField("subscriber", LongType(), False),
         StructField("filter", StringType(), False),
+        StructField("ordinal", LongType(), False),
         StructField("withdrawn", BooleanType(), False),
         StructField("position", LongType(), False),
     ]

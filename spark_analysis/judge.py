@@ -32,7 +32,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 
 from pubsub.event import unpack_attributes
 from pubsub.filter_parser import parse_filter
-from pubsub.journal import RowKind
+from pubsub.journal import NONE, RowKind
 from spark_analysis.evaluation import Condition, EventColumns, condition_of
 from spark_analysis.journal_source import Journal
 
@@ -110,6 +110,13 @@ def distinct_events(events: DataFrame) -> DataFrame:
 def deliveries_of(rows: DataFrame) -> DataFrame:
     """The DELIVER rows with `value` under its meaning, `subscriber`."""
     return rows.where(F.col("kind") == int(RowKind.DELIVER)).withColumnRenamed("value", "subscriber")
+
+
+def issued_first(subscriptions: DataFrame) -> DataFrame:
+    """Without those that a client issued again after a restart: they are known by their place in its script."""
+    same = Window.partitionBy("node", "ordinal").orderBy("time_us", "position")
+    first = subscriptions.withColumn("time", F.row_number().over(same))
+    return first.where((F.col("time") == 1) | (F.col("ordinal") == NONE)).drop("time", "ordinal")
 
 
 def subscription_lives(subscriptions: DataFrame, rows: DataFrame) -> DataFrame:
@@ -365,6 +372,6 @@ def verdict(
 
 def judge(journal: Journal, filters: Sequence[str], grace_us: int) -> DataFrame:
     """The outcome of every pair of a run; `filters` as `distinct_filters` gives them."""
-    lives = subscription_lives(journal.subscriptions, journal.rows)
+    lives = subscription_lives(issued_first(journal.subscriptions), journal.rows)
     matched = matches(distinct_events(journal.events), filters)
     return outcomes(matched, lives, filters, deliveries_of(journal.rows), grace_us)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pubsub.event import unpack_attributes
 from pubsub.filter_parser import parse_filter
-from pubsub.journal import RowKind, SideKind, read_segment, read_side
+from pubsub.journal import NONE, RowKind, SideKind, read_segment, read_side
 
 Pair = tuple[tuple[int, int], int]
 """(event id, subscriber)."""
@@ -36,8 +36,13 @@ def judge(journal: Path, grace_us: int = 100_000) -> Verdict:
     """Judge the journal folder of one run."""
     events = {}
     issued: dict[tuple[int, str], list[list[float]]] = defaultdict(list)
+    known = set()
     for path in sorted(journal.glob("*.blob")):
         for kind, fields in read_side(path):
+            if kind is not SideKind.EVENT and fields[4] != NONE:
+                if (fields[1], fields[4]) in known:
+                    continue  # issued again after a restart
+                known.add((fields[1], fields[4]))
             if kind is SideKind.EVENT:
                 events[fields[0], fields[1]] = (fields[2], unpack_attributes(fields[3]))
             elif kind is SideKind.SUBSCRIBE:

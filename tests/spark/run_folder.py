@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pubsub.event import Event
-from pubsub.journal import JournalWriter, Phase, RowKind, SideKind
+from pubsub.journal import NONE, JournalWriter, Phase, RowKind, SideKind
 from pubsub.values import Value
 
 
@@ -59,7 +59,7 @@ class RunFolder:
     def subscribe(self, client: str, time_us: int, subscriber: int, text: str, withdrawn: bool = False) -> None:
         """A subscription, or the withdrawal of one."""
         side = SideKind.UNSUBSCRIBE if withdrawn else SideKind.SUBSCRIBE
-        self.writers[client].side(side, (time_us, self.numbers[client], subscriber, text))
+        self.writers[client].side(side, (time_us, self.numbers[client], subscriber, text, NONE))
         kind = RowKind.UNSUBSCRIBE if withdrawn else RowKind.SUBSCRIBE
         self.row(client, time_us, kind, source=subscriber)
 

@@ -39,7 +39,7 @@ def _write(folder: Path, rows: int = 3, name: str = "c0", rows_per_segment: int 
     writer = JournalWriter(folder, name, 1, rows_per_segment=rows_per_segment)
     for number in range(rows):
         writer.row(number, RowKind.PUBLISH, 1, 0, number)
-    writer.side(SideKind.SUBSCRIBE, (0, 1, 0, "x = 1"))
+    writer.side(SideKind.SUBSCRIBE, (0, 1, 0, "x = 1", 0))
     writer.close()
     return writer
 
