@@ -6,16 +6,20 @@ it. Nothing here calls Ray: `actors.node_actor` is the actor around it.
 
 import asyncio
 import random
+import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from actors.clock import Clock
-from actors.connection import Connection
+from actors.connection import Connection, Purpose
+from actors.log_keeper import LogKeeper
+from actors.peering import Peering
 from pubsub.codec import Codec
 from pubsub.deployment import NodeSpec
 from pubsub.errors import WireError
+from pubsub.faults import DEFAULT_DETECTION, FailureDetection
 from pubsub.journal import DropReason, RowKind
 from pubsub.links import HARD_LIMIT_FACTOR, Link, LinkSpec
 from pubsub.machine import (
@@ -27,6 +31,7 @@ from pubsub.machine import (
     LinkUp,
     Machine,
     NodeName,
+    Persist,
     Received,
     Record,
     Send,
@@ -34,6 +39,7 @@ from pubsub.machine import (
     Start,
     TimerFired,
     TimerKey,
+    Truncate,
 )
 from pubsub.recorder import Recorder
 
@@ -56,23 +62,37 @@ class Counters:
 class LiveNode:
     """One incarnation of a node. `link_specs` says which peers may have a link here and what it is like,
     `brokers` which of them are brokers; both may grow. `failure` is the traceback of a machine that raised.
+    `work_us`: a fault makes each message cost so much more time. `keeper` has the node's stable log.
     """
 
     def __init__(
-        self, spec: NodeSpec, machine: Machine, recorder: Recorder, clock: Clock, token: str, seed: int
+        self,
+        spec: NodeSpec,
+        machine: Machine,
+        recorder: Recorder,
+        clock: Clock,
+        token: str,
+        seed: int,
+        incarnation: int = 0,
+        detection: FailureDetection = DEFAULT_DETECTION,
+        default_link: LinkSpec | None = None,
+        keeper: LogKeeper | None = None,
     ) -> None:
         self.spec = spec
         self.machine = machine
         self.clock = clock
         self.token = token
-        self.incarnation = 0
+        self.seed = seed
+        self.incarnation = incarnation
+        self.work_us = 0
         self.counters = Counters()
         self.connections: dict[NodeName, Connection] = {}
         self.link_specs: dict[NodeName, LinkSpec] = {}
         self.brokers: frozenset[NodeName] = frozenset()
         self.failure: str | None = None
         self._recorder = recorder
-        self._seed = seed
+        self.peering = Peering(self, detection, default_link)
+        self._links_made = 0
         self._codec = Codec(machine.message_types)
         self._control = self._codec.control
         self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
@@ -88,6 +108,13 @@ class LiveNode:
             CancelTimer: self._cancel_timer,
             Record: lambda effect, now_us: self._recorder.protocol(now_us, effect),
         }
+        if keeper is not None:
+            keeper.attach(self.take_input, self._fail)
+            self._interpreters = {
+                **self._interpreters,
+                Persist: lambda effect, now_us: keeper.persist(effect),
+                Truncate: lambda effect, now_us: keeper.truncate(effect),
+            }
 
     def start(self, records: Sequence[bytes] = ()) -> None:
         """Give the machine its first input."""
@@ -119,9 +146,12 @@ class LiveNode:
         recorder, counters = self._recorder, self.counters
         now_us = self.clock.now_us()
         for number, body in enumerate(bodies):
-            if self._paused_for is not None and source != self._paused_for:
+            if self._paused_for is not None and source != self._paused_for and connection.purpose is Purpose.LINK:
                 connection.backlog += bodies[number:]
                 return
+            if self.work_us:
+                time.sleep(self.clock.wall_s(self.work_us))  # a slow process is slow in all that it does
+                now_us = self.clock.now_us()
             try:
                 message = decode(body)
                 if recorder.hops:
@@ -134,6 +164,7 @@ class LiveNode:
             counters.received += 1
             if type(message) in control:
                 counters.control_received += 1
+                connection.control_received += 1
             if effects:
                 self.perform(effects, now_us)
 
@@ -163,29 +194,59 @@ class LiveNode:
         self._dirty.clear()
 
     # ----------------------------------------------------------------------------------------- links
+    def may_link(self, connection: Connection) -> bool:
+        """The other side has introduced itself and wants a link: may it have one?"""
+        peer = connection.peer
+        if peer not in self.link_specs:
+            self.cut_off(connection, f"{peer} has no link here")
+            return False
+        if peer in self.peering.severed:
+            connection.abort()  # it will try again until the link has healed
+            return False
+        return True
+
     def link_made(self, connection: Connection) -> None:
-        """The peer has shown the run's token (or we have dialled it)."""
+        """Both ends have shown the run's token: this connection is the link now, whatever was before."""
         peer = connection.peer
         assert peer is not None
-        if peer in self.connections or peer not in self.link_specs:
-            self.cut_off(connection, f"{peer} has no free link here")
-            return
-        rng = random.Random(f"{self._seed}/{self.spec.name}/link/{peer}")
+        former = self.connections.get(peer)
+        if former is not None:
+            self.connection_lost(former, "replaced by a new connection")
+            former.abort()
+        self._links_made += 1
+        rng = random.Random(f"{self.seed}/{self.spec.name}/{self.incarnation}/link/{peer}/{self._links_made}")
         connection.link = Link(self.link_specs[peer], rng)
         self.connections[peer] = connection
         self._recorder.plain(self.clock.now_us(), RowKind.LINK_UP, peer=peer)
         self.take_input(LinkUp(peer, peer in self.brokers))
 
-    def link_lost(self, connection: Connection, reason: str) -> None:
-        """The connection is gone; it may never have been a link."""
+    def connection_lost(self, connection: Connection, reason: str) -> None:
+        """The connection is gone; it may never have been a link, or be one no longer."""
         peer = connection.peer
-        if peer is None or self.connections.get(peer) is not connection:
+        if peer is None:
+            return
+        now_us = self.clock.now_us()
+        self._dirty.pop(connection, None)
+        if connection.purpose is Purpose.DATAGRAMS:
+            for _ in range(self.peering.datagrams_lost(connection)):
+                self._recorder.plain(now_us, RowKind.DROP, DropReason.UNREACHABLE, peer)
+            return
+        if self.connections.get(peer) is not connection:
             return
         del self.connections[peer]
-        self._dirty.pop(connection, None)
-        self._recorder.plain(self.clock.now_us(), RowKind.LINK_DOWN, peer=peer)
+        for _ in range(connection.unsent):
+            self._recorder.plain(now_us, RowKind.DROP, DropReason.LINK_BROKEN, peer)
+        self._recorder.plain(now_us, RowKind.LINK_DOWN, peer=peer)
         self.take_input(LinkDown(peer, reason))
         self.room_again()
+        self.peering.dial(peer)
+
+    def change_link(self, peer: NodeName, spec: LinkSpec) -> None:
+        """From now on the link to the peer is like that."""
+        self.link_specs[peer] = spec
+        connection = self.connections.get(peer)
+        if connection is not None and connection.link is not None:
+            connection.link.change(spec, self.clock.now_us())
 
     def cut_off(self, connection: Connection, reason: str) -> None:
         """The other side does not belong here, or no longer makes sense: journal it and close."""
@@ -194,10 +255,10 @@ class LiveNode:
         connection.close()
 
     def congested(self, peer: NodeName) -> bool:
-        """Is the queue to the peer full (or the peer not there)?"""
+        """Is the queue to the peer full? Not if the link is down: what is sent then is lost, and waiting no use."""
         connection = self.connections.get(peer)
         if connection is None or connection.link is None:
-            return True
+            return False
         spec = connection.link.spec
         return connection.waiting >= spec.queue_messages or (
             not connection.link.perfect and connection.link.congested_until_us(self.clock.now_us()) is not None
@@ -234,7 +295,13 @@ class LiveNode:
     def _send(self, to: NodeName, message: Any, now_us: int) -> None:
         connection = self.connections.get(to)
         if connection is None:
-            self._recorder.dropped(now_us, message, to, DropReason.UNREACHABLE)
+            other = self.peering.datagram_connection(to)
+            if isinstance(other, DropReason):
+                self._recorder.dropped(now_us, message, to, other)
+                return
+            connection = other
+        if connection.severed:
+            self._recorder.dropped(now_us, message, to, DropReason.LINK_BROKEN)
             return
         if message is self._encoded_message:
             data = self._encoded
@@ -261,11 +328,12 @@ class LiveNode:
             elif len(arrivals_us) > 1:
                 self._recorder.duplicated(now_us, message, to)
             until_us = link.congested_until_us(now_us)
-            if until_us is not None and self._pause_for(to):
+            if until_us is not None and connection.purpose is Purpose.LINK and self._pause_for(to):
                 self.call_at(until_us, self.room_again)
         self.counters.sent += len(arrivals_us)
         if control:
             self.counters.control_sent += len(arrivals_us)
+            connection.control_sent += len(arrivals_us)
 
     def _overflows(self, connection: Connection, spec: LinkSpec, message: Any, control: bool, now_us: int) -> bool:
         """The peer is behind: obey the link's policy; True if the message is dropped."""
@@ -273,7 +341,7 @@ class LiveNode:
         if waiting < spec.queue_messages:
             return False
         assert connection.peer is not None
-        if spec.on_overflow == "slow":
+        if spec.on_overflow == "slow" and connection.purpose is Purpose.LINK:
             self._pause_for(connection.peer)
             if waiting < spec.queue_messages * HARD_LIMIT_FACTOR:
                 return False

@@ -10,19 +10,24 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import ray
 
 from actors.clock import Clock
 from actors.connection import Connection
 from actors.live_node import LiveNode
+from actors.log_keeper import LogKeeper
+from actors.peering import Address
+from actors.processes import ProcessPlace, own_place
 from pubsub.deployment import NodeSpec, make_machine
+from pubsub.faults import FailureDetection
 from pubsub.journal import JournalWriter, RowKind
 from pubsub.links import LinkSpec
 from pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe
 from pubsub.recorder import Recorder
-from pubsub.script import Player, Script
+from pubsub.script import Issue, Player, Script
 
-Address = tuple[str, int]
 _PUBLISH_BATCH = 64
 """So many events a publisher that is behind may publish before it lets its links breathe."""
 
@@ -34,6 +39,9 @@ class ActorSettings:
     seed: int
     token: str
     journal_folder: str
+    storage_folder: str
+    detection: FailureDetection
+    default_link: LinkSpec | None
     numbers: Mapping[NodeName, int]
     origin_wall_ns: int
     time_dilation: float
@@ -41,15 +49,27 @@ class ActorSettings:
     host: str
 
 
+class Listening(NamedTuple):
+    """Where a node is reached, and where its process is."""
+
+    host: str
+    port: int
+    place: ProcessPlace
+
+
 class NodeActor:
-    """One node of a live run. The driver calls `listen`, `attach`, then `subscribe`, `publish`, `leave`, `stop`."""
+    """One incarnation of a node of a live run.
+
+    The driver calls `listen`, `attach`, `dial`, then `subscribe` and `publish` (or `catch_up`, after a restart), and
+    at the end `leave` and `stop`. The calls under "faults" carry out what a fault plan does to links and pace.
+    """
 
     def __init__(self, spec: NodeSpec, settings: ActorSettings, script: Script | None, incarnation: int) -> None:
         self._spec = spec
         self._settings = settings
         self._player = None if script is None else Player(script)
         self._incarnation = incarnation
-        self._machine = make_machine(spec, settings.seed)
+        self._machine = make_machine(spec, settings.seed, incarnation)
         self._node: LiveNode | None = None
         self._publishing: asyncio.Task[None] | None = None
         self._leaving: list[Connection] = []
@@ -58,49 +78,95 @@ class NodeActor:
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
 
-    async def listen(self) -> Address:
-        """Open the node's socket and journal and start its machine; where peers can reach it."""
+    async def listen(self) -> Listening:
+        """Open the node's socket and journal and start its machine."""
         settings = self._settings
         self._writer = JournalWriter(
             Path(settings.journal_folder), self._spec.name, settings.numbers[self._spec.name], self._incarnation
         )
         recorder = Recorder(self._writer, settings.numbers[self._spec.name], settings.numbers, settings.journal_hops)
         clock = Clock(settings.origin_wall_ns, settings.time_dilation)
-        node = self._node = LiveNode(self._spec, self._machine, recorder, clock, settings.token, settings.seed)
-        node.incarnation = self._incarnation
+        keeper = self._keeper = LogKeeper(Path(settings.storage_folder) / f"{self._spec.name}.sqlite", self._spec.name)
+        node = self._node = LiveNode(
+            self._spec,
+            self._machine,
+            recorder,
+            clock,
+            settings.token,
+            settings.seed,
+            self._incarnation,
+            settings.detection,
+            settings.default_link,
+            keeper,
+        )
         self._recorder = recorder
-        node.start()
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: Connection(node, None), settings.host, 0)
+        node.peering.begin()
+        node.start(keeper.records())
         host, port = self._server.sockets[0].getsockname()[:2]
-        return host, port
+        return Listening(host, port, own_place(ray.get_runtime_context().get_node_id()))
 
     async def attach(
-        self, links: Mapping[NodeName, LinkSpec], brokers: frozenset[NodeName], dial: Mapping[NodeName, Address]
+        self, links: Mapping[NodeName, LinkSpec], brokers: frozenset[NodeName], addresses: Mapping[NodeName, Address]
     ) -> None:
-        """Learn the node's links and dial those that are this end's to dial."""
+        """Learn the node's links, who the brokers are, and where nodes are reached."""
         node = self._running
         node.link_specs.update(links)
         node.brokers |= brokers
-        loop = asyncio.get_running_loop()
-        for peer, (host, port) in dial.items():
-            await loop.create_connection(lambda peer=peer: Connection(node, peer), host, port)  # type: ignore[misc]
+        node.peering.addresses.update(addresses)
 
-    async def linked(self) -> bool:
-        """Are all links up?"""
+    async def dial(self, peers: list[NodeName]) -> None:
+        """From now on keep the links to these peers up: they are this end's to dial."""
+        self._running.peering.oblige(peers)
+
+    async def moved(self, peer: NodeName, address: Address) -> None:
+        """The peer has a new incarnation at a new address."""
+        self._running.peering.addresses[peer] = address
+
+    # -------------------------------------------------------------------------------------------- faults
+    async def sever(self, peers: list[NodeName], apart: frozenset[NodeName] = frozenset()) -> list[NodeName]:
+        """Let nothing pass on the links to the peers, and no datagrams to those `apart`; all that are severed."""
+        peering = self._running.peering
+        for peer in peers:
+            peering.sever(peer)
+        peering.stay_apart(apart)
+        return list(peering.severed)
+
+    async def mend(self, peers: list[NodeName]) -> list[NodeName]:
+        """Let the links come up again, and all datagrams pass; those that are still severed."""
+        peering = self._running.peering
+        for peer in peers:
+            peering.mend(peer)
+        peering.stay_apart(frozenset())
+        return list(peering.severed)
+
+    async def change_link(self, peer: NodeName, spec: LinkSpec) -> LinkSpec | None:
+        """The link to the peer is like that from now on; what the model in use says."""
         node = self._running
-        return node.connections.keys() == node.link_specs.keys()
+        node.change_link(peer, spec)
+        connection = node.connections.get(peer)
+        return node.link_specs[peer] if connection is None or connection.link is None else connection.link.spec
 
+    async def slow_down(self, work_us: int) -> int:
+        """Each message costs so much more time; 0 ends it."""
+        self._running.work_us = work_us
+        return self._running.work_us
+
+    # -------------------------------------------------------------------------------------------- script
     async def subscribe(self) -> int:
         """Issue the subscriptions of the script; how many there were."""
         if self._player is None:
             return 0
-        commands = self._player.subscriptions()
-        for number, command in enumerate(commands):
-            self._issue(command)
-            if number % _PUBLISH_BATCH == 0:
-                await asyncio.sleep(0)
-        return len(commands)
+        return await self._issue_all(self._player.subscriptions())
+
+    async def catch_up(self, base_us: int) -> int:
+        """After a restart: issue the subscriptions of the script so far again, and go on with its timed part."""
+        if self._player is None:
+            return 0
+        issued = await self._issue_all(self._player.catch_up(self._running.clock.now_us() - base_us))
+        await self.publish(base_us)
+        return issued
 
     async def publish(self, base_us: int) -> None:
         """Begin to play the timed part of the script, its times counted from `base_us`; returns at once."""
@@ -115,15 +181,20 @@ class NodeActor:
         failure = node.failure
         if self._publishing is not None and self._publishing.done() and self._publishing.exception() is not None:
             failure = failure or repr(self._publishing.exception())
+        sent, received = node.peering.control_counts()
         return {name: getattr(counters, name) for name in counters.__slots__} | {
+            "control_sent": sent,
+            "control_received": received,
             "playing": playing,
             "failure": failure,
             "pid": os.getpid(),
+            "links": [(peer, connection.peer_incarnation) for peer, connection in node.connections.items()],
         }
 
     async def leave(self) -> None:
         """Take no more notice of links. All nodes leave before any stops, so that none mourns the others."""
         node = self._running
+        node.peering.end()
         self._leaving = list(node.connections.values())
         node.connections.clear()
         for connection in self._leaving:
@@ -136,6 +207,7 @@ class NodeActor:
         self._server.close()
         for connection in self._leaving:
             connection.close()
+        self._keeper.close()
         self._writer.close()
         self._machine.check_invariants()
 
@@ -161,13 +233,22 @@ class NodeActor:
                 self._issue(player.take(node.clock.now_us()))
             await asyncio.sleep(0)
 
-    def _issue(self, command: Subscribe | Unsubscribe | Publish) -> None:
+    async def _issue_all(self, issues: list[Issue]) -> int:
+        for number, issue in enumerate(issues):
+            self._issue(issue)
+            if number % _PUBLISH_BATCH == 0:
+                await asyncio.sleep(0)
+        return len(issues)
+
+    def _issue(self, issue: Issue) -> None:
         node = self._running
+        command, ordinal = issue
         if type(command) is Publish:
             self._recorder.published(command.event.time_us, command.event)
             node.counters.published += 1
         else:
             assert isinstance(command, Subscribe | Unsubscribe)
             now_us = node.clock.now_us()
-            self._recorder.subscription(now_us, command.subscriber, command.filter, type(command) is Unsubscribe)
+            withdrawn = type(command) is Unsubscribe
+            self._recorder.subscription(now_us, command.subscriber, command.filter, withdrawn, ordinal)
         node.take_input(command)

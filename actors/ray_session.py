@@ -5,7 +5,8 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import psutil
 
@@ -31,21 +32,37 @@ def check_memory(actors: int, available_bytes: int | None = None) -> None:
         )
 
 
+class RaySession:
+    """Ray while it runs. `machines`: Ray's identifiers of the machines, the driver's own first."""
+
+    def __init__(self, machines: Sequence[str], lose: Callable[[int], None] | None = None) -> None:
+        self.machines = list(machines)
+        self.lose_machine = lose
+
+
 @contextlib.contextmanager
-def ray_session(actors: int, address: str | None = None) -> Iterator[None]:
+def ray_session(actors: int, address: str | None = None, machines: int = 1) -> Iterator[RaySession]:
     """Ray for so many actors and the length of the block; what was started here is stopped at its end.
 
     `address` None starts a Ray of this run's own, with a folder of its own; otherwise the cluster is joined.
+    `machines` above one starts so many raylets here, each of which stands for a machine that can be lost.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     import ray
 
     folder = None
+    cluster: Any = None
     try:
-        if address is None:
-            # Unix socket paths are at most 107 bytes long, so the folder's name must be short.
-            folder = tempfile.mkdtemp(prefix="murmur-", dir="/tmp")
+        if address is not None:
+            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
+            yield RaySession([ray.get_runtime_context().get_node_id()])
+            return
+        # Unix socket paths are at most 107 bytes long, so the folder's name must be short.
+        folder = tempfile.mkdtemp(prefix="murmur-", dir="/tmp")
+        # Actors are started in waves by us; without this Ray warns, on stdout, of every wave.
+        config = {"worker_maximum_startup_concurrency": actors}
+        if machines == 1:
             ray.init(
                 num_cpus=os.cpu_count(),
                 include_dashboard=False,
@@ -53,13 +70,41 @@ def ray_session(actors: int, address: str | None = None) -> Iterator[None]:
                 logging_level=logging.ERROR,
                 log_to_driver=False,
                 _temp_dir=folder,
-                # Actors are started in waves by us; without this Ray warns, on stdout, of every wave.
-                _system_config={"worker_maximum_startup_concurrency": actors},
+                _system_config=config,
             )
-        else:
-            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
-        yield
+            yield RaySession([ray.get_runtime_context().get_node_id()])
+            return
+        cluster = _start_raylets(machines, folder, config)
+        ray.init(address=cluster.address, logging_level=logging.ERROR, log_to_driver=False)
+        raylets = [cluster.head_node, *sorted(cluster.worker_nodes, key=lambda raylet: str(raylet.node_id))]
+        yield RaySession([raylet.node_id for raylet in raylets], lambda number: _lose(cluster, raylets[number]))
     finally:
         ray.shutdown()
+        if cluster is not None:
+            cluster.shutdown()
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start_raylets(machines: int, folder: str, config: dict[str, Any]) -> Any:
+    from ray.cluster_utils import Cluster
+
+    options = {"num_cpus": os.cpu_count(), "object_store_memory": _OBJECT_STORE_BYTES, "include_dashboard": False}
+    cluster = Cluster(
+        initialize_head=True,
+        head_node_args={**options, "temp_dir": folder, "_system_config": config},
+        shutdown_at_exit=False,
+    )
+    for _ in range(machines - 1):
+        cluster.add_node(num_cpus=os.cpu_count(), object_store_memory=_OBJECT_STORE_BYTES)
+    cluster.wait_for_nodes()
+    return cluster
+
+
+def _lose(cluster: Any, raylet: Any) -> None:
+    """Take the machine away as a power cut would: its raylet and all its workers at once."""
+    process = psutil.Process(raylet.all_processes["raylet"][0].process.pid)
+    for each in [*process.children(recursive=True), process]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            each.kill()
+    cluster.remove_node(raylet, allow_graceful=False)

@@ -46,9 +46,11 @@ class Script:
 def play(deployment: Deployment) -> tuple[LiveRun, np.ndarray]:
     """Run it; the finished run and all rows of its journal."""
     with tempfile.TemporaryDirectory() as folder:
+        journal = Path(folder) / "journal"
+        journal.mkdir()
         run = LiveRun(deployment, Path(folder), lambda *_: None, "127.0.0.1")
         run.play()
-        return run, np.concatenate([read_segment(path)[1] for path in sorted(Path(folder).glob("*.seg"))])
+        return run, np.concatenate([read_segment(path)[1] for path in sorted(journal.glob("*.seg"))])
 
 
 def seconds_between(rows: np.ndarray, first: RowKind, last: RowKind) -> float:

@@ -81,7 +81,7 @@ def execute(loaded: LoadedScenario, folder: Path, progress: Progress) -> Finishe
     status = "interrupted"
     try:
         play = _play_live if scenario.runtime == "ray" else _play_virtual
-        lag_us = play(deployment, run_folder.journal, progress, workload.expected_publications, wall_seconds)
+        lag_us = play(deployment, run_folder.folder, progress, workload.expected_publications, wall_seconds)
         status = "complete"
     finally:
         run_folder.write_manifest(status=status, wall_seconds=wall_seconds)
@@ -89,20 +89,20 @@ def execute(loaded: LoadedScenario, folder: Path, progress: Progress) -> Finishe
 
 
 def _play_live(
-    deployment: Deployment, journal: Path, progress: Progress, expected: int, wall_seconds: dict[str, float]
+    deployment: Deployment, folder: Path, progress: Progress, expected: int, wall_seconds: dict[str, float]
 ) -> int:
     from actors.ray_session import ray_session
     from actors.run import LiveRun
 
     began = time.perf_counter()
     actors = len(deployment.nodes)
-    with ray_session(actors):
+    with ray_session(actors, machines=1 + max(deployment.machines.values(), default=0)) as session:
         wall_seconds["ray"] = time.perf_counter() - began
 
         def tell(phase: Phase, done: int) -> None:
             progress(phase, done, actors if phase is Phase.STARTING else expected)
 
-        run = LiveRun(deployment, journal, tell, "127.0.0.1")
+        run = LiveRun(deployment, folder, tell, "127.0.0.1", session.machines, session.lose_machine)
         try:
             run.play()
         finally:
@@ -111,13 +111,13 @@ def _play_live(
 
 
 def _play_virtual(
-    deployment: Deployment, journal: Path, progress: Progress, expected: int, wall_seconds: dict[str, float]
+    deployment: Deployment, folder: Path, progress: Progress, expected: int, wall_seconds: dict[str, float]
 ) -> int:
     from simulation.run import play
 
     began = time.perf_counter()
     try:
-        play(deployment, journal, lambda phase, done: progress(phase, done, expected))
+        play(deployment, folder / "journal", lambda phase, done: progress(phase, done, expected))
     finally:
         wall_seconds["virtual"] = time.perf_counter() - began
     return 0

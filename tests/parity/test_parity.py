@@ -39,19 +39,18 @@ def small_deployment() -> Deployment:
 
 
 def test_an_actor_that_dies_ends_the_run_by_name_and_leaves_the_journal_readable(tmp_path: Path) -> None:
-    import ray
-
+    (tmp_path / "journal").mkdir()
     with ray_session(actors=4):
         run = LiveRun(small_deployment(), tmp_path, lambda *_: None, "127.0.0.1")
 
         def kill_when_publishing(phase: Phase, done: int) -> None:
             if phase is Phase.PUBLISHING and done > 10:
-                ray.kill(run._actors["b1"])
+                run.group.kill("b1")
 
         run._progress = kill_when_publishing
         with pytest.raises(RunError, match="the actor of b1 died"):
             run.play()
-    rows = [read_segment(path)[1] for path in sorted(tmp_path.glob("*.seg"))]
+    rows = [read_segment(path)[1] for path in sorted((tmp_path / "journal").glob("*.seg"))]
     kinds = {int(kind) for each in rows for kind in each["kind"]}
     assert {RowKind.START, RowKind.DELIVER, RowKind.PUBLISH} <= kinds
 

@@ -1,0 +1,187 @@
+"""The actors of a live run by node name: started, asked, killed, started again.
+
+A node is in service unless a fault took it out: it is `down` (its actor is dead) or `stalled` (its process is
+stopped). Asking skips nodes out of service, and one that goes out of service while it is asked is no error; any
+other actor that dies or falls silent ends the run by name. Faults come from a thread of their own, so a node is
+marked before anything is done to it.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from actors.node_actor import ActorSettings, Listening, NodeActor
+from actors.processes import ProcessPlace
+from pubsub.deployment import Deployment
+from pubsub.errors import RunError
+from pubsub.faults import link_key
+from pubsub.links import LinkSpec
+from pubsub.machine import NodeName
+
+_ANSWER_TIMEOUT_S = 180.0
+"""An actor that does not answer for so long never will; the longest answer is to a call that starts actors."""
+_LOOK_AGAIN_S = 0.25
+
+
+class ActorGroup:
+    """All actors of one run. `machines`: Ray's identifiers of the machines, by their number in the deployment;
+    `cut` the links that a fault keeps down, `partition` the group of each node while datagrams pass within groups
+    only."""
+
+    def __init__(self, deployment: Deployment, settings: ActorSettings, machines: Sequence[str]) -> None:
+        self.machines = list(machines)
+        self.down: dict[NodeName, None] = dict.fromkeys(sorted(deployment.start_down))
+        self.stalled: dict[NodeName, None] = {}
+        self.cut: dict[tuple[NodeName, NodeName], None] = {}
+        self.partition: dict[NodeName, int] | None = None
+        self.places: dict[NodeName, ProcessPlace] = {}
+        self.incarnations: dict[NodeName, int] = {}
+        self.link_specs: dict[tuple[NodeName, NodeName], LinkSpec] = {}
+        self.specs = {spec.name: spec for spec in deployment.nodes}
+        self._deployment = deployment
+        self._settings = settings
+        self._remote = ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0)(NodeActor)
+        self._actors: dict[NodeName, Any] = {}
+        self._addresses: dict[NodeName, tuple[str, int]] = {}
+        self._brokers = frozenset(spec.name for spec in deployment.nodes if spec.role == "broker")
+        self._peers: dict[NodeName, list[NodeName]] = {spec.name: [] for spec in deployment.nodes}
+        self._dials: dict[NodeName, list[NodeName]] = {spec.name: [] for spec in deployment.nodes}
+        for plan in deployment.links:
+            self.link_specs[link_key(plan.first, plan.second)] = plan.spec
+            self._peers[plan.first].append(plan.second)
+            self._peers[plan.second].append(plan.first)
+            self._dials[plan.first].append(plan.second)
+
+    @property
+    def in_service(self) -> list[NodeName]:
+        """The nodes that are there and can be asked."""
+        return [name for name in list(self._actors) if self._serves(name)]
+
+    def scripted(self) -> list[NodeName]:
+        """The nodes in service that have a script to play."""
+        return [name for name in self.in_service if name in self._deployment.scripts]
+
+    def peers(self, name: NodeName) -> list[NodeName]:
+        """The nodes with a planned link to that one."""
+        return self._peers[name]
+
+    def kept_apart(self, name: NodeName) -> tuple[list[NodeName], frozenset[NodeName]]:
+        """The peers whose links with the node are cut, and all with whom it may exchange no datagrams."""
+        severed = [peer for peer in self._peers[name] if link_key(name, peer) in self.cut]
+        groups = self.partition or {}
+        return severed, frozenset(other for other in groups if groups[other] != groups[name])
+
+    # ------------------------------------------------------------------------------------------ starting
+    def start(self, names: Sequence[NodeName]) -> None:
+        """Start (the next incarnation of) these nodes and have them listen; they know nobody yet."""
+        for name in names:
+            script = self._deployment.scripts.get(name)
+            incarnation = self.incarnations[name] = self.incarnations.get(name, -1) + 1
+            options: dict[str, Any] = {}
+            if len(self.machines) > 1:
+                machine = self.machines[self._deployment.machines.get(name, 0)]
+                options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node_id=machine, soft=False)
+            actor = self._remote.options(**options).remote(self.specs[name], self._settings, script, incarnation)
+            self._actors[name] = actor
+        for name in names:
+            listening: Listening = self._answer(name, self._actors[name].listen.remote(), wanted=True)
+            self._addresses[name] = (listening.host, listening.port)
+            self.places[name] = listening.place
+
+    def introduce(self, names: Sequence[NodeName]) -> None:
+        """Tell these nodes their links and where everybody is, and only then let them dial."""
+        arguments = {}
+        for name in names:
+            specs = {peer: self.link_specs[link_key(name, peer)] for peer in self._peers[name]}
+            arguments[name] = (specs, self._brokers, self._addresses)
+        self.ask("attach", arguments=arguments)
+        self.ask("dial", arguments={name: (self._dials[name],) for name in names})
+
+    def bring_back(self, name: NodeName) -> None:
+        """A node that is down starts again, under its old name at a new address."""
+        self.start([name])
+        del self.down[name]
+        self.ask("sever", arguments={name: self.kept_apart(name)})
+        self.introduce([name])
+        for other in self.in_service + list(self.stalled):
+            if other != name:
+                self._actors[other].moved.remote(name, self._addresses[name])  # a stalled one hears of it later
+
+    # -------------------------------------------------------------------------------------------- asking
+    def ask(
+        self,
+        what: str,
+        nodes: Iterable[NodeName] | None = None,
+        arguments: Mapping[NodeName, tuple[Any, ...]] | None = None,
+        common: tuple[Any, ...] = (),
+    ) -> dict[NodeName, Any]:
+        """The answers of the actors in service to one call, by node; raises `RunError` naming an actor that died."""
+        names = list(nodes) if nodes is not None else list(arguments if arguments is not None else self._actors)
+        pending = {}
+        for name in names:
+            if self._serves(name):
+                call = getattr(self._actors[name], what)
+                pending[name] = call.remote(*(arguments[name] if arguments is not None else common))
+        answers = {name: self._answer(name, reference) for name, reference in pending.items()}
+        return {name: answer for name, answer in answers.items() if answer is not _NOBODY}
+
+    def status(self) -> dict[NodeName, dict[str, Any]]:
+        """What each node in service says of itself; raises `RunError` with the traceback of a machine that failed."""
+        answers = self.ask("status")
+        for name, status in answers.items():
+            if status["failure"] is not None:
+                raise RunError(f"the machine of {name} failed:\n{status['failure']}")
+        return answers
+
+    def unlinked(self, statuses: Mapping[NodeName, Mapping[str, Any]]) -> list[NodeName]:
+        """The nodes whose links are not as they should be: all up between nodes in service that are not cut, to
+        the incarnation that is there now, and none to anybody else."""
+        wrong = []
+        for name, status in statuses.items():
+            wanted = {
+                (peer, self.incarnations[peer])
+                for peer in self._peers[name]
+                if self._serves(peer) and link_key(name, peer) not in self.cut
+            }
+            if {tuple(link) for link in status["links"]} != wanted:
+                wrong.append(name)
+        return wrong
+
+    # -------------------------------------------------------------------------------------------- ending
+    def kill(self, name: NodeName) -> None:
+        """Kill the node's actor."""
+        ray.kill(self._actors[name])
+
+    def kill_all(self) -> None:
+        """Kill every actor; those that are dead already stay so."""
+        for actor in self._actors.values():
+            ray.kill(actor)
+
+    def machine_lost(self, number: int) -> None:
+        """Nodes of that machine start on the next one from now on."""
+        left = [each for each in self.machines if each != self.machines[number]]
+        self.machines[number] = left[number % len(left)]
+
+    def _serves(self, name: NodeName) -> bool:
+        return name in self._actors and name not in self.down and name not in self.stalled
+
+    def _answer(self, name: NodeName, reference: Any, wanted: bool = False) -> Any:
+        deadline = time.monotonic() + _ANSWER_TIMEOUT_S
+        while True:
+            try:
+                return ray.get(reference, timeout=_LOOK_AGAIN_S)
+            except ray.exceptions.RayActorError as error:
+                if wanted or self._serves(name):
+                    raise RunError(f"the actor of {name} died: {error}") from error
+                return _NOBODY
+            except ray.exceptions.GetTimeoutError as error:
+                if not wanted and not self._serves(name):
+                    return _NOBODY
+                if time.monotonic() > deadline:
+                    raise RunError(f"the actor of {name} did not answer in {_ANSWER_TIMEOUT_S:.0f} s") from error
+
+
+_NOBODY: Any = object()

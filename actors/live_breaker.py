@@ -1,0 +1,211 @@
+"""Carries out the steps of a fault plan on live actors, and proves that each took effect.
+
+A step is journaled twice: when it is ordered, and when it is seen to be in effect. A kill is over when the process
+is gone, a stall when the kernel says that it is stopped, a cut or a change of a link when both ends have answered;
+a step that does not take effect is a `RunError`, because a run without the faults it claims proves nothing.
+What the journal shows on top of that (a dead node writes nothing, nothing passes a cut link) the analysis checks.
+"""
+
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import ray
+
+from actors.actor_group import ActorGroup
+from actors.clock import Clock
+from actors.processes import await_state, send_signal
+from pubsub.deployment import Deployment
+from pubsub.errors import RunError
+from pubsub.faults import Fault, FaultKind, link_key
+from pubsub.journal import FaultStage
+from pubsub.machine import NodeName
+from pubsub.recorder import Recorder
+
+
+class LiveBreaker:
+    """Does to a group of actors what a fault says. `base_us`: when publishing began, for scripts of nodes that come
+    back; None before that. `lose_machine(number)` takes a whole machine away."""
+
+    def __init__(
+        self,
+        deployment: Deployment,
+        group: ActorGroup,
+        clock: Clock,
+        recorder: Recorder,
+        lose_machine: Callable[[int], None] | None,
+    ) -> None:
+        self.base_us: int | None = None
+        self._group = group
+        self._clock = clock
+        self._recorder = recorder
+        self._lose_machine = lose_machine
+        self._planned = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
+        self._machines = deployment.machines
+
+    def carry_out(self, step: int, fault: Fault) -> None:
+        """Do it, and return when it is in effect; raises `RunError` if it is not."""
+        self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.ORDERED)
+        try:
+            self._do(fault)
+        except RunError as error:
+            raise RunError(f"fault {step + 1}, {fault}, did not take effect: {error}") from error
+        except ray.exceptions.RayError as error:
+            raise RunError(f"fault {step + 1}, {fault}, could not be carried out: {error}") from error
+        self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
+
+    def _do(self, fault: Fault) -> None:
+        match fault.kind:
+            case FaultKind.KILL:
+                self.kill(fault.nodes[0], fault.sigkill)
+            case FaultKind.RESTART:
+                self.restart(fault.nodes[0])
+            case FaultKind.STALL:
+                self.stall(fault.nodes[0])
+            case FaultKind.RESUME:
+                self.resume(fault.nodes[0])
+            case FaultKind.SLOW:
+                self._confirm("slow_down", {fault.nodes[0]: (fault.work_us,)}, lambda work_us: work_us == fault.work_us)
+            case FaultKind.CUT:
+                self.sever([fault.nodes])
+            case FaultKind.HEAL:
+                self.mend([fault.nodes])
+            case FaultKind.CHANGE_LINK:
+                self._change_link(fault)
+            case FaultKind.PARTITION:
+                self._partition(fault.groups)
+            case FaultKind.UNITE:
+                self._group.partition = None
+                self.mend(list(self._group.cut))
+            case FaultKind.LOSE_MACHINE:
+                self._lose(fault.machine)
+            case FaultKind.RETURN_MACHINE:
+                for name in self._on(fault.machine):
+                    if name in self._group.down:
+                        self.restart(name)
+
+    def kill(self, name: NodeName, sigkill: bool = False) -> None:
+        """End the node's process and see it gone."""
+        group = self._group
+        group.down[name] = None
+        place = group.places[name]
+        if sigkill:
+            send_signal(place, signal.SIGKILL)
+        else:
+            group.kill(name)
+        await_state(place, "gone")
+        group.stalled.pop(name, None)
+
+    def restart(self, name: NodeName) -> None:
+        """Start the node's next incarnation and let it go on with its script."""
+        self._group.bring_back(name)
+        if self.base_us is not None:
+            self._group.ask("catch_up", [name], common=(self.base_us,))
+
+    def stall(self, name: NodeName) -> None:
+        """Stop the node's process and see it stopped."""
+        self._group.stalled[name] = None
+        send_signal(self._group.places[name], signal.SIGSTOP)
+        await_state(self._group.places[name], "stopped")
+
+    def resume(self, name: NodeName) -> None:
+        """Let the process go on, and hear from it."""
+        send_signal(self._group.places[name], signal.SIGCONT)
+        await_state(self._group.places[name], "running")
+        self._group.stalled.pop(name, None)
+        if not self._group.ask("status", [name]):
+            raise RunError(f"{name} does not answer")
+
+    def sever(self, links: list[tuple[NodeName, ...]]) -> None:
+        """Let nothing pass these links."""
+        group = self._group
+        group.cut |= dict.fromkeys(link_key(first, second) for first, second in links)
+        affected = group.in_service if group.partition else dict.fromkeys(name for link in links for name in link)
+        self._confirm("sever", {name: group.kept_apart(name) for name in affected}, None)
+
+    def mend(self, links: list[tuple[NodeName, ...]]) -> None:
+        """Let these links come up again."""
+        group = self._group
+        for first, second in links:
+            group.cut.pop(link_key(first, second), None)
+        healed: dict[NodeName, list[NodeName]] = {
+            name: [] for name in group.in_service
+        }  # all hear of a partition's end
+        for first, second in links:
+            for name, peer in ((first, second), (second, first)):
+                if name in healed:
+                    healed[name].append(peer)
+        self._confirm("mend", {name: (peers,) for name, peers in healed.items()}, None)
+
+    def _partition(self, groups: tuple[tuple[NodeName, ...], ...]) -> None:
+        group_of = {name: number for number, members in enumerate(groups) for name in members}
+        self._group.partition = group_of
+        self.sever([ends for ends in self._planned if group_of[ends[0]] != group_of[ends[1]]])
+
+    def _change_link(self, fault: Fault) -> None:
+        first, second = fault.nodes
+        spec = fault.link or self._planned[link_key(first, second)]
+        self._group.link_specs[link_key(first, second)] = spec
+        arguments = {first: (second, spec), second: (first, spec)}
+        self._confirm("change_link", arguments, lambda found: found == spec)
+
+    def _confirm(
+        self, what: str, arguments: Mapping[NodeName, tuple[Any, ...]], right: Callable[..., bool] | None
+    ) -> None:
+        """Have the call made, and see that every node in service answered (and rightly, if that can be told)."""
+        asked = [name for name in arguments if name in self._group.in_service]
+        answers = self._group.ask(what, arguments={name: arguments[name] for name in asked})
+        for name in asked:
+            if name not in answers or (right is not None and not right(answers[name])):
+                raise RunError(f"{name} answered {answers.get(name)!r} to {what}")
+
+    def _lose(self, machine: int) -> None:
+        if self._lose_machine is None:
+            raise RunError("this run cannot take machines away")
+        lost = [name for name in self._on(machine) if name not in self._group.down]
+        places = [self._group.places[name] for name in lost]
+        self._group.down |= dict.fromkeys(lost)
+        for name in lost:
+            self._group.stalled.pop(name, None)
+        self._lose_machine(machine)
+        for place in places:
+            await_state(place, "gone", 60.0)
+        self._group.machine_lost(machine)
+
+    def _on(self, machine: int) -> list[NodeName]:
+        return [name for name in self._group.specs if self._machines.get(name, 0) == machine]
+
+
+class FaultThread(threading.Thread):
+    """Carries out a whole plan at its times, beside the driver's own work. `failure` is what ended it early."""
+
+    def __init__(self, deployment: Deployment, breaker: LiveBreaker, clock: Clock, base_us: int) -> None:
+        super().__init__(name="faults", daemon=True)
+        self.failure: RunError | None = None
+        self._plan = deployment.faults
+        self._breaker = breaker
+        self._clock = clock
+        self._base_us = base_us
+        self._cancelled = threading.Event()
+
+    def run(self) -> None:
+        """See `threading.Thread`."""
+        for step, fault in enumerate(self._plan):
+            wait_s = self._clock.wall_s(self._base_us + fault.time_us - self._clock.now_us())
+            if self._cancelled.wait(wait_s):
+                return
+            try:
+                self._breaker.carry_out(step, fault)
+            except RunError as error:
+                self.failure = error
+                return
+            except Exception as error:
+                self.failure = RunError(f"fault {step + 1}, {fault}: {error!r}")
+                return
+
+    def cancel(self) -> None:
+        """Do nothing more; returns when the step in hand is over."""
+        self._cancelled.set()
+        if self.is_alive():
+            self.join(timeout=30.0)

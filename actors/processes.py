@@ -1,0 +1,78 @@
+"""The operating system's processes behind actors: signals, and whether they took effect.
+
+A process is known by its number and the machine it is on, as its actor told; a signal for one on another machine is
+sent by a Ray task there.
+"""
+
+import os
+import signal
+import socket
+import time
+from typing import Any, Literal, NamedTuple
+
+import psutil
+
+from pubsub.errors import RunError
+
+State = Literal["running", "stopped", "gone"]
+_POLL_S = 0.005
+
+
+class ProcessPlace(NamedTuple):
+    """Where an actor's process is: host name, Ray's identifier of the machine, process number."""
+
+    host: str
+    machine: str
+    pid: int
+
+
+def own_place(machine: str) -> ProcessPlace:
+    """The place of the calling process."""
+    return ProcessPlace(socket.gethostname(), machine, os.getpid())
+
+
+def send_signal(place: ProcessPlace, number: signal.Signals) -> None:
+    """Send the signal; raises `RunError` if the process is gone already."""
+    _there(place, _send, place.pid, int(number))
+
+
+def await_state(place: ProcessPlace, wanted: State, timeout_s: float = 10.0) -> None:
+    """Return when the process is in that state; raises `RunError` if it is not within the time."""
+    found = _there(place, _await, place.pid, wanted, timeout_s)
+    if found != wanted:
+        raise RunError(f"process {place.pid} on {place.host} is {found} after {timeout_s:.0f} s, not {wanted}")
+
+
+def state_of(pid: int) -> State:
+    """What a process of this machine is doing."""
+    try:
+        status = psutil.Process(pid).status()
+    except psutil.NoSuchProcess:
+        return "gone"
+    if status in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+        return "gone"
+    return "stopped" if status in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP) else "running"
+
+
+def _send(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        raise RunError(f"process {pid} is gone already") from None
+
+
+def _await(pid: int, wanted: State, timeout_s: float) -> State:
+    deadline = time.monotonic() + timeout_s
+    while (found := state_of(pid)) != wanted and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+    return found
+
+
+def _there(place: ProcessPlace, function: Any, *arguments: Any) -> Any:
+    if place.host == socket.gethostname():
+        return function(*arguments)
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    strategy = NodeAffinitySchedulingStrategy(node_id=place.machine, soft=False)
+    return ray.get(ray.remote(num_cpus=0)(function).options(scheduling_strategy=strategy).remote(*arguments))

@@ -1,0 +1,92 @@
+"""Stable storage of one node: an append-only log in an SQLite database of its own, in WAL mode.
+
+Appended records gather in memory; `sync` writes all of them in one transaction and returns when the disk has them
+(group commit: while one sync runs, the next batch gathers). A crash loses what was not synced and nothing else.
+`simulation.storage` is the counterpart in virtual time.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from pubsub.errors import InputError
+
+_APPLICATION_ID = 0x6D75726D
+_SCHEMA_VERSION = 1
+
+
+class StableStorage:
+    """The log of `node` in the file `path`; made if the file is not there.
+
+    Raises `InputError` naming the file if it is damaged, no log of ours, or another node's: it is never silently
+    started anew.
+    """
+
+    def __init__(self, path: Path, node: str) -> None:
+        self.path = path
+        self._unsynced: list[tuple[int, bytes]] = []
+        self._truncate_before: int | None = None
+        self._lock = threading.Lock()
+        existed = path.exists() and path.stat().st_size > 0
+        try:
+            self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            if existed:
+                self._check(node)
+            else:
+                self._create(node)
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = FULL")
+        except sqlite3.DatabaseError as error:
+            raise InputError(str(path), f"no readable database ({error})", "a stable log of this node") from error
+
+    def append(self, token: int, record: bytes) -> None:
+        """Add a record; it is safe after the next `sync`. Tokens grow."""
+        self._unsynced.append((token, record))
+
+    def truncate(self, before: int) -> None:
+        """Forget the records with tokens below `before`, with the next `sync`."""
+        self._truncate_before = max(before, self._truncate_before or before)
+
+    def sync(self) -> None:
+        """Write what was appended and return when it is on the disk; may run in a thread of its own."""
+        with self._lock:
+            batch, self._unsynced = self._unsynced, []
+            before, self._truncate_before = self._truncate_before, None
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                self._database.executemany("INSERT INTO log VALUES (?, ?)", batch)
+                if before is not None:
+                    self._database.execute("DELETE FROM log WHERE token < ?", (before,))
+                self._database.execute("COMMIT")
+            except BaseException:
+                self._database.execute("ROLLBACK")
+                raise
+
+    def read_from(self, token: int) -> Iterator[tuple[int, bytes]]:
+        """The safe records from that token on, oldest first."""
+        yield from self._database.execute("SELECT token, record FROM log WHERE token >= ? ORDER BY token", (token,))
+
+    def close(self) -> None:
+        """Close the file; what was not synced is lost."""
+        self._database.close()
+
+    def _create(self, node: str) -> None:
+        self._database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        self._database.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+        self._database.execute("CREATE TABLE owner (node TEXT NOT NULL)")
+        self._database.execute("INSERT INTO owner VALUES (?)", (node,))
+        self._database.execute("CREATE TABLE log (token INTEGER PRIMARY KEY, record BLOB NOT NULL)")
+
+    def _check(self, node: str) -> None:
+        if self._database.execute("PRAGMA application_id").fetchone() != (_APPLICATION_ID,):
+            raise InputError(str(self.path), "a database of something else", "a stable log of this node")
+        (version,) = self._database.execute("PRAGMA user_version").fetchone()
+        if version != _SCHEMA_VERSION:
+            raise InputError(str(self.path), f"a log of version {version}", f"version {_SCHEMA_VERSION}")
+        owner = self._database.execute("SELECT node FROM owner").fetchone()
+        if owner != (node,):
+            raise InputError(str(self.path), f"the log of {owner and owner[0]!r}", f"the log of {node!r}")
+        (result,) = self._database.execute("PRAGMA quick_check").fetchone()
+        if result != "ok":
+            raise InputError(str(self.path), f"a damaged database ({result})", "a stable log of this node")
