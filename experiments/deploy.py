@@ -1,13 +1,15 @@
 """From a scenario to what a runtime is given: nodes, links and scripts."""
 
+import dataclasses
 import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.registry import BROKER_FACTORY, CLIENT_FACTORY
+from experiments.registry import BROKER_FACTORY, CLIENT_FACTORY, guarantee
 from experiments.scenario import LoadedScenario
 from pubsub.deployment import Deployment, LinkPlan, NodeSpec, make_machine
+from pubsub.faults import Fault, FaultKind, Scene, link_key
 from pubsub.script import Change, Script
 from pubsub.values import Value
 from workloads.overlay import Overlay
@@ -51,11 +53,23 @@ def deploy(loaded: LoadedScenario, overlay: Overlay, workload: Workload) -> Depl
             plans = tuple(plan for plan in workload.clients if plan.broker == broker)
             if plans:
                 scripts[broker] = BrokerScript(plans)
+    # Brokers take turns on the machines; clients stay with the driver, so that losing a machine costs brokers only.
+    machines = {name: number % scenario.machines for number, name in enumerate(overlay.brokers)}
+    scene = Scene(
+        [node.name for node in nodes],
+        [(plan.first, plan.second) for plan in links],
+        {node.name: machines.get(node.name, 0) for node in nodes},
+    )
+    detection, faults = loaded.build_faults(scene, {link_key(plan.first, plan.second): plan.spec for plan in links})
     return Deployment(
         seed=scenario.seed,
         nodes=tuple(nodes),
         links=tuple(links),
         scripts=scripts,
+        default_link=None if scenario.datagrams is None else scenario.datagrams.spec(),
+        faults=faults,
+        detection=detection,
+        machines=machines,
         drain_us=scenario.drain.quiet,
         drain_limit_us=scenario.drain.limit,
         time_dilation=scenario.time_dilation,
@@ -84,6 +98,25 @@ def manifest(
         "workload": dict(workload.description),
         "message_kinds": _message_kinds(deployment),
         "withdrawal_grace_us": scenario.withdrawal_grace,
+        "guarantee": guarantee(scenario.broker.reliability),
+        "links": [[plan.first, plan.second] for plan in deployment.links],
+        "failure_timeout_us": deployment.detection.timeout_us,
+        "faults": [_describe(fault, deployment) for fault in deployment.faults],
+    }
+
+
+def _describe(fault: Fault, deployment: Deployment) -> dict[str, Any]:
+    """A step of the plan for the analysis: which nodes it is about, and which links."""
+    on_machine = [name for name, machine in deployment.machines.items() if machine == fault.machine]
+    machine = fault.kind in (FaultKind.LOSE_MACHINE, FaultKind.RETURN_MACHINE)
+    return {
+        "text": str(fault),
+        "kind": fault.kind.name,
+        "time_us": fault.time_us,
+        "nodes": on_machine if machine else list(fault.nodes),
+        "groups": [list(group) for group in fault.groups],
+        "link": None if fault.link is None else dataclasses.asdict(fault.link),
+        "work_us": fault.work_us,
     }
 
 

@@ -52,6 +52,13 @@ def reliability_named(name: str) -> ReliabilityFactory:
     return factory
 
 
+def guarantee(reliability: str) -> str:
+    """What a reliability protocol promises: "best_effort" (what a fault on its way destroys may be lost) or
+    "exactly_once" (nothing may), as its factory's attribute `guarantee` says."""
+    promised: str = getattr(reliability_named(reliability), "guarantee", "best_effort")
+    return promised
+
+
 def check_parts(matching: str, routing: str, reliability: str, overlay_is_tree: bool) -> None:
     """Raise `InputError`, with the reason, for parts that do not exist or cannot work together."""
     if matching not in INDEXES:

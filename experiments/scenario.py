@@ -13,9 +13,12 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
+from experiments.faults import FaultReader
 from experiments.registry import check_parts
 from pubsub.errors import InputError
+from pubsub.faults import DEFAULT_DETECTION, FailureDetection, Fault, Scene
 from pubsub.links import Delay, LinkSpec
+from pubsub.machine import NodeName
 from workloads import OVERLAYS, WORKLOADS
 from workloads.overlay import Overlay
 from workloads.plan import Workload
@@ -90,6 +93,18 @@ class Drain(_Section):
     limit: DurationUs = 60_000_000
 
 
+class Detection(_Section):
+    """How the ends of a link notice a silent failure; see `pubsub.faults.FailureDetection`."""
+
+    heartbeat: DurationUs = DEFAULT_DETECTION.heartbeat_us
+    timeout: DurationUs = DEFAULT_DETECTION.timeout_us
+    reconnect: DurationUs = DEFAULT_DETECTION.reconnect_us
+
+    def detection(self) -> FailureDetection:
+        """The same for the runtimes; raises `InputError` for times that contradict each other."""
+        return FailureDetection(self.heartbeat, self.timeout, self.reconnect)
+
+
 class Scenario(_Section):
     """One experiment. `overlay` and `workload` have a `kind`; their other keys depend on it."""
 
@@ -107,6 +122,10 @@ class Scenario(_Section):
     drain: Drain = Drain()
     journal: Literal["hops", "deliveries"] = "hops"
     withdrawal_grace: DurationUs = 1_000_000
+    faults: list[dict[str, Any]] = []
+    failure_detection: Detection = Detection()
+    machines: Annotated[int, Field(ge=1, le=64)] = 1
+    datagrams: Links | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -132,6 +151,17 @@ class LoadedScenario:
         """The workload over the overlay; raises `InputError`."""
         workload: Workload = self._build("workload", WORKLOADS, overlay, self.scenario.seed)
         return workload
+
+    def build_faults(
+        self, scene: Scene, links: Mapping[tuple[NodeName, NodeName], LinkSpec]
+    ) -> tuple[FailureDetection, tuple[Fault, ...]]:
+        """Failure detection and the fault plan, checked against who takes part; raises `InputError`."""
+        try:
+            detection = self.scenario.failure_detection.detection()
+        except InputError as error:
+            raise self._at(("failure_detection",), error.found, error.allowed) from None
+        reader = FaultReader(scene, links, self.scenario.seed, self._at, parse_duration, _changed_link)
+        return detection, reader.read(self.scenario.faults)
 
     def _build(self, section: str, kinds: Mapping[str, Any], *arguments: Any) -> Any:
         options = dict(getattr(self.scenario, section))
@@ -171,6 +201,19 @@ class LoadedScenario:
             steps = steps[:-1]
         line = f", line {self.lines[steps]}" if steps else ""
         return InputError(f"{self.place}{line}, key {'.'.join(path)}", found, allowed)
+
+
+def _changed_link(planned: LinkSpec, changes: Mapping[str, Any]) -> LinkSpec:
+    """The planned link with some keys of the section `links` changed; raises ValueError."""
+    try:
+        links = Links.model_validate(changes)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ValueError(f"{'.'.join(str(step) for step in first['loc'])}: {first['msg']}") from None
+    given = {name: getattr(links, name) for name in links.model_fields_set}
+    if "reordering_by" in given:
+        given["reordering_us"] = given.pop("reordering_by")
+    return dataclasses.replace(planned, **given)
 
 
 def load_scenario(path: Path, overrides: Sequence[str] = (), seed: int | None = None) -> LoadedScenario:
@@ -224,6 +267,11 @@ def _key_lines(node: Any, path: tuple[str, ...]) -> dict[tuple[str, ...], int]:
         for key, value in node.value:
             here = (*path, str(key.value))
             lines[here] = key.start_mark.line + 1
+            lines.update(_key_lines(value, here))
+    elif isinstance(node, yaml.SequenceNode):
+        for number, value in enumerate(node.value):
+            here = (*path, str(number))
+            lines[here] = value.start_mark.line + 1
             lines.update(_key_lines(value, here))
     return lines
 

@@ -1,0 +1,210 @@
+"""Random fault plans: drawn from the run's seed, each fault with its repair, never one that could not take effect.
+
+Faults come as a Poisson process. A node or link takes part in one fault at a time, a partition comes only while
+nothing is cut, and what is broken is mended before the plan ends: a run shows first that nothing bad happens, then
+that all comes right again.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pubsub.errors import InputError
+from pubsub.faults import Fault, FaultKind, Scene, link_key
+from pubsub.links import Delay, LinkSpec
+from pubsub.machine import NodeName
+
+KINDS = (
+    "kill",
+    "sigkill",
+    "stall",
+    "slow",
+    "cut",
+    "partition",
+    "loss",
+    "delay",
+    "duplication",
+    "reordering",
+    "bandwidth",
+)
+"""What may be drawn; the last five change a link."""
+
+
+@dataclass(frozen=True, slots=True)
+class RandomFaults:
+    """A mean of one fault every `every_us`, from `from_us` to `until_us` after the start of publishing.
+
+    `kinds` are drawn with equal probability, outages uniformly between `outage_us`. At most `at_once` faults are in
+    force together. `only` restricts the nodes (and links' ends) that may be hit, `spare` exempts some. `limit`: at
+    most so many faults. The numbers of the last five kinds: `loss`, `duplication`, `reordering` are probabilities,
+    `delay_us` a constant delay, `messages_per_s` a bandwidth; `work_us` is what each message costs a slow node.
+    """
+
+    every_us: int
+    until_us: int
+    from_us: int = 0
+    kinds: tuple[str, ...] = ("kill", "cut", "stall")
+    outage_us: tuple[int, int] = (1_000_000, 5_000_000)
+    at_once: int = 3
+    limit: int | None = None
+    only: tuple[NodeName, ...] | None = None
+    spare: tuple[NodeName, ...] = ()
+    loss: float = 0.3
+    duplication: float = 0.3
+    reordering: float = 0.3
+    delay_us: int = 20_000
+    messages_per_s: int = 100
+    work_us: int = 2_000
+
+    def __post_init__(self) -> None:
+        for kind in self.kinds:
+            if kind not in KINDS:
+                raise InputError("random faults, kinds", repr(kind), ", ".join(KINDS))
+        if self.every_us < 1 or not self.kinds or self.at_once < 1:
+            raise InputError("random faults", "no time between faults, or no kind", "every above 0, one kind or more")
+        if not 0 <= self.from_us < self.until_us:
+            raise InputError("random faults", f"from {self.from_us} until {self.until_us} us", "a stretch of time")
+        if not 0 < self.outage_us[0] <= self.outage_us[1]:
+            raise InputError("random faults, outage", str(self.outage_us), "a shortest and a longest time above zero")
+
+
+def draw_faults(
+    settings: RandomFaults, scene: Scene, links: Mapping[tuple[NodeName, NodeName], LinkSpec], seed: object
+) -> list[Fault]:
+    """The plan, in order of time; `links` are the planned links (key: `pubsub.faults.link_key`).
+
+    Raises `InputError` if `only` or `spare` names nobody's node, or nothing is left to break.
+    """
+    for name in (*(settings.only or ()), *settings.spare):
+        if name not in scene.nodes:
+            raise InputError("random faults", repr(name), "nodes of the run")
+    drawer = _Drawer(settings, scene, links, random.Random(f"{seed}/faults"))
+    return drawer.draw()
+
+
+@dataclass(slots=True)
+class _Drawer:
+    settings: RandomFaults
+    scene: Scene
+    links: Mapping[tuple[NodeName, NodeName], LinkSpec]
+    rng: random.Random
+    _until_us: dict[object, int] = field(default_factory=dict)
+
+    def draw(self) -> list[Fault]:
+        settings, rng = self.settings, self.rng
+        hit = [name for name in self.scene.nodes if self._may_hit(name)]
+        edges = [key for key in self.links if all(self._may_hit(name) for name in key)]
+        if not hit:
+            raise InputError("random faults", "nobody left to hit", "at least one node in `only` and not in `spare`")
+        steps: list[Fault] = []
+        now_us = float(settings.from_us)
+        count = 0
+        while count != settings.limit:
+            now_us += rng.expovariate(1.0) * settings.every_us
+            if now_us >= settings.until_us:
+                break
+            began_us = int(now_us)
+            ended_us = min(began_us + rng.randint(*settings.outage_us), settings.until_us)
+            pair = self._pair(rng.choice(settings.kinds), hit, edges, began_us, ended_us)
+            if pair is not None:
+                steps += pair
+                count += 1
+        return sorted(steps, key=lambda fault: fault.time_us)
+
+    def _may_hit(self, name: NodeName) -> bool:
+        only = self.settings.only
+        return (only is None or name in only) and name not in self.settings.spare
+
+    def _free(self, *things: object, now_us: int) -> bool:
+        return all(self._until_us.get(thing, -1) < now_us for thing in things)
+
+    def _pair(
+        self,
+        kind: str,
+        hit: Sequence[NodeName],
+        edges: Sequence[tuple[NodeName, NodeName]],
+        began_us: int,
+        ended_us: int,
+    ) -> list[Fault] | None:
+        """The fault and its repair, or None if nothing is free for it at that time."""
+        rng, now_us = self.rng, began_us
+        if (
+            ended_us <= began_us
+            or sum(until_us >= now_us for until_us in self._until_us.values()) >= self.settings.at_once
+        ):
+            return None
+        if kind == "partition":
+            return self._partition(edges, began_us, ended_us)
+        if kind in ("kill", "sigkill", "stall", "slow"):
+            # A node next to a link in trouble stays up, so that the link's trouble can be seen.
+            busy = {name for thing, until_us in self._until_us.items() if until_us >= now_us for name in _names(thing)}
+            free = [name for name in hit if name not in busy]
+            if not free or not self._free("partition", now_us=now_us):
+                return None
+            name = rng.choice(free)
+            self._until_us[(name,)] = ended_us
+            return self._node_pair(kind, name, began_us, ended_us)
+        busy = {name for thing, until_us in self._until_us.items() if until_us >= now_us for name in _names(thing)}
+        candidates = [key for key in edges if not busy & set(key)]
+        if not candidates or not self._free("partition", now_us=now_us):
+            return None
+        key = rng.choice(candidates)
+        self._until_us[key] = ended_us
+        if kind == "cut":
+            return [Fault(began_us, FaultKind.CUT, key), Fault(ended_us, FaultKind.HEAL, key)]
+        spec = self._changed(kind, self.links[key])
+        return [
+            Fault(began_us, FaultKind.CHANGE_LINK, key, link=spec),
+            Fault(ended_us, FaultKind.CHANGE_LINK, key),
+        ]
+
+    def _node_pair(self, kind: str, name: NodeName, began_us: int, ended_us: int) -> list[Fault]:
+        if kind == "stall":
+            return [Fault(began_us, FaultKind.STALL, (name,)), Fault(ended_us, FaultKind.RESUME, (name,))]
+        if kind == "slow":
+            work_us = self.settings.work_us
+            return [
+                Fault(began_us, FaultKind.SLOW, (name,), work_us=work_us),
+                Fault(ended_us, FaultKind.SLOW, (name,)),
+            ]
+        return [
+            Fault(began_us, FaultKind.KILL, (name,), sigkill=kind == "sigkill"),
+            Fault(ended_us, FaultKind.RESTART, (name,)),
+        ]
+
+    def _partition(
+        self, edges: Sequence[tuple[NodeName, NodeName]], began_us: int, ended_us: int
+    ) -> list[Fault] | None:
+        if not edges or any(until_us >= began_us for until_us in self._until_us.values()):
+            return None
+        first, second = self.rng.choice(edges)
+        side = self._side_of(second, (first, second))
+        groups = (tuple(name for name in self.scene.nodes if name not in side), tuple(side))
+        if not groups[0]:
+            return None
+        self._until_us["partition"] = ended_us
+        return [Fault(began_us, FaultKind.PARTITION, groups=groups), Fault(ended_us, FaultKind.UNITE)]
+
+    def _side_of(self, start: NodeName, cut: tuple[NodeName, NodeName]) -> dict[NodeName, None]:
+        """The nodes still reached from `start` when that link is cut (all, if it lies on a cycle)."""
+        reached = {start: None}
+        for name in (queue := [start]):
+            for key in self.links:
+                if name in key and key != link_key(*cut):
+                    other = key[1] if key[0] == name else key[0]
+                    if other not in reached:
+                        reached[other] = None
+                        queue.append(other)
+        return reached
+
+    def _changed(self, kind: str, spec: LinkSpec) -> LinkSpec:
+        settings = self.settings
+        if kind == "delay":
+            return replace(spec, delay=Delay("constant", settings.delay_us))
+        if kind == "bandwidth":
+            return replace(spec, messages_per_s=settings.messages_per_s)
+        return replace(spec, **{kind: getattr(settings, kind)})
+
+
+def _names(thing: object) -> tuple[NodeName, ...]:
+    return thing if isinstance(thing, tuple) else ()
