@@ -218,6 +218,12 @@ class Wiring:
         if not self._holds(wire, name):
             return
         node = self._network.nodes[name]
+        if node.stalled:  # it finds the connection closed when it goes on, behind what it had received
+            connection = wire.connection
+            node.must_wait(
+                lambda now_us: self._lose(name, peer, wire, reason) if wire.connection == connection else None
+            )
+            return
         node.drop_link(peer)
         self._quiet = None
         node.note(RowKind.LINK_DOWN, peer)

@@ -20,6 +20,7 @@ one hash aggregation in which the deliveries take part, so there is no join as l
 
 import json
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from pubsub.event import unpack_attributes
 from pubsub.filter_parser import parse_filter
 from pubsub.journal import NONE, RowKind
 from spark_analysis.evaluation import Condition, EventColumns, condition_of
+from spark_analysis.fault_windows import Explainer
 from spark_analysis.journal_source import Journal
 
 MATCHES_SCHEMA = StructType(
@@ -85,6 +87,7 @@ FINDINGS_SCHEMA = StructType(
         StructField("delivered_us", LongType(), True),
         StructField("count", LongType(), False),
         StructField("detail", StringType(), False),
+        StructField("explanation", StringType(), True),
     ]
 )
 FINDINGS = ("missing", "duplicate", "spurious", "out_of_order")
@@ -261,11 +264,18 @@ def out_of_order(deliveries: DataFrame) -> DataFrame:
 
 # ------------------------------------------------------------------------------------------- findings
 def findings(
-    judged: DataFrame, late: DataFrame, events: DataFrame, filters: Sequence[str], clients: Sequence[str]
+    judged: DataFrame,
+    late: DataFrame,
+    events: DataFrame,
+    filters: Sequence[str],
+    clients: Sequence[str],
+    explainer: Explainer,
+    publishers: Mapping[int, str],
 ) -> DataFrame:
     """One row for each finding (`FINDINGS_SCHEMA`), with what a reader needs to look for its cause.
 
-    `clients` are the names of the nodes by number; `count` is the copies too many of a duplicate, else 1.
+    `clients` are the names of the nodes by number, `publishers` those where each publisher is; `count` is the copies
+    too many of a duplicate, else 1; `explanation` the fault that explains the finding, or null.
     """
     wrong = judged.where((F.col("missing") + F.col("duplicate") + F.col("spurious")) > 0)
     pairs = wrong.withColumn("after", F.lit(None).cast("long"))
@@ -278,17 +288,21 @@ def findings(
     )
     times = events.select("source", "sequence", F.col("time_us").alias("event_us"), "attributes")
     together = pairs.unionByName(overtaken).join(times, ["source", "sequence"], "left")
-    return together.mapInPandas(_describer(filters, clients), FINDINGS_SCHEMA)
+    return together.mapInPandas(_describer(filters, clients, explainer, publishers), FINDINGS_SCHEMA)
 
 
 def _describer(
-    filters: Sequence[str], clients: Sequence[str]
+    filters: Sequence[str], clients: Sequence[str], explainer: Explainer, publishers: Mapping[int, str]
 ) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
     names = [field.name for field in FINDINGS_SCHEMA]
 
     def describe(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for frame in frames:
             rows = [row for pair in frame.to_dict("records") for row in _rows_of(pair, filters, clients)]
+            for row in rows:
+                finding, source, client, published_us = row[0], row[2], row[6], row[7]
+                known = published_us is not None
+                row.append(explainer.explain(finding, publishers.get(source), client, published_us) if known else None)
             described = pd.DataFrame(rows, columns=names)
             for name in ("published_us", "delivered_us"):
                 described[name] = described[name].astype("Int64")
@@ -345,27 +359,46 @@ def totals(judged: DataFrame) -> DataFrame:
 def verdict(
     status: str, missing: int, duplicate: int, spurious: int, out_of_order: int,
     required: int, delivered: int, published: int,
+    explained: Mapping[str, int] = MappingProxyType({}), faults: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, int | str]:  # fmt: skip
     """The three-valued verdict with its numbers and, in `reason`, why it is what it is.
 
     What was delivered and should not have been is wrong in any run. That something is missing is known only
-    for a complete run, and a run in which nothing was required shows nothing.
+    for a complete run, and a run in which nothing was required shows nothing. `explained` says how many findings of
+    each kind a fault explains and the run's guarantee allows; `faults` how many "bit", were "idle" or "failed": a run
+    whose faults did not take effect is not what it claims to be.
     """
-    if duplicate or spurious or out_of_order:
+    allowed = {finding: explained.get(finding, 0) for finding in FINDINGS}
+    reason = "every required delivery was made, once, in order, and no other"
+    if any(allowed.values()):
+        listed = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in allowed.items() if count)
+        reason = f"a fault explains each of {listed}; every other delivery was made, once, in order"
+    broken = {"bit": 0, "idle": 0, "failed": 0} | dict(faults)
+    if duplicate > allowed["duplicate"] or spurious or out_of_order > allowed["out_of_order"]:
         outcome, reason = "invalid", "deliveries were duplicated, spurious or out of order"
     elif status != "complete":
         outcome, reason = "unknown", f"the run was cut short (its status is {status})"
+    elif broken["failed"]:
+        outcome, reason = "invalid", f"{broken['failed']} faults did not take effect (see the table of faults)"
     elif not published:
         outcome, reason = "unknown", "nothing was published"
-    elif missing:
-        outcome, reason = "invalid", "required deliveries are missing"
+    elif missing > allowed["missing"]:
+        left = missing - allowed["missing"]
+        outcome = "invalid"
+        reason = (
+            f"{left:,} required deliveries are missing without a fault that explains it"
+            if faults
+            else "required deliveries are missing"
+        )
     elif not required:
         outcome, reason = "unknown", "no delivery was required: no settled subscription matches a publication"
     else:
-        outcome, reason = "valid", "every required delivery was made, once, in order, and no other"
+        outcome = "valid"
     return {
         "missing": missing, "duplicate": duplicate, "spurious": spurious, "out_of_order": out_of_order,
         "required": required, "delivered": delivered, "published": published,
+        "explained": sum(allowed.values()), "faults_bit": broken["bit"], "faults_idle": broken["idle"],
+        "faults_failed": broken["failed"],
         "verdict": outcome, "reason": reason,
     }  # fmt: skip
 

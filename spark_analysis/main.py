@@ -7,6 +7,7 @@ only one that runs jobs. A run that was cut short is analysed as far as it went,
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +16,14 @@ from typing import Any
 if not __package__:  # spark-submit starts this file by its path: the packages lie one folder up
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
+import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 
 from pubsub.client import CLIENT_MESSAGES
 from pubsub.errors import InputError
 from spark_analysis import judge as judging
 from spark_analysis import metrics
+from spark_analysis.faults import Faults, checks_table
 from spark_analysis.journal_source import check_journal, read_journal
 from spark_analysis.report import write_report
 from spark_analysis.run_folder import Manifest, read_manifest
@@ -79,6 +82,7 @@ class _Analysis:
             journal, rows=self._keep(journal.rows), events=self._keep(judging.distinct_events(journal.events))
         )
         self._deliveries = judging.deliveries_of(self._journal.rows)
+        self._faults = Faults(self._journal.rows, manifest)
 
     def judge(self) -> dict[str, Any]:
         """Write verdict and findings."""
@@ -91,13 +95,20 @@ class _Analysis:
         counts = {name: int(totals[name]) for name in ("missing", "duplicate", "spurious", "required", "delivered")}
         counts["out_of_order"] = late.count()
         counts["published"] = self._journal.events.count()
-        verdict = judging.verdict(self._manifest.status, **counts)
         self._published = counts["published"]
         names = [node.name for node in self._manifest.nodes]
-        listed = judging.findings(self._outcomes, late, self._journal.events, filters, names)
-        if not any(counts[name] for name in judging.FINDINGS):
+        if any(counts[name] for name in judging.FINDINGS):
+            explainer, publishers = self._faults.explainer(self._outcomes), self._faults.publishers()
+            listed = judging.findings(self._outcomes, late, self._journal.events, filters, names, explainer, publishers)
+        else:
             listed = self._spark.createDataFrame([], judging.FINDINGS_SCHEMA)
-        self._folder.write_findings(listed)
+        written = self._folder.write_findings(listed)
+        explained = {} if self._manifest.guarantee == "exactly_once" else _explained(written)
+        span = metrics.span(self._journal.rows).first()
+        checks = self._faults.checks(int(span["last_us"] or 0) if span is not None else 0)
+        self._folder.write_frame("faults", checks_table(checks))
+        outcomes = Counter(check.outcome for check in checks)
+        verdict = judging.verdict(self._manifest.status, **counts, explained=explained, faults=outcomes)
         self._folder.write_json("verdict", verdict)
         return verdict
 
@@ -148,6 +159,12 @@ class _Analysis:
         shares = self._keep(metrics.cumulative(counts, "delay_us"))
         self._write(f"{name}_cdf", shares)
         self._write(name, metrics.quantiles(shares))
+
+
+def _explained(findings: pd.DataFrame) -> dict[str, int]:
+    """How many findings of each kind a fault explains (copies too many, for duplicates)."""
+    found = findings[findings["explanation"].notna()].groupby("finding")["count"].sum()
+    return {str(kind): int(count) for kind, count in found.items()}
 
 
 def _publishing(phases: dict[str, int], first_us: int, last_us: int) -> tuple[int, int]:

@@ -34,6 +34,8 @@ class Manifest:
     withdrawal_grace_us: int
     nodes: tuple[Node, ...]
     edges: tuple[tuple[str, str], ...]
+    links: tuple[tuple[str, str], ...]
+    guarantee: str
     raw: dict[str, Any]
 
     def home_broker(self) -> dict[int, int]:
@@ -44,6 +46,16 @@ class Manifest:
             if node.role == "client" and node.broker in numbers:
                 homes[node.number] = numbers[node.broker]
         return homes
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Node name to its number in the journal."""
+        return {node.name: node.number for node in self.nodes}
+
+    @property
+    def faults(self) -> list[dict[str, Any]]:
+        """The steps of the fault plan as the driver wrote them down."""
+        return list(self.raw.get("faults", []))
 
     @property
     def message_kinds(self) -> dict[int, str]:
@@ -80,7 +92,9 @@ def read_manifest(run: Path) -> Manifest:
         status=status,
         withdrawal_grace_us=_integer(path, document, "withdrawal_grace_us", 0),
         nodes=_nodes(path, document.get("nodes")),
-        edges=_edges(path, document.get("overlay", {})),
+        edges=_pairs(path, "overlay.edges", document.get("overlay", {}), "edges"),
+        links=_pairs(path, "links", document, "links"),
+        guarantee=str(document.get("guarantee", "best_effort")),
         raw=document,
     )
 
@@ -106,8 +120,8 @@ def _nodes(path: Path, listed: Any) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
-def _edges(path: Path, overlay: Any) -> tuple[tuple[str, str], ...]:
-    edges = overlay.get("edges", []) if isinstance(overlay, dict) else None
-    if not isinstance(edges, list) or any(not isinstance(edge, list) or len(edge) != 2 for edge in edges):
-        raise InputError(f"{path}, key overlay.edges", f"{edges!r:.60}", "a list of pairs of broker names")
-    return tuple((str(first), str(second)) for first, second in edges)
+def _pairs(path: Path, place: str, section: Any, key: str) -> tuple[tuple[str, str], ...]:
+    listed = section.get(key, []) if isinstance(section, dict) else None
+    if not isinstance(listed, list) or any(not isinstance(pair, list) or len(pair) != 2 for pair in listed):
+        raise InputError(f"{path}, key {place}", f"{listed!r:.60}", "a list of pairs of node names")
+    return tuple((str(first), str(second)) for first, second in listed)

@@ -51,18 +51,23 @@ class AnalysisFolder:
     def write(self, name: str, table: DataFrame) -> pd.DataFrame:
         """Run the table's job and write its two files; what was written."""
         frame = table.toPandas()
-        frame.to_parquet(self.folder / f"{name}.parquet", index=False)
-        frame.to_csv(self.folder / f"{name}.csv", index=False)
+        self.write_frame(name, frame)
         return frame
 
-    def write_findings(self, table: DataFrame) -> None:
-        """All findings to Parquet; to CSV the first `FINDINGS_IN_CSV_MAX` of each kind by time of publication."""
+    def write_frame(self, name: str, frame: pd.DataFrame) -> None:
+        """The same for a table that no job makes."""
+        frame.to_parquet(self.folder / f"{name}.parquet", index=False)
+        frame.to_csv(self.folder / f"{name}.csv", index=False)
+
+    def write_findings(self, table: DataFrame) -> pd.DataFrame:
+        """All findings to Parquet, to CSV the first `FINDINGS_IN_CSV_MAX` of each kind by publication; all of them."""
         path = self.folder / "findings.parquet"
         table.write.parquet(str(path))
         order = ["published_us", "source", "sequence", "subscriber", "finding"]
         ordered = pd.read_parquet(path, dtype_backend="numpy_nullable").sort_values(order)
         first = ordered.groupby("finding").head(FINDINGS_IN_CSV_MAX)
         first.to_csv(self.folder / "findings.csv", index=False)
+        return ordered
 
     def write_json(self, name: str, document: dict[str, Any]) -> None:
         """A small document beside the tables."""

@@ -1,0 +1,168 @@
+"""Did each fault bite? What the journal must show of a fault while it is in force, checked step by step.
+
+A node that is down or stalled writes no row; nothing is received over a cut link; a link that loses, duplicates,
+delays, reorders or is slow shows it on the messages that passed. The answer is three-valued: "bit" (and what shows
+it), "idle" (nothing came by that could show it) and "failed": then the run did not have the faults it claims.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from pubsub.faults import FaultKind
+from pubsub.journal import DropReason, RowKind
+from spark_analysis.fault_windows import NEVER_US, Window
+
+_SURE = 1e-6
+"""A fault is said to have failed only if chance explains what was seen less often than this."""
+_SLACK = 0.8
+_SLACK_US = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What became of one fault: "bit", "idle" or "failed", and what was seen."""
+
+    step: int
+    fault: str
+    from_us: int
+    until_us: int | None
+    outcome: str
+    seen: str
+
+
+def check_faults(
+    windows: Sequence[Window], rows: pd.DataFrame, numbers: Mapping[str, int], last_us: int
+) -> list[Check]:
+    """One check for each window. `rows`: the journal's rows of the nodes involved while faults were in force, with
+    the columns of `ROW_TYPE`; `last_us`: the end of the journal."""
+    checks = []
+    for window in windows:
+        if window.in_effect_us == NEVER_US:
+            outcome, seen = "failed", "it was ordered and not seen to be in effect"
+        else:
+            until_us = min(window.undone_us, last_us)
+            here = rows[(rows["time_us"] > window.in_effect_us) & (rows["time_us"] < until_us)]
+            outcome, seen = _check(window, here, numbers, max(0, until_us - window.in_effect_us))
+        ended_us = None if window.undone_us == NEVER_US else window.undone_us
+        checks.append(Check(window.step.number, window.step.text, window.from_us, ended_us, outcome, seen))
+    return checks
+
+
+def _check(window: Window, rows: pd.DataFrame, numbers: Mapping[str, int], lasted_us: int) -> tuple[str, str]:
+    kind = window.step.kind
+    if kind in (FaultKind.KILL, FaultKind.LOSE_MACHINE, FaultKind.STALL):
+        return _silence(rows, [numbers[name] for name in window.step.nodes], lasted_us)
+    if kind is FaultKind.SLOW:
+        return _slowness(rows, numbers[window.step.nodes[0]], window.step.work_us)
+    ends = [tuple(sorted(numbers[name] for name in link)) for link in window.links]
+    if kind in (FaultKind.CUT, FaultKind.PARTITION):
+        return _nothing_passed(rows, ends)
+    assert window.step.link is not None
+    return _changed(rows, ends[0], window.step.link)
+
+
+def _silence(rows: pd.DataFrame, nodes: list[int], lasted_us: int) -> tuple[str, str]:
+    # A DROP is written for a node by its runtime, a FAULT row about it by the driver.
+    own = rows[rows["node"].isin(nodes) & ~rows["kind"].isin([RowKind.DROP, RowKind.FAULT])]
+    if len(own):
+        kinds = ", ".join(RowKind(kind).name for kind in sorted(own["kind"].unique()))
+        return "failed", f"{len(own)} rows ({kinds}) where there should be silence"
+    return "bit", f"silent for {lasted_us / 1e6:.2f} s"
+
+
+def _slowness(rows: pd.DataFrame, node: int, work_us: int) -> tuple[str, str]:
+    times = rows[(rows["node"] == node) & (rows["kind"] == RowKind.RECEIVE)]["time_us"].sort_values()
+    if len(times) < 2:
+        return "idle", f"{len(times)} messages received"
+    # Rows are written after the work: so many messages need at least so much time.
+    took_us = int(times.iloc[-1] - times.iloc[0])
+    needed_us = (len(times) - 1) * work_us
+    outcome = "bit" if took_us >= _SLACK * needed_us else "failed"
+    return outcome, f"{len(times)} messages in {took_us / 1e3:.0f} ms, at least {needed_us / 1e3:.0f} ms of work"
+
+
+def _over(rows: pd.DataFrame, ends: tuple[int, ...], kind: RowKind) -> pd.DataFrame:
+    there = (rows["node"] == ends[0]) & (rows["peer"] == ends[1])
+    back = (rows["node"] == ends[1]) & (rows["peer"] == ends[0])
+    return rows[(rows["kind"] == kind) & (there | back)]
+
+
+def _nothing_passed(rows: pd.DataFrame, links: Sequence[tuple[int, ...]]) -> tuple[str, str]:
+    received = sum(len(_over(rows, ends, RowKind.RECEIVE)) for ends in links)
+    dropped = sum(len(_over(rows, ends, RowKind.DROP)) for ends in links)
+    if received:
+        return "failed", f"{received} messages were received over it"
+    return "bit", f"nothing received over {len(links)} links, {dropped} messages dropped at them"
+
+
+def _changed(rows: pd.DataFrame, ends: tuple[int, ...], link: Mapping[str, object]) -> tuple[str, str]:
+    """The worst of what each changed property shows."""
+    sent = _over(rows, ends, RowKind.SEND)
+    sent = sent[sent["source"] >= 0]  # control messages are exempt from loss, duplication and reordering
+    shown = []
+    for name, kind, value in (
+        ("loss", RowKind.DROP, DropReason.LOSS),
+        ("duplication", RowKind.DUPLICATE, None),
+    ):
+        probability = float(link[name])  # type: ignore[arg-type]
+        if probability:
+            found = _over(rows, ends, kind)
+            hits = len(found if value is None else found[found["value"] == value])
+            shown.append(_chance(name, hits, len(sent), probability))
+    passed = _passages(rows, ends)
+    delay = link["delay"]
+    assert isinstance(delay, Mapping)
+    if delay["kind"] in ("constant", "uniform") and delay["low_us"]:
+        shown.append(_delay(passed, int(delay["low_us"])))
+    if link["reordering"]:
+        overtaken = int((passed.groupby("node")["received_us"].cummax() > passed["received_us"]).sum())
+        shown.append(("bit" if overtaken else "idle", f"{overtaken} of {len(passed)} messages overtaken"))
+    if link["messages_per_s"]:
+        shown.append(_bandwidth(passed, int(link["messages_per_s"])))  # type: ignore[call-overload]
+    outcomes = [outcome for outcome, _ in shown]
+    worst = next((each for each in ("failed", "idle", "bit") if each in outcomes), "idle")
+    return worst, "; ".join(seen for _, seen in shown) or "nothing of it can be seen in a journal"
+
+
+def _chance(name: str, hits: int, tries: int, probability: float) -> tuple[str, str]:
+    seen = f"{name} of {hits} in {tries} messages"
+    if hits:
+        return "bit", seen
+    unlikely = tries and (probability >= 1 or tries * math.log1p(-probability) < math.log(_SURE))
+    return ("failed" if unlikely else "idle"), seen
+
+
+def _passages(rows: pd.DataFrame, ends: tuple[int, ...]) -> pd.DataFrame:
+    """Events that were sent and received while the change was in force: node (sender), sent_us, received_us."""
+    keys = ["source", "sequence"]
+    sent, received = (_over(rows, ends, kind) for kind in (RowKind.SEND, RowKind.RECEIVE))
+    sent, received = sent[sent["source"] >= 0], received[received["source"] >= 0]
+    left = sent[["node", *keys, "time_us"]].rename(columns={"time_us": "sent_us"})
+    right = received[["peer", *keys, "time_us"]].rename(columns={"peer": "node", "time_us": "received_us"})
+    return left.merge(right, on=["node", *keys]).sort_values(["node", "sent_us"], kind="stable")
+
+
+def _delay(passed: pd.DataFrame, low_us: int) -> tuple[str, str]:
+    if not len(passed):
+        return "idle", "no message passed"
+    least_us = int((passed["received_us"] - passed["sent_us"]).min())
+    outcome = "bit" if least_us >= low_us - _SLACK_US else "failed"
+    return outcome, f"{len(passed)} messages took {least_us / 1e3:.1f} ms or more"
+
+
+def _bandwidth(passed: pd.DataFrame, messages_per_s: int) -> tuple[str, str]:
+    outcome, seen = "idle", "no two messages passed"
+    for _, one_way in passed.groupby("node"):
+        times = one_way["received_us"].sort_values()
+        if len(times) < 2:
+            continue
+        took_us = int(times.iloc[-1] - times.iloc[0])
+        needed_us = (len(times) - 1) * 1_000_000 // messages_per_s
+        seen = f"{len(times)} messages in {took_us / 1e3:.0f} ms, at least {needed_us / 1e3:.0f} ms at that rate"
+        outcome = "bit" if took_us >= _SLACK * needed_us - _SLACK_US else "failed"
+        if outcome == "failed":
+            break
+    return outcome, seen

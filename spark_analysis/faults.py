@@ -1,0 +1,108 @@
+"""The faults of a run, from its journal and manifest: their windows, whether each bit, and what they explain."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import pandas as pd
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pubsub.errors import InputError
+from pubsub.faults import FaultKind
+from pubsub.journal import FaultStage, RowKind
+from spark_analysis.fault_checks import Check, check_faults
+from spark_analysis.fault_windows import NEVER_US, Explainer, Step, Window, fault_windows
+from spark_analysis.run_folder import Manifest
+
+_QUIET_EXPOSURE_US = 1_000_000
+"""How long an event is taken to be on its way if the run had no quiet time in which to see it."""
+_COLUMNS = ("time_us", "node", "source", "sequence", "peer", "kind", "value")
+CHECK_COLUMNS = ("step", "fault", "from_us", "until_us", "outcome", "seen")
+
+
+class Faults:
+    """The faults of one run; `rows` is its whole journal. Nothing is read if the plan is empty."""
+
+    def __init__(self, rows: DataFrame, manifest: Manifest) -> None:
+        self._rows = rows
+        self._manifest = manifest
+        self.windows: Sequence[Window] = ()
+        if manifest.faults:
+            self.windows = fault_windows(self._steps(), self._settled(), manifest.links)
+
+    def checks(self, last_us: int) -> list[Check]:
+        """What became of each fault."""
+        if not self.windows:
+            return []
+        numbers = self._manifest.numbers
+        return check_faults(self.windows, self._involved(numbers, last_us), numbers, last_us)
+
+    def explainer(self, outcomes: DataFrame) -> Explainer:
+        """What may explain a finding; `outcomes` as in `judge.OUTCOMES_SCHEMA`."""
+        homes = {node.name: node.broker for node in self._manifest.nodes if node.broker is not None}
+        exposure_us = self._exposure_us(outcomes) if self.windows else 0
+        return Explainer(self.windows, self._manifest.links, exposure_us, homes)
+
+    def publishers(self) -> dict[int, str]:
+        """The name of the node where each publisher is."""
+        names = [node.name for node in self._manifest.nodes]
+        seen = self._rows.where(F.col("kind") == int(RowKind.PUBLISH)).select("source", "node").distinct().collect()
+        return {row["source"]: names[row["node"]] for row in seen}
+
+    def _steps(self) -> list[Step]:
+        times: dict[tuple[int, int], int] = {}
+        for row in self._rows.where(F.col("kind") == int(RowKind.FAULT)).collect():
+            times[row["sequence"], row["hops"]] = row["time_us"]
+        steps = []
+        for number, listed in enumerate(self._manifest.faults):
+            try:
+                step = Step(
+                    number,
+                    FaultKind[listed["kind"]],
+                    f"{listed['text']} (step {number + 1})",
+                    tuple(listed["nodes"]),
+                    tuple(tuple(group) for group in listed["groups"]),
+                    listed["link"],
+                    listed["work_us"],
+                    times.get((number, FaultStage.ORDERED)),
+                    times.get((number, FaultStage.IN_EFFECT)),
+                )
+            except (KeyError, TypeError) as error:
+                place = f"manifest.json, key faults[{number}]"
+                raise InputError(place, f"{listed!r:.80} ({error!r})", "a step of a fault plan") from None
+            steps.append(step)
+        return steps
+
+    def _settled(self) -> list[tuple[int, int]]:
+        rows = self._rows.where(F.col("kind") == int(RowKind.SETTLED)).select("time_us", "value").collect()
+        return [(row["time_us"], row["value"]) for row in rows]
+
+    def _involved(self, numbers: dict[str, int], last_us: int) -> pd.DataFrame:
+        """The rows of all nodes that a fault is about, while it is in force."""
+        condition = F.lit(False)
+        for window in self.windows:
+            names = window.nodes | frozenset(name for link in window.links for name in link)
+            nodes = [numbers[name] for name in sorted(names) if name in numbers]
+            until_us = min(window.undone_us, last_us)
+            condition = condition | (F.col("node").isin(nodes) & F.col("time_us").between(window.from_us, until_us))
+        return self._rows.where(condition).select(*_COLUMNS).toPandas()
+
+    def _exposure_us(self, outcomes: DataFrame) -> int:
+        """The longest delivery delay of events published and delivered while no fault was in force anywhere."""
+        quiet = F.lit(True)
+        for window in self.windows:
+            overlaps = (F.col("published_us") <= min(window.until_us, NEVER_US)) & (
+                F.col("delivered_us") >= window.from_us
+            )
+            quiet = quiet & ~overlaps
+        delays = outcomes.where((F.col("copies") > 0) & F.col("published_us").isNotNull() & quiet)
+        row = delays.agg(F.max(F.col("delivered_us") - F.col("published_us")).alias("longest")).first()
+        longest = None if row is None else row["longest"]
+        return _QUIET_EXPOSURE_US if longest is None else int(longest)
+
+
+def checks_table(checks: Sequence[Check]) -> pd.DataFrame:
+    """The checks as a table with the columns `CHECK_COLUMNS`."""
+    table = pd.DataFrame([asdict(check) for check in checks], columns=list(CHECK_COLUMNS))
+    table["until_us"] = table["until_us"].astype("Int64")
+    return table
