@@ -81,7 +81,7 @@ class LiveBreaker:
             case FaultKind.LOSE_MACHINE:
                 self._lose(fault.machine)
             case FaultKind.RETURN_MACHINE:
-                for name in self._on(fault.machine):
+                for name in self.nodes_on(fault.machine):
                     if name in self._group.down:
                         self.restart(name)
 
@@ -163,7 +163,7 @@ class LiveBreaker:
     def _lose(self, machine: int) -> None:
         if self._lose_machine is None:
             raise RunError("this run cannot take machines away")
-        lost = [name for name in self._on(machine) if name not in self._group.down]
+        lost = [name for name in self.nodes_on(machine) if name not in self._group.down]
         places = [self._group.places[name] for name in lost]
         self._group.down |= dict.fromkeys(lost)
         for name in lost:
@@ -173,7 +173,8 @@ class LiveBreaker:
             await_state(place, "gone", 60.0)
         self._group.machine_lost(machine)
 
-    def _on(self, machine: int) -> list[NodeName]:
+    def nodes_on(self, machine: int) -> list[NodeName]:
+        """The nodes planned for that machine."""
         return [name for name in self._group.specs if self._machines.get(name, 0) == machine]
 
 

@@ -168,6 +168,10 @@ class NodeActor:
         await self.publish(base_us)
         return issued
 
+    async def issue(self, issues: list[Issue]) -> int:
+        """Carry out commands that come from no script."""
+        return await self._issue_all(issues)
+
     async def publish(self, base_us: int) -> None:
         """Begin to play the timed part of the script, its times counted from `base_us`; returns at once."""
         if self._player is not None:
@@ -244,7 +248,7 @@ class NodeActor:
         node = self._running
         command, ordinal = issue
         if type(command) is Publish:
-            self._recorder.published(command.event.time_us, command.event)
+            self._recorder.published(node.clock.now_us(), command.event)
             node.counters.published += 1
         else:
             assert isinstance(command, Subscribe | Unsubscribe)

@@ -80,6 +80,8 @@ class LiveRun:
         self._before: tuple[tuple[int, int], int] | None = None
         self._published = 0
         self._phase = Phase.STARTING
+        self.now_us = self._clock.now_us
+        self.wall_s = self._clock.wall_s
         self.wall_seconds: dict[str, float] = {}
         self.totals: dict[str, int] = {}
 
@@ -149,6 +151,10 @@ class LiveRun:
                 raise RunError(f"subscriptions did not settle: {why}")
             time.sleep(self._poll_s)
 
+    def look(self) -> None:
+        """Ask all nodes how they are: raises `RunError` for one that failed, and journals what has settled."""
+        self._look_for_settling(self._ask_all())
+
     def _look_for_settling(self, statuses: dict[NodeName, dict[str, Any]]) -> bool:
         """Is everything settled that was issued before the round of questions ahead of this one? Then journal it."""
         totals = self._total(statuses)
@@ -184,7 +190,7 @@ class LiveRun:
         limit = time.monotonic() + max(10.0, self._clock.wall_s(self._deployment.drain_limit_us))
         quiet_since = time.monotonic()
         before: dict[str, int] = {}
-        settled = not self._unsettled
+        settled = False
         while time.monotonic() < limit:
             statuses = self._ask_all()
             settled = self._look_for_settling(statuses) or settled

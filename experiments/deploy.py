@@ -101,11 +101,11 @@ def manifest(
         "guarantee": guarantee(scenario.broker.reliability),
         "links": [[plan.first, plan.second] for plan in deployment.links],
         "failure_timeout_us": deployment.detection.timeout_us,
-        "faults": [_describe(fault, deployment) for fault in deployment.faults],
+        "faults": [describe_fault(fault, deployment) for fault in deployment.faults],
     }
 
 
-def _describe(fault: Fault, deployment: Deployment) -> dict[str, Any]:
+def describe_fault(fault: Fault, deployment: Deployment) -> dict[str, Any]:
     """A step of the plan for the analysis: which nodes it is about, and which links."""
     on_machine = [name for name, machine in deployment.machines.items() if machine == fault.machine]
     machine = fault.kind in (FaultKind.LOSE_MACHINE, FaultKind.RETURN_MACHINE)

@@ -8,6 +8,7 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -160,7 +161,7 @@ class LoadedScenario:
             detection = self.scenario.failure_detection.detection()
         except InputError as error:
             raise self._at(("failure_detection",), error.found, error.allowed) from None
-        reader = FaultReader(scene, links, self.scenario.seed, self._at, parse_duration, _changed_link)
+        reader = FaultReader(scene, links, self.scenario.seed, self._at, parse_duration, changed_link)
         return detection, reader.read(self.scenario.faults)
 
     def _build(self, section: str, kinds: Mapping[str, Any], *arguments: Any) -> Any:
@@ -203,7 +204,7 @@ class LoadedScenario:
         return InputError(f"{self.place}{line}, key {'.'.join(path)}", found, allowed)
 
 
-def _changed_link(planned: LinkSpec, changes: Mapping[str, Any]) -> LinkSpec:
+def changed_link(planned: LinkSpec, changes: Mapping[str, Any]) -> LinkSpec:
     """The planned link with some keys of the section `links` changed; raises ValueError."""
     try:
         links = Links.model_validate(changes)
@@ -238,7 +239,14 @@ def load_scenario(path: Path, overrides: Sequence[str] = (), seed: int | None = 
         _override(data, override)
     if seed is not None:
         data["seed"] = seed
-    draft = LoadedScenario(Scenario.model_construct(), data, str(path), lines)
+    return check_scenario(data, str(path), lines)
+
+
+def check_scenario(
+    data: Mapping[str, Any], place: str, lines: Mapping[tuple[str, ...], int] = MappingProxyType({})
+) -> LoadedScenario:
+    """The scenario of these keys; raises `InputError` naming `place`, and the line of the key if it is known."""
+    draft = LoadedScenario(Scenario.model_construct(), data, place, lines)
     try:
         return dataclasses.replace(draft, scenario=Scenario.model_validate(data))
     except ValidationError as error:

@@ -116,7 +116,7 @@ def link_key(first: NodeName, second: NodeName) -> tuple[NodeName, NodeName]:
 
 def check_plan(plan: Sequence[Fault], scene: Scene, places: Sequence[str] | None = None) -> None:
     """Raise `InputError` for the first step that could not take effect; `places` names each step for the user."""
-    checker = _PlanChecker(scene)
+    checker = PlanChecker(scene)
     latest_us = 0
     for number, fault in enumerate(plan):
         place = places[number] if places is not None else f"faults, step {number + 1}"
@@ -128,8 +128,8 @@ def check_plan(plan: Sequence[Fault], scene: Scene, places: Sequence[str] | None
         checker.check(fault, place)
 
 
-class _PlanChecker:
-    """Who is down, stalled or cut off as the plan goes."""
+class PlanChecker:
+    """Who is down, stalled or cut off as a plan goes, step by step."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -142,6 +142,7 @@ class _PlanChecker:
         self._divided = False
 
     def check(self, fault: Fault, place: str) -> None:
+        """Raise `InputError` if the step could not take effect now."""
         kind = fault.kind
         for name in (*fault.nodes, *(name for group in fault.groups for name in group)):
             if name not in self._nodes:
@@ -154,6 +155,10 @@ class _PlanChecker:
             self._check_machine(fault, place)
         else:
             self._check_node(fault, place)
+
+    def runs(self, name: NodeName) -> bool:
+        """Is the node neither down nor stalled?"""
+        return name not in self._down and name not in self._stalled
 
     def _check_node(self, fault: Fault, place: str) -> None:
         (name,) = fault.nodes

@@ -1,4 +1,8 @@
-"""Play a whole deployment in virtual time: start, subscribe, settle, publish, drain, stop."""
+"""Play a whole deployment in virtual time: start, subscribe, settle, publish, drain, stop.
+
+`play` does all of it by the deployment's scripts and fault plan; the steps are public for those who drive a run by
+hand, command by command (`experiments.cluster`).
+"""
 
 import functools
 from collections.abc import Callable
@@ -11,7 +15,7 @@ from pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe
 from pubsub.recorder import Recorder
 from pubsub.script import Issue, Player
 from simulation.breaker import Breaker
-from simulation.simulated_node import CONTROL_MESSAGE, EVENT_MESSAGE, SimulatedNode
+from simulation.simulated_node import CONTROL_MESSAGE, SimulatedNode
 from simulation.simulation import Simulation
 
 Progress = Callable[[Phase, int], None]
@@ -54,49 +58,62 @@ class VirtualRun:
     def play(self) -> None:
         """Run to the end. The journal is closed whatever happens, and readable up to that point."""
         try:
-            self._start()
+            self.start()
             self._subscribe()
             self._publish()
-            self._drain()
-            self._phase(Phase.STOPPED)
+            self.enter(Phase.DRAINING)
+            self.drain()
+            self.enter(Phase.STOPPED)
             self.simulation.check_invariants()
         finally:
-            self._writer.close()
+            self.close()
 
-    def _start(self) -> None:
-        self._phase(Phase.STARTING)
+    def close(self) -> None:
+        """Close the journal."""
+        self._writer.close()
+
+    def start(self) -> None:
+        """Add the nodes and bring up their links."""
+        self.enter(Phase.STARTING)
         for spec in self._deployment.nodes:
             if spec.name not in self._deployment.start_down:
                 self.simulation.add_node(spec)
         for plan in self._deployment.links:
             self.simulation.connect(plan)
+        self._run(until_us=_SUBSCRIBE_US)
+
+    def advance(self, stretch_us: int) -> None:
+        """Let so much time pass."""
+        self._run(until_us=self.simulation.now_us + stretch_us, stop=self._watch)
+
+    def settle(self) -> None:
+        """Go on until every subscription has settled and every link is up that can be; journal that."""
+        self._run(stop=lambda: self._calm)
+        self._settled()
 
     def _subscribe(self) -> None:
-        self._run(until_us=_SUBSCRIBE_US)
-        self._phase(Phase.SUBSCRIBING)
+        self.enter(Phase.SUBSCRIBING)
         for name, player in self._players.items():
             node = self.simulation.nodes[name]
             for issue in player.subscriptions():
                 self._issue(node, issue)
-        in_flight = self.simulation.in_flight
-        self._run(stop=lambda: not in_flight[CONTROL_MESSAGE])
-        self._settled()
+        self.settle()
 
     def _publish(self) -> None:
         simulation = self.simulation
         base_us = simulation.now_us + _PUBLISH_AFTER_US
         self._run(until_us=base_us)
-        self._phase(Phase.PUBLISHING)
+        self.enter(Phase.PUBLISHING)
         for name, player in self._players.items():
             self._playing[name] = player
             self._schedule(simulation.nodes[name], player, base_us)
         for step, fault in enumerate(self._deployment.faults):
-            act = functools.partial(self._break_something, step, fault, base_us)
+            act = functools.partial(self._break_by_plan, step, fault, base_us)
             simulation.call_at(base_us + fault.time_us, act)
         self._run(stop=self._published_all)
 
-    def _drain(self) -> None:
-        self._phase(Phase.DRAINING)
+    def drain(self) -> None:
+        """Go on until nothing moves any more, or for the deployment's limit."""
         simulation = self.simulation
         limit_us = simulation.now_us + self._deployment.drain_limit_us
         quiet_since_us = simulation.now_us
@@ -104,7 +121,7 @@ class VirtualRun:
             next_us = simulation.next_us
             if next_us is None:
                 break
-            if simulation.in_flight[EVENT_MESSAGE] or simulation.in_flight[CONTROL_MESSAGE]:
+            if self._changes_unsettled or any(simulation.in_flight):
                 quiet_since_us = simulation.now_us
             elif next_us > quiet_since_us + self._deployment.drain_us:
                 break
@@ -116,22 +133,32 @@ class VirtualRun:
         self._after_entry()
         return not self._playing and not self._faults_to_come
 
+    @property
+    def _calm(self) -> bool:
+        return not self.simulation.in_flight[CONTROL_MESSAGE] and self.simulation.wiring.quiet
+
     def _after_entry(self) -> None:
-        simulation = self.simulation
-        if self._changes_unsettled and not simulation.in_flight[CONTROL_MESSAGE] and simulation.wiring.quiet:
+        if self._changes_unsettled and self._calm:
             self._settled()
 
-    def _break_something(self, step: int, fault: Fault, base_us: int, now_us: int) -> None:
-        """Carry out one step of the fault plan and journal it."""
-        driver = self._recorders["driver"]
+    def _watch(self) -> bool:
+        self._after_entry()
+        return False
+
+    def carry_out(self, step: int, fault: Fault) -> list[NodeName]:
+        """Break or mend something now, and journal it; the nodes that came (back)."""
+        driver, now_us = self._recorders["driver"], self.simulation.now_us
         driver.fault(now_us, step, fault, FaultStage.ORDERED)
         self._breaker.carry_out(fault)
         driver.fault(now_us, step, fault, FaultStage.IN_EFFECT)
-        self._faults_to_come -= 1
         self._changes_unsettled = True
         for name in self._breaker.gone:
             self._playing.pop(name, None)
-        for name in self._breaker.came:
+        return self._breaker.came
+
+    def _break_by_plan(self, step: int, fault: Fault, base_us: int, now_us: int) -> None:
+        self._faults_to_come -= 1
+        for name in self.carry_out(step, fault):
             self._play_again(name, base_us, now_us)
 
     def _play_again(self, name: NodeName, base_us: int, now_us: int) -> None:
@@ -164,6 +191,10 @@ class VirtualRun:
 
         self.simulation.call_at(max(base_us + due_us, self.simulation.now_us), act)
 
+    def issue(self, name: NodeName, issue: Issue) -> None:
+        """Have the node carry out a command now."""
+        self._issue(self.simulation.nodes[name], issue)
+
     def _issue(self, node: SimulatedNode, issue: Issue) -> None:
         now_us = self.simulation.now_us
         command, ordinal = issue
@@ -181,7 +212,8 @@ class VirtualRun:
         self._changes_unsettled = False
         self._recorders["driver"].plain(self.simulation.now_us, RowKind.SETTLED, self.simulation.now_us)
 
-    def _phase(self, phase: Phase) -> None:
+    def enter(self, phase: Phase) -> None:
+        """Journal that the phase begins."""
         self._recorders["driver"].plain(self.simulation.now_us, RowKind.PHASE, phase)
         self._phase_now = phase
         self._progress(phase, self.published)

@@ -61,6 +61,18 @@ def analyze(run: Path, master: str | None = None, progress: Progress = _silent) 
     return verdict
 
 
+def judge(run: Path, master: str | None = None) -> dict[str, Any]:
+    """The verdict alone, with its findings and the table of faults in `RUN/analysis`; raises as `analyze` does."""
+    manifest = read_manifest(run)
+    journal_bytes = check_journal(run / "journal")
+    with spark_session(master, journal_bytes) as spark:
+        analysis = _Analysis(spark, run, manifest, _silent)
+        try:
+            return analysis.judge()
+        finally:
+            analysis.forget()
+
+
 def report(run: Path) -> Path:
     """Write `RUN/report.html` anew from the tables of an analysis, without Spark; its path."""
     return write_report(Path(run))

@@ -142,11 +142,18 @@ def from_file(options: FromFile, seed: int) -> Overlay:
     return overlay
 
 
+def ring(config: Sized, seed: int) -> Overlay:
+    """A circle: the smallest overlay with two ways from each broker to each other. At least three brokers."""
+    _require(config.brokers >= 3, "overlay.brokers", str(config.brokers), "at least 3 for a ring")
+    return _numbered(config.brokers, [(number, (number + 1) % config.brokers) for number in range(config.brokers)])
+
+
 OVERLAYS: Mapping[str, tuple[type[Any], Callable[[Any, int], Overlay]]] = {
     "balanced": (Tree, balanced),
     "random": (Tree, random_tree),
     "chain": (Sized, chain),
     "star": (Sized, star),
+    "ring": (Sized, ring),
     "file": (FromFile, from_file),
 }
 

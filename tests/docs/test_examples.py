@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from experiments.scenario import load_scenario
 from tests.plain_judge import judge
 
@@ -34,3 +36,28 @@ def test_the_protocol_of_the_guide_runs_and_loses_what_the_guide_says(tmp_path: 
     assert said is not None
     assert len(verdict.missing) == int(said[1].replace(",", ""))
     assert verdict.counts[1:] == (0, 0, 0)
+
+
+def suite(runtime: str) -> subprocess.CompletedProcess[str]:
+    """Run the example suite as a user would, from its own folder."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts="]
+    return subprocess.run(
+        [*command, f"--murmur-runtime={runtime}"], cwd=ROOT / "docs" / "examples", capture_output=True, text=True
+    )
+
+
+@pytest.mark.spark
+def test_the_example_suite_tests_a_users_own_protocol() -> None:
+    text = (ROOT / "docs/examples/test_own_protocol.py").read_text()
+    assert len(text.splitlines()) < 60
+    result = suite("virtual")
+    assert result.returncode == 0, result.stdout
+    assert "3 passed" in result.stdout
+
+
+@pytest.mark.spark
+@pytest.mark.ray
+def test_the_example_suite_runs_on_live_actors() -> None:
+    result = suite("ray")
+    assert result.returncode == 0, result.stdout
+    assert "3 passed" in result.stdout

@@ -1,0 +1,195 @@
+"""Random scenarios with random faults, for the tests of every protocol: drawn by hypothesis, so that they shrink.
+
+A schedule is a scenario as a person would write it, with few nodes, few events and few faults. `play` runs it in
+virtual time and judges it by the plain judge, with losses explained as the analysis explains them. A failing test
+prints the scenario and the one command that runs it again.
+"""
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+from hypothesis import currently_in_test_context, note
+from hypothesis import strategies as st
+
+from experiments.deploy import deploy, describe_fault
+from experiments.scenario import LoadedScenario, check_scenario
+from pubsub.deployment import Deployment
+from pubsub.errors import InputError
+from pubsub.journal import FaultStage, RowKind, read_segment
+from simulation.run import play as play_virtual
+from spark_analysis.fault_checks import Check, check_faults
+from spark_analysis.fault_windows import Explainer, Step, fault_windows
+from tests.plain_judge import Pair, Verdict, judge
+
+GRACE_US = 1_000_000
+NODE_FAULTS = ("kill", "stall", "slow")
+LINK_FAULTS = ("cut", "loss", "duplication", "reordering", "delay", "bandwidth")
+_LINK_CHANGES: Mapping[str, Mapping[str, Any]] = {
+    "loss": {"loss": 0.5},
+    "duplication": {"duplication": 0.5},
+    "reordering": {"reordering": 0.5},
+    "delay": {"delay": "30 ms"},
+    "bandwidth": {"messages_per_s": 50},
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a schedule. `unexplained`: missing pairs without a fault on their way, by publisher's and
+    subscriber's node; `checks`: whether each fault bit."""
+
+    deployment: Deployment
+    verdict: Verdict
+    unexplained: list[Pair]
+    checks: list[Check]
+
+
+@st.composite
+def schedules(
+    draw: st.DrawFn,
+    broker: Mapping[str, str],
+    kinds: Sequence[str] = (*NODE_FAULTS, *LINK_FAULTS, "partition"),
+    overlays: Sequence[str] = ("chain", "star", "random"),
+    brokers_max: int = 6,
+    faults_max: int = 5,
+    clients_fail: bool = True,
+) -> dict[str, Any]:
+    """The keys of a scenario with the given `broker` section."""
+    brokers = draw(st.integers(2, brokers_max), label="brokers")
+    data: dict[str, Any] = {
+        "name": "schedule",
+        "runtime": "virtual",
+        "seed": draw(st.integers(0, 9999), label="seed"),
+        "overlay": {"kind": draw(st.sampled_from(overlays)), "brokers": brokers},
+        "workload": {
+            "kind": "zipf", "clients": brokers, "subscribers_per_actor": 2, "publishers": min(2, brokers),
+            "publications": draw(st.integers(20, 150)), "rate_per_s": 40, "attributes": 2, "predicates": 1,
+            "matching_rate": 0.5,
+        },
+        "broker": dict(broker),
+        "links": {"delay": "2 ms"},
+        "failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"},
+        "journal": "hops",
+    }  # fmt: skip
+    clean = _loaded(data)
+    overlay = clean.build_overlay()
+    deployment = deploy(clean, overlay, clean.build_workload(overlay))
+    nodes = [spec.name for spec in deployment.nodes if clients_fail or spec.role == "broker"]
+    links = [[plan.first, plan.second] for plan in deployment.links]
+    entries = draw(
+        st.lists(
+            st.tuples(
+                st.integers(0, 30), st.sampled_from(kinds), st.integers(0, 99), st.sampled_from((50, 200, 600, 1200))
+            ),
+            max_size=faults_max,
+        )
+    )
+    data["faults"] = _possible(sorted(entries), nodes, links, data, deployment)
+    return data
+
+
+def _possible(
+    drawn: Sequence[tuple[int, str, int, int]],
+    nodes: Sequence[str],
+    links: Sequence[list[str]],
+    data: Mapping[str, Any],
+    deployment: Deployment,
+) -> list[dict[str, Any]]:
+    """The drawn faults as entries, without those that could not take effect beside the earlier ones."""
+    entries: list[dict[str, Any]] = []
+    busy: dict[str, int] = {}
+    for tenths, kind, number, lasts_ms in drawn:
+        at_ms = 100 * tenths
+        if kind in NODE_FAULTS:
+            name = nodes[number % len(nodes)]
+            about, entry = [name], {kind: name} | ({"work": "2 ms"} if kind == "slow" else {})
+        elif kind == "partition":
+            about = list(nodes)
+            entry = {kind: [_side(links[number % len(links)], links)]}
+        else:
+            about = links[number % len(links)]
+            entry = {"cut": about} if kind == "cut" else {"link": about, **_LINK_CHANGES[kind]}
+        if any(busy.get(name, -1) >= at_ms for name in about):
+            continue
+        candidate = [*entries, {"at": f"{at_ms} ms", **entry, "for": f"{lasts_ms} ms"}]
+        try:
+            loaded = _loaded({**data, "faults": candidate})
+            overlay = loaded.build_overlay()
+            deploy(loaded, overlay, loaded.build_workload(overlay))
+        except InputError:
+            continue
+        entries = candidate
+        busy |= dict.fromkeys(about, at_ms + lasts_ms)
+    return entries
+
+
+def _side(cut: Sequence[str], links: Sequence[Sequence[str]]) -> list[str]:
+    """The nodes of a tree on the second end's side of the link."""
+    reached = [cut[1]]
+    for name in reached:
+        for first, second in links:
+            if {first, second} != set(cut):
+                reached += [
+                    other for here, other in ((first, second), (second, first)) if here == name and other not in reached
+                ]
+    return reached
+
+
+def play(data: Mapping[str, Any]) -> Outcome:
+    """Run the scenario and judge it. A failing test prints it, and the command that runs it again: the last one that
+    hypothesis tries is the smallest."""
+    file = Path(tempfile.gettempdir()) / f"murmur-schedule-{os.getpid()}.yaml"
+    text = yaml.safe_dump(dict(data), sort_keys=False)
+    file.write_text(text)
+    if currently_in_test_context():
+        note(f"{text}seed {data['seed']}; again: murmur run {file}")
+    loaded = _loaded(data)
+    overlay = loaded.build_overlay()
+    deployment = deploy(loaded, overlay, loaded.build_workload(overlay))
+    with tempfile.TemporaryDirectory() as folder:
+        play_virtual(deployment, Path(folder), lambda *_: None)
+        return judge_faults(deployment, Path(folder))
+
+
+def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
+    """Judge the journal of a run of this deployment, on either runtime."""
+    verdict = judge(journal, GRACE_US)
+    rows = pd.concat([pd.DataFrame(read_segment(path)[1]) for path in sorted(journal.glob("*.seg"))])
+    names = [*(spec.name for spec in deployment.nodes), "driver"]
+    links = [(plan.first, plan.second) for plan in deployment.links]
+    seen = rows[rows["kind"] == RowKind.FAULT]
+    times = {(row.sequence, row.hops): row.time_us for row in seen.itertuples()}
+    steps = []
+    for number, fault in enumerate(deployment.faults):
+        said = describe_fault(fault, deployment)
+        steps.append(
+            Step(
+                number, fault.kind, str(fault), tuple(said["nodes"]), fault.groups, said["link"], fault.work_us,
+                times.get((number, FaultStage.ORDERED)), times.get((number, FaultStage.IN_EFFECT)),
+            )
+        )  # fmt: skip
+    settled = rows[rows["kind"] == RowKind.SETTLED]
+    windows = fault_windows(steps, zip(settled["time_us"], settled["value"], strict=True), links)
+    homes = {spec.name: spec.broker for spec in deployment.nodes if spec.broker is not None}
+    published = rows[rows["kind"] == RowKind.PUBLISH]
+    where = {(row.source, row.sequence): (names[row.node], row.time_us) for row in published.itertuples()}
+    subscribed = rows[rows["kind"] == RowKind.SUBSCRIBE]
+    subscriber_at = {row.source: names[row.node] for row in subscribed.itertuples()}
+    explainer = Explainer(windows, links, 50_000, homes)
+    unexplained = [
+        (event, subscriber)
+        for event, subscriber in verdict.missing
+        if explainer.explain("missing", where[event][0], subscriber_at[subscriber], where[event][1]) is None
+    ]
+    checks = check_faults(windows, rows, deployment.numbers, int(rows["time_us"].max()))
+    return Outcome(deployment, verdict, unexplained, checks)
+
+
+def _loaded(data: Mapping[str, Any]) -> LoadedScenario:
+    return check_scenario(dict(data), "schedule")

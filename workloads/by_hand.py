@@ -1,0 +1,27 @@
+"""No workload at all: clients that do what they are told while the run goes on (`experiments.cluster`)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pubsub.errors import InputError
+from workloads.overlay import Overlay
+from workloads.plan import ClientPlan, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class ByHandOptions:
+    """`clients`: the name of each client and its broker; empty: one client `c<n>` at each broker."""
+
+    clients: Mapping[str, str] = field(default_factory=dict)
+
+
+def build_by_hand(overlay: Overlay, config: ByHandOptions, seed: int) -> Workload:
+    """Clients without subscriptions or publications; raises `InputError` for names that cannot be."""
+    clients = config.clients or {f"c{number}": broker for number, broker in enumerate(overlay.brokers)}
+    for name, broker in clients.items():
+        if broker not in overlay.brokers:
+            raise InputError(f"workload.clients.{name}", repr(broker), f"a broker: {', '.join(overlay.brokers[:8])}, …")
+        if name in overlay.brokers or name == "driver" or "/" in name or not name:
+            raise InputError(f"workload.clients.{name}", "a name in use", "a name that no broker has")
+    plans = tuple(ClientPlan(name, broker, (), (), ()) for name, broker in clients.items())
+    return Workload(overlay, plans, {"kind": "by_hand", "clients": len(plans)}, 0)
