@@ -64,6 +64,11 @@ class Window:
         )
 
     @property
+    def holds_up(self) -> bool:
+        """Can it keep messages from going on?"""
+        return self.step.kind in (FaultKind.STALL, FaultKind.SLOW, FaultKind.CHANGE_LINK)
+
+    @property
     def duplicates(self) -> bool:
         """Can it make a message arrive twice?"""
         return bool(self._link("duplication"))
@@ -119,12 +124,14 @@ def _links_of(step: Step, links: Sequence[tuple[str, str]]) -> frozenset[frozens
 
 @dataclass(slots=True)
 class Explainer:
-    """Explains findings by faults. `exposure_us`: how long an event can be on its way; `homes`: where each client is
-    attached (what a client gets from itself has been to its broker, too)."""
+    """Explains findings by faults. `exposure_us`: how long an event can be on its way in quiet times, `held_up_us`
+    after something held it up; `homes`: where each client is attached (what a client gets from itself has been to its
+    broker, too)."""
 
     windows: Sequence[Window]
     links: Sequence[tuple[str, str]]
     exposure_us: int
+    held_up_us: int
     homes: Mapping[str, str] = field(default_factory=dict)
     _neighbours: dict[str, list[str]] = field(default_factory=dict)
     _parents: dict[str, dict[str, str | None]] = field(default_factory=dict)
@@ -141,16 +148,21 @@ class Explainer:
 
     def explain(self, finding: str, publisher: str | None, subscriber: str, published_us: int) -> str | None:
         """The fault that explains the finding ("missing", "duplicate", "out_of_order"), or None."""
-        for window in self.windows:
+        if self._one_way and publisher is not None:
+            nodes, links = self._way(publisher, subscriber)
+            there = [window for window in self.windows if window.nodes & nodes or window.links & links]
+            where = ""
+        else:
+            there, where = list(self.windows), " (somewhere)"
+        until_us = published_us + self.exposure_us
+        for window in there:  # in order of time
+            over_us = window.until_us + self.held_up_us  # what it held up has gone on by then
+            if window.holds_up and window.from_us <= until_us and published_us <= over_us:
+                until_us = max(until_us, over_us)
+        for window in there:
             able = {"missing": window.destroys, "duplicate": window.duplicates, "out_of_order": window.reorders}
-            if not able.get(finding, False) or not window.from_us - self.exposure_us <= published_us <= window.until_us:
-                continue
-            if self._one_way and publisher is not None:
-                nodes, links = self._way(publisher, subscriber)
-                if not (window.nodes & nodes or window.links & links):
-                    continue
-                return window.step.text
-            return f"{window.step.text} (somewhere)"
+            if able.get(finding, False) and window.from_us <= until_us and published_us <= window.until_us:
+                return window.step.text + where
         return None
 
     def _way(self, first: str, last: str) -> tuple[frozenset[str], frozenset[frozenset[str]]]:

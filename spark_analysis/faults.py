@@ -11,7 +11,7 @@ from pubsub.errors import InputError
 from pubsub.faults import FaultKind
 from pubsub.journal import FaultStage, RowKind
 from spark_analysis.fault_checks import Check, check_faults
-from spark_analysis.fault_windows import NEVER_US, Explainer, Step, Window, fault_windows
+from spark_analysis.fault_windows import Explainer, Step, Window, fault_windows
 from spark_analysis.run_folder import Manifest
 
 _QUIET_EXPOSURE_US = 1_000_000
@@ -40,8 +40,8 @@ class Faults:
     def explainer(self, outcomes: DataFrame) -> Explainer:
         """What may explain a finding; `outcomes` as in `judge.OUTCOMES_SCHEMA`."""
         homes = {node.name: node.broker for node in self._manifest.nodes if node.broker is not None}
-        exposure_us = self._exposure_us(outcomes) if self.windows else 0
-        return Explainer(self.windows, self._manifest.links, exposure_us, homes)
+        exposure_us, held_up_us = self._exposures_us(outcomes) if self.windows else (0, 0)
+        return Explainer(self.windows, self._manifest.links, exposure_us, held_up_us, homes)
 
     def publishers(self) -> dict[int, str]:
         """The name of the node where each publisher is."""
@@ -87,18 +87,19 @@ class Faults:
             condition = condition | (F.col("node").isin(nodes) & F.col("time_us").between(window.from_us, until_us))
         return self._rows.where(condition).select(*_COLUMNS).toPandas()
 
-    def _exposure_us(self, outcomes: DataFrame) -> int:
-        """The longest delivery delay of events published and delivered while no fault was in force anywhere."""
+    def _exposures_us(self, outcomes: DataFrame) -> tuple[int, int]:
+        """The longest delivery delay of events published and delivered while no fault was in force anywhere, and the
+        longest of all."""
         quiet = F.lit(True)
         for window in self.windows:
-            overlaps = (F.col("published_us") <= min(window.until_us, NEVER_US)) & (
-                F.col("delivered_us") >= window.from_us
-            )
+            overlaps = (F.col("published_us") <= window.until_us) & (F.col("delivered_us") >= window.from_us)
             quiet = quiet & ~overlaps
-        delays = outcomes.where((F.col("copies") > 0) & F.col("published_us").isNotNull() & quiet)
-        row = delays.agg(F.max(F.col("delivered_us") - F.col("published_us")).alias("longest")).first()
-        longest = None if row is None else row["longest"]
-        return _QUIET_EXPOSURE_US if longest is None else int(longest)
+        delay = F.col("delivered_us") - F.col("published_us")
+        delivered = outcomes.where((F.col("copies") > 0) & F.col("published_us").isNotNull())
+        row = delivered.agg(F.max(F.when(quiet, delay)).alias("quiet"), F.max(delay).alias("longest")).first()
+        calm, longest = (None, None) if row is None else (row["quiet"], row["longest"])
+        exposure_us = _QUIET_EXPOSURE_US if calm is None else int(calm)
+        return exposure_us, max(exposure_us, int(longest or 0))
 
 
 def checks_table(checks: Sequence[Check]) -> pd.DataFrame:

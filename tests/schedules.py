@@ -181,7 +181,9 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
     where = {(row.source, row.sequence): (names[row.node], row.time_us) for row in published.itertuples()}
     subscribed = rows[rows["kind"] == RowKind.SUBSCRIBE]
     subscriber_at = {row.source: names[row.node] for row in subscribed.itertuples()}
-    explainer = Explainer(windows, links, 50_000, homes)
+    delivered = rows[rows["kind"] == RowKind.DELIVER]
+    delays = [row.time_us - where[row.source, row.sequence][1] for row in delivered.itertuples()]
+    explainer = Explainer(windows, links, 50_000, max(delays, default=0), homes)
     unexplained = [
         (event, subscriber)
         for event, subscriber in verdict.missing
