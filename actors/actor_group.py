@@ -27,14 +27,18 @@ _LOOK_AGAIN_S = 0.25
 
 
 class ActorGroup:
-    """All actors of one run. `machines`: Ray's identifiers of the machines, by their number in the deployment;
-    `cut` the links that a fault keeps down, `partition` the group of each node while datagrams pass within groups
-    only."""
+    """All actors of one run.
+
+    `machines`: Ray's identifiers of the machines, by their number in the deployment. `held_up` were stalled or slowed
+    down once: their lag is no fault of the machine. `cut` are the links that a fault keeps down, `partition` is the
+    group of each node while datagrams pass within groups only.
+    """
 
     def __init__(self, deployment: Deployment, settings: ActorSettings, machines: Sequence[str]) -> None:
         self.machines = list(machines)
         self.down: dict[NodeName, None] = dict.fromkeys(sorted(deployment.start_down))
         self.stalled: dict[NodeName, None] = {}
+        self.held_up: dict[NodeName, None] = {}
         self.cut: dict[tuple[NodeName, NodeName], None] = {}
         self.partition: dict[NodeName, int] | None = None
         self.places: dict[NodeName, ProcessPlace] = {}

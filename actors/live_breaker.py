@@ -56,6 +56,8 @@ class LiveBreaker:
         self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
 
     def _do(self, fault: Fault) -> None:
+        if fault.kind in (FaultKind.STALL, FaultKind.SLOW):
+            self._group.held_up[fault.nodes[0]] = None
         match fault.kind:
             case FaultKind.KILL:
                 self.kill(fault.nodes[0], fault.sigkill)

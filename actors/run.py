@@ -79,6 +79,7 @@ class LiveRun:
         self._asked_us = 0
         self._before: tuple[tuple[int, int], int] | None = None
         self._published = 0
+        self._published_by: dict[tuple[NodeName, int], int] = {}
         self._phase = Phase.STARTING
         self.now_us = self._clock.now_us
         self.wall_s = self._clock.wall_s
@@ -213,11 +214,14 @@ class LiveRun:
         return self.group.status()
 
     def _total(self, statuses: dict[NodeName, dict[str, Any]]) -> dict[str, int]:
-        totals = {"lag_us_max": max((status["lag_us_max"] for status in statuses.values()), default=0)}
+        lags = [status["lag_us_max"] for name, status in statuses.items() if name not in self.group.held_up]
+        totals = {"lag_us_max": max(lags, default=0)}
         for status in statuses.values():
             for key, value in status.items():
                 if key not in ("failure", "pid", "links", "lag_us_max"):
                     totals[key] = totals.get(key, 0) + value
-        self._published = max(self._published, totals.get("published", 0))
+        for name, status in statuses.items():
+            self._published_by[name, self.group.incarnations[name]] = status["published"]
+        self._published = sum(self._published_by.values())
         self._progress(self._phase, self._published)
         return totals

@@ -165,6 +165,13 @@ def _print_verdict(verdict: dict[str, Any]) -> None:
         f" {verdict['delivered']:,} made",
         highlight=False,
     )
+    faults = [
+        f"{verdict[f'faults_{name}']:,} {name}" for name in ("bit", "idle", "failed") if verdict[f"faults_{name}"]
+    ]
+    if faults:
+        console.print(
+            f"faults: {', '.join(faults)}; {verdict['explained']:,} findings explained by them", highlight=False
+        )
     if verdict.get("reason"):
         console.print(verdict["reason"], highlight=False)
 

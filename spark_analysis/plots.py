@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from spark_analysis import wording
 from spark_analysis.overlay_layout import positions
 
-BLUE, ORANGE, GREY, INK = "#2563a6", "#c2601b", "#8a9199", "#1c2733"
+BLUE, ORANGE, GREY, INK, RED = "#2563a6", "#c2601b", "#8a9199", "#1c2733", "#b3261e"
 _STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 8.5,
@@ -174,9 +174,13 @@ def load_by_broker(brokers: pd.DataFrame) -> str | None:
 
 
 def course(
-    traffic: pd.DataFrame, delivery_rate: pd.DataFrame, phases: pd.DataFrame, summary: Mapping[str, Any]
+    traffic: pd.DataFrame,
+    delivery_rate: pd.DataFrame,
+    phases: pd.DataFrame,
+    faults: pd.DataFrame,
+    summary: Mapping[str, Any],
 ) -> str | None:
-    """Publications, deliveries, messages and the delivery rate over the run, with its phases."""
+    """Publications, deliveries, messages and the delivery rate over the run, with its phases and faults."""
     if traffic.empty:
         return None
     width_us = int(summary["bucket_us"])
@@ -191,8 +195,10 @@ def course(
         panels.append(("messages sent\n(1/s)", filled["sent"] / (width_us / 1e6), GREY))
     with mpl.rc_context(_STYLE):
         rows = len(panels) + (not delivery_rate.empty)
-        figure = Figure(figsize=(_FULL, 0.5 + 1.15 * rows), layout="constrained")
-        stacked = list(np.atleast_1d(figure.subplots(rows, 1, sharex=True)))
+        lanes = _lanes(faults)
+        heights = [1.15] * rows + [0.3 + 0.16 * len(lanes)] * bool(lanes)
+        figure = Figure(figsize=(_FULL, 0.5 + sum(heights)), layout="constrained")
+        stacked = list(np.atleast_1d(figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)))
         seconds = np.r_[buckets, buckets[-1] + width_us] / 1e6
         for axes, (label, series, colour) in zip(stacked, panels, strict=False):
             axes.stairs(series.to_numpy(), seconds, color=colour, fill=True, alpha=0.18)
@@ -202,7 +208,7 @@ def course(
             axes.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda value, _: f"{value:,.10g}"))
             axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
         if not delivery_rate.empty:
-            axes = stacked[-1]
+            axes = stacked[rows - 1]
             middles = (delivery_rate["bucket_us"] + width_us / 2) / 1e6
             axes.plot(
                 middles,
@@ -215,10 +221,39 @@ def course(
             axes.set_ylim(min(90, 95 * delivery_rate["delivery_rate"].min()), 101)
             axes.set_ylabel("delivery rate\n(%)")
         _mark_phases(stacked, phases, seconds[0], seconds[-1])
+        if lanes:
+            _mark_faults(stacked, faults, lanes, seconds[-1])
         stacked[-1].set_xlim(seconds[0], seconds[-1])
         stacked[-1].set_xlabel("emulated time (s)")
         figure.align_ylabels(stacked)
         return _picture(figure)
+
+
+def _lanes(faults: pd.DataFrame) -> list[str]:
+    """What faults there were, in the order of their first: "kill", "cut", …"""
+    return list(dict.fromkeys(_verb(fault) for fault in faults["fault"]))
+
+
+def _verb(fault: str) -> str:
+    """The kind of a fault from its text, as `pubsub.faults.Fault` writes it: "kill b1 (step 3)"."""
+    words = fault.split(" ")
+    return " ".join(words[:2]) if words[0] in ("change", "lose") else words[0]
+
+
+def _mark_faults(stacked: Sequence[Axes], faults: pd.DataFrame, lanes: Sequence[str], end: float) -> None:
+    """A bar for each fault in the lowest panel, and its shadow over the others."""
+    lowest = stacked[-1]
+    begins = faults["from_us"].astype(float) / 1e6
+    ends = faults["until_us"].astype("Float64").fillna(end * 1e6).astype(float) / 1e6
+    for text, begin, until in zip(faults["fault"], begins, ends, strict=True):
+        lane = lanes.index(_verb(text))
+        lowest.barh(lane, max(until - begin, end / 500), left=begin, height=0.7, color=RED)
+        for axes in stacked[:-1]:
+            axes.axvspan(begin, until, color=RED, alpha=0.06, linewidth=0)
+    lowest.set_yticks(range(len(lanes)), lanes, fontsize=7.5)
+    lowest.set_ylim(len(lanes) - 0.4, -0.6)
+    lowest.set_ylabel("faults")
+    lowest.grid(visible=False)
 
 
 def _limit(axes: Axes, series: "pd.Series[float]", phases: pd.DataFrame, width_us: int) -> None:

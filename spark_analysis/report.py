@@ -20,12 +20,14 @@ _HEADLINES = {
     "unknown": "Unknown: this run does not show whether deliveries were right.",
 }
 
+_EXCUSED = "Valid: faults explain what went wrong, and nothing else did."
+
 
 def write_report(run: Path) -> Path:
     """Write `RUN/report.html` from `RUN/analysis`; raises `InputError` if the run has not been analysed."""
     manifest = read_manifest(run)
     folder = AnalysisFolder(run)
-    tables = {name: folder.read(name) for name in SMALL_TABLES}
+    tables = {name: folder.read(name) for name in (*SMALL_TABLES, "faults")}
     summary = folder.read_json("summary")
     verdict = folder.read_json("verdict")
     findings = folder.read_findings()
@@ -41,7 +43,7 @@ def write_report(run: Path) -> Path:
     page = environment.get_template("report.html.j2").render(
         manifest=manifest,
         verdict=verdict,
-        headline=_HEADLINES[str(verdict["verdict"])],
+        headline=_EXCUSED if verdict["verdict"] == "valid" and verdict["explained"] else _HEADLINES[verdict["verdict"]],
         figures=_figures(manifest, tables, summary),
         facts=_facts(verdict, tables),
         messages=_records(tables["messages_by_kind"]),
@@ -50,9 +52,10 @@ def write_report(run: Path) -> Path:
         forwarding=_first(tables["forwarding"]),
         hop_latency=_first(tables["hop_latency"]),
         hops_recorded=bool(tables["traffic"]["sent"].any()),
-        lag=tables["lag"].head(5).to_dict("records"),
+        lag=_lag(manifest, tables["lag"]),
         lag_us_max=LAG_US_MAX,
         findings=_shown(findings),
+        faults=_records(tables["faults"].astype(object).where(tables["faults"].notna(), None)),
         findings_in_csv=len(findings),
         findings_in_csv_max=FINDINGS_IN_CSV_MAX,
         environment=_environment(manifest),
@@ -66,7 +69,7 @@ def write_report(run: Path) -> Path:
 def _figures(manifest: Manifest, tables: Mapping[str, pd.DataFrame], summary: dict[str, Any]) -> dict[str, str | None]:
     names = [node.name for node in manifest.nodes if node.role == "broker"]
     return {
-        "course": plots.course(tables["traffic"], tables["delivery_rate"], tables["phases"], summary),
+        "course": plots.course(tables["traffic"], tables["delivery_rate"], tables["phases"], tables["faults"], summary),
         "delay": plots.delay_cdf(tables["delivery_delay_cdf"], _first(tables["delivery_delay"]), "delivery delay"),
         "hops": plots.hop_cdf(tables["hop_count_cdf"]),
         "hop_latency": plots.delay_cdf(
@@ -105,6 +108,12 @@ def _facts(verdict: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> li
         pure = wording.count(forwarding["pure_forwarders"])
         facts.append((wording.share(forwarding["yield"]), "yield", f"{pure} pure forwarders"))
     return facts
+
+
+def _lag(manifest: Manifest, lag: pd.DataFrame) -> list[dict[str, Any]]:
+    """The nodes furthest behind emulated time, without those that a fault held up on purpose."""
+    held_up = {name for fault in manifest.faults if fault["kind"] in ("STALL", "SLOW") for name in fault["nodes"]}
+    return _records(lag[~lag["name"].isin(held_up)].head(5))
 
 
 def _shown(listed: pd.DataFrame) -> list[dict[str, Any]]:
