@@ -4,4 +4,4 @@ import os
 
 # Ray tells the driver's standard output of every worker that dies; here they die on purpose, and the run says so
 # itself. Ray reads this when it is imported.
-os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "A worker died or was killed")
+os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "A worker died or was killed|Raylet is terminated")

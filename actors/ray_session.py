@@ -1,21 +1,27 @@
 """Ray for one run: a private local Ray, or the cluster at an address; enough memory for the actors or a clear no."""
 
+import atexit
 import contextlib
 import logging
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import psutil
 
-from pubsub.errors import InputError
+from pubsub.errors import InputError, RunError
 
 ACTOR_BYTES = 75 * 1024 * 1024
 """Memory an idle actor holds of its own (measured: benchmarks/actors.py), with a little to work in."""
 RAY_BYTES = 900 * 1024 * 1024
 """What Ray itself holds besides actors."""
+_HEAD = ("gcs_server", "raylet")
+_ROOT = Path(__file__).resolve().parents[1]
 _OBJECT_STORE_BYTES = 80 * 1024 * 1024
 
 
@@ -33,11 +39,33 @@ def check_memory(actors: int, available_bytes: int | None = None) -> None:
 
 
 class RaySession:
-    """Ray while it runs. `machines`: Ray's identifiers of the machines, the driver's own first."""
+    """Ray while it runs. `machines`: Ray's identifiers of the machines, the driver's own first; `lose_machine(number)`
+    takes one away; `head` are the processes without which nothing works, as far as they were started here."""
 
-    def __init__(self, machines: Sequence[str], lose: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self,
+        machines: Sequence[str],
+        head: Sequence[psutil.Process] = (),
+        lose: Callable[[int], None] | None = None,
+    ) -> None:
         self.machines = list(machines)
         self.lose_machine = lose
+        self._head = list(head)
+
+    def check(self) -> None:
+        """Raise `RunError` if Ray's head is gone: Ray itself would end this process a minute later, without a word."""
+        for process in self._head:
+            if not _lives(process):
+                raise RunError(f"a process of Ray's head ({process.pid}) is gone")
+
+    @property
+    def memory_lost(self) -> bool:
+        """Is the process gone that knows the whole cluster?"""
+        return bool(self._head) and not _lives(self._head[0])
+
+
+def _lives(process: psutil.Process) -> bool:
+    return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
 
 
 @contextlib.contextmanager
@@ -53,6 +81,8 @@ def ray_session(actors: int, address: str | None = None, machines: int = 1) -> I
 
     folder = None
     cluster: Any = None
+    reaper: subprocess.Popen[bytes] | None = None
+    session: RaySession | None = None
     try:
         if address is not None:
             ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
@@ -60,6 +90,10 @@ def ray_session(actors: int, address: str | None = None, machines: int = 1) -> I
             return
         # Unix socket paths are at most 107 bytes long, so the folder's name must be short.
         folder = tempfile.mkdtemp(prefix="murmur-", dir="/tmp")
+        reaper = subprocess.Popen(
+            [sys.executable, "-m", "actors.reaper", str(os.getpid()), folder],
+            stdin=subprocess.PIPE, start_new_session=True, cwd=_ROOT,
+        )  # fmt: skip
         # Actors are started in waves by us; without this Ray warns, on stdout, of every wave.
         config = {"worker_maximum_startup_concurrency": actors}
         if machines == 1:
@@ -72,18 +106,53 @@ def ray_session(actors: int, address: str | None = None, machines: int = 1) -> I
                 _temp_dir=folder,
                 _system_config=config,
             )
-            yield RaySession([ray.get_runtime_context().get_node_id()])
+            session = RaySession([ray.get_runtime_context().get_node_id()], _head_processes())
+            yield session
             return
         cluster = _start_raylets(machines, folder, config)
         ray.init(address=cluster.address, logging_level=logging.ERROR, log_to_driver=False)
         raylets = [cluster.head_node, *sorted(cluster.worker_nodes, key=lambda raylet: str(raylet.node_id))]
-        yield RaySession([raylet.node_id for raylet in raylets], lambda number: _lose(cluster, raylets[number]))
+        identifiers = [raylet.node_id for raylet in raylets]
+        session = RaySession(identifiers, _head_processes()[:1], lambda number: _lose(cluster, raylets[number]))
+        yield session
     finally:
-        ray.shutdown()
-        if cluster is not None:
-            cluster.shutdown()
+        _stop(session, cluster)
+        if reaper is not None and reaper.stdin is not None:
+            reaper.stdin.write(b"done\n")
+            reaper.stdin.close()
+            reaper.wait()
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _head_processes() -> list[psutil.Process]:
+    """The processes of Ray that this one has started and cannot do without, the cluster's memory first."""
+    children = psutil.Process().children(recursive=True)
+    return [child for name in _HEAD for child in children if child.name().startswith(name)]
+
+
+def _stop(session: RaySession | None, cluster: Any) -> None:
+    """Stop what was started here. Without its head Ray cannot: then its processes are killed."""
+    import ray
+
+    if session is not None and session.memory_lost:
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if "actors.reaper" not in process.cmdline():
+                    process.kill()
+        # Ray cannot be shut down any more, and its threads would crash the end of this process.
+        atexit.unregister(ray.shutdown)
+        atexit.register(_leave)
+        return
+    ray.shutdown()
+    if cluster is not None:
+        cluster.shutdown()
+
+
+def _leave() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def _start_raylets(machines: int, folder: str, config: dict[str, Any]) -> Any:

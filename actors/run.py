@@ -6,9 +6,10 @@ in a row with the same numbers: so it holds after faults too, where what was on 
 received. The run has drained when no count moves any more.
 """
 
+import contextlib
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from actors.actor_group import ActorGroup
 from actors.clock import Clock
 from actors.live_breaker import FaultThread, LiveBreaker
 from actors.node_actor import ActorSettings
+from actors.ray_session import RaySession
 from pubsub.deployment import Deployment
 from pubsub.errors import RunError
 from pubsub.journal import JournalWriter, Phase, RowKind
@@ -37,8 +39,7 @@ _SETTLE_TIMEOUT_S = 60.0
 class LiveRun:
     """One live run of a deployment; Ray must be initialised.
 
-    Journals go to `folder`/journal, stable logs to `folder`/storage. `machines`: Ray's identifiers of the machines,
-    by number; `lose_machine(number)` takes one away.
+    Journals go to `folder`/journal, stable logs to `folder`/storage.
     """
 
     def __init__(
@@ -47,8 +48,7 @@ class LiveRun:
         folder: Path,
         progress: Progress,
         host: str,
-        machines: Sequence[str] = (),
-        lose_machine: Callable[[int], None] | None = None,
+        session: RaySession,
     ) -> None:
         self._deployment = deployment
         self._progress = progress
@@ -71,8 +71,9 @@ class LiveRun:
             default_link=deployment.default_link,
             host=host,
         )
-        self.group = ActorGroup(deployment, settings, machines)
-        self.breaker = LiveBreaker(deployment, self.group, self._clock, fault_recorder, lose_machine)
+        self._session = session
+        self.group = ActorGroup(deployment, settings, session.machines)
+        self.breaker = LiveBreaker(deployment, self.group, self._clock, fault_recorder, session.lose_machine)
         self._faults: FaultThread | None = None
         self._poll_s = max(_POLL_S, _POLL_S_AN_ACTOR * len(deployment.nodes))
         self._unsettled = any(script.changes for script in deployment.scripts.values()) or bool(deployment.faults)
@@ -107,7 +108,9 @@ class LiveRun:
         """Kill every actor and close the driver's journals."""
         if self._faults is not None:
             self._faults.cancel()
-        self.group.kill_all()
+        with contextlib.suppress(RunError):
+            self._session.check()
+            self.group.kill_all()
         for writer in self._writers:
             writer.close()
 
@@ -210,6 +213,7 @@ class LiveRun:
         self.group.ask("stop")
 
     def _ask_all(self) -> dict[NodeName, dict[str, Any]]:
+        self._session.check()
         self._asked_us = self._clock.now_us()
         return self.group.status()
 

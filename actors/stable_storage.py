@@ -7,6 +7,7 @@ Appended records gather in memory; `sync` writes all of them in one transaction 
 
 import sqlite3
 import threading
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +26,7 @@ class StableStorage:
 
     def __init__(self, path: Path, node: str) -> None:
         self.path = path
-        self._unsynced: list[tuple[int, bytes]] = []
+        self._unsynced: list[tuple[int, bytes, int]] = []
         self._truncate_before: int | None = None
         self._lock = threading.Lock()
         existed = path.exists() and path.stat().st_size > 0
@@ -42,7 +43,7 @@ class StableStorage:
 
     def append(self, token: int, record: bytes) -> None:
         """Add a record; it is safe after the next `sync`. Tokens grow."""
-        self._unsynced.append((token, record))
+        self._unsynced.append((token, record, zlib.crc32(record, token & 0xFFFFFFFF)))
 
     def truncate(self, before: int) -> None:
         """Forget the records with tokens below `before`, with the next `sync`."""
@@ -55,7 +56,7 @@ class StableStorage:
             before, self._truncate_before = self._truncate_before, None
             self._database.execute("BEGIN IMMEDIATE")
             try:
-                self._database.executemany("INSERT INTO log VALUES (?, ?)", batch)
+                self._database.executemany("INSERT INTO log VALUES (?, ?, ?)", batch)
                 if before is not None:
                     self._database.execute("DELETE FROM log WHERE token < ?", (before,))
                 self._database.execute("COMMIT")
@@ -64,8 +65,17 @@ class StableStorage:
                 raise
 
     def read_from(self, token: int) -> Iterator[tuple[int, bytes]]:
-        """The safe records from that token on, oldest first."""
-        yield from self._database.execute("SELECT token, record FROM log WHERE token >= ? ORDER BY token", (token,))
+        """The safe records from that token on, oldest first; raises `InputError` at one that is damaged."""
+        query = "SELECT token, record, checksum FROM log WHERE token >= ? ORDER BY token"
+        try:
+            for number, record, checksum in self._database.execute(query, (token,)):
+                if zlib.crc32(record, number & 0xFFFFFFFF) != checksum:
+                    raise InputError(
+                        f"{self.path}, record {number}", "a damaged record", "records as they were written"
+                    )
+                yield number, record
+        except sqlite3.DatabaseError as error:
+            raise InputError(str(self.path), f"a damaged database ({error})", "a stable log of this node") from error
 
     def close(self) -> None:
         """Close the file; what was not synced is lost."""
@@ -76,7 +86,9 @@ class StableStorage:
         self._database.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
         self._database.execute("CREATE TABLE owner (node TEXT NOT NULL)")
         self._database.execute("INSERT INTO owner VALUES (?)", (node,))
-        self._database.execute("CREATE TABLE log (token INTEGER PRIMARY KEY, record BLOB NOT NULL)")
+        self._database.execute(
+            "CREATE TABLE log (token INTEGER PRIMARY KEY, record BLOB NOT NULL, checksum INTEGER NOT NULL)"
+        )
 
     def _check(self, node: str) -> None:
         if self._database.execute("PRAGMA application_id").fetchone() != (_APPLICATION_ID,):

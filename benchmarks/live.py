@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import ray
 
-from actors.ray_session import ray_session
+from actors.ray_session import RaySession, ray_session
 from actors.run import LiveRun
 from benchmarks.bare_ring import run_bare_ring
 from benchmarks.quotes import quote, quote_filters
@@ -43,12 +43,12 @@ class Script:
     changes: tuple[Change, ...] = ()
 
 
-def play(deployment: Deployment) -> tuple[LiveRun, np.ndarray]:
+def play(session: RaySession, deployment: Deployment) -> tuple[LiveRun, np.ndarray]:
     """Run it; the finished run and all rows of its journal."""
     with tempfile.TemporaryDirectory() as folder:
         journal = Path(folder) / "journal"
         journal.mkdir()
-        run = LiveRun(deployment, Path(folder), lambda *_: None, "127.0.0.1")
+        run = LiveRun(deployment, Path(folder), lambda *_: None, "127.0.0.1", session)
         run.play()
         return run, np.concatenate([read_segment(path)[1] for path in sorted(journal.glob("*.seg"))])
 
@@ -59,7 +59,7 @@ def seconds_between(rows: np.ndarray, first: RowKind, last: RowKind) -> float:
     return float(times[rows["kind"] == last].max() - times[rows["kind"] == first].min()) / 1e6
 
 
-def throughput(brokers: int) -> tuple[object, ...]:
+def throughput(session: RaySession, brokers: int) -> tuple[object, ...]:
     """Publishers at the first broker of a chain, as fast as it takes them; subscribers of 200 filters at the last."""
     rng = random.Random("benchmark/throughput")
     nodes = [NodeSpec(f"b{number}", "broker", BROKER_FACTORY, _PARTS) for number in range(brokers)]
@@ -75,7 +75,7 @@ def throughput(brokers: int) -> tuple[object, ...]:
         nodes.append(NodeSpec(client, "client", CLIENT_FACTORY, {"broker": broker}, broker))
         links.append(LinkPlan(client, broker, LinkSpec()))
     deployment = Deployment(1, tuple(nodes), tuple(links), scripts, journal_hops=False)
-    _, rows = play(deployment)
+    _, rows = play(session, deployment)
     published = int((rows["kind"] == RowKind.PUBLISH).sum())
     delivered = int((rows["kind"] == RowKind.DELIVER).sum())
     assert published == PUBLISHERS * _PUBLICATIONS
@@ -91,7 +91,7 @@ def throughput(brokers: int) -> tuple[object, ...]:
     )
 
 
-def ring(actors: int, messages: int) -> tuple[object, ...]:
+def ring(session: RaySession, actors: int, messages: int) -> tuple[object, ...]:
     """The same number of messages round the bare ring and round a ring of brokers that match."""
     bare_hops, bare_ms = run_bare_ring(actors, messages)
     rng = random.Random("benchmark/ring")
@@ -102,7 +102,7 @@ def ring(actors: int, messages: int) -> tuple[object, ...]:
         spec.name: Script(publications=tuple((0, number, quote(rng)) for _ in range(messages // actors)))
         for number, spec in enumerate(nodes)
     }
-    _, rows = play(Deployment(1, nodes, links, scripts))
+    _, rows = play(session, Deployment(1, nodes, links, scripts))
     sent, received = (
         rows[(rows["kind"] == kind) & (rows["sequence"] >= 0)] for kind in (RowKind.SEND, RowKind.RECEIVE)
     )
@@ -121,7 +121,7 @@ class _Bare:
         return True
 
 
-def start_up(actors: int) -> tuple[object, ...]:
+def start_up(session: RaySession, actors: int) -> tuple[object, ...]:
     """Seconds an actor, bare and as a broker, started in the same waves."""
     began = time.perf_counter()
     bare = []
@@ -134,28 +134,28 @@ def start_up(actors: int) -> tuple[object, ...]:
         ray.kill(actor)
     nodes = tuple(NodeSpec(f"b{number}", "broker", BROKER_FACTORY, _PARTS) for number in range(actors))
     links = tuple(LinkPlan(f"b{number}", f"b{number + 1}", LinkSpec()) for number in range(actors - 1))
-    run, _ = play(Deployment(1, nodes, links, {}))
+    run, _ = play(session, Deployment(1, nodes, links, {}))
     broker_s = run.wall_seconds["starting"] / actors
     return actors, f"{bare_s:.3f}", f"{broker_s:.3f}", f"{broker_s / bare_s:.2f}"
 
 
 def main() -> None:
     """Print the three tables."""
-    with ray_session(128):
+    with ray_session(128) as session:
         print_table(
             f"Live: {PUBLISHERS} publisher actors, {FILTERS} filters, all deliveries made (aim: 5 times PADRES)",
             ("brokers", "publications", "deliveries", "publications/s", "PADRES", "ratio"),
-            [throughput(brokers) for brokers in (1, 3)],
+            [throughput(session, brokers) for brokers in (1, 3)],
         )
         print_table(
             f"Live: a ring, {HOPS} hops a message, {FILTERS} filters matched at each (aim: 0.3 of the bare ring)",
             ("actors", "bare hops/s", "hops/s", "ratio", "bare ms", "mean ms", "p99 ms"),
-            [ring(actors, messages) for actors, messages in ((8, 2_000), (32, 2_016), (100, 2_000))],
+            [ring(session, actors, messages) for actors, messages in ((8, 2_000), (32, 2_016), (100, 2_000))],
         )
         print_table(
             "Live: start-up seconds an actor",
             ("actors", "bare actor", "broker", "ratio"),
-            [start_up(16)],
+            [start_up(session, 16)],
         )
 
 

@@ -53,7 +53,7 @@ def measure() -> tuple[list[float], list[float]]:
     plan = deployment()
     with tempfile.TemporaryDirectory() as folder, ray_session(2 * BROKERS) as session:
         (Path(folder) / "journal").mkdir()
-        LiveRun(plan, Path(folder), lambda *_: None, "127.0.0.1", session.machines).play()
+        LiveRun(plan, Path(folder), lambda *_: None, "127.0.0.1", session).play()
         rows = np.concatenate([read_segment(path)[1] for path in sorted(Path(folder, "journal").glob("*.seg"))])
     numbers = plan.numbers
     home = {numbers[spec.name]: numbers[spec.broker] for spec in plan.nodes if spec.broker is not None}

@@ -29,7 +29,7 @@ def carrier_of(runtime: str, deployment: Deployment, folder: Path) -> Iterator[C
     check_memory(len(deployment.nodes))
     machines = 1 + max(deployment.machines.values(), default=0)
     with ray_session(len(deployment.nodes), machines=machines) as session:
-        run = LiveRun(deployment, folder, lambda *_: None, "127.0.0.1", session.machines, session.lose_machine)
+        run = LiveRun(deployment, folder, lambda *_: None, "127.0.0.1", session)
         yield _LiveCarrier(run)
 
 

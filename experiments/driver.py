@@ -102,7 +102,7 @@ def _play_live(
         def tell(phase: Phase, done: int) -> None:
             progress(phase, done, actors if phase is Phase.STARTING else expected)
 
-        run = LiveRun(deployment, folder, tell, "127.0.0.1", session.machines, session.lose_machine)
+        run = LiveRun(deployment, folder, tell, "127.0.0.1", session)
         try:
             run.play()
         finally:

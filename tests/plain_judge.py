@@ -23,8 +23,13 @@ class Verdict:
     duplicate: list[Pair] = field(default_factory=list)
     spurious: list[Pair] = field(default_factory=list)
     out_of_order: list[Pair] = field(default_factory=list)
-    required: int = 0
+    required_pairs: frozenset[Pair] = frozenset()
     delivered: frozenset[Pair] = frozenset()
+
+    @property
+    def required(self) -> int:
+        """How many pairs were required."""
+        return len(self.required_pairs)
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
@@ -78,7 +83,7 @@ def judge(journal: Path, grace_us: int = 100_000) -> Verdict:
                 for wanted, _, at, end in held
             ):
                 required.add((event, subscriber))
-    verdict.required = len(required)
+    verdict.required_pairs = frozenset(required)
     verdict.missing = sorted(required - set(counted))
     verdict.duplicate = sorted(pair for pair, count in counted.items() if count > 1)
     latest: dict[tuple[int, int], int] = {}

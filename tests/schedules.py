@@ -41,12 +41,13 @@ _LINK_CHANGES: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a schedule. `unexplained`: missing pairs without a fault on their way, by publisher's and
-    subscriber's node; `checks`: whether each fault bit."""
+    """What became of a schedule. `unexplained`: missing pairs without a fault on their way; `guaranteed`: required
+    pairs that no fault would excuse, delivered or not; `checks`: whether each fault bit."""
 
     deployment: Deployment
     verdict: Verdict
     unexplained: list[Pair]
+    guaranteed: frozenset[Pair]
     checks: list[Check]
 
 
@@ -184,13 +185,16 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
     delivered = rows[rows["kind"] == RowKind.DELIVER]
     delays = [row.time_us - where[row.source, row.sequence][1] for row in delivered.itertuples()]
     explainer = Explainer(windows, links, 50_000, max(delays, default=0), homes)
-    unexplained = [
-        (event, subscriber)
-        for event, subscriber in verdict.missing
-        if explainer.explain("missing", where[event][0], subscriber_at[subscriber], where[event][1]) is None
-    ]
+
+    def excused(pair: Pair) -> bool:
+        (event, subscriber) = pair
+        publisher, published_us = where[event]
+        return explainer.explain("missing", publisher, subscriber_at[subscriber], published_us) is not None
+
+    unexplained = [pair for pair in verdict.missing if not excused(pair)]
+    guaranteed = frozenset(pair for pair in verdict.required_pairs if not excused(pair))
     checks = check_faults(windows, rows, deployment.numbers, int(rows["time_us"].max()))
-    return Outcome(deployment, verdict, unexplained, checks)
+    return Outcome(deployment, verdict, unexplained, guaranteed, checks)
 
 
 def _loaded(data: Mapping[str, Any]) -> LoadedScenario:

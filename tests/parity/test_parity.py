@@ -40,8 +40,8 @@ def small_deployment() -> Deployment:
 
 def test_an_actor_that_dies_ends_the_run_by_name_and_leaves_the_journal_readable(tmp_path: Path) -> None:
     (tmp_path / "journal").mkdir()
-    with ray_session(actors=4):
-        run = LiveRun(small_deployment(), tmp_path, lambda *_: None, "127.0.0.1")
+    with ray_session(actors=4) as session:
+        run = LiveRun(small_deployment(), tmp_path, lambda *_: None, "127.0.0.1", session)
 
         def kill_when_publishing(phase: Phase, done: int) -> None:
             if phase is Phase.PUBLISHING and done > 10:

@@ -1,0 +1,108 @@
+"""The stable log on a real disk: what was synced is there, what was not is gone, nothing foreign is taken for it."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from actors.log_keeper import LogKeeper
+from actors.stable_storage import StableStorage
+from pubsub.errors import InputError
+from pubsub.machine import Input, Persist, Stored, Truncate
+
+
+def test_what_was_synced_is_there_and_what_was_not_is_gone(tmp_path: Path) -> None:
+    storage = StableStorage(tmp_path / "b1.sqlite", "b1")
+    for token in range(5):
+        storage.append(token, f"record {token}".encode())
+    storage.sync()
+    storage.append(5, b"never synced")
+    storage.close()
+    again = StableStorage(tmp_path / "b1.sqlite", "b1")
+    assert list(again.read_from(3)) == [(3, b"record 3"), (4, b"record 4")]
+    again.truncate(2)
+    again.sync()
+    assert [token for token, _ in again.read_from(0)] == [2, 3, 4]
+
+
+def test_a_token_used_twice_is_an_error_and_loses_nothing(tmp_path: Path) -> None:
+    storage = StableStorage(tmp_path / "b1.sqlite", "b1")
+    storage.append(1, b"first")
+    storage.sync()
+    storage.append(1, b"second")
+    with pytest.raises(sqlite3.IntegrityError):
+        storage.sync()
+    assert list(storage.read_from(0)) == [(1, b"first")]
+
+
+def test_a_log_that_is_not_ours_is_refused_with_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "b1.sqlite"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE songs (title TEXT)")
+    other.close()
+    with pytest.raises(InputError, match="a database of something else") as error:
+        StableStorage(path, "b1")
+    assert error.value.place == str(path)
+
+
+def test_another_nodes_log_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "b1.sqlite"
+    StableStorage(path, "b1").close()
+    with pytest.raises(InputError, match="the log of 'b1'"):
+        StableStorage(path, "b2")
+
+
+@pytest.mark.parametrize("where", [0, 30_000])
+def test_a_damaged_log_is_refused_and_left_alone(tmp_path: Path, where: int) -> None:
+    path = tmp_path / "b1.sqlite"
+    storage = StableStorage(path, "b1")
+    for token in range(200):
+        storage.append(token, bytes(200))
+    storage.sync()
+    storage.close()
+    data = bytearray(path.read_bytes())
+    data[where : where + 3_000] = b"\xff" * 3_000
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"b1\.sqlite"):
+        list(StableStorage(path, "b1").read_from(0))
+    assert path.read_bytes() == data
+
+
+def test_stored_follows_in_order_and_batches_gather(tmp_path: Path) -> None:
+    syncs = 0
+
+    async def scenario() -> list[Input]:
+        nonlocal syncs
+        inputs: list[Input] = []
+        keeper = LogKeeper(tmp_path / "b1.sqlite", "b1")
+        keeper.attach(inputs.append, lambda: pytest.fail("the disk failed"))
+        sync = StableStorage.sync
+
+        def counted(storage: StableStorage) -> None:
+            nonlocal syncs
+            syncs += 1
+            sync(storage)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(StableStorage, "sync", counted)
+            for token in range(100):
+                keeper.persist(Persist(token, b"x"))
+            while len(inputs) < 100:
+                await asyncio.sleep(0)
+            keeper.truncate(Truncate(60))
+            while keeper._syncing is not None:
+                await asyncio.sleep(0)
+        keeper.close()
+        return inputs
+
+    assert asyncio.run(scenario()) == [Stored(token) for token in range(100)]
+    assert syncs == 2, "a hundred records in one commit, the truncation in another"
+    assert len(LogKeeper(tmp_path / "b1.sqlite", "b1").records()) == 40
+
+
+def test_a_node_without_records_leaves_no_file(tmp_path: Path) -> None:
+    keeper = LogKeeper(tmp_path / "storage" / "b1.sqlite", "b1")
+    assert keeper.records() == []
+    keeper.close()
+    assert not (tmp_path / "storage").exists()

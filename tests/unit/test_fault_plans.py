@@ -1,0 +1,175 @@
+"""Fault plans: what could not take effect is refused, with the place; random plans are always possible."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments.deploy import deploy
+from experiments.scenario import load_scenario
+from pubsub.errors import InputError
+from pubsub.faults import FailureDetection, Fault, FaultKind, Scene, check_plan, link_key
+from pubsub.links import LinkSpec
+from workloads.random_faults import KINDS, RandomFaults, draw_faults
+
+SCENE = Scene(
+    ["b0", "b1", "b2", "c0"],
+    [("b0", "b1"), ("b1", "b2"), ("c0", "b0")],
+    {"b0": 0, "b1": 1, "b2": 2, "c0": 0},
+)
+KILL, RESTART, STALL, RESUME = FaultKind.KILL, FaultKind.RESTART, FaultKind.STALL, FaultKind.RESUME
+CUT, HEAL, SLOW = FaultKind.CUT, FaultKind.HEAL, FaultKind.SLOW
+
+
+def steps(*named: tuple[FaultKind, str]) -> list[Fault]:
+    return [Fault(number, kind, tuple(names.split("-"))) for number, (kind, names) in enumerate(named)]
+
+
+@pytest.mark.parametrize(
+    ("plan", "found"),
+    [
+        (steps((KILL, "b9")), "'b9'"),
+        (steps((RESTART, "b1")), "a restart of b1, which is up"),
+        (steps((KILL, "b1"), (KILL, "b1")), "kill b1, which is down then"),
+        (steps((KILL, "b1"), (STALL, "b1")), "stall b1, which is down then"),
+        (steps((RESUME, "b1")), "resume b1, which is not stalled"),
+        (steps((STALL, "b1"), (SLOW, "b1")), "slow b1, which is stalled then"),
+        (steps((CUT, "b0-b2")), "a link b0-b2"),
+        (steps((CUT, "b0-b1"), (CUT, "b1-b0")), "cut b1-b0, which may be cut already"),
+        (steps((HEAL, "b0-b1")), "heal b0-b1, which was not cut"),
+        ([Fault(5, KILL, ("b1",)), Fault(4, RESTART, ("b1",))], "restart b1 at 4 us, after one at 5 us"),
+        ([Fault(-1, KILL, ("b1",))], "a time of -1 us"),
+        ([Fault(0, FaultKind.PARTITION, groups=(("b0", "b1", "b2", "c0"),))], "which separates nobody"),
+        ([Fault(0, FaultKind.PARTITION, groups=(("b0", "c0"), ("b1",)))], "partition of b0,c0 | b1"),
+        ([Fault(0, FaultKind.PARTITION, groups=(("b0", "c0"), ("b1", "b2", "b0")))], "partition of"),
+        ([Fault(0, FaultKind.UNITE)], "an end of a partition"),
+        ([Fault(0, FaultKind.LOSE_MACHINE, machine=0)], "machine 0"),
+        ([Fault(0, FaultKind.LOSE_MACHINE, machine=7)], "machine 7"),
+        ([Fault(0, FaultKind.RETURN_MACHINE, machine=1)], "return machine 1, which is not lost"),
+    ],
+)
+def test_a_step_without_effect_is_refused(plan: list[Fault], found: str) -> None:
+    with pytest.raises(InputError) as error:
+        check_plan(plan, SCENE)
+    assert found in error.value.found
+    assert error.value.place.startswith("faults, step")
+    assert error.value.allowed
+
+
+def test_a_possible_plan_passes() -> None:
+    check_plan(
+        [
+            *steps((KILL, "b1"), (RESTART, "b1"), (STALL, "b1"), (KILL, "b1"), (RESTART, "b1"), (CUT, "b0-b1")),
+            Fault(7, HEAL, ("b1", "b0")),
+            Fault(8, FaultKind.PARTITION, groups=(("b0", "c0"), ("b1", "b2"))),
+            Fault(9, FaultKind.UNITE),
+            Fault(10, FaultKind.LOSE_MACHINE, machine=2),
+            Fault(11, FaultKind.RETURN_MACHINE, machine=2),
+        ],
+        SCENE,
+    )
+
+
+def test_failure_detection_needs_time_for_two_heartbeats() -> None:
+    with pytest.raises(InputError, match="at least two heartbeats"):
+        FailureDetection(heartbeat_us=1_000, timeout_us=1_500)
+
+
+LINKS = {link_key(*ends): LinkSpec() for ends in SCENE.links}
+
+
+@settings(max_examples=100)
+@given(
+    st.integers(0, 10_000),
+    st.lists(st.sampled_from(KINDS), min_size=1, max_size=5),
+    st.integers(1_000, 3_000_000),
+    st.integers(1, 4),
+)
+def test_random_plans_are_possible_and_end_whole(seed: int, kinds: list[str], every_us: int, at_once: int) -> None:
+    wanted = RandomFaults(every_us, 20_000_000, kinds=tuple(kinds), at_once=at_once)
+    plan = draw_faults(wanted, SCENE, LINKS, seed)
+    check_plan(plan, SCENE)
+    assert plan == draw_faults(wanted, SCENE, LINKS, seed), "the same seed draws the same plan"
+    # Everything that was broken is mended: the same plan can follow itself.
+    later = [replace(fault, time_us=fault.time_us + 30_000_000) for fault in plan]
+    check_plan([*plan, *later], SCENE)
+
+
+def test_random_faults_obey_only_spare_and_limit() -> None:
+    wanted = RandomFaults(100_000, 30_000_000, kinds=("kill",), only=("b1", "b2"), spare=("b2",), limit=3)
+    plan = draw_faults(wanted, SCENE, LINKS, 1)
+    assert {fault.nodes for fault in plan} == {("b1",)}
+    assert len(plan) == 6
+
+
+SCENARIO = """name: bad
+overlay: {kind: chain, brokers: 3}
+workload: {kind: by_hand}
+faults:
+  - {at: 1 s, kill: b1, for: 1 s}
+"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "line", "key", "found"),
+    [
+        ("{at: 2 s, kill: b7}", 6, "faults.1", "'b7'"),
+        ("{at: 500 ms, kill: b2}", 6, "faults.1.at", "'500 ms', which is before the entry above it"),
+        ("{at: 1500 ms, restart: b2}", 6, "faults.1", "a restart of b2, which is up"),
+        ("{at: soon, kill: b2}", 6, "faults.1.at", "'soon'"),
+        ("{kill: b2}", 6, "faults.1", "no `at`"),
+        ("{at: 2 s}", 6, "faults.1", "0 of them in ['at']"),
+        ("{at: 2 s, kill: b2, cut: [b0, b1]}", 6, "faults.1", "2 of them"),
+        ("{at: 2 s, kill: b2, for: 0 s}", 6, "faults.1.for", "'0 s'"),
+        ("{at: 2 s, kill: b2, signal: SIGINT}", 6, "faults.1.signal", "'SIGINT'"),
+        ("{at: 2 s, kill: b2, loudly: true}", 6, "faults.1.loudly", "an unknown key"),
+        ("{at: 2 s, heal: [b0, b1], for: 1 s}", 6, "faults.1.for", "`for` with heal"),
+        ("{at: 2 s, cut: [b0, b2]}", 6, "faults.1.cut", "['b0', 'b2']"),
+        ("{at: 2 s, link: [b0, b1]}", 6, "faults.1", "changes nothing"),
+        ("{at: 2 s, link: [b0, b1], loss: 7}", 6, "faults.1", "{'loss': 7}"),
+        ("{at: 2 s, slow: b2}", 6, "faults.1", "no `work`"),
+        ("{at: 2 s, partition: [[b0, b9]]}", 6, "faults.1.partition", "'b9'"),
+        ("{at: 2 s, partition: [[b0, b1, b2]]}", 6, "faults.1", "which separates nobody"),
+        ("{random: {every: 1 s}}", 6, "faults.1.random", "until_us"),
+        ("{random: {every: 1 s, until: 5 s, kinds: [flood]}}", 6, "faults.1.random", "'flood'"),
+        ("{random: {every: 1 s, until: 5 s, mood: bad}}", 6, "faults.1.random.mood", "an unknown key"),
+    ],
+)
+def test_an_entry_that_cannot_be_names_file_line_and_key(
+    tmp_path: Path, entry: str, line: int, key: str, found: str
+) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(f"{SCENARIO}  - {entry}\n")
+    loaded = load_scenario(path)
+    overlay = loaded.build_overlay()
+    workload = loaded.build_workload(overlay)
+    with pytest.raises(InputError) as error:
+        deploy(loaded, overlay, workload)
+    assert error.value.place == f"{path}, line {line}, key {key}"
+    assert found in error.value.found
+
+
+def test_entries_mean_what_they_say(tmp_path: Path) -> None:
+    path = tmp_path / "good.yaml"
+    path.write_text(
+        SCENARIO
+        + """  - {at: 3 s, link: [b0, b1], loss: 0.5, delay: 20 ms, for: 2 s}
+  - {at: 6 s, partition: [[b0]], for: 1 s}
+"""
+    )
+    loaded = load_scenario(path)
+    overlay = loaded.build_overlay()
+    plan = deploy(loaded, overlay, loaded.build_workload(overlay)).faults
+    assert [(fault.time_us, fault.kind.name) for fault in plan] == [
+        (1_000_000, "KILL"),
+        (2_000_000, "RESTART"),
+        (3_000_000, "CHANGE_LINK"),
+        (5_000_000, "CHANGE_LINK"),
+        (6_000_000, "PARTITION"),
+        (7_000_000, "UNITE"),
+    ]
+    assert plan[2].link is not None
+    assert (plan[2].link.loss, plan[2].link.delay.low_us, plan[3].link) == (0.5, 20_000, None)
+    assert plan[4].groups == (("b0", "c0"), ("b1", "b2", "c1", "c2")), "a client stays with its broker"
