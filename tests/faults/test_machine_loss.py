@@ -1,0 +1,58 @@
+"""One of three machines is lost with a third of the brokers, and they come back on another one."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from actors.ray_session import ray_session
+from actors.run import LiveRun
+from experiments.deploy import deploy
+from experiments.scenario import check_scenario
+from pubsub.journal import RowKind, read_segment
+from tests.schedules import judge_faults
+
+SCENARIO: dict[str, Any] = {
+    "name": "machine-loss",
+    "seed": 3,
+    "machines": 3,
+    "overlay": {"kind": "star", "brokers": 6},
+    "workload": {
+        "kind": "zipf", "clients": 6, "subscribers_per_actor": 3, "publishers": 3, "publications": 2000,
+        "rate_per_s": 150, "attributes": 2, "predicates": 1, "matching_rate": 0.4,
+    },
+    "failure_detection": {"heartbeat": "200 ms", "timeout": "1 s", "reconnect": "50 ms"},
+    "faults": [{"at": "3 s", "lose_machine": 1, "for": "3 s"}],
+}  # fmt: skip
+
+
+@pytest.mark.ray
+def test_a_lost_machine_is_noticed_and_its_brokers_start_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "journal").mkdir()
+    loaded = check_scenario(SCENARIO, "test")
+    overlay = loaded.build_overlay()
+    deployment = deploy(loaded, overlay, loaded.build_workload(overlay))
+    lost = [name for name, machine in deployment.machines.items() if machine == 1]
+    assert lost == ["b1", "b4"]
+    with ray_session(actors=12, machines=3) as session:
+        run = LiveRun(deployment, tmp_path, lambda *_: None, "127.0.0.1", session)
+        machines = list(session.machines)
+        run.play()
+        places = {name: run.group.places[name].machine for name in lost}
+    assert len(set(machines)) == 3
+    assert set(places.values()) <= {machines[0], machines[2]}, "they are on a machine that was left"
+    outcome = judge_faults(deployment, tmp_path / "journal")
+    assert [check.outcome for check in outcome.checks] == ["bit"], outcome.checks
+    assert outcome.verdict.missing, "a third of the brokers was gone for three seconds"
+    assert outcome.unexplained == []
+    assert outcome.verdict.counts[1:] == (0, 0, 0)
+    for name in lost:
+        second = np.concatenate(
+            [read_segment(path)[1] for path in sorted((tmp_path / "journal").glob(f"{name}-1-*.seg"))]
+        )
+        assert second[0]["kind"] == RowKind.START
+        assert (second["kind"] == RowKind.RECEIVE).any(), f"{name} is of use again"
+    centre = np.concatenate([read_segment(path)[1] for path in sorted((tmp_path / "journal").glob("b0-0-*.seg"))])
+    down = centre[(centre["kind"] == RowKind.LINK_DOWN)]["peer"].tolist()
+    assert {deployment.numbers[name] for name in lost} <= set(down), "their neighbour noticed"
