@@ -39,6 +39,7 @@ def deploy(loaded: LoadedScenario, overlay: Overlay, workload: Workload) -> Depl
     """The deployment of a checked scenario."""
     scenario = loaded.scenario
     parts = scenario.broker.model_dump()
+    parts |= parts.pop("parameters")
     nodes = [NodeSpec(name, "broker", BROKER_FACTORY, parts) for name in overlay.brokers]
     between_brokers, to_clients = scenario.links.spec(), scenario.client_links.spec()
     links = [LinkPlan(first, second, between_brokers) for first, second in overlay.edges]

@@ -16,8 +16,13 @@ from reliability.broker import Broker, ReliabilityFactory, RouterFactory
 from routing.flooding import Flooding
 from routing.forwarding import SubscriptionForwarding
 from routing.local_subscriptions import INDEXES
+from routing.multipath.router import MultipathRouter
 
-ROUTINGS: Mapping[str, RouterFactory] = {"flooding": Flooding, "forwarding": SubscriptionForwarding}
+ROUTINGS: Mapping[str, RouterFactory] = {
+    "flooding": Flooding,
+    "forwarding": SubscriptionForwarding,
+    "multipath": MultipathRouter,
+}
 RELIABILITIES: Mapping[str, ReliabilityFactory] = {"best_effort": BestEffort}
 
 BROKER_FACTORY = "experiments.registry:make_broker"

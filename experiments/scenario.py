@@ -80,11 +80,13 @@ class Links(_Section):
 
 
 class BrokerParts(_Section):
-    """The three parts of a broker, by name (see `murmur list`) or dotted path."""
+    """The three parts of a broker, by name (see `murmur list`) or dotted path, and the parameters of those that take
+    some, by the protocol's name: `parameters: {multipath: {strategy: S1}}`."""
 
     matching: str = "bitset"
     routing: str = "forwarding"
     reliability: str = "best_effort"
+    parameters: dict[str, dict[str, Any]] = {}
 
 
 class Drain(_Section):

@@ -1,9 +1,9 @@
 """Messages to bytes and back: msgpack arrays whose first element is the message's kind.
 
 A `Codec` is made from the message classes (`pubsub.message`) that a node's machine names; how a
-field is packed follows from its annotation: `Event` and `Filter` as nested arrays, everything else as the
-msgpack value of that type. Decoding is total: any bytes give a message or a `WireError`. Filters repeat a lot
-and are decoded once (a bounded cache by their packed form).
+field is packed follows from its annotation: `Event`, `Filter` and `Sequence[Filter]` as nested arrays, everything
+else as the msgpack value of that type. Decoding is total: any bytes give a message or a `WireError`. Filters repeat
+a lot and are decoded once (a bounded cache by their packed form).
 
 A frame is what a link carries at a time: `u32 length, msgpack array of messages`, many messages in one.
 """
@@ -76,6 +76,7 @@ class Codec:
         names = list(message_type._fields)  # type: ignore[attr-defined]
         events = [number for number, name in enumerate(names, 1) if hints[name] is Event]
         filters = [number for number, name in enumerate(names, 1) if hints[name] is Filter]
+        filter_lists = [number for number, name in enumerate(names, 1) if hints[name] == Sequence[Filter]]
         nested = events + filters
         pack = self._pack
 
@@ -87,6 +88,8 @@ class Codec:
             body = [kind, *message]
             for number in nested:
                 body[number] = body[number].to_wire()
+            for number in filter_lists:
+                body[number] = [each.to_wire() for each in body[number]]
             packed: bytes = pack(body)
             return packed
 
@@ -95,10 +98,13 @@ class Codec:
                 body[number] = Event.from_wire(body[number])
             for number in filters:
                 body[number] = self._filter(body[number])
+            for number in filter_lists:
+                body[number] = [self._filter(each) for each in body[number]]
 
         shapes = frozenset(itertools.product((int,), *(_wire_types(hints[name]) for name in names)))
-        self._shapes[kind] = (message_type, shapes, unfold if nested else None)
-        self.encoders[message_type] = encode_nested if nested else encode_plain
+        plain = not nested and not filter_lists
+        self._shapes[kind] = (message_type, shapes, None if plain else unfold)
+        self.encoders[message_type] = encode_plain if plain else encode_nested
 
     def _filter(self, body: Any) -> Filter:
         packed: bytes = self._pack(body)

@@ -20,13 +20,16 @@ Factory = Callable[[NodeContext], Machine]
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """One node. `factory` is a dotted path to a `Factory`; `broker` is where a client is attached."""
+    """One node. `factory` is a dotted path to a `Factory`; `broker` is where a client is attached. `uplink`: caps and
+    queue that everything the node sends must pass before its link, datagrams too (None: there is no such bottleneck);
+    what overflows is dropped. Virtual runtime only."""
 
     name: NodeName
     role: Literal["broker", "client"]
     factory: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     broker: NodeName | None = None
+    uplink: LinkSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,8 @@ class Broker:
         self.router = routing(context)
         self.reliability = reliability(context, self)
         self.next_hops: Callable[[Event, NodeName | None, Sequence[int]], Sequence[Hop]] = self.router.next_hops
+        # Only a routing that changes its tree under traffic has to know a second copy when it sees one.
+        self._is_duplicate: Callable[[Event], bool] | None = getattr(self.router, "is_duplicate", None)
         self._clients: dict[NodeName, None] = {}
         self._routing_messages = frozenset(self.router.message_types)
         self._reliability_messages = frozenset(self.reliability.message_types)
@@ -92,6 +94,10 @@ class Broker:
     def _on_received(self, received: Received, now_us: int) -> Sequence[Effect]:
         message_type = type(received.message)
         if message_type in self._reliability_messages:
+            if self._is_duplicate is not None:
+                event = getattr(received.message, "event", None)
+                if event is not None and self._is_duplicate(event):
+                    return ()
             return self.reliability.handle(received, now_us)
         if message_type in self._routing_messages:
             return self.router.handle(received, now_us)

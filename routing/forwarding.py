@@ -15,7 +15,7 @@ A neighbour whose link goes down takes its filters with it, as if it had withdra
 everything the neighbour should know is sent to it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pubsub.event import Event
@@ -23,6 +23,7 @@ from pubsub.filter import Filter
 from pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Send, Start
 from pubsub.matching import MatchingIndex
 from pubsub.message import message
+from pubsub.values import Value
 from routing.router import Hop
 
 
@@ -81,6 +82,10 @@ class FilterSet:
     def covers(self, wanted: Filter) -> bool:
         """Does one of them cover the filter?"""
         return wanted in self._keys or self._index.covers_any(wanted)
+
+    def matches_any(self, attributes: Mapping[str, Value]) -> bool:
+        """Does an event match one of them?"""
+        return bool(self._index.destinations(attributes))
 
     def covered_by(self, wanted: Filter) -> list[Filter]:
         """Those that the filter covers (itself among them, if it is in the set)."""

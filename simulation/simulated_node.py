@@ -3,6 +3,7 @@
 The counterpart on Ray is `actors.node_actor`; a machine cannot tell which of the two carries it.
 """
 
+import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -51,8 +52,9 @@ class SimulatedNode:
 
     __slots__ = (
         "_awake", "_busy_until_us", "_codec", "_datagrams", "_encoded", "_encoded_message", "_encoders", "_exempt",
-        "_held", "_hops", "_name", "_network", "_push", "_recorder", "_severed", "_timers", "_waiting", "disturbed",
-        "down", "incarnation", "links", "machine", "paused_until_us", "spec", "stalled", "stalls", "storage", "work_us",
+        "_held", "_hops", "_name", "_network", "_push", "_recorder", "_severed", "_timers", "_uplink", "_waiting",
+        "disturbed", "down", "incarnation", "links", "machine", "paused_until_us", "spec", "stalled", "stalls",
+        "storage", "work_us",
     )  # fmt: skip
 
     def __init__(
@@ -89,6 +91,9 @@ class SimulatedNode:
         self._exempt: NodeName | None = None
         self._held: deque[tuple[NodeName, int, bytes]] | None = None
         self._datagrams = network.datagrams
+        self._uplink: Link | None = None
+        if spec.uplink is not None:
+            self._uplink = Link(spec.uplink, random.Random(f"{network.seed}/{spec.name}/uplink"))
 
     def receive(self, source: NodeName, kind: int, data: bytes, now_us: int) -> None:
         """A message has arrived; it waits while a full link keeps this node from taking more of its kind."""
@@ -309,6 +314,12 @@ class SimulatedNode:
         if self._hops:
             self._recorder.sent(now_us, message, to, len(data))
         kind = CONTROL_MESSAGE if message_type in self._codec.control else EVENT_MESSAGE
+        if self._uplink is not None:
+            departures_us, drop = self._uplink.transmit(len(data), now_us, kind == CONTROL_MESSAGE)
+            if drop is not None:
+                self._recorder.dropped(now_us, message, to, drop)
+                return
+            now_us = departures_us[0]
         if link.only_delays:
             network.in_flight[kind] += 1
             self._push(now_us + link.draw_us(), target, kind, data, self._name)

@@ -1,0 +1,1 @@
+"""Papers: their tables and figures made again, beside what the paper printed."""

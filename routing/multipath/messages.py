@@ -1,0 +1,175 @@
+"""Messages of multipath forwarding (kinds 24 to 39).
+
+`epoch` counts the incarnations of the broker a message is about, `version` what changed in this incarnation: of two
+statements about one broker the greater (epoch, version) holds. All but the periodic ones are control messages.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pubsub.filter import Filter
+from pubsub.machine import NodeName
+from pubsub.message import message
+
+
+@message(24, control=True)
+class Neighbours(NamedTuple):
+    """The primary neighbours of `broker`, `hops` away from the receiver (0: a report to the coordinator)."""
+
+    broker: str
+    epoch: int
+    version: int
+    hops: int
+    peers: Sequence[str]
+
+
+@message(25, control=True)
+class SubscriptionTable(NamedTuple):
+    """All filters that subscribers of `origin` hold. `ppath`: the way to the origin from the receiver, the sender
+    first, up to Δ brokers: the last is the receiver's anchor."""
+
+    origin: str
+    epoch: int
+    version: int
+    ppath: Sequence[str]
+    filters: Sequence[Filter]
+
+
+@message(26, control=True)
+class SubscriptionChanged(NamedTuple):
+    """The origin's subscribers hold the filter from now on, or (not `held`) no more."""
+
+    origin: str
+    epoch: int
+    version: int
+    ppath: Sequence[str]
+    held: bool
+    filter: Filter
+
+
+@message(27, control=True)
+class Departed(NamedTuple):
+    """The broker, a leaf of the primary network until now, has left for good."""
+
+    broker: str
+    epoch: int
+
+
+@message(28)
+class LoadExchange(NamedTuple):
+    """To a primary neighbour: [broker, output in messages a second, round-trip time in µs of the primary link towards
+    the sender's side] of the sender's part of the neighbourhood. `sent_us` comes back as `echo_us` in the answer after
+    `held_us`, which gives the round-trip time."""
+
+    sent_us: int
+    echo_us: int
+    held_us: int
+    loads: Sequence[Any]
+
+
+@message(29)
+class SoftLinkRequest(NamedTuple):
+    """Open a soft link to the receiver, or (each round) see whether it still stands."""
+
+    epoch: int
+
+
+@message(30)
+class SoftLinkAccepted(NamedTuple):
+    """The answer: send me publications directly."""
+
+    epoch: int
+
+
+@message(31, control=True)
+class BrokerAway(NamedTuple):
+    """The broker cannot be reached over the primary link from `witness`, or can again; spread through the
+    neighbourhood of the witness, who numbers what it says."""
+
+    broker: str
+    witness: str
+    epoch: int
+    version: int
+    hops: int
+    away: bool
+
+
+@message(32, control=True)
+class MoveOrdered(NamedTuple):
+    """From whoever manages the overlay: leave `neighbour` for `destination` (a Δ-move of the receiver)."""
+
+    neighbour: str
+    destination: str
+
+
+@message(33, control=True)
+class MovePermission(NamedTuple):
+    """To the coordinator: may `mover` leave `neighbour` for `destination`?"""
+
+    mover: str
+    neighbour: str
+    destination: str
+
+
+@message(34, control=True)
+class MoveGranted(NamedTuple):
+    """From the coordinator: go ahead (number 0: refused, the primary network has changed in the meantime)."""
+
+    number: int
+
+
+@message(35, control=True)
+class MapRequested(NamedTuple):
+    """From the mover to its destination: send your map."""
+
+    move: int
+
+
+@message(36, control=True)
+class MapAnswered(NamedTuple):
+    """The destination's primary network, [broker, epoch, version, peers] each, and [origin, ppath] each."""
+
+    move: int
+    network: Sequence[Any]
+    ppaths: Sequence[Any]
+
+
+@message(37, control=True)
+class MovePhase(NamedTuple):
+    """One phase of a move on its way through the neighbourhood: 1 m_init, 2 m_inprog, 3 m_end, `left` hops further.
+
+    `path` leads from the neighbour left to the destination. Phase 2 brings `network` and the ppaths at the mover of
+    origins beyond it, and at the destination of all others, as in `MapAnswered`.
+    """
+
+    move: int
+    phase: int
+    left: int
+    mover: str
+    path: Sequence[str]
+    network: Sequence[Any]
+    mover_ppaths: Sequence[Any]
+    destination_ppaths: Sequence[Any]
+
+
+@message(38, control=True)
+class MoveConfirmed(NamedTuple):
+    """Everybody to whom the receiver passed the phase on has seen it."""
+
+    move: int
+    phase: int
+
+
+@message(39, control=True)
+class MoveFinished(NamedTuple):
+    """To the coordinator: the next one may begin."""
+
+    move: int
+
+
+MESSAGES: tuple[type, ...] = (
+    Neighbours, SubscriptionTable, SubscriptionChanged, Departed, LoadExchange, SoftLinkRequest, SoftLinkAccepted,
+    BrokerAway, MoveOrdered, MovePermission, MoveGranted, MapRequested, MapAnswered, MovePhase, MoveConfirmed,
+    MoveFinished,
+)  # fmt: skip
+Path = tuple[NodeName, ...]

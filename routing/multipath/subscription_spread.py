@@ -1,0 +1,130 @@
+"""How subscriptions travel: over primary links, from their origin to everybody, with the ppath growing (section 4).
+
+An origin numbers the changes of its table. A broker passes on what is news to it, keeps back a change that has
+overtaken another, and sends whole tables to a neighbour who comes (back). So whatever way a statement takes, over two
+links during a move or over a bridge while a broker is away, it is counted once.
+"""
+
+from collections.abc import Sequence
+
+from pubsub.filter import Filter
+from pubsub.machine import Effect, NodeName, Send
+from routing.multipath.knowledge import Knowledge
+from routing.multipath.messages import Departed, Path, SubscriptionChanged, SubscriptionTable
+
+
+class SubscriptionSpread:
+    """The part of the router that keeps the master subscription table."""
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        self._knowledge = knowledge
+        self._early: dict[NodeName, dict[tuple[int, int], tuple[NodeName, SubscriptionChanged]]] = {}
+        self._gone: dict[NodeName, int] = {}
+
+    def change_own(self, wanted: Filter, held: bool) -> list[Effect]:
+        """A filter of this broker's own subscribers has come or gone."""
+        knowledge = self._knowledge
+        name = knowledge.name
+        epoch, version = knowledge.mst.versions[name]
+        knowledge.mst.versions[name] = (epoch, version + 1)
+        self._change(name, wanted, held)
+        return self._pass_on(SubscriptionChanged(name, epoch, version + 1, (), held, wanted), None)
+
+    def tell_all(self, peer: NodeName) -> list[Effect]:
+        """All tables of this side for a neighbour who has just come (back)."""
+        mst = self._knowledge.mst
+        return [
+            Send(peer, SubscriptionTable(origin, *mst.versions[origin], self._ppath_for(peer, 1, origin), filters))
+            for origin, filters in mst.by_origin().items()
+            if peer != origin and mst.ppaths[origin][:1] != (peer,)
+        ]
+
+    def on_table(self, source: NodeName, table: SubscriptionTable) -> list[Effect]:
+        """A whole table, which may be of an origin not heard of before."""
+        mst = self._knowledge.mst
+        origin = table.origin
+        version = (table.epoch, table.version)
+        if self._gone.get(origin, -1) >= table.epoch or mst.versions.get(origin, (-1, -1)) >= version:
+            return []
+        if origin == self._knowledge.name:
+            return []  # what is left of an earlier life of this broker
+        self._note(origin, version, tuple(table.ppath))
+        mst.replace(origin, table.filters)
+        self._knowledge.links_changed()  # covering sets, too, are made anew
+        return self._pass_on(table, source) + self._take_early(origin)
+
+    def on_change(self, source: NodeName, change: SubscriptionChanged) -> list[Effect]:
+        """One change."""
+        mst = self._knowledge.mst
+        origin = change.origin
+        version = (change.epoch, change.version)
+        known = mst.versions.get(origin, (change.epoch, 0))
+        if version <= known or self._gone.get(origin, -1) >= change.epoch or origin == self._knowledge.name:
+            return []
+        if version != (known[0], known[1] + 1):
+            self._early.setdefault(origin, {})[version] = (source, change)
+            return []
+        self._note(origin, version, tuple(change.ppath))
+        self._change(origin, change.filter, change.held)
+        return self._pass_on(change, source) + self._take_early(origin)
+
+    def depart(self, broker: NodeName, epoch: int, source: NodeName | None) -> list[Effect]:
+        """A broker has left for good: its subscriptions go."""
+        if self._gone.get(broker, -1) >= epoch:
+            return []
+        self._gone[broker] = epoch
+        self._early.pop(broker, None)
+        if broker in self._knowledge.mst.ppaths:
+            self._knowledge.mst.forget(broker)
+            self._knowledge.links_changed()
+        return [
+            Send(peer, Departed(broker, epoch))
+            for peer, _ in self._knowledge.network.relays()
+            if peer not in (source, broker)
+        ]
+
+    def _note(self, origin: NodeName, version: tuple[int, int], ppath: Path) -> None:
+        """The way to a known origin is that of the maps; a new one's is what the statement brought."""
+        mst = self._knowledge.mst
+        if origin not in mst.ppaths:
+            self._knowledge.links_changed()
+        mst.note_origin(origin, version, mst.ppaths.get(origin, ppath))
+
+    def _change(self, origin: NodeName, wanted: Filter, held: bool) -> None:
+        mst = self._knowledge.mst
+        if held:
+            mst.add(origin, wanted)
+        else:
+            mst.remove(origin, wanted)
+        self._knowledge.view.changed(origin, wanted, held)
+
+    def _take_early(self, origin: NodeName) -> list[Effect]:
+        early = self._early.get(origin)
+        if not early:
+            return []
+        epoch, version = self._knowledge.mst.versions[origin]
+        for old in [each for each in early if each <= (epoch, version)]:
+            del early[old]
+        held_back = early.pop((epoch, version + 1), None)
+        return [] if held_back is None else self.on_change(*held_back)
+
+    def _pass_on(self, statement: SubscriptionTable | SubscriptionChanged, source: NodeName | None) -> list[Effect]:
+        origin = statement.origin
+        messages: dict[int, SubscriptionTable | SubscriptionChanged] = {}
+        effects: list[Effect] = []
+        for peer, distance in self._knowledge.network.relays():
+            if peer in (source, origin):
+                continue
+            if distance == 1:  # the same for all neighbours: one object is encoded once
+                if distance not in messages:
+                    messages[distance] = statement._replace(ppath=self._ppath_for(peer, distance, origin))
+                effects.append(Send(peer, messages[distance]))
+            else:
+                effects.append(Send(peer, statement._replace(ppath=self._ppath_for(peer, distance, origin))))
+        return effects
+
+    def _ppath_for(self, peer: NodeName, distance: int, origin: NodeName) -> Sequence[NodeName]:
+        """The way to the origin from a peer: over this broker, and before it over those that are away."""
+        knowledge = self._knowledge
+        before = reversed(knowledge.network.mom.path(peer)[:-1]) if distance > 1 else ()
+        return (*before, knowledge.name, *knowledge.mst.ppaths[origin])[: knowledge.parameters.delta]
