@@ -1,10 +1,11 @@
-"""The command line: run, list, analyze, report, doctor.
+"""The command line: run, list, analyze, report, paper, doctor.
 
 Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 the input cannot be used;
 130 interrupted. Bad input is one message, never a traceback.
 """
 
 import csv
+import functools
 import json
 import sys
 from pathlib import Path
@@ -95,6 +96,37 @@ def report(run_folder: RunFolderArgument) -> None:
     from spark_analysis.main import report as write_report
 
     print(write_report(run_folder))
+
+
+@application.command()
+def paper(
+    name: Annotated[str, typer.Argument(help="Which paper; `murmur list` names them.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Scaled down, under a minute.")] = False,
+    as_json: JsonOption = False,
+    out: Annotated[Path | None, typer.Option(help="Where tables and plots go.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds to run.")] = 1,
+) -> None:
+    """Make a paper's tables and figures again and print the paper beside what was measured."""
+    from experiments.driver import default_folder
+    from experiments.papers import PAPERS
+    from experiments.papers.framework import Paper, print_result, write_tables
+    from pubsub.deployment import load
+
+    if name not in PAPERS:
+        raise InputError("paper", repr(name), ", ".join(PAPERS))
+    chosen: Paper = load(PAPERS[name], "paper")()
+    folder = out or default_folder(f"paper-{name}")
+    folder.mkdir(parents=True, exist_ok=True)
+    with RunProgress(quiet=as_json) as progress:
+        result = chosen.reproduce(folder, quick, seeds, functools.partial(progress.step, "runs"))
+    write_tables(result, folder)
+    if as_json:
+        for bar in result.bars:
+            print(bar.to_json())
+    else:
+        print_result(result, Console())
+    if not result.all_met:
+        raise typer.Exit(1)
 
 
 @application.command("list")

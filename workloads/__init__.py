@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from workloads.by_hand import ByHandOptions, build_by_hand
+from workloads.multipath import MultipathOptions, build_multipath
 from workloads.overlay import OVERLAYS, Overlay
 from workloads.plan import Workload
 from workloads.recorded import RecordedOptions, build_recorded
@@ -14,6 +15,7 @@ WORKLOADS: Mapping[str, tuple[type[Any], Callable[[Overlay, Any, int], Workload]
     "zipf": (ZipfOptions, build_zipf),
     "social": (SocialOptions, build_social),
     "recorded": (RecordedOptions, build_recorded),
+    "multipath": (MultipathOptions, build_multipath),
     "by_hand": (ByHandOptions, build_by_hand),
 }
 

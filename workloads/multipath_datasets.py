@@ -6,7 +6,7 @@ drawn, with repetition, out of `subscribing` ones, where share(i) is i ** -skew 
 last. Each broker drawn holds one subscription, `src = … AND rank = …`. The settings below are those that come out at
 the published counts and matching shares (docs/protocols/multipath.md has the comparison).
 
-DT-C has subscriptions that cover each other: narrower and narrower boxes around the centre of a topic. DT-FB is a
+DT-C has families of subscriptions that cover each other. DT-FB is a
 friendship graph: everyone subscribes to the posts of their friends, and who posts how much follows recorded wall posts.
 """
 
@@ -21,7 +21,6 @@ import networkx as nx
 from pubsub.errors import InputError
 from pubsub.values import Value
 from workloads.overlay import Overlay
-from workloads.popularity import Zipf
 from workloads.social import read_friendships
 
 Attributes = Mapping[str, Value]
@@ -94,53 +93,74 @@ def zipf_dataset(name: str, overlay: Overlay, seed: int) -> Dataset:
 
 
 def covering_dataset(overlay: Overlay, seed: int, subscriptions: int = 10_000, share: float = 0.04) -> Dataset:
-    """DT-C: filters of one to four predicates; those of more predicates lie within those of fewer."""
+    """DT-C: families of four filters, each within the one before by a further predicate and a narrower box, while no
+    family's first covers another's. Boxes are tuned so that a publication matches the wanted share of all filters."""
     rng = random.Random(f"{seed}/DT-C")
-    topics, depth = 10, 4
-    popularity = Zipf(topics, 0.5)
-    chosen = [(popularity.draw(rng), rng.randrange(depth), rng.random()) for _ in range(subscriptions)]
-    events = [(popularity.draw(rng), [rng.random() for _ in range(depth)]) for _ in range(2_000)]
-    centres = [[0.35 + 0.3 * rng.random() for _ in range(depth)] for _ in range(topics)]
-
-    def half_width(level: int, jitter: float, scale: float) -> float:
-        return scale * (1.0 - 0.15 * level) * (0.6 + 0.4 * jitter)
-
-    def bounds(topic: int, level: int, jitter: float, scale: float) -> list[tuple[float, float]]:
-        reach = half_width(level, jitter, scale)
-        return [
-            (round(max(0.0, centre - reach), 3), round(min(1.0, centre + reach), 3))
-            for centre in centres[topic][:level]
-        ]
-
-    def reached(scale: float, sample: Sequence[tuple[int, list[float]]]) -> float:
-        boxes = [(topic, bounds(topic, level, jitter, scale)) for topic, level, jitter in chosen[:1_000]]
-        hits = sum(
-            topic == at and all(low <= value <= high for (low, high), value in zip(box, values, strict=False))
-            for at, values in sample
-            for topic, box in boxes
-        )
-        return hits / len(sample) / len(boxes)
-
-    low, high = 0.01, 3.0
+    families = [_Family(rng) for _ in range(-(-subscriptions // _FAMILY))]
+    events = [(rng.randrange(_TOPICS), [rng.random() for _ in range(_FAMILY + 1)]) for _ in range(2_000)]
+    low, high = 0.05, 0.95
     for _ in range(12):
-        scale = (low + high) / 2
-        low, high = (scale, high) if reached(scale, events[:300]) < share else (low, scale)
-    texts = []
-    for topic, level, jitter in chosen:
-        box = bounds(topic, level, jitter, high)
-        ranges = [f"x{number} BETWEEN {least} AND {most}" for number, (least, most) in enumerate(box)]
-        texts.append(" AND ".join([f"topic = {topic}", *ranges]))
+        width = (low + high) / 2
+        low, high = (width, high) if _reached(families[:250], width, events[:300]) < share else (low, width)
+    texts = [text for family in families for text in family.texts(high)][:subscriptions]
     held = tuple((rng.choice(overlay.brokers), text) for text in texts)
-    contents = [
+    contents = tuple(
         (rng.choice(overlay.brokers), {"topic": topic} | {f"x{at}": value for at, value in enumerate(values)}, 1.0)
         for topic, values in events
-    ]
+    )
     description: dict[str, float | int | str] = {
         "dataset": "DT-C", "seed": seed, "brokers": len(overlay.brokers), "subscriptions": len(held),
-        "distinct filters": len(dict.fromkeys(texts)), "matching share": round(reached(high, events[300:]), 4),
-        "mean predicates": round(sum(text.count(" = ") + text.count("BETWEEN") for text in texts) / len(texts), 2),
+        "distinct filters": len(dict.fromkeys(texts)),
+        "matching share": round(_reached(families[:250], high, events[300:]), 4),
+        "filters that another covers": f"{100 * (_FAMILY - 1) // _FAMILY} %",
     }  # fmt: skip
-    return Dataset("DT-C", held, tuple(contents), description)
+    return Dataset("DT-C", held, contents, description)
+
+
+_TOPICS = 12
+_FAMILY = 4
+
+
+class _Family:
+    """Filters that cover each other: the first asks for a topic and two ranges, each further one for one range more,
+    all a little narrower."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.topic = rng.randrange(_TOPICS)
+        self._places = [rng.random() for _ in range(_FAMILY + 1)]
+
+    def boxes(self, width: float) -> list[list[tuple[float, float]]]:
+        """The ranges of each filter, the first one's sides `width` long."""
+        found = []
+        for member in range(_FAMILY):
+            side = width * (1.0 - 0.04 * member)
+            box = []
+            for attribute, place in enumerate(self._places[: member + 2]):
+                wide = side if attribute < 2 else 0.5 + side / 2
+                centre = wide / 2 + place * (1.0 - wide) if attribute >= 2 else width / 2 + place * (1.0 - width)
+                box.append((round(centre - wide / 2, 4), round(centre + wide / 2, 4)))
+            found.append(box)
+        return found
+
+    def texts(self, width: float) -> list[str]:
+        """The filters."""
+        return [
+            " AND ".join(
+                [f"topic = {self.topic}", *(f"x{at} BETWEEN {low} AND {high}" for at, (low, high) in enumerate(box))]
+            )
+            for box in self.boxes(width)
+        ]
+
+
+def _reached(families: Sequence[_Family], width: float, events: Sequence[tuple[int, list[float]]]) -> float:
+    """The share of the families' filters that an event matches."""
+    boxes = [(family.topic, box) for family in families for box in family.boxes(width)]
+    hits = sum(
+        topic == at and all(low <= value <= high for (low, high), value in zip(box, values, strict=False))
+        for at, values in events
+        for topic, box in boxes
+    )
+    return hits / len(events) / len(boxes)
 
 
 def social_dataset(

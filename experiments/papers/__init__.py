@@ -1,1 +1,10 @@
-"""Papers: their tables and figures made again, beside what the paper printed."""
+"""Papers: their tables and figures made again, beside what the paper printed.
+
+`PAPERS` names each paper's module and class; it is imported when it is asked for, since plotting is slow to import.
+"""
+
+from collections.abc import Mapping
+
+PAPERS: Mapping[str, str] = {
+    "publiy": "experiments.papers.publiy:Publiy",
+}

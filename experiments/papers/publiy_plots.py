@@ -1,0 +1,204 @@
+"""Plots of the multipath paper's figures: measured in colour, the paper's in grey where its numbers are known."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot
+
+from experiments.papers.publiy_cost import Cost, Covering
+from experiments.papers.publiy_run import Measures
+from routing.multipath.parameters import STRATEGIES, Strategy
+
+_COLOURS = {"S0": "#444444", "S1": "#1f77b4", "S2": "#d62728", "SH": "#2ca02c"}
+_MARKERS = {"S0": "o", "S1": "s", "S2": "^", "SH": "D"}
+_PAPER = "#bbbbbb"
+
+
+def _axes(columns: int = 1) -> tuple[Any, list[Any]]:
+    figure, axes = pyplot.subplots(1, columns, figsize=(5.6 * columns, 4.0), squeeze=False, layout="constrained")
+    for each in axes[0]:
+        each.spines[["top", "right"]].set_visible(False)
+        each.grid(alpha=0.3)
+    return figure, list(axes[0])
+
+
+def _save(figure: Any, folder: Path, name: str) -> Path:
+    path = folder / f"{name}.png"
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)
+    return path
+
+
+def path_lengths(by: Mapping[tuple[str, Strategy], Measures], folder: Path) -> Path:
+    """Figure 9."""
+    datasets = list(dict.fromkeys(dataset for dataset, _ in by))
+    figure, axes = _axes(len(datasets))
+    for each, dataset in zip(axes, datasets, strict=True):
+        for strategy in STRATEGIES:
+            run = by[dataset, strategy]
+            shares, total = [], 0
+            longest = max(length for length, count in enumerate(run.hops) if count)
+            for count in run.hops[: longest + 1]:
+                total += count
+                shares.append(100 * total / run.deliveries)
+            each.plot(shares, color=_COLOURS[strategy], marker=_MARKERS[strategy], markersize=3, label=strategy)
+        each.set(xlabel="path length (hops)", ylabel="% of deliveries", title=f"Figure 9: {dataset}", ylim=(0, 102))
+        each.legend(frameon=False)
+    return _save(figure, folder, "figure_9_path_length")
+
+
+def yields(
+    by: Mapping[tuple[str, Strategy], Measures], paper: Mapping[tuple[str, str], tuple[int, int, int]], folder: Path
+) -> Path:
+    """Table 2 as bars."""
+    datasets = list(dict.fromkeys(dataset for dataset, _ in by))
+    figure, axes = _axes(len(datasets))
+    for each, dataset in zip(axes, datasets, strict=True):
+        _beside(
+            each,
+            [float(paper[dataset, strategy][2]) for strategy in STRATEGIES],
+            [100 * by[dataset, strategy].system_yield for strategy in STRATEGIES],
+        )
+        each.set(ylabel="yield (%)", title=f"Table 2: {dataset}", ylim=(0, 100))
+    return _save(figure, folder, "table_2_yield")
+
+
+def _beside(
+    axes: Any, paper: Sequence[float], measured: Sequence[float], strategies: Sequence[str] = STRATEGIES
+) -> None:
+    at = range(len(strategies))
+    axes.bar([x - 0.2 for x in at], paper, 0.38, color=_PAPER, label="paper")
+    axes.bar([x + 0.2 for x in at], measured, 0.38, color=[_COLOURS[each] for each in strategies], label="measured")
+    for x, first, second in zip(at, paper, measured, strict=True):
+        for place, value in ((x - 0.2, first), (x + 0.2, second)):
+            text = f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+            axes.annotate(text, (place, value), ha="center", va="bottom", fontsize=8)
+    axes.set_xticks(list(at), list(strategies))
+    axes.legend(frameon=False, loc="best", fontsize=8)
+    axes.margins(y=0.15)
+
+
+def pair_delays(by: Mapping[Strategy, Measures], paper: Mapping[str, float], folder: Path) -> Path:
+    """Figure 10."""
+    figure, axes = _axes()
+    base = by["S0"].delays_us
+    pairs = sorted(base, key=lambda pair: base[pair][0] / base[pair][1])
+    for strategy, run in by.items():
+        found = [run.delays_us[pair] for pair in pairs if pair in run.delays_us]
+        values = [total / count / 1e3 for total, count in found]
+        axes[0].plot(
+            values, ".", markersize=1.2, color=_COLOURS[strategy], rasterized=True,
+            label=f"{strategy}: mean {run.mean_delay_ms:.1f} ms (paper {paper[strategy]} ms)",
+        )  # fmt: skip
+    axes[0].set(
+        xlabel="pairs of publishing and subscribing brokers, by their delay with S0", ylabel="mean delay (ms)",
+        title=f"Figure 10: {by['S0'].spec.dataset}", ylim=(0, None),
+    )  # fmt: skip
+    axes[0].legend(frameon=False, markerscale=8, fontsize=8)
+    return _save(figure, folder, "figure_10_delay")
+
+
+def traffic(by: Mapping[Strategy, Measures], paper: Mapping[str, float], folder: Path) -> Path:
+    """Figure 11."""
+    figure, axes = _axes()
+    for strategy, run in by.items():
+        whole = run.traffic[: int(run.spec.seconds)]
+        axes[0].plot(whole, color=_COLOURS[strategy], linewidth=0.8, label=strategy)
+        if run.spec.dataset == "DT2":
+            axes[0].axhline(paper[strategy], color=_COLOURS[strategy], linestyle=":", linewidth=1)
+    axes[0].set(
+        xlabel="time (s)", ylabel="publications sent a second", ylim=(0, None),
+        title=f"Figure 11: {by['S0'].spec.dataset} (dotted: the paper's means)",
+    )  # fmt: skip
+    axes[0].legend(frameon=False, fontsize=8, ncols=4)
+    return _save(figure, folder, "figure_11_traffic")
+
+
+def throughput(runs: Sequence[Measures], folder: Path) -> Path:
+    """Figure 13 (a) and (b)."""
+    datasets = list(dict.fromkeys(run.spec.dataset for run in runs))
+    figure, axes = _axes(len(datasets))
+    for each, dataset in zip(axes, datasets, strict=True):
+        fanouts = sorted({run.spec.fanout for run in runs if run.spec.dataset == dataset})
+        for strategy in STRATEGIES:
+            points = sorted(
+                (run.spec.fanout, run.deliveries / 1e3)
+                for run in runs
+                if (run.spec.dataset, run.spec.strategy) == (dataset, strategy)
+            )
+            if strategy == "S0":
+                points = [(fanout, points[0][1]) for fanout in fanouts]
+            if points:
+                each.plot(
+                    *zip(*points, strict=True), color=_COLOURS[strategy], marker=_MARKERS[strategy], label=strategy
+                )
+        brokers = runs[0].spec.brokers if dataset != "DT3" else 250
+        each.set(xlabel="fanout", ylabel="deliveries (thousands)", ylim=(0, None))
+        each.set_title(f"Figure 13: {dataset}, {brokers} brokers")
+        each.legend(frameon=False)
+    return _save(figure, folder, "figure_13_throughput")
+
+
+def capped(by: Mapping[Strategy, Measures], paper: Mapping[str, tuple[int, float]], folder: Path) -> Path:
+    """Figure 14."""
+    figure, axes = _axes(2)
+    shown = [strategy for strategy in STRATEGIES if strategy in paper]
+    _beside(axes[0], [paper[each][0] / 1e3 for each in shown], [by[each].deliveries / 1e3 for each in shown], shown)
+    axes[0].set(ylabel="deliveries (thousands)", title="Figure 14: uplinks of 150 publications a second")
+    _beside(axes[1], [paper[each][1] for each in shown], [by[each].mean_hops for each in shown], shown)
+    axes[1].set(ylabel="mean path length (hops)")
+    return _save(figure, folder, "figure_14_capped")
+
+
+def planetlab(runs: Sequence[Measures], folder: Path) -> Path:
+    """Figure 13 (c)."""
+    datasets = list(dict.fromkeys(run.spec.dataset for run in runs))
+    figure, axes = _axes(len(datasets))
+    for each, dataset in zip(axes, datasets, strict=True):
+        chosen = [run for run in runs if run.spec.dataset == dataset]
+        heights = [run.deliveries / 1e3 for run in chosen]
+        names = [run.spec.strategy for run in chosen]
+        each.bar(names, heights, color=[_COLOURS[name] for name in names])
+        each.axhline(chosen[0].required / 1e3, color="black", linestyle=":", label="all that match")
+        each.set(ylabel="deliveries (thousands)", title=f"Figure 13 (c): {dataset}, uplinks of 10 KB/s")
+        each.legend(frameon=False)
+    return _save(figure, folder, "figure_13c_planetlab")
+
+
+def covering(points: Sequence[Covering], folder: Path) -> Path:
+    """Figure 12."""
+    figure, axes = _axes()
+    fanouts = [point.fanout for point in points]
+    first = points[0]
+    axes[0].plot(fanouts, [100 * point.set_size / first.set_size for point in points], "o-", label="covering set size")
+    axes[0].plot(
+        fanouts, [100 * point.predicates / first.predicates for point in points], "s-", label="predicate evaluations"
+    )
+    axes[0].plot([5, 10], [100, 112], "o:", color=_PAPER, label="paper: set size")
+    axes[0].plot([5, 10], [100, 134], "s:", color=_PAPER, label="paper: evaluations")
+    axes[0].set(xlabel="fanout", ylabel="% of fanout 5", title="Figure 12: C3/DT-C")
+    axes[0].legend(frameon=False)
+    return _save(figure, folder, "figure_12_covering")
+
+
+def cost(costs: Sequence[Cost], folder: Path) -> Path:
+    """Rebuild and forwarding times against links."""
+    figure, axes = _axes(2)
+    for number, dataset in enumerate(dict.fromkeys(each.dataset for each in costs)):
+        chosen = [each for each in costs if each.dataset == dataset]
+        links, size = [each.links for each in chosen], chosen[0].subscriptions
+        colour = f"C{number}"
+        axes[0].plot(links, [each.wom_us for each in chosen], "o-", color=colour, label=f"WOM, {size:,} subscriptions")
+        axes[0].plot(links, [each.wst_us for each in chosen], "s--", color=colour, label=f"WST, {size:,}")
+        for strategy, style in (("S0", ":"), ("S1", "--"), ("S2", "-")):
+            times = [each.forward_us[strategy] for each in chosen]
+            axes[1].plot(links, times, style, color=colour, label=f"{strategy}, {size:,} subscriptions")
+    axes[0].set(xlabel="links", ylabel="rebuild (µs)", ylim=(0, None), title="Rebuilds (paper: 800 and 17,000 µs)")
+    axes[1].set(xlabel="links", ylabel="matching and path computation (µs)", ylim=(0, None), title="Forwarding")
+    for each in axes:
+        each.legend(frameon=False, fontsize=7)
+    return _save(figure, folder, "cost")
