@@ -15,6 +15,8 @@ from routing.multipath.parameters import STRATEGIES, Strategy
 
 _COLOURS = {"S0": "#444444", "S1": "#1f77b4", "S2": "#d62728", "SH": "#2ca02c"}
 _MARKERS = {"S0": "o", "S1": "s", "S2": "^", "SH": "D"}
+_STYLES = {"S0": "-", "S1": "-", "S2": "-", "SH": (0, (4, 3))}
+"""SH is dashed: without a shortage of uplink it is S2, and lies on it."""
 _PAPER = "#bbbbbb"
 
 
@@ -45,7 +47,10 @@ def path_lengths(by: Mapping[tuple[str, Strategy], Measures], folder: Path) -> P
             for count in run.hops[: longest + 1]:
                 total += count
                 shares.append(100 * total / run.deliveries)
-            each.plot(shares, color=_COLOURS[strategy], marker=_MARKERS[strategy], markersize=3, label=strategy)
+            each.plot(
+                shares, color=_COLOURS[strategy], marker=_MARKERS[strategy], markersize=3, label=strategy,
+                linestyle=_STYLES[strategy],
+            )  # fmt: skip
         each.set(xlabel="path length (hops)", ylabel="% of deliveries", title=f"Figure 9: {dataset}", ylim=(0, 102))
         each.legend(frameon=False)
     return _save(figure, folder, "figure_9_path_length")
@@ -107,7 +112,7 @@ def traffic(by: Mapping[Strategy, Measures], paper: Mapping[str, float], folder:
     figure, axes = _axes()
     for strategy, run in by.items():
         whole = run.traffic[: int(run.spec.seconds)]
-        axes[0].plot(whole, color=_COLOURS[strategy], linewidth=0.8, label=strategy)
+        axes[0].plot(whole, color=_COLOURS[strategy], linestyle=_STYLES[strategy], linewidth=0.8, label=strategy)
         if run.spec.dataset == "DT2":
             axes[0].axhline(paper[strategy], color=_COLOURS[strategy], linestyle=":", linewidth=1)
     axes[0].set(

@@ -1,0 +1,245 @@
+"""Publiy section 7: datasets, the in-process measures against the judge, uplinks, links and loads one by one."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from experiments.papers.publiy_run import MultipathNetwork, RunSpec, measure
+from experiments.scenario import load_scenario
+from pubsub.codec import Codec
+from pubsub.deployment import LinkPlan, NodeSpec
+from pubsub.errors import InputError
+from pubsub.filter_parser import parse_filter
+from pubsub.journal import DropReason, JournalWriter, RowKind, read_segment
+from pubsub.links import LinkSpec
+from pubsub.machine import Received, Send
+from routing.multipath.load import Loads, UplinkMeter
+from routing.multipath.messages import LoadExchange, SubscriptionTable
+from routing.multipath.overlay_maps import MasterOverlayMap
+from routing.multipath.parameters import MultipathParameters
+from routing.multipath.soft_links import SoftLinks
+from simulation.simulation import Simulation
+from tests.plain_judge import judge
+from workloads.multipath_datasets import PUBLISHED, covering_dataset, read_wall_posts, social_dataset, zipf_dataset
+from workloads.overlay import Tree, balanced
+
+CHAIN = {"a": ["b"], "b": ["a", "c"], "c": ["b", "d"], "d": ["c", "e"], "e": ["d"]}
+
+
+@pytest.mark.parametrize(("name", "brokers"), [("DT1", 120), ("DT2", 120), ("DT3", 250), ("DT4", 21), ("DT5", 21)])
+def test_publiy_s7_figure_8_datasets_come_out_at_the_published_counts(name: str, brokers: int) -> None:
+    dataset = zipf_dataset(name, balanced(Tree(brokers, 3), 1), 1)
+    subscriptions, share = PUBLISHED[name]
+    assert len(dataset.subscriptions) == len(set(dataset.subscriptions))
+    assert abs(len(dataset.subscriptions) - subscriptions) < 0.02 * subscriptions
+    reached = dataset.description["matching share"]
+    assert isinstance(reached, float)
+    assert abs(reached - share) < 0.015
+    texts: dict[str, int] = {}
+    for _, text in dataset.subscriptions:
+        texts[text] = texts.get(text, 0) + 1
+    matched = [
+        texts.get(f"src = {attributes['src']} AND rank = {attributes['rank']}", 0)
+        for _, attributes, _ in dataset.contents
+    ]
+    assert sum(matched) / len(matched) == pytest.approx(dataset.description["matching brokers a publication"], abs=0.01)
+
+
+def test_publiy_s7_dt_c_has_families_that_cover_each_other() -> None:
+    dataset = covering_dataset(balanced(Tree(20, 3), 1), 1, subscriptions=400)
+    filters = [parse_filter(text) for _, text in dataset.subscriptions]
+    for number in range(0, 400, 4):
+        family = filters[number : number + 4]
+        assert all(first.covers(second) for first, second in itertools.pairwise(family))
+        assert not family[1].covers(family[0])
+    matching = [sum(each.matches(attributes) for each in filters) for _, attributes, _ in dataset.contents[:300]]
+    assert 0.02 < sum(matching) / len(matching) / len(filters) < 0.06
+
+
+def test_publiy_s7_dt_fb_subscribes_to_friends_and_publishes_by_activity(tmp_path: Path) -> None:
+    graph, wall = tmp_path / "graph.txt", tmp_path / "wall.tsv"
+    graph.write_text("".join(f"{user} {user + step}\n" for user in range(60) for step in (1, 2, 3)))
+    wall.write_text("src\tdst\ttimestamp\n" + "7\t8\t1\n" * 5 + "9\t8\t2\n")
+    dataset = social_dataset(balanced(Tree(10, 3), 1), 1, graph, wall, subscriptions=200)
+    assert len(dataset.subscriptions) == 200
+    assert [weight for _, _, weight in dataset.contents] == [5.0, 1.0]
+    wall.write_text("src\tdst\ttimestamp\n1\t2\t3\nx y\n")
+    with pytest.raises(InputError, match="line 3"):
+        read_wall_posts(wall)
+
+
+def test_publiy_s7_the_scenario_is_the_dataset() -> None:
+    loaded = load_scenario(Path("multipath"), ["workload.publications=50"])
+    workload = loaded.build_workload(loaded.build_overlay())
+    assert sum(len(plan.subscriptions) for plan in workload.clients) == workload.description["subscriptions"]
+    times = [time_us for plan in workload.clients for time_us, _, _ in plan.publications]
+    assert sorted(times) == [int(number * 1e6 / 60) for number in range(50)]
+    bad = load_scenario(Path("multipath"), ["workload.dataset=DT9"])
+    with pytest.raises(InputError, match="DT9"):
+        bad.build_workload(bad.build_overlay())
+
+
+@pytest.mark.parametrize("strategy", ["S0", "S2"])
+def test_publiy_s7_what_is_counted_in_process_is_what_the_judge_counts(strategy: str, tmp_path: Path) -> None:
+    """The same run by its journal: deliveries, and those passed on by brokers that matched nothing."""
+    spec = RunSpec("DT4", 21, strategy, fanout=8, seconds=20, warm_s=0, round_s=4)  # type: ignore[arg-type]
+    network = MultipathNetwork(spec, tmp_path)
+    network.begin_measuring(spec.seconds)
+    network.publish(800, 40, 2)
+    measures = network.finish()
+    assert (measures.missing, measures.duplicate, measures.spurious) == (0, 0, 0)
+    assert measures.required == measures.deliveries > 800
+    journaled = 0
+    for path in tmp_path.glob("*.seg"):
+        _, rows = read_segment(path)
+        delivered = rows[rows["kind"] == RowKind.DELIVER]
+        journaled += int((delivered["hops"] > 0).sum())
+    assert journaled == measures.deliveries
+    assert not judge(tmp_path).duplicate
+    assert sum(measures.hops) == measures.deliveries
+    assert sum(measures.traffic) == measures.deliveries + measures.pure_forwards
+
+
+def test_publiy_s7_soft_links_raise_the_yield_and_shorten_paths() -> None:
+    base, better = (
+        measure(RunSpec("DT1", 120, strategy, seconds=3, warm_s=30, warm_rate_per_s=30, round_s=4, payload_bytes=10))
+        for strategy in ("S0", "S2")
+    )
+    assert base.required == better.required > 0
+    for each in (base, better):
+        assert (each.missing, each.duplicate, each.spurious) == (0, 0, 0)
+    assert better.deliveries == base.deliveries
+    assert better.system_yield > base.system_yield + 0.15
+    assert better.mean_hops < 0.7 * base.mean_hops
+
+
+def test_an_uplink_is_shared_by_all_links_of_a_node(tmp_path: Path) -> None:
+    class Talker:
+        message_types = (SubscriptionTable,)
+
+        def __init__(self) -> None:
+            self.heard_us: list[int] = []
+
+        def handle(self, given: object, now_us: int) -> list[Send]:
+            if type(given) is Received:
+                self.heard_us.append(now_us)
+            return []
+
+        def check_invariants(self) -> None: ...
+
+    numbers = {"a": 0, "b": 1, "c": 2}
+    writer = JournalWriter(tmp_path, "run", 3)
+    simulation = Simulation(1, writer, numbers, LinkSpec())
+    uplink = LinkSpec(messages_per_s=100, queue_messages=4, on_overflow="drop")
+    for name in numbers:
+        simulation.add_node(NodeSpec(name, "broker", "", uplink=uplink if name == "a" else None), Talker())
+    simulation.connect(LinkPlan("a", "b", LinkSpec()))
+    simulation.run(until_us=10)
+    table = SubscriptionTable("a", 0, 1, (), ())
+    simulation.nodes["a"].perform([Send(peer, table) for peer in ("b", "c", "b", "c")], simulation.now_us)
+    simulation.run()
+    heard = [simulation.nodes[name].machine.heard_us for name in ("b", "c")]  # type: ignore[attr-defined]
+    assert heard == [[10_010, 30_010], [20_010, 40_010]]
+    writer.close()
+
+
+def test_an_uplink_that_overflows_drops_and_says_so(tmp_path: Path) -> None:
+    spec = RunSpec(
+        "DT4", 21, "S0", rate_per_s=400, seconds=3, warm_s=0, uplink_messages_per_s=20, queue_messages=5, check=False
+    )
+    network = MultipathNetwork(spec, tmp_path)
+    network.begin_measuring(spec.seconds)
+    network.publish(1_200, 400, 2)
+    measures = network.finish()
+    assert measures.missing > 0
+    assert measures.duplicate == measures.spurious == 0
+    drops = 0
+    for path in tmp_path.glob("*.seg"):
+        _, rows = read_segment(path)
+        drops += int((rows[rows["kind"] == RowKind.DROP]["value"] == DropReason.OVERFLOW).sum())
+    assert drops > 100
+
+
+def test_filters_in_a_list_survive_the_wire() -> None:
+    codec = Codec((SubscriptionTable,))
+    filters = [parse_filter(text) for text in ("x = 1", "y > 2 AND s LIKE 'a%'", "FALSE")]
+    table = SubscriptionTable("b1", 0, 3, ["b2"], filters)
+    assert codec.decode(codec.encode(table)) == table
+
+
+# ------------------------------------------------------------------------------------------------ parts
+def test_publiy_s5_the_meter_tells_when_the_threshold_is_passed() -> None:
+    meter = UplinkMeter(100, 0.8, 500_000)
+    meter.add(40)
+    assert not meter.above_threshold
+    meter.add(1)
+    assert meter.above_threshold
+    meter.turn()
+    assert meter.above_threshold, "the stretch before counts until this one is over"
+    meter.turn()
+    assert not meter.above_threshold
+    assert not UplinkMeter(None, 0.8, 1).above_threshold
+
+
+def test_publiy_s6_gain_is_publications_times_bypassed_brokers_times_load() -> None:
+    mom = MasterOverlayMap("a", 4, CHAIN)
+    links = SoftLinks(MultipathParameters())
+    loads = Loads()
+    assert links.gain("d", 10, mom, loads) == 10 * 2
+    assert links.gain("b", 10, mom, loads) == 0, "a primary link bypasses nobody"
+    loads.rates = {"b": 10, "c": 30, "d": 20}
+    assert links.gain("d", 10, mom, loads) == 10 * 2 * (1 + 30 / 20 - 1)
+    loads.rates = {"b": 20, "c": 20, "d": 20}
+    assert links.gain("d", 10, mom, loads) == 10 * 2, "nobody is above the mean"
+
+
+def test_publiy_s6_load_and_round_trips_travel_along_primary_links() -> None:
+    loads = Loads()
+    mom = MasterOverlayMap("b", 3, CHAIN)
+    loads.take("c", LoadExchange(1_000, 400, 300, [["c", 7, 0], ["d", 9, 2_500], ["a", 99, 1]]), mom, 2_000)
+    assert loads.rates == {"c": 7, "d": 9}, "a lies in another direction"
+    assert loads.round_trips_us == {"c": 2_000 - 400 - 300, "d": 2_500}
+    told = loads.exchange("a", 5, mom, 2_600)
+    assert told == LoadExchange(2_600, 0, 0, [["b", 5, 0], ["c", 7, 1_300], ["d", 9, 2_500]])
+    assert loads.exchange("c", 5, mom, 2_600) == LoadExchange(2_600, 1_000, 600, [["b", 5, 0]])
+    assert loads.slowness(["c"]) == 1.0
+    assert loads.slowness(["c", "d"]) == 1.0
+    assert loads.slowness(["d"]) == 2_500 / 1_900
+
+
+def test_publiy_s6_rounds_promote_by_gain_and_keep_to_fanout_and_maxlinks() -> None:
+    star = {"a": ["b"], "b": ["a", *"cdefgh"], **{leaf: ["b"] for leaf in "cdefgh"}}
+    mom = MasterOverlayMap("a", 4, star)
+    links = SoftLinks(MultipathParameters(fanout=3, maxlinks=6, cool_down_rounds=2))
+
+    def turn(**sent: int) -> list[str]:
+        links.sent = dict(sent)
+        result = links.end_round(mom, {"b": None}, Loads(), {}, lambda peer: peer != "h")
+        for peer in result.promoted:
+            links.accepted(peer)
+        links.silent = {}
+        links.check_invariants(1, 0)
+        return sorted(links.soft)
+
+    assert turn(b=10) == []
+    assert sorted(links.candidates) == ["c", "d", "e"]
+    assert turn(b=10, c=5, d=7, e=6) == ["d", "e"], "room for two beside the primary link"
+    assert sorted(links.candidates) == ["f", "g"], "c was discarded and cools down, h is not allowed"
+    assert turn(b=10, d=1, e=5, f=4) == ["e", "f"]
+    assert turn(b=10, e=5, f=0) == ["e", "f"], "a soft link without gain stays while nobody wants its place"
+    assert "c" in links.candidates
+    assert turn(b=10, e=5, c=1) == ["c", "e"]
+    assert links.trim(2, {})
+    assert sorted(links.soft) == ["c"] or sorted(links.soft) == ["e"]
+
+
+def test_publiy_s6_a_soft_link_that_does_not_answer_is_given_up() -> None:
+    mom = MasterOverlayMap("a", 4, CHAIN)
+    links = SoftLinks(MultipathParameters())
+    links.candidates["c"] = links.opening["c"] = None
+    assert links.accepted("c")
+    links.end_round(mom, {"b": None}, Loads(), {}, lambda _: True)
+    assert "c" in links.soft, "it has had no round yet in which to answer"
+    links.end_round(mom, {"b": None}, Loads(), {}, lambda _: True)
+    assert "c" not in links.soft
