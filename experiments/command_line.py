@@ -131,7 +131,8 @@ def paper(
 
 @application.command("list")
 def list_all() -> None:
-    """What there is to choose from: scenarios, protocols, workloads, overlays."""
+    """What there is to choose from: scenarios, protocols, workloads, overlays, papers."""
+    from experiments.papers import PAPERS
     from experiments.registry import RELIABILITIES, ROUTINGS
     from experiments.scenario import SCENARIO_FOLDER, load_scenario
     from routing.local_subscriptions import INDEXES
@@ -151,6 +152,7 @@ def list_all() -> None:
         ("matching", INDEXES),
         ("routing", ROUTINGS),
         ("reliability", RELIABILITIES),
+        ("papers", PAPERS),
     ):
         console.print(f"[bold]{heading}[/bold]: {', '.join(names)}", highlight=False)
 

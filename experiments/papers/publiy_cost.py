@@ -4,6 +4,7 @@ Times are wall-clock times of this process on one broker's own structures, taken
 """
 
 import functools
+import gc
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -116,11 +117,12 @@ def measure_covering(point: tuple[int, int]) -> Covering:
     one index for all of them, or 500 of 10,000 filters would have to fit into this process."""
     brokers, fanout = point
     began = time.perf_counter()
+    gc.disable()  # millions of objects that all live to the end would be searched for cycles again and again
     spec = RunSpec("DT-C", brokers, "S2", fanout=fanout, payload_bytes=50, check=False, round_s=5)
     with tempfile.TemporaryDirectory() as folder:
         network = MultipathNetwork(spec, Path(folder))
         _share_matching(network)
-        network.publish(800, 16, 1)
+        network.publish(600, 12, 1)
         links = [len(router.knowledge.links.soft) for router in network.routers.values()]
         inner = [name for name in network.overlay.brokers if len(network.overlay.neighbours[name]) > 1]
         sample = inner[:: max(1, len(inner) // _SAMPLE_BROKERS)]
