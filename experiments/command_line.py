@@ -1,4 +1,4 @@
-"""The command line: run, list, analyze, report, paper, doctor.
+"""The command line: run, list, analyze, report, paper, churn, doctor.
 
 Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 the input cannot be used;
 130 interrupted. Bad input is one message, never a traceback.
@@ -127,6 +127,25 @@ def paper(
         print_result(result, Console())
     if not result.all_met:
         raise typer.Exit(1)
+
+
+@application.command()
+def churn(
+    trace: Annotated[
+        Path | None, typer.Argument(help="An .avt availability trace; none: only generated churn.")
+    ] = None,
+    nodes: Annotated[
+        int | None, typer.Option(help="Generated nodes (default: as many as the trace, or 2,000).")
+    ] = None,
+    days: Annotated[float | None, typer.Option(help="Generated days (default: as the trace, or 25).")] = None,
+    seed: Annotated[int, typer.Option(help="Of the generated churn.")] = 1,
+    keep_outages: Annotated[bool, typer.Option("--keep-outages", help="Do not mend the prober's outages.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Where to draw the population (a PNG file).")] = None,
+) -> None:
+    """Statistics of an availability trace and of the generator beside it, and the population over time."""
+    from experiments.churn_report import compare
+
+    compare(trace, nodes, days, seed, keep_outages, out)
 
 
 @application.command("list")

@@ -60,8 +60,11 @@ def deploy(loaded: LoadedScenario, overlay: Overlay, workload: Workload) -> Depl
         [node.name for node in nodes],
         [(plan.first, plan.second) for plan in links],
         {node.name: machines.get(node.name, 0) for node in nodes},
+        brokers=frozenset(overlay.brokers),
     )
-    detection, faults = loaded.build_faults(scene, {link_key(plan.first, plan.second): plan.spec for plan in links})
+    detection, faults, start_down = loaded.build_faults(
+        scene, {link_key(plan.first, plan.second): plan.spec for plan in links}
+    )
     return Deployment(
         seed=scenario.seed,
         nodes=tuple(nodes),
@@ -69,6 +72,7 @@ def deploy(loaded: LoadedScenario, overlay: Overlay, workload: Workload) -> Depl
         scripts=scripts,
         default_link=None if scenario.datagrams is None else scenario.datagrams.spec(),
         faults=faults,
+        start_down=start_down,
         detection=detection,
         machines=machines,
         drain_us=scenario.drain.quiet,

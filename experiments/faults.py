@@ -65,9 +65,9 @@ class FaultReader:
         self._duration = duration
         self._link_spec = link_spec
 
-    def read(self, entries: Sequence[Mapping[str, Any]]) -> tuple[Fault, ...]:
-        """The checked plan, in order of time; entries must be in order of time themselves."""
-        placed: list[Placed] = []
+    def read(self, entries: Sequence[Mapping[str, Any]], churn: Sequence[Fault] = ()) -> tuple[Fault, ...]:
+        """The checked plan of these entries and of churn, in order of time; entries must be in order themselves."""
+        placed = [Placed(step, self._at(("churn",), "", "").place) for step in churn]
         latest_us = 0
         for number, entry in enumerate(entries):
             path = ("faults", str(number))

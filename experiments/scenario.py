@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
+from experiments.churn import plan_churn
 from experiments.faults import FaultReader
 from experiments.registry import check_parts
 from pubsub.errors import InputError
@@ -21,6 +22,7 @@ from pubsub.faults import DEFAULT_DETECTION, FailureDetection, Fault, Scene
 from pubsub.links import Delay, LinkSpec
 from pubsub.machine import NodeName
 from workloads import OVERLAYS, WORKLOADS
+from workloads.churn.plan import ChurnPlan
 from workloads.overlay import Overlay
 from workloads.plan import Workload
 
@@ -108,6 +110,25 @@ class Detection(_Section):
         return FailureDetection(self.heartbeat, self.timeout, self.reconnect)
 
 
+class Churn(_Section):
+    """Nodes that come and go as those of a trace (an .avt file), or without one of a generator fitted to a real one.
+
+    window: the first and the last day that are played (default: all; of the Skype trace its 25 good days). speed: so
+    many seconds of the trace pass in an emulated one. select: which nodes of the trace are played. scale: stretches
+    generated sessions and gaps. shortest: shorter ones, after scaling, are left out.
+    """
+
+    trace: Path | None = None
+    days: Annotated[float, Field(gt=0)] = 25.0
+    window: tuple[float, float] | None = None
+    keep_outages: bool = False
+    speed: Annotated[float, Field(gt=0)] = 1.0
+    who: Literal["clients", "brokers"] | list[str] = "clients"
+    select: Literal["random", "active", "present"] = "random"
+    scale: Annotated[float, Field(gt=0)] = 1.0
+    shortest: DurationUs = 1_000_000
+
+
 class Scenario(_Section):
     """One experiment. `overlay` and `workload` have a `kind`; their other keys depend on it."""
 
@@ -126,6 +147,7 @@ class Scenario(_Section):
     journal: Literal["hops", "deliveries"] = "hops"
     withdrawal_grace: DurationUs = 1_000_000
     faults: list[dict[str, Any]] = []
+    churn: Churn | None = None
     failure_detection: Detection = Detection()
     machines: Annotated[int, Field(ge=1, le=64)] = 1
     datagrams: Links | None = None
@@ -157,14 +179,24 @@ class LoadedScenario:
 
     def build_faults(
         self, scene: Scene, links: Mapping[tuple[NodeName, NodeName], LinkSpec]
-    ) -> tuple[FailureDetection, tuple[Fault, ...]]:
-        """Failure detection and the fault plan, checked against who takes part; raises `InputError`."""
+    ) -> tuple[FailureDetection, tuple[Fault, ...], frozenset[NodeName]]:
+        """Failure detection, the fault plan and who is down at first, checked against who takes part; raises
+        `InputError`."""
         try:
             detection = self.scenario.failure_detection.detection()
         except InputError as error:
             raise self._at(("failure_detection",), error.found, error.allowed) from None
+        churn = ChurnPlan(frozenset(), (), 0)
+        if self.scenario.churn is not None:
+            try:
+                churn = plan_churn(self.scenario.churn, scene, self.scenario.seed)
+            except InputError as error:
+                if not error.place.startswith("churn"):
+                    raise  # it names the trace's file and line
+                raise self._at(("churn",), error.found, error.allowed) from None
+        scene = dataclasses.replace(scene, start_down=churn.start_down)
         reader = FaultReader(scene, links, self.scenario.seed, self._at, parse_duration, changed_link)
-        return detection, reader.read(self.scenario.faults)
+        return detection, reader.read(self.scenario.faults, churn.steps), churn.start_down
 
     def _build(self, section: str, kinds: Mapping[str, Any], *arguments: Any) -> Any:
         options = dict(getattr(self.scenario, section))

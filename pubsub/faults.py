@@ -101,12 +101,14 @@ DEFAULT_DETECTION = FailureDetection()
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a plan is checked against: the nodes' names, the links between them, who is on which machine."""
+    """What a plan is checked against: the nodes' names, the links between them, who is on which machine, who is not
+    there at first, and which nodes are brokers."""
 
     nodes: Sequence[NodeName]
     links: Iterable[tuple[NodeName, NodeName]]
     machines: Mapping[NodeName, int]
     start_down: frozenset[NodeName] = frozenset()
+    brokers: frozenset[NodeName] = frozenset()
 
 
 def link_key(first: NodeName, second: NodeName) -> tuple[NodeName, NodeName]:

@@ -135,7 +135,8 @@ class VirtualRun:
 
     @property
     def _calm(self) -> bool:
-        return not self.simulation.in_flight[CONTROL_MESSAGE] and self.simulation.wiring.quiet
+        simulation = self.simulation
+        return not simulation.in_flight[CONTROL_MESSAGE] and simulation.wiring.quiet and not simulation.busy
 
     def _after_entry(self) -> None:
         if self._changes_unsettled and self._calm:

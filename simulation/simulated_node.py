@@ -227,6 +227,7 @@ class SimulatedNode:
             self._waiting.appendleft((action, arguments))
         else:
             self._waiting.append((action, arguments))
+        self._refresh()
         return True
 
     def stored(self, persisted: Persist, now_us: int) -> None:
@@ -251,6 +252,10 @@ class SimulatedNode:
 
     def _refresh(self) -> None:
         self.disturbed = bool(self.down or self.stalled or self.work_us or self._severed or self._waiting)
+        if self._waiting and not (self.stalled or self.down):
+            self._network.busy[self._name] = None
+        else:
+            self._network.busy.pop(self._name, None)
 
     def _intercept(self, source: NodeName, kind: int, data: bytes, now_us: int) -> bool:
         """Does a fault keep the message from being taken now?"""

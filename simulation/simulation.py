@@ -36,7 +36,8 @@ class Simulation:
 
     `default_link`: what carries messages between nodes without a link of their own (None: they are dropped
     as unreachable); all pairs share it, so it must be one that `only_delays`.
-    `in_flight`: messages on their way, by kind: EVENT_MESSAGE and CONTROL_MESSAGE.
+    `in_flight`: messages on their way, by kind: EVENT_MESSAGE and CONTROL_MESSAGE. `busy`: nodes that run, but are too
+    slow for what waits for them.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Simulation:
         self.datagrams = None if default_link is None else Link(default_link, random.Random(f"{seed}/datagrams"))
         self.nodes: dict[NodeName, SimulatedNode] = {}
         self.in_flight = [0, 0]
+        self.busy: dict[NodeName, None] = {}
         self.deliveries = 0
         self.now_us = 0
         self.processed = 0

@@ -47,7 +47,7 @@ class Wiring:
         self._network = network
         self._wires: dict[tuple[NodeName, NodeName], _Wire] = {}
         self._by_node: dict[NodeName, list[_Wire]] = {}
-        self._quiet: bool | None = True
+        self._unquiet: dict[_Wire, None] = {}
 
     def add(self, plan: LinkPlan) -> None:
         """A new link; it comes up at once if both ends are there."""
@@ -61,9 +61,7 @@ class Wiring:
     @property
     def quiet(self) -> bool:
         """Has everybody noticed what broke, and is every link up that can be?"""
-        if self._quiet is None:
-            self._quiet = all(self._is_quiet(wire) for wire in self._wires.values())
-        return self._quiet
+        return not self._unquiet
 
     # --------------------------------------------------------------------------------- what happens to nodes
     def node_died(self, name: NodeName, silently: bool) -> None:
@@ -76,13 +74,13 @@ class Wiring:
                 link = dead.links.pop(peer)[0]
                 noticed_us = now_us + self.detection.timeout_us if silently else link.clear_us(now_us)
                 self._lose_at(noticed_us, peer, name, wire, "no heartbeat" if silently else "connection reset")
-        self._quiet = None
+            self._review(wire)
 
     def node_is_back(self, name: NodeName) -> None:
         """The node runs (again): its links may come up."""
         for wire in self._wires_of(name):
             self._retry(wire)
-        self._quiet = None
+            self._review(wire)
 
     def node_stalled(self, name: NodeName) -> None:
         """The peers hear nothing of it and give up in the end."""
@@ -97,7 +95,8 @@ class Wiring:
                     self._lose(name, wire.other(name), wire, "closed by the peer")
 
         self._network.call_at(deadline_us, give_up)
-        self._quiet = None
+        for wire in self._wires_of(name):
+            self._review(wire)
 
     # --------------------------------------------------------------------------------- what happens to links
     def cut(self, first: NodeName, second: NodeName) -> None:
@@ -112,7 +111,7 @@ class Wiring:
             self._network.now_us + self.detection.timeout_us,
             lambda now_us: self._lose_both(wire, "no heartbeat") if wire.connection == connection else None,
         )
-        self._quiet = None
+        self._review(wire)
 
     def heal(self, first: NodeName, second: NodeName) -> None:
         """The link may come up again; who had not noticed the cut finds the connection broken."""
@@ -120,7 +119,7 @@ class Wiring:
         wire.cut = False
         self._lose_both(wire, "the link was cut")
         self._retry(wire)
-        self._quiet = None
+        self._review(wire)
 
     def partition(self, groups: Sequence[Sequence[NodeName]]) -> None:
         """Cut every link between different groups; no datagram passes either."""
@@ -162,6 +161,13 @@ class Wiring:
     def _holds(self, wire: _Wire, name: NodeName) -> bool:
         return self._is_up(name) and wire.other(name) in self._network.nodes[name].links
 
+    def _review(self, wire: _Wire) -> None:
+        """Something has happened to the wire: is it quiet now?"""
+        if self._is_quiet(wire):
+            self._unquiet.pop(wire, None)
+        else:
+            self._unquiet[wire] = None
+
     def _is_quiet(self, wire: _Wire) -> bool:
         if not wire.cut and all(self._runs(name) for name in wire.ends):
             return not wire.retrying and all(self._holds(wire, name) for name in wire.ends)
@@ -178,7 +184,7 @@ class Wiring:
             rng = random.Random(who if wire.connection == 1 else f"{who}/{wire.connection}")
             node.take_link(peer, Link(wire.spec, rng))
             ends.append((node, peer))
-        self._quiet = None
+        self._review(wire)
         for node, peer in ends:
             node.note(RowKind.LINK_UP, peer.spec.name)
             node.take_input(LinkUp(peer.spec.name, peer.spec.role == "broker"), self._network.now_us)
@@ -190,9 +196,9 @@ class Wiring:
 
         def connect(now_us: int) -> None:
             wire.retrying = False
-            self._quiet = None
             if self._may_connect(wire):
                 self._establish(wire)
+            self._review(wire)
 
         self._network.call_at(self._network.now_us + self.detection.reconnect_us, connect)
 
@@ -225,7 +231,7 @@ class Wiring:
             )
             return
         node.drop_link(peer)
-        self._quiet = None
         node.note(RowKind.LINK_DOWN, peer)
         node.take_input(LinkDown(peer, reason), self._network.now_us)
         self._retry(wire)
+        self._review(wire)

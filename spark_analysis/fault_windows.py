@@ -94,7 +94,7 @@ def fault_windows(
         repair = next((later for later in steps[position + 1 :] if _undoes(later, step)), None)
         undone_us = NEVER_US if repair is None or repair.ordered_us is None else repair.ordered_us
         effect_us = NEVER_US if repair is None or repair.in_effect_us is None else repair.in_effect_us
-        until_us = next((time_us for time_us, covers_us in settlings if covers_us >= effect_us), NEVER_US)
+        until_us = next((time_us for time_us, covers_us in settlings if covers_us > effect_us), NEVER_US)
         in_effect_us = NEVER_US if step.in_effect_us is None else step.in_effect_us
         nodes = frozenset(step.nodes) if step.kind in _NODE_FAULTS else frozenset[str]()
         windows.append(Window(step, step.ordered_us, in_effect_us, undone_us, until_us, nodes, _links_of(step, links)))

@@ -37,7 +37,7 @@ def test_the_built_in_scenarios_are_valid(path: Path) -> None:
         (GOOD + "links:\n  delay: 5\n", 9, "links.delay", "5", "a time"),
         (GOOD + "drain: {quiet: 3 weeks}\n", 8, "drain.quiet", "3 weeks", "us, ms, s, min, h"),
         (GOOD.replace("brokers", "borkers"), 4, "overlay.borkers", "unknown key", "brokers"),
-        (GOOD.replace("balanced", "ring"), 3, "overlay.kind", "'torus'", "balanced"),
+        (GOOD.replace("balanced", "torus"), 3, "overlay.kind", "'torus'", "balanced"),
         (GOOD.replace("clients: 4", "clients: x"), 7, "workload.clients", "'x'", "integer"),
         (GOOD + "broker: {routing: floding}\n", 8, "broker.routing", "'floding'", "forwarding"),
         (GOOD + "broker: {routing: 'no.such:thing'}\n", 8, "broker.routing", "no.such", "dotted path"),

@@ -1,0 +1,149 @@
+"""Churn: reading traces, what is seen through a window, the generator, and plans of starts and kills."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pubsub.errors import InputError
+from pubsub.faults import FaultKind, Scene, check_plan
+from workloads.churn.generator import GeneratedChurn, generate
+from workloads.churn.plan import churn_plan
+from workloads.churn.sessions import Availability, Session, select
+from workloads.churn.statistics import describe, survival_quantiles
+from workloads.churn.trace_file import SKYPE_WINDOW_S, mend_outages, read_trace, write_trace
+
+
+@st.composite
+def node_sessions(draw: st.DrawFn) -> tuple[Session, ...]:
+    times = sorted(draw(st.sets(st.integers(0, 1_000), max_size=12)))
+    return tuple(zip(times[::2], times[1::2], strict=False))
+
+
+traces = st.lists(node_sessions(), min_size=1, max_size=6).map(
+    lambda held: Availability({f"n{number}": each for number, each in enumerate(held)}, 0, 1_000)
+)
+
+
+@given(traces, st.integers(0, 999))
+def test_the_population_counts_the_sessions_that_hold_a_moment(trace: Availability, time_s: int) -> None:
+    assert trace.population([time_s])[0] == len(trace.up_at(time_s))
+
+
+@given(traces, st.integers(0, 999), st.integers(1, 1_000))
+def test_a_window_shows_what_was_up_in_it(trace: Availability, begin_s: int, length_s: int) -> None:
+    seen = trace.window(begin_s, begin_s + length_s)
+    for time_s in (begin_s, min(begin_s + length_s, 1_000) - 1):
+        assert seen.up_at(time_s) == trace.up_at(time_s)
+    assert all(begin_s <= up_s < down_s for held in seen.sessions.values() for up_s, down_s in held)
+
+
+@given(traces)
+def test_changes_lead_from_the_first_population_to_the_last(trace: Availability) -> None:
+    up = set(trace.up_at(0))
+    times = []
+    for time_s, name, is_up in trace.changes():
+        times.append(time_s)
+        assert (name in up) != is_up
+        (up.add if is_up else up.remove)(name)
+    assert times == sorted(times)
+    assert up == set(trace.up_at(999)) | {
+        name for name, held in trace.sessions.items() if held and held[-1][1] == 1_000
+    }
+
+
+def test_a_trace_written_is_the_trace_read(tmp_path: Path) -> None:
+    trace = generate(GeneratedChurn(50, 10), 3)
+    write_trace(trace, tmp_path / "t.avt")
+    assert read_trace(tmp_path / "t.avt").sessions == trace.sessions
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("b\t1\t 30 20", "a session from 30 to 20"),
+        ("b\t2\t 10 30 20 40", "a session from 20 after one to 30"),
+        ("b\t2\t 10 30", "2 times for 2 sessions"),
+        ("b\t1\t 10 x", "no number"),
+        ("b 1 10 20", "1 fields"),
+        ("a\t1\t 10 20", "node a again"),
+    ],
+)
+def test_a_broken_line_is_named(tmp_path: Path, line: str, found: str) -> None:
+    path = tmp_path / "broken.avt"
+    path.write_text(f"a\t1\t 0 5\n{line}\n")
+    with pytest.raises(InputError) as error:
+        read_trace(path)
+    assert error.value.place == f"{path}, line 2"
+    assert found in error.value.found
+
+
+def test_a_failed_probe_is_mended_and_a_real_departure_is_not() -> None:
+    held = {f"n{number}": ((0, 5_000), (6_800, 20_000)) for number in range(9)}
+    held["late"] = ((0, 5_000), (15_000, 20_000))
+    held["apart"] = ((0, 9_000), (10_800, 20_000))
+    mended = mend_outages(Availability(held, 0, 20_000))
+    assert mended.description["outages mended"] == 1
+    assert mended.sessions["n0"] == ((0, 20_000),)
+    assert mended.sessions["late"] == held["late"]
+    assert mended.sessions["apart"] == held["apart"], "one node alone is no outage"
+
+
+def test_censored_sessions_count_as_at_least_so_long() -> None:
+    lengths = [(3_600, True), (7_200, True), (7_200, False), (7_200, False)]
+    assert survival_quantiles(lengths, (0.25, 0.5, 0.9)) == pytest.approx((1.0, 2.0, float("nan")), nan_ok=True)
+
+
+def test_the_skype_trace_is_what_it_is_known_to_be(data_directory: Path) -> None:
+    whole = read_trace(data_directory / "skype.avt")
+    assert (len(whole.sessions), sum(map(len, whole.sessions.values())), whole.end_s) == (2_081, 29_217, 2_478_200)
+    seen = whole.window(*SKYPE_WINDOW_S)
+    assert describe(seen).population_mean == pytest.approx(709, abs=1)
+    lowest = seen.population(range(*SKYPE_WINDOW_S, 1_800)).min()
+    mended = mend_outages(whole).window(*SKYPE_WINDOW_S)
+    assert lowest < 400, "the prober's outages"
+    assert mended.population(range(*SKYPE_WINDOW_S, 1_800)).min() > 500
+
+
+def test_the_generator_resembles_the_trace(data_directory: Path) -> None:
+    trace = mend_outages(read_trace(data_directory / "skype.avt")).window(*SKYPE_WINDOW_S).seen
+    days = (trace.end_s - trace.begin_s) / 86_400
+    real = describe(trace)
+    made = describe(generate(GeneratedChurn(len(trace.sessions), days), 1))
+    for name in ("population_mean", "sessions", "availability_mean", "departures_per_hour"):
+        assert getattr(made, name) == pytest.approx(getattr(real, name), rel=0.1), name
+    assert made.swing == pytest.approx(real.swing, abs=0.06)
+    assert made.sessions_per_node[2] == pytest.approx(real.sessions_per_node[2], rel=0.3)
+
+
+def test_a_seed_makes_one_churn_and_scale_slows_it() -> None:
+    wanted = GeneratedChurn(200, 20)
+    assert generate(wanted, 1).sessions == generate(wanted, 1).sessions
+    assert generate(wanted, 1).sessions != generate(wanted, 2).sessions
+    slower = dataclasses.replace(wanted, scale=4.0)
+    assert describe(generate(slower, 1)).sessions < 0.6 * describe(generate(wanted, 1)).sessions
+
+
+def test_selection_follows_its_rule() -> None:
+    trace = generate(GeneratedChurn(100, 10), 1)
+    active = select(trace, 10, "active", 1)
+    assert min(map(len, active.sessions.values())) >= np.quantile([len(held) for held in trace.sessions.values()], 0.85)
+    assert list(select(trace, 10, "random", 1).sessions) != list(select(trace, 10, "random", 2).sessions)
+    with pytest.raises(InputError, match="1 to 100"):
+        select(trace, 101, "random", 1)
+
+
+@given(st.integers(0, 1_000), st.sampled_from([1.0, 60.0, 1440.0]), st.integers(1, 5_000_000))
+def test_plans_can_be_carried_out_and_nothing_is_shorter_than_allowed(seed: int, speed: float, shortest: int) -> None:
+    trace = generate(GeneratedChurn(5, 3), seed)
+    plan = churn_plan(trace, list(trace.sessions), speed, shortest)
+    check_plan(plan.steps, Scene(list(trace.sessions), [], {}, plan.start_down))
+    latest: dict[str, int] = {}
+    for step in plan.steps:
+        (name,) = step.nodes
+        assert step.time_us - latest.get(name, -shortest) >= shortest
+        latest[name] = step.time_us
+        assert step.kind in (FaultKind.KILL, FaultKind.RESTART)

@@ -1,0 +1,1 @@
+"""Churn: who is up when, from availability traces or a generator fitted to one, as starts and kills of nodes."""
