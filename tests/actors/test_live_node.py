@@ -16,11 +16,13 @@ from pubsub.client import Client, Publication
 from pubsub.codec import Codec, frame
 from pubsub.deployment import NodeSpec, make_machine
 from pubsub.event import Event
+from pubsub.faults import FailureDetection
 from pubsub.filter_parser import parse_filter
 from pubsub.journal import DropReason, JournalWriter, RowKind, read_segment
 from pubsub.links import Delay, LinkSpec
-from pubsub.machine import Persist, Publish, Subscribe
+from pubsub.machine import Persist, Publish, Send, Subscribe
 from pubsub.recorder import Recorder
+from reliability.best_effort import Forwarded
 from tests.deployments import PARTS
 
 TOKEN = "the token of this run"
@@ -37,13 +39,13 @@ class Net:
         self.writers: list[JournalWriter] = []
         self.origin = time.time_ns()
 
-    async def add(self, name: str, links: dict[str, LinkSpec], broker: str | None = None) -> LiveNode:
+    async def add(self, name: str, links: dict[str, LinkSpec], broker: str | None = None, **options: Any) -> LiveNode:
         role, parameters = ("broker", dict(PARTS)) if broker is None else ("client", {"broker": broker})
         spec = NodeSpec(name, role, f"experiments.registry:make_{role}", parameters, broker)  # type: ignore[arg-type]
         writer = JournalWriter(self.folder, name, NUMBERS[name])
         self.writers.append(writer)
         recorder = Recorder(writer, NUMBERS[name], NUMBERS)
-        node = LiveNode(spec, make_machine(spec, 1), recorder, Clock(self.origin, 1.0), TOKEN, 1)
+        node = LiveNode(spec, make_machine(spec, 1), recorder, Clock(self.origin, 1.0), TOKEN, 1, **options)
         node.link_specs.update(links)
         node.brokers = frozenset({"b0", "b1"})
         node.start()
@@ -248,3 +250,107 @@ def test_a_client_understands_only_its_broker() -> None:
         "Publication",
         "Notification",
     }
+
+
+QUICK = FailureDetection(heartbeat_us=50_000, timeout_us=200_000, reconnect_us=20_000)
+
+
+async def pair(folder: Path, default_link: LinkSpec | None = None, links: bool = True) -> Net:
+    """b0 and b1, which keep the link between them up by themselves (or have none)."""
+    net = Net(folder)
+    for name, peer in (("b0", "b1"), ("b1", "b0")):
+        await net.add(name, {peer: LinkSpec()} if links else {}, detection=QUICK, default_link=default_link)
+    for node in net.nodes.values():
+        node.peering.addresses.update({name: ("127.0.0.1", port) for name, port in net.ports.items()})
+        node.peering.begin()
+    if links:
+        net.nodes["b0"].peering.oblige(["b1"])
+        await until(lambda: all(node.connections for node in net.nodes.values()))
+    return net
+
+
+def end(net: Net) -> None:
+    for node in net.nodes.values():
+        node.peering.end()
+
+
+def test_a_peer_that_says_nothing_is_given_up_and_dialled_again(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        net = await pair(tmp_path)
+        first = net.nodes["b1"].connections["b0"]
+        first.beat = lambda: None  # type: ignore[method-assign]
+        await until(lambda: net.count("b0", RowKind.LINK_DOWN) == 1)
+        await until(lambda: net.nodes["b1"].connections.get("b0", first) is not first)
+        assert net.count("b0", RowKind.LINK_UP) == 2
+        end(net)
+
+    run(scenario())
+
+
+def test_heartbeats_keep_a_quiet_link_up(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        net = await pair(tmp_path)
+        await asyncio.sleep(3 * QUICK.timeout_us / 1e6)  # the one thing shown is that nothing happens meanwhile
+        assert net.count("b0", RowKind.LINK_DOWN) == net.count("b1", RowKind.LINK_DOWN) == 0
+        end(net)
+
+    run(scenario())
+
+
+def test_a_node_that_was_held_up_does_not_blame_its_peers(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        net = await pair(tmp_path)
+        time.sleep(3 * QUICK.timeout_us / 1e6)  # the whole loop stands still, as a stopped process does
+        await asyncio.sleep(4 * QUICK.heartbeat_us / 1e6)
+        assert net.count("b0", RowKind.LINK_DOWN) == net.count("b1", RowKind.LINK_DOWN) == 0
+        end(net)
+
+    run(scenario())
+
+
+def test_nothing_passes_a_severed_link_and_it_comes_up_when_mended(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        net = await pair(tmp_path)
+        for name, peer in (("b0", "b1"), ("b1", "b0")):
+            net.nodes[name].peering.sever(peer)
+        received = net.nodes["b1"].counters.received
+        net.nodes["b0"].take_input(Subscribe(1, parse_filter("x > 1")))
+        assert net.count("b0", RowKind.DROP) == 1
+        await until(lambda: not net.nodes["b0"].connections and not net.nodes["b1"].connections)
+        assert net.nodes["b1"].counters.received == received
+        for name, peer in (("b0", "b1"), ("b1", "b0")):
+            net.nodes[name].peering.mend(peer)
+        await until(lambda: net.nodes["b1"].counters.received == received + 1)  # the subscription is told again
+        end(net)
+
+    run(scenario())
+
+
+def test_datagrams_reach_a_node_without_a_link(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        net = await pair(tmp_path, default_link=LinkSpec(), links=False)
+        events = [Event(0, number, 1, {"x": number}) for number in range(3)]
+        for event in events:
+            net.nodes["b0"].perform((Send("b1", Forwarded(event, 1, ())),), 0)
+        await until(lambda: net.nodes["b1"].counters.received == 3)
+        assert net.count("b0", RowKind.LINK_UP) == 0
+        end(net)
+
+    run(scenario())
+
+
+def test_datagrams_to_nobody_are_drops_and_to_the_other_side_of_a_partition_too(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        net = await pair(tmp_path, default_link=LinkSpec(), links=False)
+        node = net.nodes["b0"]
+        message = Forwarded(Event(0, 0, 1, {"x": 1}), 1, ())
+        node.peering.addresses["c0"] = ("127.0.0.1", 1)
+        node.perform((Send("c0", message),), 0)
+        await until(lambda: net.count("b0", RowKind.DROP) == 1)
+        node.peering.stay_apart(frozenset({"b1"}))
+        node.perform((Send("b1", message),), 0)
+        dropped = net.rows("b0")[net.rows("b0")["kind"] == RowKind.DROP]["value"].tolist()
+        assert dropped == [DropReason.UNREACHABLE, DropReason.LINK_BROKEN]
+        end(net)
+
+    run(scenario())
