@@ -58,10 +58,14 @@ class MultipathParameters:
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> "MultipathParameters":
         """The parameters written in a scenario; raises `InputError` for a name that is none of them."""
-        known = [field.name for field in fields(cls)]
-        for name in given:
+        known = {field.name: type(field.default) for field in fields(cls)}
+        for name, value in given.items():
             if name not in known:
                 raise InputError(f"multipath.{name}", "an unknown key", ", ".join(known))
+            kind = str if name == "coordinator" else int if known[name] is type(None) else known[name]
+            if type(value) is not kind and not (kind is float and type(value) is int):
+                if value is not None or known[name] is not type(None):
+                    raise InputError(f"multipath.{name}", repr(value), f"a value of type {kind.__name__}")
         return cls(**given)
 
     def check_degree(self, degree: int) -> None:
