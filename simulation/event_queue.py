@@ -53,6 +53,16 @@ class EventQueue:
         self._position = position + 1
         return self._current[position]
 
+    @property
+    def number(self) -> int:
+        """The number of the entry popped last."""
+        return self._current[self._position - 1][1]
+
+    @property
+    def pushed(self) -> int:
+        """The number of the entry pushed last."""
+        return self._pushed
+
     def unpop(self) -> None:
         """Put the entry popped last back; nothing may have been pushed since."""
         self._position -= 1

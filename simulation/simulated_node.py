@@ -52,9 +52,9 @@ class SimulatedNode:
 
     __slots__ = (
         "_awake", "_busy_until_us", "_codec", "_datagrams", "_encoded", "_encoded_message", "_encoders", "_exempt",
-        "_held", "_hops", "_name", "_network", "_push", "_recorder", "_severed", "_timers", "_uplink", "_waiting",
-        "disturbed", "down", "incarnation", "links", "machine", "paused_until_us", "spec", "stalled", "stalls",
-        "storage", "work_us",
+        "_held", "_hops", "_name", "_network", "_push", "_recorder", "_severed", "_stale", "_timers", "_uplink",
+        "_waiting", "disturbed", "down", "incarnation", "links", "machine", "paused_until_us", "spec", "stalled",
+        "stalls", "storage", "work_us",
     )  # fmt: skip
 
     def __init__(
@@ -78,6 +78,7 @@ class SimulatedNode:
         self._waiting: deque[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
         self._awake = False
         self._severed: dict[NodeName, None] = {}
+        self._stale: dict[NodeName, tuple[int, int]] = {}
         self._network = network
         self._push = network.push
         self._recorder = recorder
@@ -158,11 +159,13 @@ class SimulatedNode:
         """Journal a row about the link to the peer."""
         self._recorder.plain(self._network.now_us, kind, peer=peer)
 
-    def take_link(self, peer: "SimulatedNode", link: Link) -> None:
-        """The link to the peer is there (again)."""
+    def take_link(self, peer: "SimulatedNode", link: Link, clear_us: int) -> None:
+        """The link to the peer is there (again); until `clear_us` messages of its former connection still arrive."""
         name = peer.spec.name
         self.links[name] = (link, peer)
         self._severed.pop(name, None)
+        if clear_us > self._network.now_us:
+            self._stale[name] = (self._network.queue.pushed, clear_us)
         self._refresh()
 
     def drop_link(self, peer: NodeName) -> None:
@@ -251,7 +254,9 @@ class SimulatedNode:
         self._refresh()
 
     def _refresh(self) -> None:
-        self.disturbed = bool(self.down or self.stalled or self.work_us or self._severed or self._waiting)
+        self.disturbed = bool(
+            self.down or self.stalled or self.work_us or self._severed or self._stale or self._waiting
+        )
         if self._waiting and not (self.stalled or self.down):
             self._network.busy[self._name] = None
         else:
@@ -262,6 +267,14 @@ class SimulatedNode:
         if self.down or source in self._severed:
             self._lost(source, kind, data, now_us, DropReason.NODE_DOWN if self.down else DropReason.LINK_BROKEN)
             return True
+        if source in self._stale:
+            newest, clear_us = self._stale[source]
+            if now_us > clear_us:
+                del self._stale[source]
+                self._refresh()
+            elif self._network.queue.number <= newest:
+                self._lost(source, kind, data, now_us, DropReason.LINK_BROKEN)
+                return True
         return self.must_wait(self.receive, source, kind, data, work=True)
 
     def _lost(self, source: NodeName, kind: int, data: bytes, now_us: int, reason: DropReason) -> None:

@@ -63,8 +63,8 @@ class Simulation:
         self._writer = writer
         self._numbers = numbers
         self._journal_hops = journal_hops
-        self._queue = EventQueue()
-        self.push = self._queue.push
+        self.queue = EventQueue()
+        self.push = self.queue.push
         self._codecs: dict[tuple[type, ...], Codec] = {}
         # Machines make no cycles to speak of, and there are many of them: the collector may look more rarely.
         gc.set_threshold(*_COLLECTOR_THRESHOLDS)
@@ -146,12 +146,12 @@ class Simulation:
     @property
     def next_us(self) -> int | None:
         """When the next entry is due; None if nothing will ever happen again."""
-        return self._queue.peek_us()
+        return self.queue.peek_us()
 
     def run(self, until_us: int | None = None, stop: Callable[[], bool] | None = None, steps: int | None = None) -> int:
         """Process entries up to and including `until_us` (None: all), until `stop()` holds after an entry, or
         for at most `steps` entries; returns how many were processed. Raises whatever a machine raises."""
-        queue = self._queue
+        queue = self.queue
         pop = queue.pop
         limit_us = _NEVER_US if until_us is None else until_us
         limit = _NEVER_US if steps is None else steps

@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 
 
 class _Wire:
-    """One planned link. `connection` counts the connections made so far."""
+    """One planned link. `connection` counts the connections made so far; until `clear_us` something of the broken ones
+    may still be on its way."""
 
-    __slots__ = ("connection", "cut", "ends", "retrying", "spec")
+    __slots__ = ("clear_us", "connection", "cut", "ends", "retrying", "spec")
 
     def __init__(self, plan: LinkPlan) -> None:
         self.ends = (plan.first, plan.second)
         self.spec = plan.spec
+        self.clear_us = 0
         self.connection = 0
         self.cut = False
         self.retrying = False
@@ -72,7 +74,9 @@ class Wiring:
             peer = wire.other(name)
             if peer in dead.links:
                 link = dead.links.pop(peer)[0]
-                noticed_us = now_us + self.detection.timeout_us if silently else link.clear_us(now_us)
+                clear_us = link.clear_us(now_us)
+                wire.clear_us = max(wire.clear_us, clear_us)
+                noticed_us = now_us + self.detection.timeout_us if silently else clear_us
                 self._lose_at(noticed_us, peer, name, wire, "no heartbeat" if silently else "connection reset")
             self._review(wire)
 
@@ -182,7 +186,7 @@ class Wiring:
             node, peer = nodes[name], nodes[wire.other(name)]
             who = f"{self._network.seed}/{name}/link/{peer.spec.name}"
             rng = random.Random(who if wire.connection == 1 else f"{who}/{wire.connection}")
-            node.take_link(peer, Link(wire.spec, rng))
+            node.take_link(peer, Link(wire.spec, rng), wire.clear_us)
             ends.append((node, peer))
         self._review(wire)
         for node, peer in ends:
@@ -230,6 +234,8 @@ class Wiring:
                 lambda now_us: self._lose(name, peer, wire, reason) if wire.connection == connection else None
             )
             return
+        link = node.links[peer][0]
+        wire.clear_us = max(wire.clear_us, link.clear_us(self._network.now_us))
         node.drop_link(peer)
         node.note(RowKind.LINK_DOWN, peer)
         node.take_input(LinkDown(peer, reason), self._network.now_us)

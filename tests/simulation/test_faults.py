@@ -1,0 +1,130 @@
+"""Faults in virtual time, one by one, on networks small enough to follow."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments.cluster import Cluster
+from pubsub.deployment import NodeSpec
+from pubsub.errors import RunError
+from pubsub.journal import DropReason, JournalWriter, RowKind, read_segment
+from pubsub.machine import Effect, Input, Persist, Start, Stored
+from simulation.simulation import Simulation
+from tests.plain_judge import judge
+
+CHAIN = {"kind": "chain", "brokers": 3}
+ENDS = {"alice": "b0", "bob": "b2"}
+DETECTION = {"heartbeat": "100 ms", "timeout": "500 ms", "reconnect": "50 ms"}
+
+
+def test_what_was_on_a_broken_connection_does_not_arrive_on_the_next(tmp_path: Path) -> None:
+    """A slow link has seconds of messages on it when it is cut: they are lost, and none overtakes what comes after."""
+    links = {"messages_per_s": 20}
+    with Cluster.start(CHAIN, ENDS, folder=tmp_path / "run", links=links, failure_detection=DETECTION) as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.clients["alice"].publish(*({"x": number} for number in range(60)))
+        cluster.advance("1 s")
+        cluster.faults.cut("b1", "b2")
+        cluster.advance("100 ms")
+        cluster.faults.heal("b1", "b2")
+        cluster.settle()
+        cluster.clients["alice"].publish({"x": 1_000})
+        cluster.wait_for(lambda: cluster.clients["bob"].deliveries()[-1].attributes["x"] == 1_000, within="20 s")
+        got = [delivery.attributes["x"] for delivery in cluster.clients["bob"].deliveries()]
+    assert got == sorted(got)
+    assert 10 < len(got) < 61
+
+
+def test_a_stalled_broker_goes_on_with_what_came_meanwhile(tmp_path: Path) -> None:
+    with Cluster.start(CHAIN, ENDS, folder=tmp_path / "run", failure_detection=DETECTION) as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.stall("b1")
+        cluster.clients["alice"].publish({"x": 1}, {"x": 2})
+        cluster.advance("400 ms")
+        assert cluster.clients["bob"].deliveries() == []
+        cluster.faults.resume("b1")
+        cluster.wait_for(lambda: len(cluster.clients["bob"].deliveries()) == 2)
+    assert judge(tmp_path / "run" / "journal").counts == (0, 0, 0, 0)
+
+
+def test_a_broker_stalled_for_longer_is_given_up_and_comes_back(tmp_path: Path) -> None:
+    with Cluster.start(CHAIN, ENDS, folder=tmp_path / "run", failure_detection=DETECTION) as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.stall("b1")
+        cluster.advance("1 s")
+        cluster.clients["alice"].publish({"x": 1})
+        cluster.faults.resume("b1")
+        cluster.settle()
+        cluster.clients["alice"].publish({"x": 2})
+        cluster.wait_for(lambda: len(cluster.clients["bob"].deliveries()) == 1)
+        assert cluster.clients["bob"].deliveries()[0].attributes == {"x": 2}
+
+
+def test_a_client_that_is_down_does_nothing_and_renews_when_it_is_back(tmp_path: Path) -> None:
+    with Cluster.start(CHAIN, ENDS, folder=tmp_path / "run", failure_detection=DETECTION) as cluster:
+        bob = cluster.clients["bob"]
+        bob.subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.kill("bob")
+        with pytest.raises(RunError, match="bob is not running"):
+            bob.publish({"x": 0})
+        cluster.faults.restart("bob")
+        cluster.settle()
+        cluster.clients["alice"].publish({"x": 1})
+        cluster.wait_for(lambda: len(bob.deliveries()) == 1)
+    assert judge(tmp_path / "run" / "journal").counts == (0, 0, 0, 0)
+
+
+class Logger:
+    """Persists a record for each start, and knows what it was started with."""
+
+    message_types: tuple[type, ...] = ()
+
+    def __init__(self) -> None:
+        self.found: list[bytes] = []
+        self.stored: list[int] = []
+
+    def handle(self, input: Input, now_us: int) -> tuple[Effect, ...]:
+        if type(input) is Start:
+            self.found = list(input.records)
+            return (Persist(len(self.found), f"start {len(self.found)}".encode()),)
+        if type(input) is Stored:
+            self.stored.append(input.token)
+        return ()
+
+    def check_invariants(self) -> None:
+        pass
+
+
+def test_a_crash_loses_exactly_what_was_not_synced(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path, "run", 1)
+    network = Simulation(1, writer, {"b0": 0, "driver": 1}, sync_us=2_000)
+    first, second, third = Logger(), Logger(), Logger()
+    network.add_node(NodeSpec("b0", "broker", "unused:unused"), first)
+    network.run(until_us=1_999)
+    network.crash("b0")
+    network.restart("b0", second)
+    assert (first.stored, second.found) == ([], []), "it was not safe yet"
+    network.run(until_us=10_000)
+    network.crash("b0")
+    network.restart("b0", third)
+    assert (second.stored, third.found) == ([0], [b"start 0"])
+    writer.close()
+
+
+def test_a_dead_node_writes_nothing_and_messages_to_it_are_drops(tmp_path: Path) -> None:
+    with Cluster.start(CHAIN, ENDS, folder=tmp_path / "run", links={"delay": "50 ms"}) as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.clients["alice"].publish({"x": 1})
+        cluster.advance("10 ms")
+        cluster.faults.kill("b1")
+    rows = read_segment(next((tmp_path / "run" / "journal").glob("*.seg")))[1]
+    killed_us = int(rows[rows["kind"] == RowKind.FAULT]["time_us"][0])
+    later = rows[(rows["time_us"] > killed_us) & (rows["node"] == 1)]
+    assert len(later) == 0
+    dropped = rows[rows["kind"] == RowKind.DROP]["value"].tolist()
+    assert dropped == [DropReason.NODE_DOWN]

@@ -1,0 +1,59 @@
+"""The analysis of runs with faults: it explains what the plain rules explain, and tells on a broker that forgets."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments.deploy import deploy
+from experiments.driver import execute
+from experiments.scenario import check_scenario
+from reliability.best_effort import BestEffort
+from spark_analysis.main import analyze, judge
+from tests.faults.test_live_faults import SCENARIO
+from tests.schedules import judge_faults
+
+SMALL = {**SCENARIO, "runtime": "virtual", "journal": "hops"}
+
+pytestmark = pytest.mark.spark
+
+
+class Boastful(BestEffort):
+    """Best effort that promises more."""
+
+    guarantee = "exactly_once"
+
+
+def test_spark_explains_what_the_plain_rules_explain(tmp_path: Path) -> None:
+    loaded = check_scenario(SMALL, "test")
+    run = execute(loaded, tmp_path / "run", lambda *_: None).folder
+    verdict = analyze(run)
+    overlay = loaded.build_overlay()
+    plain = judge_faults(deploy(loaded, overlay, loaded.build_workload(overlay)), run / "journal")
+    assert plain.unexplained == []
+    assert verdict["missing"] == len(plain.verdict.missing) > 100
+    assert verdict["duplicate"] > 0
+    assert verdict["verdict"] == "valid", verdict["reason"]
+    assert verdict["explained"] == verdict["missing"] + verdict["duplicate"] + verdict["out_of_order"]
+    assert (verdict["faults_bit"], verdict["faults_failed"]) == (len(SCENARIO["faults"]), 0)
+    report = (run / "report.html").read_text()
+    assert "kill b1 (step 1)" in report
+    assert "faults explain what went wrong" in report
+
+
+def test_a_broker_that_forgets_to_renew_makes_the_run_invalid(tmp_path: Path) -> None:
+    faults = [{"at": "2 s", "cut": ["b1", "b2"], "for": "1 s"}]
+    parts = {"routing": "tests.simulation.test_fault_schedules:Forgetful"}
+    loaded = check_scenario({**SMALL, "broker": parts, "faults": faults}, "test")
+    run = execute(loaded, tmp_path / "run", lambda *_: None).folder
+    verdict = judge(run)
+    assert verdict["verdict"] == "invalid"
+    assert verdict["missing"] > verdict["explained"] > 0
+    assert "without a fault that explains" in verdict["reason"]
+
+
+def test_a_guarantee_of_exactly_once_is_excused_by_nothing(tmp_path: Path) -> None:
+    faults = [{"at": "2 s", "kill": "b1", "for": "1 s"}]
+    parts = {"reliability": "tests.spark.test_faults:Boastful"}
+    loaded = check_scenario({**SMALL, "broker": parts, "faults": faults}, "test")
+    verdict = judge(execute(loaded, tmp_path / "run", lambda *_: None).folder)
+    assert (verdict["verdict"], verdict["explained"]) == ("invalid", 0)
