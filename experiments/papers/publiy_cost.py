@@ -122,7 +122,7 @@ def measure_covering(point: tuple[int, int]) -> Covering:
     with tempfile.TemporaryDirectory() as folder:
         network = MultipathNetwork(spec, Path(folder))
         _share_matching(network)
-        network.publish(600, 12, 1)
+        network.publish(360, 12, 1)
         links = [len(router.knowledge.links.soft) for router in network.routers.values()]
         inner = [name for name in network.overlay.brokers if len(network.overlay.neighbours[name]) > 1]
         sample = inner[:: max(1, len(inner) // _SAMPLE_BROKERS)]

@@ -314,10 +314,11 @@ def test_publiy_s6_200_random_moves_under_traffic_lose_and_repeat_nothing(
         network.order(mover, MoveOrdered(neighbour, destination))
         network.edges = network.edges - {frozenset((mover, neighbour))} | {frozenset((mover, destination))}
         moves += 1
-        for _ in range(100):
+        for _ in range(60):
             topic = rng.randrange(8)
             wanted[network.publish(rng.choice(network.names), topic=topic)] = holders[topic]
             network.run_ms(3)
+        network.run_ms(120)
         if moves % 25 == 0:
             network.check_from_scratch()
     network.run_ms(300)
