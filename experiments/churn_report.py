@@ -9,9 +9,11 @@ from rich.table import Table
 
 from experiments.churn import read_availability
 from pubsub.errors import InputError
+from workloads.churn.fit import fit
 from workloads.churn.generator import GeneratedChurn, generate
 from workloads.churn.sessions import Availability
 from workloads.churn.statistics import describe, side_by_side
+from workloads.churn.tables import ChurnTables
 
 _DAY_S = 86_400
 _COLOURS = ("#2563a6", "#c2601b")
@@ -38,6 +40,15 @@ def compare(
     if picture is not None:
         draw(shown, picture)
         print(f"population: {picture}")
+
+
+def print_fit(path: Path) -> None:
+    """The generator's tables for this trace, as Python."""
+    tables = fit(read_availability(path))
+    print("SKYPE = ChurnTables(")
+    for name in ChurnTables.__slots__:
+        print(f"    {name}={getattr(tables, name)},")
+    print(")")
 
 
 def draw(shown: Mapping[str, Availability], picture: Path) -> None:

@@ -141,10 +141,16 @@ def churn(
     seed: Annotated[int, typer.Option(help="Of the generated churn.")] = 1,
     keep_outages: Annotated[bool, typer.Option("--keep-outages", help="Do not mend the prober's outages.")] = False,
     out: Annotated[Path | None, typer.Option(help="Where to draw the population (a PNG file).")] = None,
+    fit: Annotated[bool, typer.Option("--fit", help="Print the generator's tables for this trace instead.")] = False,
 ) -> None:
     """Statistics of an availability trace and of the generator beside it, and the population over time."""
-    from experiments.churn_report import compare
+    from experiments.churn_report import compare, print_fit
 
+    if fit:
+        if trace is None:
+            raise InputError("--fit", "no trace", "an .avt availability trace to fit the generator to")
+        print_fit(trace)
+        return
     compare(trace, nodes, days, seed, keep_outages, out)
 
 

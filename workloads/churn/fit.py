@@ -1,11 +1,9 @@
-"""Derives the generator's tables from a trace: `python -m workloads.churn.fit FILE` prints them for `skype.py`."""
+"""Derives the generator's tables from a trace: `murmur churn FILE --fit` prints them for `skype.py`."""
 
 import itertools
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
@@ -13,7 +11,6 @@ import numpy as np
 from workloads.churn.generator import GeneratedChurn, generate
 from workloads.churn.sessions import Availability
 from workloads.churn.tables import ChurnTables
-from workloads.churn.trace_file import SKYPE_WINDOW_S, mend_outages, read_trace
 
 _POINTS = 21
 _ROUNDS, _SEEDS, _STEP = 12, 4, 0.5
@@ -122,16 +119,3 @@ def _rank_correlation(pairs: list[tuple[float, float]]) -> float:
         ranks = np.argsort(np.argsort([pair[side] for pair in pairs]))
         columns.append([normal.inv_cdf((rank + 0.5) / len(pairs)) for rank in ranks])
     return round(float(np.corrcoef(columns[0], columns[1])[0, 1]), 3)
-
-
-def main(path: Path) -> None:
-    """Print the tables as Python."""
-    tables = fit(mend_outages(read_trace(path)).window(*SKYPE_WINDOW_S))
-    print("SKYPE = ChurnTables(")
-    for name in ChurnTables.__slots__:
-        print(f"    {name}={getattr(tables, name)},")
-    print(")")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -6,7 +6,7 @@ than one node's sessions do), and the two are correlated: both come from fitted 
 Around a node's scale single lengths scatter, again by a fitted table. Lengths are counted on a clock that runs
 faster in the hours in which more nodes come (for gaps) or go (for sessions), which gives the population its day.
 
-`fit` derives the tables from a trace: `python -m workloads.churn.fit FILE` prints them as they stand in `SKYPE`.
+`fit` derives the tables from a trace: `murmur churn FILE --fit` prints them as they stand in `SKYPE`.
 """
 
 import bisect

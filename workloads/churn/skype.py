@@ -1,4 +1,4 @@
-"""The generator's tables, fitted to the Skype superpeer trace by `python -m workloads.churn.fit`."""
+"""The generator's tables, fitted to the Skype superpeer trace by `murmur churn FILE --fit`."""
 
 from workloads.churn.tables import ChurnTables
 
