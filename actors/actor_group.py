@@ -16,7 +16,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from actors.node_actor import ActorSettings, Listening, NodeActor
 from actors.processes import ProcessPlace
 from pubsub.deployment import Deployment
-from pubsub.errors import RunError
+from pubsub.errors import InputError, RunError
 from pubsub.faults import link_key
 from pubsub.links import LinkSpec
 from pubsub.machine import NodeName
@@ -35,6 +35,10 @@ class ActorGroup:
     """
 
     def __init__(self, deployment: Deployment, settings: ActorSettings, machines: Sequence[str]) -> None:
+        for spec in deployment.nodes:
+            if spec.uplink is not None:
+                found = f"{spec.name} has one in a live run"
+                raise InputError("uplink", found, "uplinks on the virtual runtime only: a live node's links share none")
         self.machines = list(machines)
         self.down: dict[NodeName, None] = dict.fromkeys(sorted(deployment.start_down))
         self.stalled: dict[NodeName, None] = {}

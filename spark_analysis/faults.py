@@ -1,8 +1,9 @@
 """The faults of a run, from its journal and manifest: their windows, whether each bit, and what they explain."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 
+import numpy as np
 import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -79,27 +80,53 @@ class Faults:
 
     def _involved(self, numbers: dict[str, int], last_us: int) -> pd.DataFrame:
         """The rows of all nodes that a fault is about, while it is in force."""
-        condition = F.lit(False)
+        stretches = []
         for window in self.windows:
             names = window.nodes | frozenset(name for link in window.links for name in link)
             nodes = [numbers[name] for name in sorted(names) if name in numbers]
-            until_us = min(window.undone_us, last_us)
-            condition = condition | (F.col("node").isin(nodes) & F.col("time_us").between(window.from_us, until_us))
-        return self._rows.where(condition).select(*_COLUMNS).toPandas()
+            stretches.append((nodes, window.from_us, min(window.undone_us, last_us)))
+        rows = self._rows.select(*_COLUMNS)
+        return rows.mapInPandas(_within(stretches), rows.schema).toPandas()
 
     def _exposures_us(self, outcomes: DataFrame) -> tuple[int, int]:
         """The longest delivery delay of events published and delivered while no fault was in force anywhere, and the
         longest of all."""
         quiet = F.lit(True)
-        for window in self.windows:
-            overlaps = (F.col("published_us") <= window.until_us) & (F.col("delivered_us") >= window.from_us)
-            quiet = quiet & ~overlaps
+        for from_us, until_us in _merged((window.from_us, window.until_us) for window in self.windows):
+            quiet = quiet & ~((F.col("published_us") <= until_us) & (F.col("delivered_us") >= from_us))
         delay = F.col("delivered_us") - F.col("published_us")
         delivered = outcomes.where((F.col("copies") > 0) & F.col("published_us").isNotNull())
         row = delivered.agg(F.max(F.when(quiet, delay)).alias("quiet"), F.max(delay).alias("longest")).first()
         calm, longest = (None, None) if row is None else (row["quiet"], row["longest"])
         exposure_us = _QUIET_EXPOSURE_US if calm is None else int(calm)
         return exposure_us, max(exposure_us, int(longest or 0))
+
+
+def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same stretches of time without overlaps: there may be thousands under churn, and few of these."""
+    merged: list[tuple[int, int]] = []
+    for from_us, until_us in sorted(stretches):
+        if merged and from_us <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(until_us, merged[-1][1]))
+        else:
+            merged.append((from_us, until_us))
+    return merged
+
+
+def _within(
+    stretches: Sequence[tuple[Sequence[int], int, int]],
+) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
+    """Keeps the rows of these nodes in these stretches of time."""
+
+    def keep(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for frame in frames:
+            time_us, node = frame["time_us"].to_numpy(), frame["node"].to_numpy()
+            wanted = np.zeros(len(frame), dtype=bool)
+            for nodes, from_us, until_us in stretches:
+                wanted |= (time_us >= from_us) & (time_us <= until_us) & np.isin(node, nodes)
+            yield frame[wanted]
+
+    return keep
 
 
 def checks_table(checks: Sequence[Check]) -> pd.DataFrame:
