@@ -8,7 +8,9 @@ it), "idle" (nothing came by that could show it) and "failed": then the run did 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from pubsub.faults import FaultKind
@@ -39,17 +41,35 @@ def check_faults(
 ) -> list[Check]:
     """One check for each window. `rows`: the journal's rows of the nodes involved while faults were in force, with
     the columns of `ROW_TYPE`; `last_us`: the end of the journal."""
+    by_node: dict[Any, pd.DataFrame] = {
+        node: each.sort_values("time_us", kind="stable") for node, each in rows.groupby("node")
+    }
     checks = []
     for window in windows:
         if window.in_effect_us == NEVER_US:
             outcome, seen = "failed", "it was ordered and not seen to be in effect"
         else:
             until_us = min(window.undone_us, last_us)
-            here = rows[(rows["time_us"] > window.in_effect_us) & (rows["time_us"] < until_us)]
+            names = window.nodes | frozenset(name for link in window.links for name in link)
+            here = _between(by_node, [numbers[name] for name in sorted(names)], window.in_effect_us, until_us, rows)
             outcome, seen = _check(window, here, numbers, max(0, until_us - window.in_effect_us))
         ended_us = None if window.undone_us == NEVER_US else window.undone_us
         checks.append(Check(window.step.number, window.step.text, window.from_us, ended_us, outcome, seen))
     return checks
+
+
+def _between(
+    by_node: Mapping[Any, pd.DataFrame], nodes: Sequence[int], from_us: int, until_us: int, rows: pd.DataFrame
+) -> pd.DataFrame:
+    """The rows of these nodes strictly between the two times."""
+    parts = []
+    for node in nodes:
+        if node in by_node:
+            times = by_node[node]["time_us"].to_numpy()
+            begin, end = np.searchsorted(times, from_us, "right"), np.searchsorted(times, until_us, "left")
+            if end > begin:
+                parts.append(by_node[node].iloc[begin:end])
+    return pd.concat(parts) if parts else rows.iloc[:0]
 
 
 def _check(window: Window, rows: pd.DataFrame, numbers: Mapping[str, int], lasted_us: int) -> tuple[str, str]:

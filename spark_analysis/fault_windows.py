@@ -9,6 +9,7 @@ times. Where links form cycles, or there are none, any fault in force explains i
 Plain Python over small tables, so that tests on the virtual runtime use the same rules as Spark does.
 """
 
+import bisect
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -87,14 +88,22 @@ def fault_windows(
 ) -> list[Window]:
     """The windows of all faults that were ordered; `settled`: (time_us, covers_us) of the SETTLED rows."""
     settlings = sorted(settled)
+    covered = list(itertools.accumulate((covers_us for _, covers_us in settlings), max))
+    later_about: dict[str, list[Step]] = {}
+    for step in steps:
+        for name in step.nodes or ("",):
+            later_about.setdefault(name, []).append(step)
     windows = []
-    for position, step in enumerate(steps):
+    for step in steps:
         if step.ordered_us is None or step.kind in REPAIRS or _changes_nothing(step):
             continue
-        repair = next((later for later in steps[position + 1 :] if _undoes(later, step)), None)
+        candidates = (later for name in step.nodes or ("",) for later in later_about[name])
+        repairs = (later for later in candidates if later.number > step.number and _undoes(later, step))
+        repair = min(repairs, key=lambda later: later.number, default=None)
         undone_us = NEVER_US if repair is None or repair.ordered_us is None else repair.ordered_us
         effect_us = NEVER_US if repair is None or repair.in_effect_us is None else repair.in_effect_us
-        until_us = next((time_us for time_us, covers_us in settlings if covers_us > effect_us), NEVER_US)
+        settling = bisect.bisect_right(covered, effect_us)
+        until_us = settlings[settling][0] if settling < len(settlings) else NEVER_US
         in_effect_us = NEVER_US if step.in_effect_us is None else step.in_effect_us
         nodes = frozenset(step.nodes) if step.kind in _NODE_FAULTS else frozenset[str]()
         windows.append(Window(step, step.ordered_us, in_effect_us, undone_us, until_us, nodes, _links_of(step, links)))
@@ -134,11 +143,16 @@ class Explainer:
     held_up_us: int
     homes: Mapping[str, str] = field(default_factory=dict)
     _neighbours: dict[str, list[str]] = field(default_factory=dict)
+    _about: dict[str | frozenset[str], list[Window]] = field(default_factory=dict)
     _parents: dict[str, dict[str, str | None]] = field(default_factory=dict)
-    _ways: dict[tuple[str, str], tuple[frozenset[str], frozenset[frozenset[str]]]] = field(default_factory=dict)
+    _ways: dict[tuple[str, str], list[str | frozenset[str]]] = field(default_factory=dict)
     _one_way: bool = False
 
     def __post_init__(self) -> None:
+        for window in self.windows:  # under churn there are thousands, and few about any one node
+            things: list[str | frozenset[str]] = [*window.nodes, *window.links]
+            for thing in things:
+                self._about.setdefault(thing, []).append(window)
         for first, second in self.links:
             self._neighbours.setdefault(first, []).append(second)
             self._neighbours.setdefault(second, []).append(first)
@@ -149,8 +163,9 @@ class Explainer:
     def explain(self, finding: str, publisher: str | None, subscriber: str, published_us: int) -> str | None:
         """The fault that explains the finding ("missing", "duplicate", "out_of_order"), or None."""
         if self._one_way and publisher is not None:
-            nodes, links = self._way(publisher, subscriber)
-            there = [window for window in self.windows if window.nodes & nodes or window.links & links]
+            things = self._way(publisher, subscriber)
+            found = [window for thing in things for window in self._about.get(thing, ())]
+            there = sorted(found, key=lambda window: window.step.number)
             where = ""
         else:
             there, where = list(self.windows), " (somewhere)"
@@ -165,7 +180,8 @@ class Explainer:
                 return window.step.text + where
         return None
 
-    def _way(self, first: str, last: str) -> tuple[frozenset[str], frozenset[frozenset[str]]]:
+    def _way(self, first: str, last: str) -> list[str | frozenset[str]]:
+        """The nodes and links that an event passes."""
         if (first, last) not in self._ways:
             parents = self._tree(first)
             nodes = [last]
@@ -173,8 +189,7 @@ class Explainer:
                 nodes.append(parent)
             if first == last and first in self.homes:
                 nodes.append(self.homes[first])
-            links = frozenset(frozenset(ends) for ends in itertools.pairwise(nodes))
-            self._ways[first, last] = (frozenset(nodes), links)
+            self._ways[first, last] = [*nodes, *(frozenset(ends) for ends in itertools.pairwise(nodes))]
         return self._ways[first, last]
 
     def _tree(self, root: str) -> dict[str, str | None]:

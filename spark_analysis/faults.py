@@ -1,7 +1,8 @@
 """The faults of a run, from its journal and manifest: their windows, whether each bit, and what they explain."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -80,13 +81,15 @@ class Faults:
 
     def _involved(self, numbers: dict[str, int], last_us: int) -> pd.DataFrame:
         """The rows of all nodes that a fault is about, while it is in force."""
-        stretches = []
+        stretches: dict[int, list[tuple[int, int]]] = {}
         for window in self.windows:
-            names = window.nodes | frozenset(name for link in window.links for name in link)
-            nodes = [numbers[name] for name in sorted(names) if name in numbers]
-            stretches.append((nodes, window.from_us, min(window.undone_us, last_us)))
+            for name in window.nodes | frozenset(name for link in window.links for name in link):
+                if name in numbers:
+                    until_us = min(window.undone_us, last_us)
+                    stretches.setdefault(numbers[name], []).append((window.from_us, until_us))
+        merged = {node: np.array(_merged(each)) for node, each in stretches.items()}
         rows = self._rows.select(*_COLUMNS)
-        return rows.mapInPandas(_within(stretches), rows.schema).toPandas()
+        return rows.mapInPandas(_within(merged), rows.schema).toPandas()
 
     def _exposures_us(self, outcomes: DataFrame) -> tuple[int, int]:
         """The longest delivery delay of events published and delivered while no fault was in force anywhere, and the
@@ -113,17 +116,18 @@ def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def _within(
-    stretches: Sequence[tuple[Sequence[int], int, int]],
-) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
-    """Keeps the rows of these nodes in these stretches of time."""
+def _within(stretches: Mapping[Any, np.ndarray]) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
+    """Keeps each node's rows in its stretches of time (rows of begin and end, in order, apart)."""
 
     def keep(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for frame in frames:
-            time_us, node = frame["time_us"].to_numpy(), frame["node"].to_numpy()
+            time_us = frame["time_us"].to_numpy()
             wanted = np.zeros(len(frame), dtype=bool)
-            for nodes, from_us, until_us in stretches:
-                wanted |= (time_us >= from_us) & (time_us <= until_us) & np.isin(node, nodes)
+            for node, places in frame.groupby("node").indices.items():
+                if node in stretches:
+                    begins, ends = stretches[node].T
+                    last = np.searchsorted(begins, time_us[places], "right") - 1
+                    wanted[places] = (last >= 0) & (time_us[places] <= ends[last])
             yield frame[wanted]
 
     return keep

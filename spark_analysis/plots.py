@@ -196,7 +196,8 @@ def course(
     with mpl.rc_context(_STYLE):
         rows = len(panels) + (not delivery_rate.empty)
         lanes = _lanes(faults)
-        heights = [1.15] * rows + [0.3 + 0.16 * len(lanes)] * bool(lanes)
+        lane_height = 1.15 if len(faults) > _FAULTS_DRAWN_MAX else 0.3 + 0.16 * len(lanes)
+        heights = [1.15] * rows + [lane_height] * bool(lanes)
         figure = Figure(figsize=(_FULL, 0.5 + sum(heights)), layout="constrained")
         stacked = list(np.atleast_1d(figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)))
         seconds = np.r_[buckets, buckets[-1] + width_us] / 1e6
@@ -234,6 +235,10 @@ def _lanes(faults: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys(_verb(fault) for fault in faults["fault"]))
 
 
+_FAULTS_DRAWN_MAX = 300
+"""Above it they are counted instead of drawn one by one."""
+
+
 def _verb(fault: str) -> str:
     """The kind of a fault from its text, as `pubsub.faults.Fault` writes it: "kill b1 (step 3)"."""
     words = fault.split(" ")
@@ -245,6 +250,13 @@ def _mark_faults(stacked: Sequence[Axes], faults: pd.DataFrame, lanes: Sequence[
     lowest = stacked[-1]
     begins = faults["from_us"].astype(float) / 1e6
     ends = faults["until_us"].astype("Float64").fillna(end * 1e6).astype(float) / 1e6
+    if len(faults) > _FAULTS_DRAWN_MAX:
+        times = np.sort(np.r_[begins, ends])
+        in_force = np.searchsorted(np.sort(begins), times, "right") - np.searchsorted(np.sort(ends), times, "right")
+        lowest.step(times, in_force, where="post", color=RED, linewidth=0.9)
+        lowest.set_ylim(bottom=0)
+        lowest.set_ylabel("faults\nin force")
+        return
     for text, begin, until in zip(faults["fault"], begins, ends, strict=True):
         lane = lanes.index(_verb(text))
         lowest.barh(lane, max(until - begin, end / 500), left=begin, height=0.7, color=RED)
