@@ -92,8 +92,8 @@ class Faults:
         return rows.mapInPandas(_within(merged), rows.schema).toPandas()
 
     def _exposures_us(self, outcomes: DataFrame) -> tuple[int, int]:
-        """The longest delivery delay of events published and delivered while no fault was in force anywhere, and the
-        longest of all."""
+        """The longest delivery delay of events published and delivered while no fault was in force anywhere, plus how
+        far nodes fell behind; and the longest delay of all."""
         quiet = F.lit(True)
         for from_us, until_us in _merged((window.from_us, window.until_us) for window in self.windows):
             quiet = quiet & ~((F.col("published_us") <= until_us) & (F.col("delivered_us") >= from_us))
@@ -101,8 +101,17 @@ class Faults:
         delivered = outcomes.where((F.col("copies") > 0) & F.col("published_us").isNotNull())
         row = delivered.agg(F.max(F.when(quiet, delay)).alias("quiet"), F.max(delay).alias("longest")).first()
         calm, longest = (None, None) if row is None else (row["quiet"], row["longest"])
-        exposure_us = _QUIET_EXPOSURE_US if calm is None else int(calm)
+        exposure_us = (_QUIET_EXPOSURE_US if calm is None else int(calm)) + self._lag_us()
         return exposure_us, max(exposure_us, int(longest or 0))
+
+    def _lag_us(self) -> int:
+        """How far nodes fell behind emulated time, but for those that a fault held up: an event may wait so long."""
+        kinds = (FaultKind.STALL, FaultKind.SLOW)
+        held_up = {name for window in self.windows if window.step.kind in kinds for name in window.nodes}
+        numbers = self._manifest.numbers
+        lag = self._rows.where(F.col("kind") == int(RowKind.LAG))
+        row = lag.where(~F.col("node").isin([numbers[name] for name in sorted(held_up)])).agg(F.max("value")).first()
+        return 0 if row is None or row[0] is None else int(row[0])
 
 
 def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -21,6 +21,7 @@ from experiments.deploy import deploy, describe_fault
 from experiments.scenario import LoadedScenario, check_scenario
 from pubsub.deployment import Deployment
 from pubsub.errors import InputError
+from pubsub.faults import FaultKind
 from pubsub.journal import FaultStage, RowKind, read_segment
 from simulation.run import play as play_virtual
 from spark_analysis.fault_checks import Check, check_faults
@@ -184,7 +185,12 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
     subscriber_at = {row.source: names[row.node] for row in subscribed.itertuples()}
     delivered = rows[rows["kind"] == RowKind.DELIVER]
     delays = [row.time_us - where[row.source, row.sequence][1] for row in delivered.itertuples()]
-    explainer = Explainer(windows, links, 50_000, max(delays, default=0), homes)
+    held_up = [
+        name for fault in deployment.faults if fault.kind in (FaultKind.STALL, FaultKind.SLOW) for name in fault.nodes
+    ]
+    behind = rows[(rows["kind"] == RowKind.LAG) & ~rows["node"].isin([deployment.numbers[name] for name in held_up])]
+    exposure_us = 50_000 + int(behind["value"].max() if len(behind) else 0)
+    explainer = Explainer(windows, links, exposure_us, max(delays, default=0), homes)
 
     def excused(pair: Pair) -> bool:
         (event, subscriber) = pair
