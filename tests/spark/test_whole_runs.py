@@ -76,6 +76,7 @@ def test_a_right_run_is_valid(right_run: tuple[Path, dict[str, Any]]) -> None:
     assert verdict == {
         "missing": 0, "duplicate": 0, "spurious": 0, "out_of_order": 0,
         "required": delivered, "delivered": delivered, "published": 60, "verdict": "valid",
+        "explained": 0, "faults_bit": 0, "faults_idle": 0, "faults_failed": 0,
         "reason": "every required delivery was made, once, in order, and no other",
     }  # fmt: skip
     assert AnalysisFolder(run).read_json("verdict") == verdict
