@@ -159,15 +159,32 @@ def _start_raylets(machines: int, folder: str, config: dict[str, Any]) -> Any:
     from ray.cluster_utils import Cluster
 
     options = {"num_cpus": os.cpu_count(), "object_store_memory": _OBJECT_STORE_BYTES, "include_dashboard": False}
-    cluster = Cluster(
-        initialize_head=True,
-        head_node_args={**options, "temp_dir": folder, "_system_config": config},
-        shutdown_at_exit=False,
-    )
+    with _address_file_in(folder):
+        cluster = Cluster(
+            initialize_head=True,
+            head_node_args={**options, "temp_dir": folder, "_system_config": config},
+            shutdown_at_exit=False,
+        )
     for _ in range(machines - 1):
         cluster.add_node(num_cpus=os.cpu_count(), object_store_memory=_OBJECT_STORE_BYTES)
     cluster.wait_for_nodes()
     return cluster
+
+
+@contextlib.contextmanager
+def _address_file_in(folder: str) -> Iterator[None]:
+    """Ray's test cluster writes its address where `ray.init()` of any other program looks for one, and fails if nobody
+    has made that folder yet: let it write into ours."""
+    before = os.environ.get("RAY_TMPDIR")
+    os.environ["RAY_TMPDIR"] = folder
+    (Path(folder) / "ray").mkdir()
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["RAY_TMPDIR"]
+        else:
+            os.environ["RAY_TMPDIR"] = before
 
 
 def _lose(cluster: Any, raylet: Any) -> None:
