@@ -189,7 +189,7 @@ class LiveRun:
             time.sleep(self._poll_s)
 
     def drain(self) -> None:
-        """Wait until nothing moves any more."""
+        """Wait until nothing moves any more and no machine waits for anything."""
         quiet_s = max(2 * self._poll_s, self._clock.wall_s(self._deployment.drain_us))
         limit = time.monotonic() + max(10.0, self._clock.wall_s(self._deployment.drain_limit_us))
         quiet_since = time.monotonic()
@@ -201,7 +201,7 @@ class LiveRun:
             totals = self._total(statuses)
             if any(totals[name] != before.get(name) for name in ("sent", "received", "delivered")):
                 quiet_since = time.monotonic()
-            elif time.monotonic() - quiet_since >= quiet_s and settled:
+            elif time.monotonic() - quiet_since >= quiet_s and settled and not totals["waiting"]:
                 break
             before = totals
             time.sleep(self._poll_s)

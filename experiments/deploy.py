@@ -2,11 +2,11 @@
 
 import dataclasses
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.registry import BROKER_FACTORY, CLIENT_FACTORY, guarantee
+from experiments.registry import BROKER_FACTORY, CLIENT_FACTORY, guarantee, needs_cells, roots
 from experiments.scenario import LoadedScenario
 from pubsub.deployment import Deployment, LinkPlan, NodeSpec, make_machine
 from pubsub.faults import Fault, FaultKind, Scene, link_key
@@ -39,14 +39,22 @@ def deploy(loaded: LoadedScenario, overlay: Overlay, workload: Workload) -> Depl
     """The deployment of a checked scenario."""
     scenario = loaded.scenario
     parts = scenario.broker.model_dump()
-    parts |= parts.pop("parameters")
+    parameters = parts.pop("parameters")
+    parts |= parameters
+    entrances = roots(scenario.broker.reliability, parameters, overlay.hosts)
+    _check_entrances(loaded, entrances, workload)
+    if needs_cells(scenario.broker.routing):
+        parts["overlay"] = overlay.cell_plan() | {"roots": entrances}
+    of_client = {"reliability": scenario.broker.reliability} | parameters
     nodes = [NodeSpec(name, "broker", BROKER_FACTORY, parts) for name in overlay.brokers]
     between_brokers, to_clients = scenario.links.spec(), scenario.client_links.spec()
     links = [LinkPlan(first, second, between_brokers) for first, second in overlay.edges]
     scripts: dict[str, Script] = {}
     if scenario.last_mile == "clients":
         for plan in workload.clients:
-            nodes.append(NodeSpec(plan.name, "client", CLIENT_FACTORY, {"broker": plan.broker}, plan.broker))
+            nodes.append(
+                NodeSpec(plan.name, "client", CLIENT_FACTORY, {"broker": plan.broker} | of_client, plan.broker)
+            )
             links.append(LinkPlan(plan.name, plan.broker, to_clients))
             scripts[plan.name] = plan
     else:
@@ -80,6 +88,14 @@ def deploy(loaded: LoadedScenario, overlay: Overlay, workload: Workload) -> Depl
         time_dilation=scenario.time_dilation,
         journal_hops=scenario.journal == "hops",
     )
+
+
+def _check_entrances(loaded: LoadedScenario, entrances: Sequence[str], workload: Workload) -> None:
+    for plan in workload.clients:
+        if plan.publishers and plan.broker not in entrances:
+            found = f"publishers at {plan.broker}"
+            allowed = f"publishers at {', '.join(entrances[:10])}, where events may enter"
+            raise loaded.error_at(("workload",), found, allowed)
 
 
 def manifest(

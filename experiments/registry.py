@@ -4,7 +4,7 @@ A name not listed here may be a dotted path (`package.module:factory`): a user's
 everything without a change to this project.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pubsub.client import Client
@@ -13,6 +13,9 @@ from pubsub.errors import InputError
 from pubsub.machine import Machine, NodeContext
 from reliability.best_effort import BestEffort
 from reliability.broker import Broker, ReliabilityFactory, RouterFactory
+from reliability.gryphon.client import GryphonClient
+from reliability.gryphon.gryphon import Gryphon
+from routing.cells.router import CellRouting
 from routing.flooding import Flooding
 from routing.forwarding import SubscriptionForwarding
 from routing.local_subscriptions import INDEXES
@@ -22,8 +25,12 @@ ROUTINGS: Mapping[str, RouterFactory] = {
     "flooding": Flooding,
     "forwarding": SubscriptionForwarding,
     "multipath": MultipathRouter,
+    "cells": CellRouting,
 }
-RELIABILITIES: Mapping[str, ReliabilityFactory] = {"best_effort": BestEffort}
+RELIABILITIES: Mapping[str, ReliabilityFactory] = {"best_effort": BestEffort, "gryphon": Gryphon}
+CLIENTS: Mapping[str, Callable[[str, Mapping[str, Any]], Machine]] = {"gryphon": GryphonClient}
+"""Clients of reliability protocols that need more of a client than to pass things on: made of the name of its broker
+and the protocol's parameters."""
 
 BROKER_FACTORY = "experiments.registry:make_broker"
 CLIENT_FACTORY = "experiments.registry:make_client"
@@ -41,8 +48,11 @@ def make_broker(context: NodeContext) -> Machine:
 
 
 def make_client(context: NodeContext) -> Machine:
-    """A client of the broker in the parameter `broker`."""
-    return Client(context.parameters["broker"])
+    """A client of the broker in the parameter `broker`, as the parameter `reliability` wants it."""
+    broker, reliability = context.parameters["broker"], context.parameters.get("reliability", "best_effort")
+    if reliability in CLIENTS:
+        return CLIENTS[reliability](broker, context.parameters.get(reliability, {}))
+    return Client(broker)
 
 
 def routing_named(name: str) -> RouterFactory:
@@ -64,17 +74,41 @@ def guarantee(reliability: str) -> str:
     return promised
 
 
-def check_parts(matching: str, routing: str, reliability: str, overlay_is_tree: bool) -> None:
+def roots(reliability: str, parameters: Mapping[str, Any], hosts: Sequence[str]) -> list[str]:
+    """The brokers at which events may be published: those that the reliability protocol says, or all that take
+    clients. Raises `InputError` for parameters that cannot be."""
+    chosen: Callable[[Mapping[str, Any], Sequence[str]], list[str]] | None
+    chosen = getattr(reliability_named(reliability), "roots", None)
+    return list(hosts) if chosen is None else chosen(parameters.get(reliability, {}), hosts)
+
+
+def needs_cells(routing: str) -> bool:
+    """Do brokers of that routing have to be told the tree of cells?"""
+    return getattr(routing_named(routing), "needs_cells", False)
+
+
+def check_parts(matching: str, routing: str, reliability: str, overlay_is_tree: bool, overlay_has_cells: bool) -> None:
     """Raise `InputError`, with the reason, for parts that do not exist or cannot work together."""
     if matching not in INDEXES:
         raise InputError("broker.matching", repr(matching), ", ".join(INDEXES))
     router = routing_named(routing)
-    reliability_named(reliability)
+    promised = reliability_named(reliability)
     if getattr(router, "requires_tree", False) and not overlay_is_tree:
         raise InputError(
             "broker.routing",
             f"{routing!r} on an overlay with cycles",
             "an acyclic overlay: on a cycle an event would go round for ever",
+        )
+    if needs_cells(routing) and not (overlay_is_tree or overlay_has_cells):
+        found = f"{routing!r} on an overlay with cycles that has no cells"
+        raise InputError("broker.routing", found, "an acyclic overlay, or one of the kind 'cells'")
+    if getattr(promised, "needs_streams", False) and not getattr(router, "carries_streams", False):
+        able = ", ".join(name for name, each in ROUTINGS.items() if getattr(each, "carries_streams", False))
+        raise InputError(
+            "broker.reliability",
+            f"{reliability!r} over {routing!r}",
+            f"a routing that carries streams ({able}): over others a broker that has restarted would filter out what"
+            " it has not been told that somebody wants",
         )
 
 

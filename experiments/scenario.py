@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 
 from experiments.churn import plan_churn
 from experiments.faults import FaultReader
-from experiments.registry import check_parts
+from experiments.registry import check_parts, roots
 from pubsub.errors import InputError
 from pubsub.faults import DEFAULT_DETECTION, FailureDetection, Fault, Scene
 from pubsub.links import Delay, LinkSpec
@@ -167,9 +167,10 @@ class LoadedScenario:
         overlay: Overlay = self._build("overlay", OVERLAYS, self.scenario.seed)
         parts = self.scenario.broker
         try:
-            check_parts(parts.matching, parts.routing, parts.reliability, overlay.is_tree)
+            check_parts(parts.matching, parts.routing, parts.reliability, overlay.is_tree, bool(overlay.cells))
+            roots(parts.reliability, parts.parameters, overlay.hosts)
         except InputError as error:
-            raise self._at(tuple(error.place.split(".")), error.found, error.allowed) from None
+            raise self.error_at(tuple(error.place.split(".")), error.found, error.allowed) from None
         return overlay
 
     def build_workload(self, overlay: Overlay) -> Workload:
@@ -185,7 +186,7 @@ class LoadedScenario:
         try:
             detection = self.scenario.failure_detection.detection()
         except InputError as error:
-            raise self._at(("failure_detection",), error.found, error.allowed) from None
+            raise self.error_at(("failure_detection",), error.found, error.allowed) from None
         churn = ChurnPlan(frozenset(), (), 0)
         if self.scenario.churn is not None:
             try:
@@ -193,21 +194,21 @@ class LoadedScenario:
             except InputError as error:
                 if not error.place.startswith("churn"):
                     raise  # it names the trace's file and line
-                raise self._at(("churn",), error.found, error.allowed) from None
+                raise self.error_at(("churn",), error.found, error.allowed) from None
         scene = dataclasses.replace(scene, start_down=churn.start_down)
-        reader = FaultReader(scene, links, self.scenario.seed, self._at, parse_duration, changed_link)
+        reader = FaultReader(scene, links, self.scenario.seed, self.error_at, parse_duration, changed_link)
         return detection, reader.read(self.scenario.faults, churn.steps), churn.start_down
 
     def _build(self, section: str, kinds: Mapping[str, Any], *arguments: Any) -> Any:
         options = dict(getattr(self.scenario, section))
         kind = options.pop("kind", None)
         if kind not in kinds:
-            raise self._at((section, "kind"), repr(kind), ", ".join(kinds))
+            raise self.error_at((section, "kind"), repr(kind), ", ".join(kinds))
         config_type, builder = kinds[kind]
         allowed = [each.name for each in dataclasses.fields(config_type)]
         for key in options:
             if key not in allowed:
-                raise self._at((section, key), "an unknown key", ", ".join(allowed))
+                raise self.error_at((section, key), "an unknown key", ", ".join(allowed))
         try:
             config = TypeAdapter(config_type).validate_python(options)
         except ValidationError as error:
@@ -224,13 +225,14 @@ class LoadedScenario:
             return cause
         path = prefix + tuple(str(step) for step in first["loc"])
         if first["type"] == "extra_forbidden":
-            return self._at(path, "an unknown key", _allowed_keys(path))
+            return self.error_at(path, "an unknown key", _allowed_keys(path))
         if first["type"] in ("missing", "missing_argument"):
-            return self._at(path, "nothing", "a value: this key is required")
+            return self.error_at(path, "nothing", "a value: this key is required")
         allowed = str(cause) if cause is not None else first["msg"].removeprefix("Input should be ")
-        return self._at(path, repr(first["input"])[:80], allowed)
+        return self.error_at(path, repr(first["input"])[:80], allowed)
 
-    def _at(self, path: tuple[str, ...], found: str, allowed: str) -> InputError:
+    def error_at(self, path: tuple[str, ...], found: str, allowed: str) -> InputError:
+        """The error to raise for what was found under that key."""
         steps = path
         while steps and steps not in self.lines:
             steps = steps[:-1]

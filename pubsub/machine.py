@@ -158,6 +158,12 @@ class Machine(Protocol):
         ...
 
 
+def is_waiting(machine: Machine) -> bool:
+    """Is the machine waiting for something that it will ask for again? A machine that has an attribute `waiting` says
+    so: then a run goes on though nothing moves."""
+    return bool(getattr(machine, "waiting", False))
+
+
 @dataclass(frozen=True, slots=True)
 class NodeContext:
     """What a factory knows when it makes a machine.

@@ -9,10 +9,11 @@ Subscribers and publishers are clients over a link, or the broker's own (command
 then it delivers without a last mile, as the multipath paper's brokers did.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 from pubsub.client import CLIENT_MESSAGES, ClientSubscribe, ClientUnsubscribe, Notification, Publication
+from pubsub.errors import InputError
 from pubsub.event import Event
 from pubsub.filter import Filter
 from pubsub.machine import (
@@ -34,7 +35,7 @@ from pubsub.machine import (
 )
 from reliability.layer import BrokerServices, Reliability
 from routing.local_subscriptions import LocalSubscriptions
-from routing.router import Hop, Router
+from routing.router import Hop, Router, StreamRouter
 
 RouterFactory = Callable[[NodeContext], Router]
 ReliabilityFactory = Callable[[NodeContext, BrokerServices], Reliability]
@@ -48,6 +49,8 @@ class Broker:
     ) -> None:
         self.local = LocalSubscriptions(matching)
         self.router = routing(context)
+        carries_streams = getattr(self.router, "carries_streams", False)
+        self._streams = cast(StreamRouter, self.router) if carries_streams else None
         self.reliability = reliability(context, self)
         self.next_hops: Callable[[Event, NodeName | None, Sequence[int]], Sequence[Hop]] = self.router.next_hops
         # Only a routing that changes its tree under traffic has to know a second copy when it sees one.
@@ -85,6 +88,26 @@ class Broker:
             for client, subscribers in self.local.subscribers(event).items()
         ]
 
+    def subscribers(self, event: Event, until: int) -> Mapping[NodeName | None, list[int]]:
+        """See `reliability.layer.BrokerServices`."""
+        return self.local.subscribers(event, until)
+
+    @property
+    def has_subscribers(self) -> bool:
+        """See `reliability.layer.BrokerServices`."""
+        return len(self.local) > 0
+
+    def stream_router(self) -> StreamRouter:
+        """See `reliability.layer.BrokerServices`."""
+        if self._streams is None:
+            raise InputError("broker.routing", type(self.router).__name__, "a routing that carries streams")
+        return self._streams
+
+    @property
+    def waiting(self) -> bool:
+        """See `pubsub.machine.is_waiting`."""
+        return bool(getattr(self.reliability, "waiting", False) or getattr(self.router, "waiting", False))
+
     def check_invariants(self) -> None:
         """All parts' invariants."""
         self.local.check_invariants()
@@ -120,13 +143,13 @@ class Broker:
         if change.is_broker:
             return self._both(change, now_us)
         self._clients[change.peer] = None
-        return ()
+        return self.reliability.handle(change, now_us)
 
     def _on_link_down(self, change: LinkDown, now_us: int) -> Sequence[Effect]:
         if change.peer not in self._clients:
             return self._both(change, now_us)
         del self._clients[change.peer]
-        effects: list[Effect] = []
+        effects = [*self.reliability.handle(change, now_us)]
         for wanted in self.local.remove_client(change.peer):
             effects += self.router.unsubscribe(wanted)
         return effects
@@ -135,7 +158,10 @@ class Broker:
         return [*self.router.handle(input, now_us), *self.reliability.handle(input, now_us)]
 
     def _add(self, owner: tuple[NodeName | None, int], wanted: Filter) -> Sequence[Effect]:
-        return self.router.subscribe(wanted) if self.local.add(owner, wanted) else ()
+        effects = self.router.subscribe(wanted) if self.local.add(owner, wanted) else ()
+        if self._streams is not None:
+            self.local.begin(owner, wanted, self._streams.version)
+        return effects
 
     def _remove(self, owner: tuple[NodeName | None, int], wanted: Filter) -> Sequence[Effect]:
         return self.router.unsubscribe(wanted) if self.local.remove(owner, wanted) else ()

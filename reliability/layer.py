@@ -5,12 +5,12 @@ its own messages, asks the routing part where an event goes (`BrokerServices.nex
 subscribers notified. Every message class of reliability has a `KIND` from 128 on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from pubsub.event import Event
 from pubsub.machine import Effect, Input, NodeName
-from routing.router import Hop
+from routing.router import Hop, StreamRouter
 
 
 class BrokerServices(Protocol):
@@ -22,6 +22,20 @@ class BrokerServices(Protocol):
 
     def notify(self, event: Event, hops: int) -> list[Effect]:
         """The effects that hand the event to every local subscriber it matches."""
+        ...
+
+    def subscribers(self, event: Event, until: int) -> Mapping[NodeName | None, list[int]]:
+        """Client by client (None: the broker's own), the local subscribers whom the event is for, by subscriptions
+        made while the router's `version` was at most `until`."""
+        ...
+
+    @property
+    def has_subscribers(self) -> bool:
+        """Is anybody here subscribed to anything?"""
+        ...
+
+    def stream_router(self) -> StreamRouter:
+        """The routing part, if it carries streams; raises `InputError`."""
         ...
 
 
@@ -36,7 +50,7 @@ class Reliability(Protocol):
         ...
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        """Take `Start`, link changes of brokers, `Received` of a message of its own, its timer or `Stored`."""
+        """Take `Start`, link changes of brokers and clients, `Received` of a message of its own, its timer, `Stored`."""
         ...
 
     def check_invariants(self) -> None:

@@ -25,6 +25,8 @@ class LocalSubscriptions:
         self._index = INDEXES[index]()
         self._keys: dict[Filter, int] = {}
         self._owners: dict[int, dict[Owner, int]] = {}
+        self._since: dict[tuple[int, Owner], int] = {}
+        self._latest_since = 0
         self._next_key = 0
 
     def add(self, owner: Owner, wanted: Filter) -> bool:
@@ -40,6 +42,12 @@ class LocalSubscriptions:
         self._index.add(key, wanted, None)
         return True
 
+    def begin(self, owner: Owner, wanted: Filter, since: int) -> None:
+        """The subscription just added counts from `since` on (see `subscribers`), which never falls; one that its owner
+        holds already counts as before."""
+        self._since.setdefault((self._keys[wanted], owner), since)
+        self._latest_since = since
+
     def remove(self, owner: Owner, wanted: Filter) -> bool:
         """Forget the subscription (if it is known); True if nobody here holds this filter any more."""
         key = self._keys.get(wanted)
@@ -49,6 +57,7 @@ class LocalSubscriptions:
         owners[owner] -= 1
         if not owners[owner]:
             del owners[owner]
+            self._since.pop((key, owner), None)
         if owners:
             return False
         del self._keys[wanted], self._owners[key]
@@ -65,8 +74,9 @@ class LocalSubscriptions:
                     gone.append(wanted)
         return gone
 
-    def subscribers(self, event: Event) -> dict[NodeName | None, list[int]]:
-        """Client by client, the subscribers who get the event, each once however many of its filters match."""
+    def subscribers(self, event: Event, until: int | None = None) -> dict[NodeName | None, list[int]]:
+        """Client by client, the subscribers who get the event, each once however many of its filters match; with
+        `until`, without subscriptions that count from later on."""
         if not self._keys:
             return {}
         keys = self._index.matching(event.attributes)
@@ -78,6 +88,14 @@ class LocalSubscriptions:
             owners = {}
             for key in keys:
                 owners.update(self._owners[key])
+        if until is not None and until < self._latest_since:
+            since = self._since
+            owners = {
+                owner: count
+                for key in keys
+                for owner, count in self._owners[key].items()
+                if since.get((key, owner), 0) <= until
+            }
         by_client: dict[NodeName | None, list[int]] = {}
         for client, subscriber in owners:
             by_client.setdefault(client, []).append(subscriber)
@@ -90,3 +108,4 @@ class LocalSubscriptions:
         assert sorted(self._keys.values()) == sorted(self._owners)
         assert len(self._index) == len(self._keys)
         assert all(self._owners.values())
+        assert all(owner in self._owners[key] for key, owner in self._since)

@@ -6,7 +6,7 @@ sees the broker, the reliability part or local subscribers. Every message class 
 16 to 127.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from pubsub.event import Event
@@ -47,4 +47,49 @@ class Router(Protocol):
 
     def check_invariants(self) -> None:
         """Raise AssertionError if the state contradicts itself."""
+        ...
+
+
+class StreamRouter(Router, Protocol):
+    """What a router offers besides to a reliability that keeps a stream of knowledge for each root (a broker where
+    events enter) along the root's tree. A branch is a neighbouring node of that tree: one broker, or several of which
+    any will do. A router that has this face says so: `carries_streams = True`.
+
+    brokers: all of the overlay, in an order that everybody shares. branches: all around this broker. version: of the
+    filters wanted here. marks: asked for what subscribers' brokers shall be told with the next announcement of filters
+    in effect here. observer: called with (root, version, marks) when filters of this broker are in effect at a root,
+    and answers with effects. stands_alone: no other broker stands in for this one.
+    """
+
+    brokers: Sequence[NodeName]
+    branches: Sequence[str]
+    stands_alone: bool
+    marks: Callable[[], list[int]]
+    observer: Callable[[NodeName, int, Sequence[int]], Sequence[Effect]] | None
+
+    @property
+    def version(self) -> int: ...
+
+    def branch_of(self, broker: NodeName) -> str | None:
+        """The branch that the broker lies behind (None: this broker, and those that stand in for it)."""
+        ...
+
+    def stamp(self, branch: str) -> int:
+        """What an event published here has to carry down the branch."""
+        ...
+
+    def wanted(self, event: Event, root: NodeName, stamp: int, came_by: str | None) -> Sequence[str]:
+        """The branches, other than `came_by`, that an event of the root with that stamp may be wanted behind."""
+        ...
+
+    def way(self, branch: str, turn: int) -> NodeName | None:
+        """Whom to send to, to reach the branch; those of equal role take turns. None: there is no link."""
+        ...
+
+    def linked(self, branch: str) -> Sequence[NodeName]:
+        """All of the branch that there is a link to."""
+        ...
+
+    def detour(self) -> NodeName | None:
+        """A broker that stands in for this one where it has no way of its own."""
         ...

@@ -113,7 +113,7 @@ class VirtualRun:
         self._run(stop=self._published_all)
 
     def drain(self) -> None:
-        """Go on until nothing moves any more, or for the deployment's limit."""
+        """Go on until nothing moves any more and nobody waits for anything, or for the deployment's limit."""
         simulation = self.simulation
         limit_us = simulation.now_us + self._deployment.drain_limit_us
         quiet_since_us = simulation.now_us
@@ -123,7 +123,7 @@ class VirtualRun:
                 break
             if self._changes_unsettled or any(simulation.in_flight):
                 quiet_since_us = simulation.now_us
-            elif next_us > quiet_since_us + self._deployment.drain_us:
+            elif next_us > quiet_since_us + self._deployment.drain_us and not simulation.waiting:
                 break
             simulation.run(steps=1)
             self._after_entry()

@@ -160,8 +160,16 @@ class Explainer:
         connected = not self._neighbours or len(self._tree(next(iter(self._neighbours)))) == len(self._neighbours)
         self._one_way = bool(self.links) and connected and len(self.links) == len(self._neighbours) - 1
 
-    def explain(self, finding: str, publisher: str | None, subscriber: str, published_us: int) -> str | None:
-        """The fault that explains the finding ("missing", "duplicate", "out_of_order"), or None."""
+    def explain(
+        self,
+        finding: str,
+        publisher: str | None,
+        subscriber: str,
+        published_us: int,
+        overtaken_us: int | None = None,
+    ) -> str | None:
+        """The fault that explains the finding ("missing", "duplicate", "out_of_order"), or None. When a later event
+        overtook it says nothing here: best effort keeps no order across a loss."""
         if self._one_way and publisher is not None:
             things = self._way(publisher, subscriber)
             found = [window for thing in things for window in self._about.get(thing, ())]

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pubsub.errors import InputError
 from pubsub.faults import FaultKind
 from pubsub.journal import FaultStage, RowKind
+from spark_analysis.connections import Connections, LinkRow, times_away
 from spark_analysis.fault_checks import Check, check_faults
 from spark_analysis.fault_windows import Explainer, Step, Window, fault_windows
 from spark_analysis.run_folder import Manifest
@@ -39,9 +40,12 @@ class Faults:
         numbers = self._manifest.numbers
         return check_faults(self.windows, self._involved(numbers, last_us), numbers, last_us)
 
-    def explainer(self, outcomes: DataFrame) -> Explainer:
-        """What may explain a finding; `outcomes` as in `judge.OUTCOMES_SCHEMA`."""
+    def explainer(self, outcomes: DataFrame) -> Explainer | Connections:
+        """What may explain a finding under the run's guarantee; `outcomes` as in `judge.OUTCOMES_SCHEMA`."""
         homes = {node.name: node.broker for node in self._manifest.nodes if node.broker is not None}
+        if self._manifest.guarantee == "exactly_once":
+            away = times_away(self._link_rows(homes), self._settled(), homes)
+            return Connections(away, self.windows, homes)
         exposure_us, held_up_us = self._exposures_us(outcomes) if self.windows else (0, 0)
         return Explainer(self.windows, self._manifest.links, exposure_us, held_up_us, homes)
 
@@ -74,6 +78,14 @@ class Faults:
                 raise InputError(place, f"{listed!r:.80} ({error!r})", "a step of a fault plan") from None
             steps.append(step)
         return steps
+
+    def _link_rows(self, homes: Mapping[str, str]) -> list[LinkRow]:
+        names = [node.name for node in self._manifest.nodes]
+        clients = [self._manifest.numbers[client] for client in homes]
+        rows = self._rows.where(F.col("kind").isin([int(RowKind.LINK_UP), int(RowKind.LINK_DOWN)]))
+        rows = rows.where(F.col("node").isin(clients) | F.col("peer").isin(clients))
+        found = rows.select("time_us", "kind", "node", "peer").collect()
+        return [(row["time_us"], row["kind"], names[row["node"]], names[row["peer"]]) for row in found]
 
     def _settled(self) -> list[tuple[int, int]]:
         rows = self._rows.where(F.col("kind") == int(RowKind.SETTLED)).select("time_us", "value").collect()

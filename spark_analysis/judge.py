@@ -34,6 +34,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 from pubsub.event import unpack_attributes
 from pubsub.filter_parser import parse_filter
 from pubsub.journal import NONE, RowKind
+from spark_analysis.connections import Connections
 from spark_analysis.evaluation import Condition, EventColumns, condition_of
 from spark_analysis.fault_windows import Explainer
 from spark_analysis.journal_source import Journal
@@ -269,7 +270,7 @@ def findings(
     events: DataFrame,
     filters: Sequence[str],
     clients: Sequence[str],
-    explainer: Explainer,
+    explainer: Explainer | Connections,
     publishers: Mapping[int, str],
 ) -> DataFrame:
     """One row for each finding (`FINDINGS_SCHEMA`), with what a reader needs to look for its cause.
@@ -288,21 +289,32 @@ def findings(
     )
     times = events.select("source", "sequence", F.col("time_us").alias("event_us"), "attributes")
     together = pairs.unionByName(overtaken).join(times, ["source", "sequence"], "left")
+    streams = together.select("source", "subscriber").distinct()
+    later = Window.partitionBy("source", "subscriber").orderBy(F.desc("sequence"))
+    overtaking = judged.join(streams, ["source", "subscriber"], "left_semi").select(
+        "source", "sequence", "subscriber",
+        F.min("delivered_us").over(later.rowsBetween(Window.unboundedPreceding, -1)).alias("overtaken_us"),
+    )  # fmt: skip
+    together = together.join(overtaking, ["source", "sequence", "subscriber"], "left")
     return together.mapInPandas(_describer(filters, clients, explainer, publishers), FINDINGS_SCHEMA)
 
 
 def _describer(
-    filters: Sequence[str], clients: Sequence[str], explainer: Explainer, publishers: Mapping[int, str]
+    filters: Sequence[str], clients: Sequence[str], explainer: Explainer | Connections, publishers: Mapping[int, str]
 ) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
     names = [field.name for field in FINDINGS_SCHEMA]
 
     def describe(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for frame in frames:
-            rows = [row for pair in frame.to_dict("records") for row in _rows_of(pair, filters, clients)]
-            for row in rows:
-                finding, source, client, published_us = row[0], row[2], row[6], row[7]
-                known = published_us is not None
-                row.append(explainer.explain(finding, publishers.get(source), client, published_us) if known else None)
+            rows = []
+            for pair in frame.to_dict("records"):
+                overtaken_us = None if pd.isna(pair["overtaken_us"]) else int(pair["overtaken_us"])
+                for row in _rows_of(pair, filters, clients):
+                    finding, publisher, client, published_us = row[0], publishers.get(row[2]), row[6], row[7]
+                    why = None
+                    if published_us is not None:
+                        why = explainer.explain(finding, publisher, client, published_us, overtaken_us)
+                    rows.append([*row, why])
             described = pd.DataFrame(rows, columns=names)
             for name in ("published_us", "delivered_us"):
                 described[name] = described[name].astype("Int64")

@@ -115,7 +115,7 @@ class _Analysis:
         else:
             listed = self._spark.createDataFrame([], judging.FINDINGS_SCHEMA)
         written = self._folder.write_findings(listed)
-        explained = {} if self._manifest.guarantee == "exactly_once" else _explained(written)
+        explained = _explained(written)
         span = metrics.span(self._journal.rows).first()
         checks = self._faults.checks(int(span["last_us"] or 0) if span is not None else 0)
         self._folder.write_frame("faults", checks_table(checks))

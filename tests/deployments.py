@@ -1,4 +1,4 @@
-"""Small deployments for tests, made from a seed or by hand, without the workloads floor."""
+"""Small deployments for tests, made from a seed or by hand."""
 
 import random
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from experiments.registry import BROKER_FACTORY, CLIENT_FACTORY
 from pubsub.deployment import Deployment, LinkPlan, NodeSpec
 from pubsub.links import Delay, LinkSpec
 from pubsub.script import Change
+from workloads.overlay import Overlay
 
 PARTS = {"matching": "bitset", "routing": "forwarding", "reliability": "best_effort"}
 WAN = LinkSpec(delay=Delay("uniform", 500, 3_000))
@@ -97,9 +98,12 @@ def deployment(
     links: LinkSpec = WAN,
 ) -> Deployment:
     """Brokers b0.., the edges between them, clients at their homes."""
-    nodes = [NodeSpec(f"b{number}", "broker", BROKER_FACTORY, parts or PARTS) for number in range(brokers)]
+    given: dict[str, Any] = dict(parts or PARTS)
+    names = tuple(f"b{number}" for number in range(brokers))
+    given["overlay"] = Overlay(names, tuple(edges)).cell_plan() | {"roots": list(names)}
+    nodes = [NodeSpec(name, "broker", BROKER_FACTORY, given) for name in names]
     plans = [LinkPlan(first, second, links) for first, second in edges]
     for client, broker in homes.items():
-        nodes.append(NodeSpec(client, "client", CLIENT_FACTORY, {"broker": broker}, broker))
+        nodes.append(NodeSpec(client, "client", CLIENT_FACTORY, given | {"broker": broker}, broker))
         plans.append(LinkPlan(client, broker, LinkSpec(delay=Delay("constant", 200))))
     return Deployment(seed, tuple(nodes), tuple(plans), scripts)

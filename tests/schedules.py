@@ -18,12 +18,14 @@ from hypothesis import currently_in_test_context, note
 from hypothesis import strategies as st
 
 from experiments.deploy import deploy, describe_fault
+from experiments.registry import guarantee
 from experiments.scenario import LoadedScenario, check_scenario
 from pubsub.deployment import Deployment
 from pubsub.errors import InputError
 from pubsub.faults import FaultKind
 from pubsub.journal import FaultStage, RowKind, read_segment
 from simulation.run import play as play_virtual
+from spark_analysis.connections import Connections, times_away
 from spark_analysis.fault_checks import Check, check_faults
 from spark_analysis.fault_windows import Explainer, Step, fault_windows
 from tests.plain_judge import Pair, Verdict, judge
@@ -61,22 +63,25 @@ def schedules(
     brokers_max: int = 6,
     faults_max: int = 5,
     clients_fail: bool = True,
+    losses: Sequence[float] = (0.0,),
 ) -> dict[str, Any]:
-    """The keys of a scenario with the given `broker` section."""
+    """The keys of a scenario with the given `broker` section; every link between brokers loses one of `losses`."""
+    overlay_kind = draw(st.sampled_from(overlays), label="overlay")
     brokers = draw(st.integers(2, brokers_max), label="brokers")
     data: dict[str, Any] = {
         "name": "schedule",
         "runtime": "virtual",
         "seed": draw(st.integers(0, 9999), label="seed"),
-        "overlay": {"kind": draw(st.sampled_from(overlays)), "brokers": brokers},
+        "overlay": draw(_cells()) if overlay_kind == "cells" else {"kind": overlay_kind, "brokers": brokers},
         "workload": {
             "kind": "zipf", "clients": brokers, "subscribers_per_actor": 2, "publishers": min(2, brokers),
             "publications": draw(st.integers(20, 150)), "rate_per_s": 40, "attributes": 2, "predicates": 1,
             "matching_rate": 0.5,
         },
         "broker": dict(broker),
-        "links": {"delay": "2 ms"},
+        "links": {"delay": "2 ms", "loss": draw(st.sampled_from(losses))},
         "failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"},
+        "drain": {"limit": "300 s"},
         "journal": "hops",
     }  # fmt: skip
     clean = _loaded(data)
@@ -96,6 +101,19 @@ def schedules(
     return data
 
 
+@st.composite
+def _cells(draw: st.DrawFn) -> dict[str, Any]:
+    """A tree of cells: a host, one or two cells of two brokers next to it, a host or two behind each."""
+    cells, links = {"p": ["p0"]}, []
+    for middle in range(draw(st.integers(1, 2))):
+        cells[f"m{middle}"] = [f"m{middle}a", f"m{middle}b"]
+        links.append(["p", f"m{middle}"])
+        for leaf in range(draw(st.integers(1, 2))):
+            cells[f"s{middle}{leaf}"] = [f"s{middle}{leaf}"]
+            links.append([f"m{middle}", f"s{middle}{leaf}"])
+    return {"kind": "cells", "cells": cells, "links": links}
+
+
 def _possible(
     drawn: Sequence[tuple[int, str, int, int]],
     nodes: Sequence[str],
@@ -113,7 +131,7 @@ def _possible(
             about, entry = [name], {kind: name} | ({"work": "2 ms"} if kind == "slow" else {})
         elif kind == "partition":
             about = list(nodes)
-            entry = {kind: [_side(links[number % len(links)], links)]}
+            entry = {kind: [_side(links[number % len(links)], links, data)]}
         else:
             about = links[number % len(links)]
             entry = {"cut": about} if kind == "cut" else {"link": about, **_LINK_CHANGES[kind]}
@@ -131,8 +149,11 @@ def _possible(
     return entries
 
 
-def _side(cut: Sequence[str], links: Sequence[Sequence[str]]) -> list[str]:
-    """The nodes of a tree on the second end's side of the link."""
+def _side(cut: Sequence[str], links: Sequence[Sequence[str]], data: Mapping[str, Any]) -> list[str]:
+    """The nodes of a tree on the second end's side of the link; where there are cells, that end and its clients."""
+    if data["overlay"]["kind"] == "cells":
+        ends = {cut[1]} | {name for link in links for name in link if cut[1] in link and name.startswith("c")}
+        return sorted(ends)
     reached = [cut[1]]
     for name in reached:
         for first, second in links:
@@ -190,12 +211,26 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
     ]
     behind = rows[(rows["kind"] == RowKind.LAG) & ~rows["node"].isin([deployment.numbers[name] for name in held_up])]
     exposure_us = 50_000 + int(behind["value"].max() if len(behind) else 0)
-    explainer = Explainer(windows, links, exposure_us, max(delays, default=0), homes)
+    longest_us = max(delays, default=0)
+    explainer: Explainer | Connections = Explainer(windows, links, exposure_us, longest_us, homes)
+    if guarantee(deployment.nodes[0].parameters["reliability"]) == "exactly_once":
+        moved = rows[rows["kind"].isin([RowKind.LINK_UP, RowKind.LINK_DOWN])]
+        changes = [(row.time_us, row.kind, names[row.node], names[row.peer]) for row in moved.itertuples()]
+        away = times_away(changes, zip(settled["time_us"], settled["value"], strict=True), homes)
+        explainer = Connections(away, windows, homes)
 
     def excused(pair: Pair) -> bool:
         (event, subscriber) = pair
         publisher, published_us = where[event]
-        return explainer.explain("missing", publisher, subscriber_at[subscriber], published_us) is not None
+        later = [
+            row.time_us
+            for row in delivered.itertuples()
+            if row.value == subscriber and row.source == event[0] and row.sequence > event[1]
+        ]
+        overtaken_us = min(later, default=None)
+        return (
+            explainer.explain("missing", publisher, subscriber_at[subscriber], published_us, overtaken_us) is not None
+        )
 
     unexplained = [pair for pair in verdict.missing if not excused(pair)]
     guaranteed = frozenset(pair for pair in verdict.required_pairs if not excused(pair))

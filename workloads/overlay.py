@@ -1,10 +1,11 @@
 """Overlays: which brokers there are and which are linked."""
 
+import itertools
 import random
 import re
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,16 @@ _NAME = re.compile(r"(?!c\d+$|driver$)[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}")
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """A connected graph of brokers; each edge is a link in both directions."""
+    """A connected graph of brokers; each edge is a link in both directions.
+
+    `cells`: (name, members) of each cell of interchangeable brokers, `cell_edges` which cells are neighbours: a tree.
+    Without any, each broker is a cell of its own, and the edges are the cells' if they form a tree.
+    """
 
     brokers: tuple[str, ...]
     edges: tuple[tuple[str, str], ...]
+    cells: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    cell_edges: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_tree(self) -> bool:
@@ -38,7 +45,23 @@ class Overlay:
     @property
     def leaves(self) -> tuple[str, ...]:
         """The brokers with one neighbour (the only broker, if there is one)."""
+        if self.cells:
+            inner = [cell for edge in self.cell_edges for cell in edge]
+            return tuple(members[0] for cell, members in self.cells if len(members) == 1 and inner.count(cell) <= 1)
         return tuple(broker for broker, peers in self.neighbours.items() if len(peers) <= 1)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The brokers that clients may attach to: those that stand alone in their cell."""
+        if self.cells:
+            return tuple(members[0] for _, members in self.cells if len(members) == 1)
+        return self.brokers
+
+    def cell_plan(self) -> dict[str, Any]:
+        """The tree of cells as plain data, for brokers that route by it (`routing.cells.cell_tree.CellTree`)."""
+        cells = self.cells or tuple((broker, (broker,)) for broker in self.brokers)
+        edges = self.cell_edges if self.cells else self.edges
+        return {"cells": {name: list(members) for name, members in cells}, "edges": [list(edge) for edge in edges]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +171,70 @@ def ring(config: Sized, seed: int) -> Overlay:
     return _numbered(config.brokers, [(number, (number + 1) % config.brokers) for number in range(config.brokers)])
 
 
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Cells of redundant brokers in a tree, as guaranteed delivery is run on.
+
+    cells: the brokers of each cell. links: pairs of neighbouring cells; each broker of one is linked with each of the
+    other, and the brokers of a cell with one another. without: links between brokers that are left out all the same.
+    redundancy: how many brokers a cell claims to have, and links to each neighbouring cell.
+    """
+
+    cells: dict[str, list[str]]
+    links: list[tuple[str, str]]
+    without: list[tuple[str, str]] = field(default_factory=list)
+    redundancy: dict[str, int] = field(default_factory=dict)
+
+
+def cells(options: Cells, seed: int) -> Overlay:
+    """The overlay of a tree of cells; raises `InputError` for one that is no tree, or less redundant than it claims."""
+    brokers = [broker for members in options.cells.values() for broker in members]
+    for cell, members in options.cells.items():
+        _require(bool(members), f"overlay.cells.{cell}", "no brokers", "at least one")
+        for broker in members:
+            allowed = "names of letters, digits, '_', '.' and '-', other than driver, c0, c1, …, each in one cell"
+            well = _NAME.fullmatch(broker) is not None and brokers.count(broker) == 1
+            _require(well, f"overlay.cells.{cell}", repr(broker), allowed)
+    for pair in options.links:
+        for cell in pair:
+            _require(cell in options.cells, "overlay.links", repr(cell), f"cells: {', '.join(options.cells)}")
+    tree = Overlay(tuple(options.cells), tuple(options.links))
+    _require(tree.is_tree, "overlay.links", f"{len(tree.edges)} links of {len(tree.brokers)} cells", "a tree of cells")
+    lost = _unreachable(tree)
+    _require(lost is None, "overlay.links", f"no way from {tree.brokers[0]} to {lost}", "a tree of cells")
+    absent = {frozenset(pair) for pair in options.without}
+    bundles = {
+        (first, second): list(itertools.product(options.cells[first], options.cells[second]))
+        for first, second in options.links
+    }
+    within = [pair for members in options.cells.values() for pair in itertools.combinations(members, 2)]
+    every = {frozenset(pair) for pair in itertools.chain(within, *bundles.values())}
+    for pair in options.without:
+        _require(frozenset(pair) in every, "overlay.without", "-".join(pair), "a link that would be there")
+    for cell, claimed in options.redundancy.items():
+        place = f"overlay.redundancy.{cell}"
+        _require(cell in options.cells, place, "no such cell", f"cells: {', '.join(options.cells)}")
+        size = len(options.cells[cell])
+        _require(size >= claimed, place, f"{size} brokers", f"at least the {claimed} that are claimed")
+        for ends, bundle in bundles.items():
+            links = sum(frozenset(pair) not in absent for pair in bundle)
+            well = cell not in ends or links >= claimed
+            _require(well, place, f"{links} links between {' and '.join(ends)}", f"the {claimed} that are claimed")
+    edges = [pair for pair in itertools.chain(*bundles.values(), within) if frozenset(pair) not in absent]
+    built = tuple((name, tuple(members)) for name, members in options.cells.items())
+    overlay = Overlay(tuple(brokers), tuple(edges), built, tuple(options.links))
+    lost = _unreachable(overlay)
+    _require(lost is None, "overlay.without", f"no way from {brokers[0]} to {lost}", "a connected overlay")
+    return overlay
+
+
 OVERLAYS: Mapping[str, tuple[type[Any], Callable[[Any, int], Overlay]]] = {
     "balanced": (Tree, balanced),
     "random": (Tree, random_tree),
     "chain": (Sized, chain),
     "star": (Sized, star),
     "ring": (Sized, ring),
+    "cells": (Cells, cells),
     "file": (FromFile, from_file),
 }
 

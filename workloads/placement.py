@@ -14,10 +14,10 @@ def place_clients(overlay: Overlay, clients: int, where: Where, listed: Sequence
     if clients < 1:
         raise InputError("workload.clients", str(clients), "at least 1")
     for broker in listed:
-        if broker not in overlay.brokers:
-            names = ", ".join(overlay.brokers[:10]) + (", …" if len(overlay.brokers) > 10 else "")
-            raise InputError("workload.client_brokers", repr(broker), f"brokers of the overlay: {names}")
-    homes = listed or (overlay.brokers if where == "all" else overlay.leaves)
+        if broker not in overlay.hosts:
+            names = ", ".join(overlay.hosts[:10]) + (", …" if len(overlay.hosts) > 10 else "")
+            raise InputError("workload.client_brokers", repr(broker), f"brokers that take clients: {names}")
+    homes = listed or (overlay.hosts if where == "all" else overlay.leaves)
     return [homes[number % len(homes)] for number in range(clients)]
 
 

@@ -1,0 +1,1 @@
+"""Guaranteed delivery with knowledge and curiosity streams."""

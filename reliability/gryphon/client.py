@@ -1,0 +1,147 @@
+"""A client under guaranteed delivery: keeps what it published until the broker has logged it, delivers each message once.
+
+Theory of operation. Publications are numbered by publisher; the client repeats those not accepted, on a timer and on
+every new link, and says which is the oldest it still has, so that the broker can tell a number that is late from one
+that will never come (its client was killed). The broker logs each number once, in order. Deliveries come numbered
+within a session (`reliability.gryphon.sessions`), are put in order, and are handed back now and then.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pubsub.client import CLIENT_MESSAGES, Client
+from pubsub.event import Event
+from pubsub.machine import Deliver, Effect, Input, LinkDown, LinkUp, Publish, Received, Send, SetTimer, TimerFired
+from reliability.gryphon.messages import Accepted, Handed, HandedBack, Submission
+from reliability.gryphon.parameters import gryphon_parameters
+
+_HAND_BACK_AFTER = 50
+_HAND_BACK_DELAY_US = 100_000
+_AGAIN_AT_ONCE = 100
+_RESEND = ("client", "resend")
+_HAND_BACK = ("client", "hand back")
+
+
+class GryphonClient:
+    """See `pubsub.machine.Machine`; subscriptions are those of a plain client."""
+
+    message_types: tuple[type, ...] = (*CLIENT_MESSAGES, Submission, Accepted, Handed, HandedBack)
+
+    def __init__(self, broker: str, given: Mapping[str, Any]) -> None:
+        parameters = gryphon_parameters(given)
+        self._broker = broker
+        self._plain = Client(broker)
+        self._resend_us = parameters.resend * 1_000
+        self._connected = False
+        self._kept: dict[int, deque[Event]] = {}
+        self._resending = self._idle = False
+        self._session = -1
+        self._next = 0
+        self._ahead: dict[int, Handed] = {}
+        self._ahead_most = parameters.window
+        self._to_hand_back = 0
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        """See `pubsub.machine.Machine`."""
+        kind = type(input)
+        if kind is Received:
+            message = input.message  # type: ignore[union-attr]
+            if type(message) is Handed:
+                return self._on_handed(message)
+            if type(message) is Accepted:
+                return self._on_accepted(message)
+        elif kind is Publish:
+            return self._publish(input.event)  # type: ignore[union-attr]
+        elif kind is TimerFired:
+            if input.key == _RESEND:  # type: ignore[union-attr]
+                return self._resend()
+            return self._hand_back() if self._to_hand_back else ()
+        elif kind is LinkUp:
+            self._connected = True
+            self._idle = True
+            effects = [*self._plain.handle(input, now_us), *self._submit_again()]
+            return [*effects, *self._resend_later()]
+        elif kind is LinkDown:
+            self._connected = False
+        return self._plain.handle(input, now_us)
+
+    @property
+    def waiting(self) -> bool:
+        """Is something published that the broker has not accepted?"""
+        return any(self._kept.values())
+
+    def check_invariants(self) -> None:
+        """Publications are kept in order; what is ahead is really ahead."""
+        self._plain.check_invariants()
+        for kept in self._kept.values():
+            assert all(kept[at].sequence < kept[at + 1].sequence for at in range(len(kept) - 1))
+        assert all(number > self._next for number in self._ahead)
+
+    # ---------------------------------------------------------------------------------------- publisher
+    def _publish(self, event: Event) -> Sequence[Effect]:
+        kept = self._kept.setdefault(event.source, deque())
+        kept.append(event)
+        if not self._connected:
+            return ()
+        return [Send(self._broker, Submission(event, kept[0].sequence)), *self._resend_later()]
+
+    def _on_accepted(self, message: Accepted) -> Sequence[Effect]:
+        kept = self._kept.get(message.publisher)
+        while kept and kept[0].sequence <= message.sequence:
+            kept.popleft()
+            self._idle = False
+        return ()
+
+    def _resend(self) -> Sequence[Effect]:
+        self._resending = False
+        idle, self._idle = self._idle, True
+        again = self._submit_again() if idle and self._connected else []
+        return [*again, *self._resend_later()]
+
+    def _resend_later(self) -> list[Effect]:
+        if self._resending or not self._connected or not any(self._kept.values()):
+            return []
+        self._resending = True
+        return [SetTimer(_RESEND, self._resend_us)]
+
+    def _submit_again(self) -> list[Effect]:
+        return [
+            Send(self._broker, Submission(kept[at], kept[0].sequence))
+            for kept in self._kept.values()
+            for at in range(min(len(kept), _AGAIN_AT_ONCE))
+        ]
+
+    # --------------------------------------------------------------------------------------- subscriber
+    def _on_handed(self, message: Handed) -> Sequence[Effect]:
+        if message.session > self._session:
+            self._session = message.session
+            self._next = 0
+            self._ahead.clear()
+        if message.session < self._session:
+            return ()
+        if message.number < self._next:
+            return self._hand_back()  # the broker repeats: it does not know that this one has come
+        if message.number > self._next:
+            if len(self._ahead) < self._ahead_most:
+                self._ahead[message.number] = message
+            return ()
+        first = self._to_hand_back == 0
+        effects: list[Effect] = []
+        here: Handed | None = message
+        while here is not None:
+            effects.append(Deliver(here.event, here.hops, here.subscribers))
+            self._next += 1
+            self._to_hand_back += 1
+            here = self._ahead.pop(self._next, None)
+        if self._to_hand_back >= _HAND_BACK_AFTER:
+            return [*effects, *self._hand_back()]
+        if first:
+            effects.append(SetTimer(_HAND_BACK, _HAND_BACK_DELAY_US))
+        return effects
+
+    def _hand_back(self) -> list[Effect]:
+        self._to_hand_back = 0
+        if not self._connected or self._session < 0:
+            return []
+        return [Send(self._broker, HandedBack(self._session, self._next - 1))]

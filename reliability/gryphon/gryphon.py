@@ -1,0 +1,479 @@
+"""Exactly-once delivery in publisher order: one broker's part of the knowledge and curiosity streams.
+
+Theory of operation (Bhola et al., DSN 2002). Only the publishers' broker (PHB) stores messages, once, before they are
+sent; all other brokers hold soft state. Each pubend there is an ordered stream; `reliability.gryphon.streams` carries
+it down a tree and carries nacks and acknowledgements up, `reliability.gryphon.subend` delivers it. This module gives
+messages, timers and links to whom they concern, and decides when what gathers is sent: acknowledgements after
+`ack_delay`, silence after SIT, AckExpected after AET.
+
+It keeps still when there is nothing to do: a pubend announces its silence once after its last message, and expects
+acknowledgements until it has them.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from pubsub.errors import InputError
+from pubsub.event import Event
+from pubsub.machine import (
+    Deliver,
+    Effect,
+    Input,
+    LinkDown,
+    LinkUp,
+    NodeContext,
+    NodeName,
+    Received,
+    Record,
+    Send,
+    SetTimer,
+    Start,
+    Stored,
+    TimerFired,
+)
+from reliability.gryphon.knowledge import KnowledgeStream, Message
+from reliability.gryphon.messages import (
+    Accepted,
+    AckExpected,
+    Acks,
+    Data,
+    Handed,
+    HandedBack,
+    Nack,
+    Silence,
+    Submission,
+)
+from reliability.gryphon.parameters import PUBENDS_MOST, gryphon_parameters
+from reliability.gryphon.pubend import Pubend
+from reliability.gryphon.pubend_log import Logged, PubendLog
+from reliability.gryphon.sessions import Session
+from reliability.gryphon.streams import ACK_EXPECTED_SENT, BrokerStream
+from reliability.gryphon.subend import Subend
+from reliability.gryphon.submissions import Submissions
+from reliability.layer import BrokerServices
+
+_ACCEPT_DELAY_US = 50_000
+_FIRST_LINK_US = 100_000
+_SESSION_BITS = 32
+
+
+class Gryphon:
+    """See `reliability.layer.Reliability`."""
+
+    guarantee = "exactly_once"
+    needs_streams = True
+    message_types: tuple[type, ...] = (Data, Silence, Nack, Acks, AckExpected, Submission, Accepted, Handed, HandedBack)
+
+    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
+        self._parameters = gryphon_parameters(context.parameters.get("gryphon", {}))
+        self._services = services
+        self._router = services.stream_router()
+        self._router.marks = self._marks
+        self._router.observer = self._on_in_effect
+        self._name = context.name
+        self._pubends: list[Pubend] = []
+        self._streams: dict[int, BrokerStream] = {}
+        self._numbers_of: dict[NodeName, list[int]] = {}
+        for number, root in self._numbered(context.parameters["overlay"]["roots"]):
+            self._streams[number] = self._make_stream(number, root)
+            self._numbers_of.setdefault(root, []).append(number)
+        self._log = PubendLog(context.name, self._parameters.checkpoint)
+        self._submissions = Submissions(self._log.sequences)
+        self._submitted_by: dict[int, NodeName | None] = {}  # token of the log to the client
+        self._accepted: dict[int, int] = {}
+        self._to_accept: dict[int, NodeName] = {}
+        self._sessions: dict[NodeName, Session] = {}
+        self._next_session = context.incarnation << _SESSION_BITS
+        self._blocked: dict[int, None] = {}
+        self._unacked: dict[int, None] = {}
+        self._unsilenced: dict[int, None] = {}
+        self._timers: dict[str, None] = {}
+        self._expecting: dict[int, tuple[int, int]] = {}  # pubend to (interval in ms, F when it was last looked at)
+        self._now_us = 0
+        self._messages: dict[type, Callable[[NodeName, Any], Sequence[Effect]]] = {
+            Data: self._on_knowledge,
+            Silence: self._on_knowledge,
+            Nack: self._on_nack,
+            Acks: self._on_acks,
+            AckExpected: self._on_ack_expected,
+            Submission: self._on_submission,
+            HandedBack: self._on_handed_back,
+        }
+
+    def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
+        self._now_us = now_us
+        return self._append(event, None)
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        self._now_us = now_us
+        if type(input) is Received:
+            return self._messages[type(input.message)](input.source, input.message)
+        if type(input) is TimerFired:
+            return self._on_timer(input.key)
+        if type(input) is Stored:
+            return self._on_stored(input.token)
+        if type(input) is LinkUp:
+            if not input.is_broker:
+                self._next_session += 1
+                self._sessions[input.peer] = Session(input.peer, self._next_session)
+            return ()
+        if type(input) is LinkDown:
+            return self._unblock() if self._sessions.pop(input.peer, None) is not None else ()
+        if type(input) is Start:
+            return self._recover(input.records)
+        raise TypeError(f"guaranteed delivery takes no {input!r}")
+
+    @property
+    def waiting(self) -> bool:
+        """Has something been sent that is not acknowledged, or is something missing here?"""
+        return (
+            bool(self._expecting)
+            or any(stream.watching_gap for stream in self._streams.values())
+            or any(session.outstanding for session in self._sessions.values())
+        )
+
+    def check_invariants(self) -> None:
+        for stream in self._streams.values():
+            stream.check_invariants()
+
+    # ------------------------------------------------------------------------------------------- set-up
+    @staticmethod
+    def roots(given: Mapping[str, Any], hosts: Sequence[NodeName]) -> list[NodeName]:
+        """The brokers with pubends, of those that take clients; raises `InputError` for parameters that cannot be."""
+        pubends = gryphon_parameters(given).pubends
+        for broker in pubends:
+            if broker not in hosts:
+                place = f"broker.parameters.gryphon.pubends.{broker}"
+                raise InputError(place, "no broker that takes clients", f"brokers that do: {', '.join(hosts[:10])}")
+        return [host for host in hosts if host in pubends] if pubends else list(hosts)
+
+    def _numbered(self, roots: Sequence[NodeName]) -> Iterable[tuple[int, NodeName]]:
+        """All pubends: their numbers and where they are."""
+        for place, root in enumerate(self._router.brokers):
+            if root in roots:
+                for own in range(self._parameters.pubends.get(root, 1)):
+                    yield place * PUBENDS_MOST + own, root
+
+    def _make_stream(self, number: int, root: NodeName) -> BrokerStream:
+        pubend = None
+        if root == self._name:
+            pubend = Pubend(number, KnowledgeStream())
+            self._pubends.append(pubend)
+            knowledge = pubend.knowledge
+        elif not self._router.stands_alone:
+            knowledge = KnowledgeStream(self._parameters.cache)
+        else:
+            knowledge = KnowledgeStream(self._parameters.receive_cache, keeps_oldest=True)
+        return BrokerStream(number, root, self._router, knowledge, pubend, self._parameters.nack_chunk)
+
+    def _recover(self, records: Sequence[bytes]) -> Sequence[Effect]:
+        if records and not self._pubends:
+            raise InputError(f"the stable log of {self._name}", f"{len(records)} records", "none: it has no pubends")
+        for logged in self._log.recover(records):
+            if logged.pubend not in self._streams or (pubend := self._streams[logged.pubend].pubend) is None:
+                found = f"a message of pubend {logged.pubend}"
+                allowed = f"those of this broker: {', '.join(str(each.number) for each in self._pubends)}"
+                raise InputError(f"the stable log of {self._name}", found, allowed)
+            pubend.recover(logged)
+        self._accepted = dict(self._log.sequences)
+        effects: list[Effect] = []
+        for pubend in self._pubends:
+            pubend.last = max(pubend.last, self._log.ticks.get(pubend.number, -1))
+            pubend.advance_silence_to(pubend.last)
+            if pubend.last_message >= 0:
+                self._expecting[pubend.number] = (self._parameters.aet, -1)
+                effects.append(self._timer_of("expect", pubend.number, _FIRST_LINK_US))
+        if self._parameters.dct is not None:
+            effects.append(SetTimer(("reliability", "dct"), self._parameters.dct * 1_000))
+        return effects
+
+    # -------------------------------------------------------------------------------- publishers' broker
+    def _on_submission(self, source: NodeName, message: Submission) -> Sequence[Effect]:
+        event, oldest = message
+        effects: list[Effect] = []
+        if self._submissions.is_old(event):
+            if event.sequence <= self._accepted.get(event.source, -1):
+                effects += self._accept_later(event.source, source)
+        else:
+            for following in self._submissions.take(event, oldest):
+                effects += self._append(following, source)
+        return effects
+
+    def _append(self, event: Event, client: NodeName | None) -> list[Effect]:
+        if not self._pubends:
+            raise InputError(f"broker {self._name}", f"a publication ({event!r})", "publishers at brokers with pubends")
+        pubend = self._pubends[event.source % len(self._pubends)]
+        logged = Logged(pubend.number, pubend.next_tick(self._now_us), event)
+        token, persist = self._log.append(logged)
+        self._submitted_by[token] = client
+        pubend.being_logged(token, logged)
+        return [persist]
+
+    def _on_stored(self, token: int) -> Sequence[Effect]:
+        effects = self._log.stored(token)
+        if token not in self._submitted_by:
+            return effects
+        client = self._submitted_by.pop(token)
+        for pubend in self._pubends:
+            found = pubend.stored(token)
+            if found is None:
+                continue
+            start, logged = found
+            event = logged.event
+            self._accepted[event.source] = max(event.sequence, self._accepted.get(event.source, -1))
+            if client is not None:
+                effects += self._accept_later(event.source, client)
+            stream = self._streams[pubend.number]
+            effects += stream.publish(start, logged.tick, Message(event, 0, 0))
+            effects += self._advance(stream)
+            self._unsilenced[pubend.number] = None
+            effects += self._silence_later()
+            if pubend.number not in self._expecting:
+                self._expecting[pubend.number] = (self._parameters.aet, -1)
+                effects.append(self._timer_of("expect", pubend.number, self._parameters.aet * 1_000))
+            break
+        return effects
+
+    def _accept_later(self, publisher: int, client: NodeName) -> list[Effect]:
+        self._to_accept[publisher] = client
+        return self._set_once("accept", _ACCEPT_DELAY_US)
+
+    def _expect_acks(self, number: int) -> list[Effect]:
+        """AET has passed: has everything that was sent been acknowledged?"""
+        stream = self._streams[number]
+        pubend = stream.pubend
+        assert pubend is not None
+        if pubend.last_message <= stream.knowledge.final:
+            del self._expecting[number]
+            return []
+        if not any(self._router.linked(branch) for branch in stream.ostreams):
+            return [self._timer_of("expect", number, _FIRST_LINK_US)]
+        interval, before = self._expecting[number]
+        progress = stream.knowledge.final > before >= 0
+        longer = self._parameters.aet if progress else min(2 * interval, self._parameters.aet_most)
+        self._expecting[number] = (longer, stream.knowledge.final)
+        return [
+            *stream.expect_ack(pubend.last_message),
+            Record(ACK_EXPECTED_SENT, pubend.last_message),
+            self._timer_of("expect", number, longer * 1_000),
+        ]
+
+    # ---------------------------------------------------------------------------------------- all brokers
+    def _on_knowledge(self, source: NodeName, message: Data | Silence) -> Sequence[Effect]:
+        stream = self._streams.get(message.pubend)
+        if stream is None or stream.pubend is not None:
+            return ()
+        if message.branch:
+            return stream.relay(message)
+        effects = stream.take_data(message) if type(message) is Data else stream.take_silence(message)  # type: ignore[arg-type]
+        if stream.subend is not None:
+            effects += self._advance(stream)
+        elif not stream.ostreams:
+            effects += self._ack_later(stream)
+        if "silence" not in self._timers and stream.has_silence_to_tell:
+            effects += self._silence_later()
+        return effects
+
+    def _on_nack(self, source: NodeName, message: Nack) -> Sequence[Effect]:
+        stream = self._streams.get(message.pubend)
+        if stream is None or message.first > message.last:
+            return ()
+        effects: list[Effect] = []
+        if stream.pubend is not None:
+            told = stream.pubend.advance_silence_to(min(message.last, stream.pubend.silent_until(self._now_us)))
+            if told is not None:
+                effects += stream.be_silent(*told)
+                effects += self._silence_later()
+        effects += stream.take_nack(source, message)
+        if stream.curious:
+            effects += self._set_once("forget", self._parameters.forgetting * 1_000)
+        return effects
+
+    def _on_acks(self, source: NodeName, message: Acks) -> Sequence[Effect]:
+        effects: list[Effect] = []
+        for number, tick in zip(message.upto[::2], message.upto[1::2], strict=False):
+            stream = self._streams.get(number)
+            if stream is not None:
+                stream.take_ack(source, tick)
+                effects += self._ack_later(stream)
+        return effects
+
+    def _on_ack_expected(self, source: NodeName, message: AckExpected) -> Sequence[Effect]:
+        stream = self._streams.get(message.pubend)
+        if stream is None or stream.pubend is not None:
+            return ()
+        if message.branch:
+            return stream.relay(message)
+        effects = stream.expect_ack(message.tick)
+        stream.acked_up = -1  # what was acknowledged may have been lost
+        effects += self._ack([stream])
+        if stream.subend is not None:
+            stream.subend.expect(message.tick)
+            effects += self._look_for_gap(stream)
+        return effects
+
+    def _ack_later(self, stream: BrokerStream) -> list[Effect]:
+        self._unacked[stream.number] = None
+        return self._set_once("acks", self._parameters.ack_delay * 1_000)
+
+    def _ack(self, streams: Iterable[BrokerStream]) -> list[Effect]:
+        """Accumulate, and tell upstream what is new; where the pubend is here, the log has had its use of it."""
+        upto: dict[str, list[int]] = {}
+        for stream in streams:
+            final = stream.accumulate()
+            if stream.came_by is not None and final > stream.acked_up:
+                stream.acked_up = final
+                upto.setdefault(stream.came_by, []).extend((stream.number, final))
+        effects: list[Effect] = []
+        for branch, told in upto.items():
+            effects += [Send(peer, Acks(told)) for peer in self._router.linked(branch)]
+        if self._pubends:
+            effects += self._log.cut({each.number: each.knowledge.final for each in self._pubends})
+        return effects
+
+    # -------------------------------------------------------------------------------- subscribers' broker
+    def _marks(self) -> list[int]:
+        """The first tick of each pubend here that is still free."""
+        return [pubend.last + 1 for pubend in self._pubends]
+
+    def _on_in_effect(self, root: NodeName, version: int, marks: Sequence[int]) -> Sequence[Effect]:
+        effects: list[Effect] = []
+        if not self._services.has_subscribers:
+            return effects
+        for number, mark in zip(self._numbers_of.get(root, ()), marks, strict=False):
+            stream = self._streams[number]
+            begin = max(mark, stream.knowledge.final + 1)
+            if stream.subend is None:
+                stream.subend = Subend(begin, self._parameters)
+            stream.subend.begin(version, begin)
+            effects += self._advance(stream)
+        return effects
+
+    def _advance(self, stream: BrokerStream) -> list[Effect]:
+        """Deliver what the doubt horizon passes."""
+        subend = stream.subend
+        if subend is None:
+            return self._ack_later(stream) if stream.pubend is not None and not stream.ostreams else []
+        effects: list[Effect] = []
+        knowledge = stream.knowledge
+        begin, horizon = subend.next, knowledge.horizon(subend.next)
+        for tick in knowledge.ticks(begin, horizon - 1):
+            event, hops, _ = knowledge.messages[tick]
+            receivers = self._services.subscribers(event, subend.reach(tick))
+            if any(self._is_full(client) for client in receivers):
+                self._blocked[stream.number] = None
+                break
+            for client, subscribers in receivers.items():
+                if client is None:
+                    effects.append(Deliver(event, hops, subscribers))
+                elif client in self._sessions:
+                    effects.append(self._sessions[client].hand(event, hops, subscribers))
+            subend.consume(tick)
+        else:
+            subend.consume(horizon - 1)
+            if subend.has_gap(knowledge) and not stream.watching_gap:
+                stream.watching_gap = True
+                subend.ask(knowledge, self._now_us)  # from now on it is seen
+                effects.append(self._timer_of("gap", stream.number, self._parameters.gct * 1_000))
+        if self._sessions and effects:
+            effects += self._set_once("sessions", self._parameters.resend * 1_000)
+        if subend.next > begin:
+            effects += self._ack_later(stream)
+        return effects
+
+    def _is_full(self, client: NodeName | None) -> bool:
+        session = None if client is None else self._sessions.get(client)
+        return session is not None and session.outstanding >= self._parameters.window
+
+    def _look_for_gap(self, stream: BrokerStream) -> list[Effect]:
+        subend = stream.subend
+        assert subend is not None
+        if stream.number in self._blocked or stream.pubend is not None:
+            stream.watching_gap = False
+            return []
+        nacks, again_us = subend.ask(stream.knowledge, self._now_us)
+        stream.watching_gap = again_us is not None
+        effects = stream.ask(nacks)
+        if nacks:
+            effects += self._set_once("forget", self._parameters.forgetting * 1_000)
+        if again_us is not None:
+            effects.append(self._timer_of("gap", stream.number, again_us - self._now_us))
+        return effects
+
+    def _on_handed_back(self, source: NodeName, message: HandedBack) -> Sequence[Effect]:
+        session = self._sessions.get(source)
+        if session is None:
+            return ()
+        session.handed_back(message)
+        return self._unblock() if self._blocked else ()
+
+    def _unblock(self) -> list[Effect]:
+        """Somebody has room again, or is gone: go on where subends had to wait."""
+        blocked, self._blocked = self._blocked, {}
+        effects: list[Effect] = []
+        for number in blocked:
+            effects += self._advance(self._streams[number])
+        return effects
+
+    # ------------------------------------------------------------------------------------------- timers
+    def _on_timer(self, key: tuple[Any, ...]) -> Sequence[Effect]:
+        what = key[1]
+        if what == "gap":
+            return self._look_for_gap(self._streams[key[2]])
+        if what == "expect":
+            return self._expect_acks(key[2])
+        self._timers.pop(what, None)
+        if what == "acks":
+            unacked, self._unacked = self._unacked, {}
+            return self._ack(self._streams[number] for number in unacked)
+        if what == "silence":
+            return self._tell_silence()
+        if what == "forget":
+            left = [stream.forget_curiosity() for stream in self._streams.values() if stream.curious]
+            return self._set_once("forget", self._parameters.forgetting * 1_000) if any(left) else ()
+        if what == "accept":
+            to_accept, self._to_accept = self._to_accept, {}
+            return [Send(client, Accepted(each, self._accepted[each])) for each, client in to_accept.items()]
+        if what == "sessions":
+            effects = [effect for session in self._sessions.values() for effect in session.repeat()]
+            if any(session.outstanding for session in self._sessions.values()):
+                effects += self._set_once("sessions", self._parameters.resend * 1_000)
+            return effects
+        return self._look_back()
+
+    def _tell_silence(self) -> list[Effect]:
+        effects: list[Effect] = []
+        unsilenced, self._unsilenced = self._unsilenced, {}
+        for number in unsilenced:
+            stream = self._streams[number]
+            assert stream.pubend is not None
+            told = stream.pubend.advance_silence_to(stream.pubend.silent_until(self._now_us))
+            if told is not None:
+                effects += stream.be_silent(*told)
+                effects += self._advance(stream)
+        for stream in self._streams.values():
+            effects += stream.tell_silence()
+        return effects
+
+    def _look_back(self) -> list[Effect]:
+        """With a finite DCT: what is older than that is wanted, though nothing later has come."""
+        assert self._parameters.dct is not None
+        effects: list[Effect] = [SetTimer(("reliability", "dct"), self._parameters.dct * 1_000)]
+        for stream in self._streams.values():
+            if stream.subend is not None and stream.pubend is None:
+                stream.subend.heard(self._now_us // 1_000 - self._parameters.dct)
+                if stream.subend.has_gap(stream.knowledge) and not stream.watching_gap:
+                    effects += self._look_for_gap(stream)
+        return effects
+
+    def _silence_later(self) -> list[Effect]:
+        return self._set_once("silence", self._parameters.sit * 1_000)
+
+    def _set_once(self, what: str, delay_us: int) -> list[Effect]:
+        if what in self._timers:
+            return []
+        self._timers[what] = None
+        return [SetTimer(("reliability", what), delay_us)]
+
+    def _timer_of(self, what: str, number: int, delay_us: int) -> SetTimer:
+        return SetTimer(("reliability", what, number), delay_us)

@@ -1,0 +1,95 @@
+"""What brokers tell each other about streams, and brokers and clients about messages.
+
+A pubend is known by its number, a tick is a millisecond of its time. `branch` is empty but for what one broker of a
+cell hands its sibling: then it names the branch that the sibling shall pass it on to, and nothing else.
+"""
+
+from typing import NamedTuple
+
+from pubsub.event import Event
+from pubsub.message import message
+
+
+@message(150)
+class Data(NamedTuple):
+    """Knowledge: D at `tick`, S from `start` to before it. `answer`: it is for those who asked and nobody else."""
+
+    pubend: int
+    start: int
+    tick: int
+    event: Event
+    hops: int
+    stamp: int
+    answer: bool
+    branch: str
+
+
+@message(151)
+class Silence(NamedTuple):
+    """Knowledge: S (or F) from `first` to `last`."""
+
+    pubend: int
+    first: int
+    last: int
+    answer: bool
+    branch: str
+
+
+@message(152)
+class Nack(NamedTuple):
+    """Curiosity: C from `first` to `last`; please send."""
+
+    pubend: int
+    first: int
+    last: int
+
+
+@message(153)
+class Acks(NamedTuple):
+    """Curiosity: A up to a tick for each pubend: [pubend, tick, pubend, tick, …]. Nobody here needs them again."""
+
+    upto: list[int]
+
+
+@message(154)
+class AckExpected(NamedTuple):
+    """The pubend has sent something at `tick` that nobody has acknowledged: acknowledge it or ask for it."""
+
+    pubend: int
+    tick: int
+    branch: str
+
+
+@message(155)
+class Submission(NamedTuple):
+    """Publisher's client to its broker: a new event, and the oldest of that publisher still to be accepted."""
+
+    event: Event
+    oldest: int
+
+
+@message(156)
+class Accepted(NamedTuple):
+    """Broker to publisher's client: the publisher's events up to this sequence number are in the log."""
+
+    publisher: int
+    sequence: int
+
+
+@message(157)
+class Handed(NamedTuple):
+    """Broker to subscriber's client: the `number`th message of the session, for these subscribers."""
+
+    session: int
+    number: int
+    event: Event
+    hops: int
+    subscribers: list[int]
+
+
+@message(158)
+class HandedBack(NamedTuple):
+    """Subscriber's client to broker: everything of the session up to that number was delivered."""
+
+    session: int
+    number: int

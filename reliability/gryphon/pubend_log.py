@@ -1,0 +1,104 @@
+"""The stable log of a publishers' broker: what its pubends have put on their ticks, and whom it was from.
+
+A record is a msgpack array. ["D", token, pubend, tick, event]: a message was put on that tick. ["C", token, sequences,
+ticks]: a checkpoint; the last sequence number taken from each publisher, and the last tick of each pubend, stand in
+for the records before it that are no longer needed. The log is cut at a checkpoint that is safely stored, and never
+above a message that somebody may still ask for.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgpack
+
+from pubsub.errors import InputError, WireError
+from pubsub.event import Event
+from pubsub.machine import Effect, Persist, Truncate
+
+
+class Logged(NamedTuple):
+    """A message in the log."""
+
+    pubend: int
+    tick: int
+    event: Event
+
+
+class PubendLog:
+    """Appends and cuts; one for all pubends of a broker.
+
+    `sequences`: publisher to the last sequence number in the log; `ticks`: pubend to its last tick.
+    """
+
+    def __init__(self, place: str, checkpoint: int) -> None:
+        self.sequences: dict[int, int] = {}
+        self.ticks: dict[int, int] = {}
+        self._place = place
+        self._checkpoint = checkpoint
+        self._token = 0
+        self._live: deque[tuple[int, int, int]] = deque()  # (token, pubend, tick), oldest first
+        self._oldest = 1
+        self._cutting = 0
+
+    def recover(self, records: Sequence[bytes]) -> list[Logged]:
+        """Read the log of earlier incarnations: the messages that are still there. Raises `InputError` for a record
+        that is none of ours: to start as if it were not there would lose what was promised."""
+        found = []
+        for number, record in enumerate(records):
+            try:
+                kind, token, *fields = msgpack.unpackb(record, strict_map_key=False)
+                if kind == "D":
+                    logged = Logged(fields[0], fields[1], Event.from_wire(fields[2]))
+                    found.append(logged)
+                    self._note(token, logged)
+                elif kind == "C":
+                    sequences, ticks = fields
+                    for publisher, sequence in sequences.items():
+                        self.sequences[publisher] = max(sequence, self.sequences.get(publisher, -1))
+                    for pubend, tick in ticks.items():
+                        self.ticks[pubend] = max(tick, self.ticks.get(pubend, -1))
+                else:
+                    raise ValueError(f"a record of kind {kind!r}")
+                self._token = max(self._token, token)
+            except (ValueError, TypeError, KeyError, IndexError, AttributeError, WireError) as error:
+                place = f"the stable log of {self._place}, record {number + 1}"
+                raise InputError(place, f"{record[:40]!r} ({error})", "a log that this protocol has written") from None
+        return found
+
+    def append(self, logged: Logged) -> tuple[int, Persist]:
+        """The effect that logs the message, and its token."""
+        self._token += 1
+        self._note(self._token, logged)
+        record = msgpack.packb(["D", self._token, logged.pubend, logged.tick, logged.event.to_wire()])
+        return self._token, Persist(self._token, record)
+
+    def cut(self, final: dict[int, int]) -> list[Effect]:
+        """A checkpoint, if enough of the log is done with; `final`: pubend to the tick up to which it is."""
+        while self._live and self._live[0][2] <= final.get(self._live[0][1], -1):
+            self._live.popleft()
+        oldest = self._live[0][0] if self._live else self._token + 1
+        if self._cutting or oldest - self._oldest < self._checkpoint:
+            return []
+        self._token += 1
+        self._cutting = self._token
+        self._oldest = oldest
+        stored: list[Any] = ["C", self._token, self.sequences, self.ticks]
+        return [Persist(self._token, msgpack.packb(stored))]
+
+    def stored(self, token: int) -> list[Effect]:
+        """The record with that token is safe: if it is the checkpoint, what came before may go."""
+        if token != self._cutting:
+            return []
+        self._cutting = 0
+        return [Truncate(min(self._oldest, token))]
+
+    def __len__(self) -> int:
+        """How many messages in the log are still needed."""
+        return len(self._live)
+
+    def _note(self, token: int, logged: Logged) -> None:
+        self._live.append((token, logged.pubend, logged.tick))
+        self.ticks[logged.pubend] = max(logged.tick, self.ticks.get(logged.pubend, -1))
+        source, sequence = logged.event.id
+        self.sequences[source] = max(sequence, self.sequences.get(source, -1))

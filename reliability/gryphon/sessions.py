@@ -1,0 +1,56 @@
+"""Sessions: the last mile between a broker and its clients, over links that may lose, repeat and reorder.
+
+A session begins with a client's link and ends with it. The broker numbers the messages that it hands over, and repeats
+those that the client has not handed back; the client delivers by number. When so many are outstanding that the window
+is full, the broker's subends wait: a slow client slows the others of its broker, and costs no memory elsewhere.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+from pubsub.event import Event
+from pubsub.machine import Effect, NodeName, Send
+from reliability.gryphon.messages import Handed, HandedBack
+
+_AGAIN_AT_ONCE = 50
+"""So many messages are repeated at a time: the oldest ones, which the client waits for."""
+
+
+class Session:
+    """One client's. `number` tells it from earlier ones."""
+
+    __slots__ = ("_idle", "_next", "_outstanding", "client", "number")
+
+    def __init__(self, client: NodeName, number: int) -> None:
+        self.client = client
+        self.number = number
+        self._next = 0
+        self._outstanding: deque[Handed] = deque()
+        self._idle = False
+
+    @property
+    def outstanding(self) -> int:
+        """How many messages the client has not handed back."""
+        return len(self._outstanding)
+
+    def hand(self, event: Event, hops: int, subscribers: Sequence[int]) -> Send:
+        """Hand the message to the client."""
+        message = Handed(self.number, self._next, event, hops, list(subscribers))
+        self._next += 1
+        self._outstanding.append(message)
+        self._idle = False
+        return Send(self.client, message)
+
+    def handed_back(self, message: HandedBack) -> None:
+        """The client has everything up to that number."""
+        if message.session == self.number:
+            while self._outstanding and self._outstanding[0].number <= message.number:
+                self._outstanding.popleft()
+                self._idle = False
+
+    def repeat(self) -> list[Effect]:
+        """The oldest messages again, if the client has neither got nor handed back anything since the last time."""
+        idle, self._idle = self._idle, True
+        if not idle:
+            return []
+        return [Send(self.client, self._outstanding[at]) for at in range(min(_AGAIN_AT_ONCE, self.outstanding))]

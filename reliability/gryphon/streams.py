@@ -1,0 +1,306 @@
+"""One pubend's stream at one broker: what came from upstream (istream), and what each branch was told (ostreams).
+
+Theory of operation (sections 2 and 3). Fresh knowledge goes on at once, whatever is missing before it: a gap never
+holds up what follows. At the edge to each ostream stands the filter of its branch: a message that nobody behind it
+wants is silence there, and silence waits to be told with the next message, or when it has waited for SIT.
+
+Curiosity goes the other way. What a nack asks for is answered from what is known here; the rest is noted for the one
+who asked, and asked for upstream unless that has been done already for somebody else (nack consolidation). The answer
+goes down only to those who asked. Acknowledgements are accumulated: up goes the least of what all branches, and the
+local subend, have acknowledged. Of a cell of brokers each acknowledges what all behind the cell have, so the most that
+one of them says holds. A broker that has restarted knows nothing and has acknowledged nothing: it says nothing until
+everybody below has said something again.
+"""
+
+from collections.abc import Sequence
+
+from pubsub.machine import Effect, NodeName, Record, Send
+from reliability.gryphon.curiosity import Curiosity
+from reliability.gryphon.knowledge import KnowledgeStream, Message
+from reliability.gryphon.messages import AckExpected, Data, Nack, Silence
+from reliability.gryphon.pubend import Pubend
+from reliability.gryphon.subend import Subend
+from reliability.gryphon.tick_ranges import Range
+from routing.router import StreamRouter
+
+NACK_SENT = 152
+"""Topic of the journal rows of nacks: the peer, and as value how many ticks were asked for."""
+ACK_EXPECTED_SENT = 154
+"""Topic of the journal rows of AckExpected messages of a pubend: the value is the tick."""
+
+
+class Ostream:
+    """What one branch was told and has said. `acked`: all behind it have acknowledged up to there. The run from
+    `quiet_from` to `quiet_to` is silence that it was not told yet; `quiet_to` is also how far the branch is served."""
+
+    __slots__ = ("acked", "asked", "quiet_from", "quiet_to")
+
+    def __init__(self) -> None:
+        self.acked = -1
+        self.asked: dict[NodeName, Curiosity] = {}
+        self.quiet_from = 0
+        self.quiet_to = -1
+
+
+class BrokerStream:
+    """The stream of pubend `number`, whose broker is `root`; here is the root if `pubend` is given."""
+
+    def __init__(
+        self,
+        number: int,
+        root: NodeName,
+        router: StreamRouter,
+        knowledge: KnowledgeStream,
+        pubend: Pubend | None,
+        nack_chunk: int,
+    ) -> None:
+        self.number = number
+        self.root = root
+        self.knowledge = knowledge
+        self.pubend = pubend
+        self.subend: Subend | None = None
+        self.watching_gap = False
+        self.acked_up = -1
+        self.asked_up = Curiosity()
+        self.came_by = router.branch_of(root)
+        self.ostreams = {branch: Ostream() for branch in router.branches if branch != self.came_by}
+        self.aside = Ostream()
+        """What siblings ask for: they have the same filters as this broker, and none applies between the two."""
+        self._router = router
+        self._nack_chunk = nack_chunk
+        self._asking = False
+
+    # ---------------------------------------------------------------------------------------- knowledge
+    def publish(self, start: int, tick: int, message: Message) -> list[Effect]:
+        """The pubend here knows of a message, and of silence from `start` to before it."""
+        return self._pass_on(start, tick, message)
+
+    def take_data(self, data: Data) -> list[Effect]:
+        """Knowledge from upstream (or a sibling's answer): note it and tell those who are to know."""
+        knowledge = self.knowledge
+        start, tick = data.start, data.tick
+        message = Message(data.event, data.hops, data.stamp)
+        known = tick <= knowledge.final or tick in knowledge.known
+        knowledge.silence(start, tick - 1)
+        knowledge.learn(tick, message)
+        effects = [] if data.answer or known else self._pass_on(start, tick, message)
+        if self._asking:
+            effects += self._answer_askers(start, tick, message)
+        return effects
+
+    def take_silence(self, silence: Silence) -> list[Effect]:
+        """The same for silence alone."""
+        first, last = silence.first, silence.last
+        news = self.knowledge.unknown(first, last)
+        self.knowledge.silence(first, last)
+        effects = self.be_silent(first, last) if news and not silence.answer else []
+        if self._asking:
+            effects += self._answer_askers(first, last, None)
+        return effects
+
+    def relay(self, message: Data | Silence | AckExpected) -> list[Effect]:
+        """A sibling has no way to the branch: send its message on, and take nothing for others from it. The sibling's
+        silence is that of the branch; a message on its tick is one for everybody."""
+        if message.branch not in self.ostreams:
+            return []
+        if type(message) is Data:
+            self.knowledge.learn(message.tick, Message(message.event, message.hops, message.stamp))
+            message = message._replace(hops=message.hops + 1)
+        way = self._router.way(message.branch, self.number)
+        return [] if way is None else [Send(way, message._replace(branch=""))]
+
+    def be_silent(self, first: int, last: int) -> list[Effect]:
+        """Nothing is for any branch from `first` to `last`: to be told in good time."""
+        effects: list[Effect] = []
+        for branch, ostream in self.ostreams.items():
+            if last <= ostream.quiet_to:
+                effects += self._send(branch, Silence(self.number, first, last, False, ""))
+                continue
+            if first > ostream.quiet_to + 1:
+                effects += self._tell_silence(branch, ostream)
+                ostream.quiet_from = first
+            ostream.quiet_to = last
+        return effects
+
+    def tell_silence(self) -> list[Effect]:
+        """Tell every branch the silence that it was not told yet."""
+        effects: list[Effect] = []
+        for branch, ostream in self.ostreams.items():
+            effects += self._tell_silence(branch, ostream)
+        return effects
+
+    @property
+    def has_silence_to_tell(self) -> bool:
+        """Is there any?"""
+        return any(ostream.quiet_from <= ostream.quiet_to for ostream in self.ostreams.values())
+
+    def _tell_silence(self, branch: str, ostream: Ostream) -> list[Effect]:
+        if ostream.quiet_from > ostream.quiet_to:
+            return []
+        first, ostream.quiet_from = ostream.quiet_from, ostream.quiet_to + 1
+        return self._send(branch, Silence(self.number, first, ostream.quiet_to, False, ""))
+
+    def _pass_on(self, start: int, tick: int, message: Message) -> list[Effect]:
+        effects: list[Effect] = []
+        event, hops, stamp = message
+        wanted = self._router.wanted(event, self.root, stamp, self.came_by)
+        data: Data | None = None
+        for branch, ostream in self.ostreams.items():
+            first = start
+            late = tick <= ostream.quiet_to
+            if not late:
+                if start <= ostream.quiet_to + 1:
+                    first = ostream.quiet_from
+                else:
+                    effects += self._tell_silence(branch, ostream)
+                ostream.quiet_from = first
+                ostream.quiet_to = tick
+            if branch in wanted:
+                if not late:
+                    ostream.quiet_from = tick + 1
+                epoch = self._router.stamp(branch) if self.pubend is not None else stamp
+                if data is None or data.start != first or data.stamp != epoch:
+                    data = Data(self.number, first, tick, event, hops + 1, epoch, False, "")
+                effects += self._send(branch, data)
+            elif late:
+                effects += self._send(branch, Silence(self.number, start, tick, False, ""))
+        return effects
+
+    def _send(self, branch: str, message: Data | Silence | AckExpected) -> list[Effect]:
+        way = self._router.way(branch, self.number)
+        if way is not None:
+            return [Send(way, message)]
+        sibling = self._router.detour()
+        return [] if sibling is None else [Send(sibling, message._replace(branch=branch))]
+
+    # ---------------------------------------------------------------------------------------- curiosity
+    def take_nack(self, source: NodeName, nack: Nack) -> list[Effect]:
+        """Answer what is known, and ask upstream for the rest, if nobody has."""
+        branch = self._router.branch_of(source)
+        if branch is not None and branch not in self.ostreams:
+            return []  # from upstream: the tree is not what the peer thinks it is
+        effects = self._answer(source, branch, nack.first, nack.last)
+        if self.pubend is not None:
+            return effects  # what is unknown here has not happened yet
+        ostream = self.aside if branch is None else self.ostreams[branch]
+        curiosity = ostream.asked.setdefault(source, Curiosity())
+        for part in self.knowledge.unknown(nack.first, nack.last):
+            curiosity.ask(*part)
+            self._asking = True
+            for news in self.asked_up.ask(*part):
+                effects += self._nack_up(*news, from_sibling=branch is None)
+        return effects
+
+    def ask(self, ranges: Sequence[Range]) -> list[Effect]:
+        """The subend here wants to know of these ticks, whether or not somebody else has asked."""
+        effects: list[Effect] = []
+        for first, last in ranges:
+            self.asked_up.ask(first, last)
+            effects += self._nack_up(first, last)
+        return effects
+
+    def forget_curiosity(self) -> bool:
+        """Forget what was asked for a while ago; True if something is left."""
+        left = False
+        for ostream in (*self.ostreams.values(), self.aside):
+            for peer, curiosity in list(ostream.asked.items()):
+                curiosity.grow_old()
+                if curiosity:
+                    left = True
+                else:
+                    del ostream.asked[peer]
+        self._asking = left
+        self.asked_up.grow_old()
+        return left or bool(self.asked_up)
+
+    @property
+    def curious(self) -> bool:
+        """Has anything been asked for lately?"""
+        return self._asking or bool(self.asked_up)
+
+    def _nack_up(self, first: int, last: int, from_sibling: bool = False) -> list[Effect]:
+        assert self.came_by is not None
+        way = self._router.way(self.came_by, self.number)
+        if way is None and not from_sibling:
+            way = self._router.detour()
+        if way is None:
+            return []
+        effects: list[Effect] = []
+        for begin in range(first, last + 1, self._nack_chunk):
+            end = min(last, begin + self._nack_chunk - 1)
+            effects.append(Send(way, Nack(self.number, begin, end)))
+            effects.append(Record(NACK_SENT, end - begin + 1, way))
+        return effects
+
+    def _answer(self, peer: NodeName, branch: str | None, first: int, last: int) -> list[Effect]:
+        knowledge = self.knowledge
+        effects: list[Effect] = []
+        if first <= knowledge.final:
+            effects.append(Send(peer, Silence(self.number, first, min(last, knowledge.final), True, "")))
+        for begin, end in knowledge.known.within(first, last):
+            at = begin
+            for tick in knowledge.ticks(begin, end):
+                message = knowledge.messages[tick]
+                if self._wanted_by(branch, message):
+                    effects.append(Send(peer, self._answer_with(branch, at, tick, message)))
+                    at = tick + 1
+            if at <= end:
+                effects.append(Send(peer, Silence(self.number, at, end, True, "")))
+        return effects
+
+    def _answer_askers(self, first: int, last: int, message: Message | None) -> list[Effect]:
+        """Tell those who asked for something between `first` and `last`, which is silent but for a message at its end."""
+        effects: list[Effect] = []
+        for branch, ostream in ((None, self.aside), *self.ostreams.items()):
+            for peer, curiosity in ostream.asked.items():
+                if not curiosity.answer(first, last):
+                    continue
+                if message is not None and self._wanted_by(branch, message):
+                    effects.append(Send(peer, self._answer_with(branch, first, last, message)))
+                else:
+                    effects.append(Send(peer, Silence(self.number, first, last, True, "")))
+        return effects
+
+    def _wanted_by(self, branch: str | None, message: Message) -> bool:
+        return branch is None or branch in self._router.wanted(message.event, self.root, message.stamp, self.came_by)
+
+    def _answer_with(self, branch: str | None, start: int, tick: int, message: Message) -> Data:
+        at_root = self.pubend is not None and branch is not None
+        stamp = self._router.stamp(branch) if at_root and branch is not None else message.stamp
+        return Data(self.number, start, tick, message.event, message.hops + 1, stamp, True, "")
+
+    # ------------------------------------------------------------------------------------------- acks
+    def take_ack(self, source: NodeName, tick: int) -> None:
+        """All behind the source have acknowledged up to the tick."""
+        branch = self._router.branch_of(source)
+        if branch is not None and branch in self.ostreams:
+            ostream = self.ostreams[branch]
+            ostream.acked = max(ostream.acked, tick)
+
+    def accumulate(self) -> int:
+        """Up to where everybody here and below has acknowledged: that becomes F."""
+        acked = [ostream.acked for ostream in self.ostreams.values()]
+        if self.subend is not None:
+            acked.append(self.subend.next - 1)
+        # A broker without subscribers and branches wants nothing, and may forget all it hears of.
+        self.knowledge.finalize(min(acked) if acked else self.knowledge.newest)
+        return self.knowledge.final
+
+    def expect_ack(self, tick: int) -> list[Effect]:
+        """An acknowledgement is expected up to the tick: remind the branches that owe it."""
+        effects: list[Effect] = []
+        for branch, ostream in self.ostreams.items():
+            if ostream.acked < tick:
+                effects += self._send(branch, AckExpected(self.number, tick, ""))
+        if self.subend is None and not self.ostreams:
+            self.knowledge.finalize(tick)
+        return effects
+
+    def check_invariants(self) -> None:
+        """Nothing is F that somebody may still ask for."""
+        self.knowledge.check_invariants()
+        for ostream in self.ostreams.values():
+            assert self.knowledge.final <= ostream.acked
+            assert ostream.quiet_from <= ostream.quiet_to + 1
+        if self.subend is not None:
+            assert self.knowledge.final < self.subend.next

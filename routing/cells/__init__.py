@@ -1,0 +1,1 @@
+"""Routing over a tree of cells of redundant brokers, as guaranteed delivery needs it."""

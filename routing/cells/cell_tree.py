@@ -1,0 +1,52 @@
+"""The tree of cells: which brokers are interchangeable, and which cells are neighbours.
+
+Brokers of equal role stand in one cell; the physical links between two neighbouring cells are a link bundle, and a
+message may pass over any of them. The tree is laid down with the overlay and never changes. Clients attach only to
+brokers that stand alone in their cell (their soft state is nobody else's).
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pubsub.machine import NodeName
+
+Cell = str
+"""A cell's name."""
+
+
+class CellTree:
+    """The tree as one of its brokers sees it.
+
+    `plan`: {"cells": {cell: [broker, ...]}, "edges": [[cell, cell], ...]}, as `workloads.overlay.Overlay.cell_plan`
+    makes it. A branch is named by the neighbouring cell that it begins with.
+    """
+
+    def __init__(self, plan: Mapping[str, Any], me: NodeName) -> None:
+        self.members: dict[Cell, tuple[NodeName, ...]] = {name: tuple(each) for name, each in plan["cells"].items()}
+        self.brokers: tuple[NodeName, ...] = tuple(each for members in self.members.values() for each in members)
+        self.numbers = {broker: number for number, broker in enumerate(self.brokers)}
+        self.cell_of = {broker: cell for cell, members in self.members.items() for broker in members}
+        self.own = self.cell_of[me]
+        self.siblings = tuple(broker for broker in self.members[self.own] if broker != me)
+        self.branches: tuple[Cell, ...] = self._neighbours(plan["edges"], self.own)
+        self.branch_of: dict[NodeName, Cell] = {}
+        self.behind: dict[Cell, tuple[NodeName, ...]] = {}
+        for branch in self.branches:
+            cells = self._beyond(plan["edges"], branch)
+            self.behind[branch] = tuple(broker for cell in cells for broker in self.members[cell])
+            self.branch_of |= dict.fromkeys(self.behind[branch], branch)
+
+    def _neighbours(self, edges: Sequence[Sequence[Cell]], cell: Cell) -> tuple[Cell, ...]:
+        return tuple(second if first == cell else first for first, second in edges if cell in (first, second))
+
+    def _beyond(self, edges: Sequence[Sequence[Cell]], branch: Cell) -> list[Cell]:
+        """The cells that are reached through a branch."""
+        reached = {self.own: None, branch: None}
+        waiting = deque([branch])
+        while waiting:
+            for cell in self._neighbours(edges, waiting.popleft()):
+                if cell not in reached:
+                    reached[cell] = None
+                    waiting.append(cell)
+        return [cell for cell in reached if cell != self.own]

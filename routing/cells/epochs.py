@@ -1,0 +1,90 @@
+"""Filter epochs: no event is filtered out by a table older than the one its publisher's broker knew.
+
+Theory of operation. On redundant paths a filter can reach a root (the broker where events enter) by one way while
+events flow down by another, past a broker that has not heard of it. So a root numbers the states of its knowledge.
+When tables change it starts an epoch and announces with it the versions of all tables it holds; each event carries
+the epoch it was sent in, and a broker filters an event only if its own tables are at least as new as that epoch's,
+else it passes the event on to everybody. A subscriber's broker learns from the same announcement that its filters
+are in effect at that root, and from when on.
+
+A restarted root has lost its tables, and those that it is told again may be older than those it had announced. It
+therefore sends unfiltered down a branch until every broker behind it has published a table that names the root's
+present incarnation: such a table is no older than anything that was ever in effect.
+
+One announcement is on its way at a time (the direct neighbours answer it); changes gather meanwhile. So a thousand
+subscriptions make few epochs, and the run sees that they have not settled.
+"""
+
+from collections.abc import Iterable
+
+from pubsub.machine import Effect, NodeName, Send
+from routing.cells.messages import EpochHeard, InEffect
+from routing.cells.tables import FilterTables
+
+UNFILTERED = 1 << 62
+"""The stamp of an event that nobody may filter out: later than every epoch."""
+_INCARNATION_BITS = 32
+
+
+class FilterEpochs:
+    """The epochs of all roots as this broker knows them, and its own if it is one."""
+
+    def __init__(self, me: NodeName, incarnation: int, tables: FilterTables) -> None:
+        self.own = incarnation << _INCARNATION_BITS
+        self.known: dict[NodeName, InEffect] = {}
+        self._me = me
+        self._tables = tables
+        self._complete: dict[NodeName, int] = {}
+        self._awaited: dict[NodeName, None] = {}
+        self._changed = False
+
+    def incarnation_of(self, root: NodeName) -> int:
+        """The latest incarnation of the root that was heard of."""
+        known = self.known.get(root)
+        return 0 if known is None else known.epoch >> _INCARNATION_BITS
+
+    def filterable(self, root: NodeName, stamp: int) -> bool:
+        """May this broker filter an event of the root with that stamp?"""
+        return self._complete.get(root, -1) >= stamp
+
+    def tables_changed(self) -> None:
+        """Some table is newer than before."""
+        self._changed = True
+        for root in self.known:
+            self._complete_if_known(root)
+
+    def announce(self, links: Iterable[NodeName], marks: list[int]) -> InEffect | None:
+        """The announcement of a new epoch to send to all links, if one is due and none is on its way."""
+        if not self._changed or self._awaited:
+            return None
+        self._changed = False
+        self._awaited = dict.fromkeys(links)
+        self.own += 1
+        held = {broker: list(table.at) for broker, table in self._tables.tables.items()}
+        self.known[self._me] = InEffect(self._me, self.own, held, marks)
+        return self.known[self._me]
+
+    def answered(self, peer: NodeName) -> None:
+        """The neighbour has heard the announcement, or its link is gone."""
+        self._awaited.pop(peer, None)
+
+    def learn(self, source: NodeName, announced: InEffect, links: Iterable[NodeName]) -> tuple[bool, list[Effect]]:
+        """Take another root's announcement: whether it is news, and the effects that answer it and pass it on."""
+        effects: list[Effect] = []
+        if source == announced.root:
+            effects.append(Send(source, EpochHeard(announced.epoch)))
+        known = self.known.get(announced.root)
+        if announced.root == self._me or (known is not None and known.epoch >= announced.epoch):
+            return False, effects
+        self.known[announced.root] = announced
+        self._complete_if_known(announced.root)
+        return True, [*effects, *(Send(peer, announced) for peer in links if peer != source)]
+
+    def _complete_if_known(self, root: NodeName) -> None:
+        announced = self.known[root]
+        if all(self._tables.at(broker) >= tuple(version) for broker, version in announced.tables.items()):
+            self._complete[root] = announced.epoch
+
+    def check_invariants(self) -> None:
+        for root, announced in self.known.items():
+            assert self._complete.get(root, -1) <= announced.epoch

@@ -1,0 +1,60 @@
+"""What brokers say to each other about filters: tables, their changes, and which of them are in effect where.
+
+All are control messages: a link keeps their order and loses them only when its connection breaks, and then both
+ends compare what they have.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pubsub.filter import Filter
+from pubsub.message import message
+
+
+@message(120, control=True)
+class TablesHeld(NamedTuple):
+    """On a new link: broker to [incarnation, version] of its table, and root to the epoch known of it."""
+
+    tables: dict[str, list[int]]
+    epochs: dict[str, int]
+
+
+@message(121, control=True)
+class WholeTable(NamedTuple):
+    """All filters of a broker's own subscribers. `heard`: root to the incarnation of it that the broker knew of."""
+
+    broker: str
+    incarnation: int
+    version: int
+    filters: Sequence[Filter]
+    heard: dict[str, int]
+
+
+@message(122, control=True)
+class TableChanged(NamedTuple):
+    """The step of a broker's table to this version."""
+
+    broker: str
+    incarnation: int
+    version: int
+    added: Sequence[Filter]
+    removed: Sequence[Filter]
+    heard: dict[str, int]
+
+
+@message(123, control=True)
+class InEffect(NamedTuple):
+    """A root's filter epoch: what it sends from now on is filtered by at least these versions of tables (broker to
+    [incarnation, version]). `marks`: what its reliability part wants subscribers to know of that moment."""
+
+    root: str
+    epoch: int
+    tables: dict[str, list[int]]
+    marks: list[int]
+
+
+@message(124, control=True)
+class EpochHeard(NamedTuple):
+    """Neighbour to root: it has the epoch, and the root may announce the next."""
+
+    epoch: int

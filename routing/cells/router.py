@@ -1,0 +1,226 @@
+"""Subscription forwarding over a tree of cells of redundant brokers.
+
+Theory of operation (the overlay of the guaranteed-delivery paper, its sections 2 and 4.2). Brokers of equal role
+stand in a cell, cells form a tree, and between two neighbouring cells there is a bundle of links, of which a message
+may take any. An event goes from its publisher's broker (its root) down each branch behind which a filter wants it: to
+the member of the next cell whose turn it is for that root, or while there is no link to it to another. A broker
+without any link to the next cell hands the event sideways to a sibling that has one, marked with the branch it is
+for, so that the sibling neither hands it back nor takes it for others.
+
+Every broker keeps the filters of every other broker's subscribers, table by table, each with a version. Changes
+flood over all links; on a new link both ends compare versions and send what the other lacks. Nothing is withdrawn
+when a link breaks: a broker that is away keeps its table until its next incarnation says otherwise. Which version an
+event is filtered by is the matter of `routing.cells.epochs`.
+"""
+
+from collections.abc import Callable, Sequence
+
+from pubsub.event import Event
+from pubsub.filter import Filter
+from pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Send, Start
+from routing.cells.cell_tree import Cell, CellTree
+from routing.cells.epochs import UNFILTERED, FilterEpochs
+from routing.cells.messages import EpochHeard, InEffect, TableChanged, TablesHeld, WholeTable
+from routing.cells.tables import FilterTables, Table
+from routing.router import Hop
+
+Observer = Callable[[NodeName, int, Sequence[int]], Sequence[Effect]]
+"""(root, version of the own table in effect there, the root's marks)."""
+
+
+class CellRouting:
+    """See `routing.router.StreamRouter`."""
+
+    requires_tree = False
+    needs_cells = True
+    carries_streams = True
+    message_types: tuple[type, ...] = (TablesHeld, WholeTable, TableChanged, InEffect, EpochHeard)
+
+    def __init__(self, context: NodeContext) -> None:
+        self.me = context.name
+        self.incarnation = context.incarnation
+        self.tree = CellTree(context.parameters["overlay"], self.me)
+        self.brokers = self.tree.brokers
+        self.branches = self.tree.branches
+        self.stands_alone = not self.tree.siblings
+        self.is_root = self.me in context.parameters["overlay"]["roots"]
+        self.marks: Callable[[], list[int]] = list
+        self.observer: Observer | None = None
+        self._links: dict[NodeName, None] = {}
+        self._tables = FilterTables(self.tree)
+        self._own = Table(self.incarnation)
+        self._tables.replace(self.me, self._own, ())
+        self._epochs = FilterEpochs(self.me, self.incarnation, self._tables)
+        self._unsure: dict[Cell, None] = dict.fromkeys(self.tree.branches)  # for ever, unless this is a root
+
+    # ------------------------------------------------------------------------------------------- inputs
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        if type(input) is Received:
+            message = input.message
+            if input.source not in self._links:
+                return ()  # sent before its link broke here; both ends compare what they have when it is back
+            if type(message) is InEffect:
+                return self._on_in_effect(input.source, message)
+            if type(message) is TableChanged:
+                return self._on_changed(input.source, message)
+            if type(message) is WholeTable:
+                return self._on_whole(input.source, message)
+            if type(message) is TablesHeld:
+                return self._on_held(input.source, message)
+            if type(message) is EpochHeard:
+                if message.epoch == self._epochs.own:
+                    self._epochs.answered(input.source)
+                return self._announce()
+        elif type(input) is LinkUp:
+            self._links[input.peer] = None
+            held = {broker: list(table.at) for broker, table in self._tables.tables.items()}
+            epochs = {root: known.epoch for root, known in self._epochs.known.items()}
+            return [Send(input.peer, TablesHeld(held, epochs))]
+        elif type(input) is LinkDown:
+            self._links.pop(input.peer, None)
+            self._epochs.answered(input.peer)
+            return self._announce()
+        elif type(input) is Start:
+            return ()
+        raise TypeError(f"cell routing takes no {input!r}")
+
+    def subscribe(self, wanted: Filter) -> Sequence[Effect]:
+        return self._change([wanted], [])
+
+    def unsubscribe(self, wanted: Filter) -> Sequence[Effect]:
+        return self._change([], [wanted])
+
+    # ----------------------------------------------------------------------------- for a stream's reliability
+    def branch_of(self, broker: NodeName) -> Cell | None:
+        """See `routing.router.StreamRouter`; the siblings of this broker are behind no branch."""
+        return self.tree.branch_of.get(broker)
+
+    @property
+    def version(self) -> int:
+        """The version of this broker's own table of filters."""
+        return self._own.version
+
+    def stamp(self, branch: Cell) -> int:
+        """What an event published here carries down the branch."""
+        return UNFILTERED if branch in self._unsure else self._epochs.own
+
+    def wanted(self, event: Event, root: NodeName, stamp: int, came_by: Cell | None) -> Sequence[Cell]:
+        """The branches that the event must go down; `stamp` is what it came with (here: `stamp` of no branch)."""
+        if root == self.me:
+            found = self._tables.wanted_behind(event.attributes, None)
+            return found if not self._unsure else [*found, *(each for each in self._unsure if each not in found)]
+        if self._epochs.filterable(root, stamp):
+            return self._tables.wanted_behind(event.attributes, came_by)
+        return [branch for branch in self.tree.branches if branch != came_by]
+
+    def way(self, branch: Cell, turn: int) -> NodeName | None:
+        """The member of the branch's cell to send to: the one whose turn it is, or another while there is no link."""
+        members = self.tree.members[branch]
+        preferred = members[turn % len(members)]
+        if preferred in self._links:
+            return preferred
+        return next((member for member in members if member in self._links), None)
+
+    def detour(self) -> NodeName | None:
+        """A sibling to hand things to that have no way of their own from here."""
+        return next((sibling for sibling in self.tree.siblings if sibling in self._links), None)
+
+    def linked(self, branch: Cell) -> list[NodeName]:
+        """The members of the branch's cell that there is a link to."""
+        return [member for member in self.tree.members[branch] if member in self._links]
+
+    # -------------------------------------------------------------------------------------- for best effort
+    def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
+        """The header is [root's number, stamp], and the branch's number and 1 more where it goes sideways."""
+        root = self.me if came_from is None else self.tree.brokers[header[0]]
+        number = self.tree.numbers[root]
+        branches = self.tree.branches
+        if len(header) > 2:
+            only = branches[header[2]]
+            way = self.way(only, number)
+            return [] if way is None else [Hop(way, (number, header[1]))]
+        came_by = None if came_from is None else self.tree.branch_of.get(root)
+        hops = []
+        for branch in self.wanted(event, root, 0 if came_from is None else header[1], came_by):
+            stamp = self.stamp(branch) if came_from is None else header[1]
+            way = self.way(branch, number)
+            if way is not None:
+                hops.append(Hop(way, (number, stamp)))
+            elif (sibling := self.detour()) is not None:
+                hops.append(Hop(sibling, (number, stamp, branches.index(branch))))
+        return hops
+
+    # ------------------------------------------------------------------------------------------- tables
+    def _change(self, added: list[Filter], removed: list[Filter]) -> Sequence[Effect]:
+        self._tables.step(self.me, added, removed)
+        heard = dict(self._own.heard)
+        return self._spread(TableChanged(self.me, *self._own.at, added, removed, heard), None)
+
+    def _on_changed(self, source: NodeName, message: TableChanged) -> Sequence[Effect]:
+        broker, incarnation, version, added, removed, heard = message
+        if self._tables.at(broker) != (incarnation, version - 1) or broker == self.me:
+            return ()  # known already by another way, or the whole table is still to come
+        self._tables.step(broker, added, removed)
+        self._tables.tables[broker].heard = dict(heard)
+        return self._spread(message, source)
+
+    def _on_whole(self, source: NodeName, message: WholeTable) -> Sequence[Effect]:
+        broker, incarnation, version, filters, heard = message
+        if self._tables.at(broker) >= (incarnation, version) or broker == self.me:
+            return ()
+        self._tables.replace(broker, Table(incarnation, version, {}, dict(heard)), filters)
+        return self._spread(message, source)
+
+    def _on_held(self, source: NodeName, message: TablesHeld) -> Sequence[Effect]:
+        effects: list[Effect] = []
+        for broker, table in self._tables.tables.items():
+            if table.at > tuple(message.tables.get(broker, (-1, 0))):
+                effects.append(Send(source, WholeTable(broker, *table.at, list(table.filters), dict(table.heard))))
+        for root, known in self._epochs.known.items():
+            if known.epoch > message.epochs.get(root, -1) and root != source:
+                effects.append(Send(source, known))
+        return effects
+
+    def _spread(self, message: TableChanged | WholeTable, source: NodeName | None) -> Sequence[Effect]:
+        self._epochs.tables_changed()
+        if self.is_root:
+            self._unsure = dict.fromkeys(branch for branch in self.tree.branches if self._is_unsure(branch))
+        effects: list[Effect] = [Send(peer, message) for peer in self._links if peer != source]
+        return [*effects, *self._announce()]
+
+    def _is_unsure(self, branch: Cell) -> bool:
+        """Might a filter have been in effect here, in an earlier life, that this broker does not know now?"""
+        for broker in self.tree.behind[branch]:
+            table = self._tables.tables.get(broker)
+            if table is None or table.heard.get(self.me, 0) != self.incarnation:
+                return True
+        return False
+
+    # ------------------------------------------------------------------------------------------- epochs
+    def _announce(self) -> Sequence[Effect]:
+        if not self.is_root:
+            return ()
+        announced = self._epochs.announce(self._links, self.marks())
+        if announced is None:
+            return ()
+        return [*self._observed(announced), *(Send(peer, announced) for peer in self._links)]
+
+    def _on_in_effect(self, source: NodeName, message: InEffect) -> Sequence[Effect]:
+        news, effects = self._epochs.learn(source, message, self._links)
+        if not news:
+            return effects
+        incarnation = self._epochs.incarnation_of(message.root)
+        if self._own.heard.get(message.root, 0) != incarnation:
+            self._own.heard[message.root] = incarnation
+            effects += self._change([], [])
+        return [*effects, *self._observed(message)]
+
+    def _observed(self, announced: InEffect) -> Sequence[Effect]:
+        incarnation, version = announced.tables.get(self.me, (-1, 0))
+        if self.observer is None or incarnation != self.incarnation:
+            return ()
+        return self.observer(announced.root, version, announced.marks)
+
+    def check_invariants(self) -> None:
+        self._tables.check_invariants()
+        self._epochs.check_invariants()

@@ -1,0 +1,81 @@
+"""The filters of every broker's subscribers, each table with its version, and the branch that they lie behind."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pubsub.filter import Filter
+from pubsub.machine import NodeName
+from pubsub.matching import MatchingIndex
+from pubsub.values import Value
+from routing.cells.cell_tree import Cell, CellTree
+
+Version = tuple[int, int]
+"""(incarnation of the broker, version of its table): later ones are greater."""
+
+
+@dataclass(slots=True)
+class Table:
+    """One broker's filters. `heard`: see `routing.cells.messages.WholeTable`."""
+
+    incarnation: int
+    version: int = 0
+    filters: dict[Filter, int] = field(default_factory=dict)
+    heard: dict[NodeName, int] = field(default_factory=dict)
+
+    @property
+    def at(self) -> Version:
+        """Which version it is."""
+        return (self.incarnation, self.version)
+
+
+class FilterTables:
+    """The tables known here, with one index that says which branches an event is wanted behind."""
+
+    def __init__(self, tree: CellTree) -> None:
+        self.tables: dict[NodeName, Table] = {}
+        self._tree = tree
+        self._index = MatchingIndex[Cell]()
+        self._next_key = 0
+
+    def at(self, broker: NodeName) -> Version:
+        """The version held of a broker's table ((-1, 0): none)."""
+        table = self.tables.get(broker)
+        return (-1, 0) if table is None else table.at
+
+    def replace(self, broker: NodeName, table: Table, filters: Iterable[Filter]) -> None:
+        """Take a whole new table for the broker."""
+        before = self.tables.get(broker)
+        if before is not None:
+            self._drop(broker, list(before.filters))
+        self.tables[broker] = table
+        self._put(broker, filters)
+
+    def step(self, broker: NodeName, added: Sequence[Filter], removed: Sequence[Filter]) -> None:
+        """Take the broker's table one version further."""
+        self._drop(broker, removed)
+        self._put(broker, added)
+        self.tables[broker].version += 1
+
+    def wanted_behind(self, attributes: Mapping[str, Value], except_for: Cell | None) -> Sequence[Cell]:
+        """The branches with a filter that the event matches."""
+        return self._index.destinations(attributes, except_for)
+
+    def _put(self, broker: NodeName, filters: Iterable[Filter]) -> None:
+        held = self.tables[broker].filters
+        branch = self._tree.branch_of.get(broker)
+        for wanted in filters:
+            held[wanted] = self._next_key
+            if branch is not None:
+                self._index.add(self._next_key, wanted, branch)
+            self._next_key += 1
+
+    def _drop(self, broker: NodeName, filters: Iterable[Filter]) -> None:
+        held = self.tables[broker].filters
+        for wanted in filters:
+            key = held.pop(wanted)
+            if broker in self._tree.branch_of:
+                self._index.remove(key)
+
+    def check_invariants(self) -> None:
+        behind = sum(len(table.filters) for broker, table in self.tables.items() if broker in self._tree.branch_of)
+        assert len(self._index) == behind
