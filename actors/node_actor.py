@@ -24,7 +24,7 @@ from pubsub.deployment import NodeSpec, make_machine
 from pubsub.faults import FailureDetection
 from pubsub.journal import JournalWriter, RowKind
 from pubsub.links import LinkSpec
-from pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe, is_waiting
+from pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe, is_settling, is_waiting
 from pubsub.recorder import Recorder
 from pubsub.script import Issue, Player, Script
 
@@ -191,6 +191,7 @@ class NodeActor:
             "control_received": received,
             "playing": playing,
             "waiting": is_waiting(node.machine),
+            "settling": is_settling(node.machine),
             "failure": failure,
             "pid": os.getpid(),
             "links": [(peer, connection.peer_incarnation) for peer, connection in node.connections.items()],

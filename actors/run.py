@@ -3,7 +3,8 @@
 The driver asks and never guesses. Links are up when both ends say so. Subscriptions have settled when every link
 that should be up is, and over the connections that there are as many control messages were received as sent, twice
 in a row with the same numbers: so it holds after faults too, where what was on a broken connection is never
-received. The run has drained when no count moves any more.
+received. A machine may know that something has not settled all the same. The run has drained when no count moves any
+more.
 """
 
 import contextlib
@@ -163,7 +164,7 @@ class LiveRun:
         """Is everything settled that was issued before the round of questions ahead of this one? Then journal it."""
         totals = self._total(statuses)
         counts = (totals["control_sent"], totals["control_received"])
-        calm = counts[0] == counts[1] and not self.group.unlinked(statuses)
+        calm = counts[0] == counts[1] and not totals["settling"] and not self.group.unlinked(statuses)
         before, self._before = self._before, (counts, self._asked_us) if calm else None
         if not calm or before is None or before[0] != counts:
             return False

@@ -13,7 +13,6 @@ from pubsub.errors import InputError
 from pubsub.machine import Machine, NodeContext
 from reliability.best_effort import BestEffort
 from reliability.broker import Broker, ReliabilityFactory, RouterFactory
-from reliability.gryphon.client import GryphonClient
 from reliability.gryphon.gryphon import Gryphon
 from routing.cells.router import CellRouting
 from routing.flooding import Flooding
@@ -28,9 +27,6 @@ ROUTINGS: Mapping[str, RouterFactory] = {
     "cells": CellRouting,
 }
 RELIABILITIES: Mapping[str, ReliabilityFactory] = {"best_effort": BestEffort, "gryphon": Gryphon}
-CLIENTS: Mapping[str, Callable[[str, Mapping[str, Any]], Machine]] = {"gryphon": GryphonClient}
-"""Clients of reliability protocols that need more of a client than to pass things on: made of the name of its broker
-and the protocol's parameters."""
 
 BROKER_FACTORY = "experiments.registry:make_broker"
 CLIENT_FACTORY = "experiments.registry:make_client"
@@ -48,11 +44,12 @@ def make_broker(context: NodeContext) -> Machine:
 
 
 def make_client(context: NodeContext) -> Machine:
-    """A client of the broker in the parameter `broker`, as the parameter `reliability` wants it."""
-    broker, reliability = context.parameters["broker"], context.parameters.get("reliability", "best_effort")
-    if reliability in CLIENTS:
-        return CLIENTS[reliability](broker, context.parameters.get(reliability, {}))
-    return Client(broker)
+    """A client of the broker in the parameter `broker`: one of the reliability protocol's own, if it needs more of a
+    client than to pass things on (attribute `client` of its factory)."""
+    parameters = context.parameters
+    own: Callable[[str, Mapping[str, Any]], Machine] | None
+    own = getattr(reliability_named(parameters.get("reliability", "best_effort")), "client", None)
+    return Client(parameters["broker"]) if own is None else own(parameters["broker"], parameters)
 
 
 def routing_named(name: str) -> RouterFactory:
@@ -79,7 +76,7 @@ def roots(reliability: str, parameters: Mapping[str, Any], hosts: Sequence[str])
     clients. Raises `InputError` for parameters that cannot be."""
     chosen: Callable[[Mapping[str, Any], Sequence[str]], list[str]] | None
     chosen = getattr(reliability_named(reliability), "roots", None)
-    return list(hosts) if chosen is None else chosen(parameters.get(reliability, {}), hosts)
+    return list(hosts) if chosen is None else chosen(parameters, hosts)
 
 
 def needs_cells(routing: str) -> bool:

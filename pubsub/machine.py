@@ -164,6 +164,12 @@ def is_waiting(machine: Machine) -> bool:
     return bool(getattr(machine, "waiting", False))
 
 
+def is_settling(machine: Machine) -> bool:
+    """Does the machine know of a subscription that is not in effect everywhere, though no message about it moves? A
+    machine that has an attribute `settling` says so: then subscriptions have not settled."""
+    return bool(getattr(machine, "settling", False))
+
+
 @dataclass(frozen=True, slots=True)
 class NodeContext:
     """What a factory knows when it makes a machine.

@@ -104,6 +104,11 @@ class Broker:
         return self._streams
 
     @property
+    def settling(self) -> bool:
+        """See `pubsub.machine.is_settling`."""
+        return bool(getattr(self.reliability, "settling", False))
+
+    @property
     def waiting(self) -> bool:
         """See `pubsub.machine.is_waiting`."""
         return bool(getattr(self.reliability, "waiting", False) or getattr(self.router, "waiting", False))

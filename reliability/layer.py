@@ -50,7 +50,7 @@ class Reliability(Protocol):
         ...
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        """Take `Start`, link changes of brokers and clients, `Received` of a message of its own, its timer, `Stored`."""
+        """Take `Start`, link changes of brokers and clients, `Received` of a message of its own, a timer, `Stored`."""
         ...
 
     def check_invariants(self) -> None:

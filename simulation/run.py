@@ -136,7 +136,8 @@ class VirtualRun:
     @property
     def _calm(self) -> bool:
         simulation = self.simulation
-        return not simulation.in_flight[CONTROL_MESSAGE] and simulation.wiring.quiet and not simulation.busy
+        moving = simulation.in_flight[CONTROL_MESSAGE] or not simulation.wiring.quiet or simulation.busy
+        return not moving and not simulation.settling
 
     def _after_entry(self) -> None:
         if self._changes_unsettled and self._calm:

@@ -14,7 +14,7 @@ from pubsub.deployment import LinkPlan, NodeSpec, make_machine
 from pubsub.faults import DEFAULT_DETECTION, FailureDetection
 from pubsub.journal import JournalWriter, RowKind
 from pubsub.links import Link, LinkSpec
-from pubsub.machine import Machine, NodeName, Start, is_waiting
+from pubsub.machine import Machine, NodeName, Start, is_settling, is_waiting
 from pubsub.recorder import Recorder
 from simulation.event_queue import EventQueue
 from simulation.simulated_node import (
@@ -147,6 +147,11 @@ class Simulation:
     def waiting(self) -> bool:
         """Does a machine wait for something that it will ask for again?"""
         return any(is_waiting(node.machine) for node in self.nodes.values() if not node.down)
+
+    @property
+    def settling(self) -> bool:
+        """Does a machine know of a subscription that is not in effect everywhere?"""
+        return any(is_settling(node.machine) for node in self.nodes.values() if not node.down)
 
     @property
     def next_us(self) -> int | None:

@@ -1,4 +1,4 @@
-"""A client under guaranteed delivery: keeps what it published until the broker has logged it, delivers each message once.
+"""A client under guaranteed delivery: keeps what it published until it is logged, delivers each message once.
 
 Theory of operation. Publications are numbered by publisher; the client repeats those not accepted, on a timer and on
 every new link, and says which is the oldest it still has, so that the broker can tell a number that is late from one
@@ -29,7 +29,7 @@ class GryphonClient:
     message_types: tuple[type, ...] = (*CLIENT_MESSAGES, Submission, Accepted, Handed, HandedBack)
 
     def __init__(self, broker: str, given: Mapping[str, Any]) -> None:
-        parameters = gryphon_parameters(given)
+        parameters = gryphon_parameters(given.get("gryphon", {}))
         self._broker = broker
         self._plain = Client(broker)
         self._resend_us = parameters.resend * 1_000

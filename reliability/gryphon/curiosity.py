@@ -20,8 +20,8 @@ class Curiosity:
         return bool(self._recent) or bool(self._older)
 
     def ask(self, first: int, last: int) -> list[Range]:
-        """Turn the ticks C; the parts that were not so before. (Asking again does not keep them from being forgotten, or
-        two who ask in turn would keep each other's lost nack from ever being repeated.)"""
+        """Turn the ticks C; the parts that were not so before. Asking again does not keep them from being forgotten:
+        two who ask in turn would keep each other's lost nack from ever being repeated."""
         news = [part for found in self._recent.missing(first, last) for part in self._older.missing(found[0], found[1])]
         for part in news:
             self._recent.add(*part)

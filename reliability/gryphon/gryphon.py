@@ -31,6 +31,7 @@ from pubsub.machine import (
     Stored,
     TimerFired,
 )
+from reliability.gryphon.client import GryphonClient
 from reliability.gryphon.knowledge import KnowledgeStream, Message
 from reliability.gryphon.messages import (
     Accepted,
@@ -62,6 +63,7 @@ class Gryphon:
 
     guarantee = "exactly_once"
     needs_streams = True
+    client = GryphonClient
     message_types: tuple[type, ...] = (Data, Silence, Nack, Acks, AckExpected, Submission, Accepted, Handed, HandedBack)
 
     def __init__(self, context: NodeContext, services: BrokerServices) -> None:
@@ -72,10 +74,10 @@ class Gryphon:
         self._router.observer = self._on_in_effect
         self._name = context.name
         self._pubends: list[Pubend] = []
-        self._streams: dict[int, BrokerStream] = {}
+        self.streams: dict[int, BrokerStream] = {}
         self._numbers_of: dict[NodeName, list[int]] = {}
         for number, root in self._numbered(context.parameters["overlay"]["roots"]):
-            self._streams[number] = self._make_stream(number, root)
+            self.streams[number] = self._make_stream(number, root)
             self._numbers_of.setdefault(root, []).append(number)
         self._log = PubendLog(context.name, self._parameters.checkpoint)
         self._submissions = Submissions(self._log.sequences)
@@ -86,6 +88,7 @@ class Gryphon:
         self._next_session = context.incarnation << _SESSION_BITS
         self._blocked: dict[int, None] = {}
         self._unacked: dict[int, None] = {}
+        self._in_effect: dict[NodeName, int] = dict.fromkeys(self._numbers_of, 0)
         self._unsilenced: dict[int, None] = {}
         self._timers: dict[str, None] = {}
         self._expecting: dict[int, tuple[int, int]] = {}  # pubend to (interval in ms, F when it was last looked at)
@@ -124,23 +127,29 @@ class Gryphon:
         raise TypeError(f"guaranteed delivery takes no {input!r}")
 
     @property
+    def settling(self) -> bool:
+        """Is there a subscription here that some pubend does not heed yet?"""
+        version = self._router.version
+        return self._services.has_subscribers and any(known < version for known in self._in_effect.values())
+
+    @property
     def waiting(self) -> bool:
         """Has something been sent that is not acknowledged, or is something missing here?"""
         return (
             bool(self._expecting)
-            or any(stream.watching_gap for stream in self._streams.values())
+            or any(stream.watching_gap for stream in self.streams.values())
             or any(session.outstanding for session in self._sessions.values())
         )
 
     def check_invariants(self) -> None:
-        for stream in self._streams.values():
+        for stream in self.streams.values():
             stream.check_invariants()
 
     # ------------------------------------------------------------------------------------------- set-up
     @staticmethod
     def roots(given: Mapping[str, Any], hosts: Sequence[NodeName]) -> list[NodeName]:
         """The brokers with pubends, of those that take clients; raises `InputError` for parameters that cannot be."""
-        pubends = gryphon_parameters(given).pubends
+        pubends = gryphon_parameters(given.get("gryphon", {})).pubends
         for broker in pubends:
             if broker not in hosts:
                 place = f"broker.parameters.gryphon.pubends.{broker}"
@@ -170,7 +179,7 @@ class Gryphon:
         if records and not self._pubends:
             raise InputError(f"the stable log of {self._name}", f"{len(records)} records", "none: it has no pubends")
         for logged in self._log.recover(records):
-            if logged.pubend not in self._streams or (pubend := self._streams[logged.pubend].pubend) is None:
+            if logged.pubend not in self.streams or (pubend := self.streams[logged.pubend].pubend) is None:
                 found = f"a message of pubend {logged.pubend}"
                 allowed = f"those of this broker: {', '.join(str(each.number) for each in self._pubends)}"
                 raise InputError(f"the stable log of {self._name}", found, allowed)
@@ -223,7 +232,7 @@ class Gryphon:
             self._accepted[event.source] = max(event.sequence, self._accepted.get(event.source, -1))
             if client is not None:
                 effects += self._accept_later(event.source, client)
-            stream = self._streams[pubend.number]
+            stream = self.streams[pubend.number]
             effects += stream.publish(start, logged.tick, Message(event, 0, 0))
             effects += self._advance(stream)
             self._unsilenced[pubend.number] = None
@@ -240,7 +249,7 @@ class Gryphon:
 
     def _expect_acks(self, number: int) -> list[Effect]:
         """AET has passed: has everything that was sent been acknowledged?"""
-        stream = self._streams[number]
+        stream = self.streams[number]
         pubend = stream.pubend
         assert pubend is not None
         if pubend.last_message <= stream.knowledge.final:
@@ -260,7 +269,7 @@ class Gryphon:
 
     # ---------------------------------------------------------------------------------------- all brokers
     def _on_knowledge(self, source: NodeName, message: Data | Silence) -> Sequence[Effect]:
-        stream = self._streams.get(message.pubend)
+        stream = self.streams.get(message.pubend)
         if stream is None or stream.pubend is not None:
             return ()
         if message.branch:
@@ -275,7 +284,7 @@ class Gryphon:
         return effects
 
     def _on_nack(self, source: NodeName, message: Nack) -> Sequence[Effect]:
-        stream = self._streams.get(message.pubend)
+        stream = self.streams.get(message.pubend)
         if stream is None or message.first > message.last:
             return ()
         effects: list[Effect] = []
@@ -292,14 +301,14 @@ class Gryphon:
     def _on_acks(self, source: NodeName, message: Acks) -> Sequence[Effect]:
         effects: list[Effect] = []
         for number, tick in zip(message.upto[::2], message.upto[1::2], strict=False):
-            stream = self._streams.get(number)
+            stream = self.streams.get(number)
             if stream is not None:
                 stream.take_ack(source, tick)
                 effects += self._ack_later(stream)
         return effects
 
     def _on_ack_expected(self, source: NodeName, message: AckExpected) -> Sequence[Effect]:
-        stream = self._streams.get(message.pubend)
+        stream = self.streams.get(message.pubend)
         if stream is None or stream.pubend is not None:
             return ()
         if message.branch:
@@ -338,10 +347,11 @@ class Gryphon:
 
     def _on_in_effect(self, root: NodeName, version: int, marks: Sequence[int]) -> Sequence[Effect]:
         effects: list[Effect] = []
+        self._in_effect[root] = version
         if not self._services.has_subscribers:
             return effects
         for number, mark in zip(self._numbers_of.get(root, ()), marks, strict=False):
-            stream = self._streams[number]
+            stream = self.streams[number]
             begin = max(mark, stream.knowledge.final + 1)
             if stream.subend is None:
                 stream.subend = Subend(begin, self._parameters)
@@ -412,24 +422,24 @@ class Gryphon:
         blocked, self._blocked = self._blocked, {}
         effects: list[Effect] = []
         for number in blocked:
-            effects += self._advance(self._streams[number])
+            effects += self._advance(self.streams[number])
         return effects
 
     # ------------------------------------------------------------------------------------------- timers
     def _on_timer(self, key: tuple[Any, ...]) -> Sequence[Effect]:
         what = key[1]
         if what == "gap":
-            return self._look_for_gap(self._streams[key[2]])
+            return self._look_for_gap(self.streams[key[2]])
         if what == "expect":
             return self._expect_acks(key[2])
         self._timers.pop(what, None)
         if what == "acks":
             unacked, self._unacked = self._unacked, {}
-            return self._ack(self._streams[number] for number in unacked)
+            return self._ack(self.streams[number] for number in unacked)
         if what == "silence":
             return self._tell_silence()
         if what == "forget":
-            left = [stream.forget_curiosity() for stream in self._streams.values() if stream.curious]
+            left = [stream.forget_curiosity() for stream in self.streams.values() if stream.curious]
             return self._set_once("forget", self._parameters.forgetting * 1_000) if any(left) else ()
         if what == "accept":
             to_accept, self._to_accept = self._to_accept, {}
@@ -445,13 +455,13 @@ class Gryphon:
         effects: list[Effect] = []
         unsilenced, self._unsilenced = self._unsilenced, {}
         for number in unsilenced:
-            stream = self._streams[number]
+            stream = self.streams[number]
             assert stream.pubend is not None
             told = stream.pubend.advance_silence_to(stream.pubend.silent_until(self._now_us))
             if told is not None:
                 effects += stream.be_silent(*told)
                 effects += self._advance(stream)
-        for stream in self._streams.values():
+        for stream in self.streams.values():
             effects += stream.tell_silence()
         return effects
 
@@ -459,7 +469,7 @@ class Gryphon:
         """With a finite DCT: what is older than that is wanted, though nothing later has come."""
         assert self._parameters.dct is not None
         effects: list[Effect] = [SetTimer(("reliability", "dct"), self._parameters.dct * 1_000)]
-        for stream in self._streams.values():
+        for stream in self.streams.values():
             if stream.subend is not None and stream.pubend is None:
                 stream.subend.heard(self._now_us // 1_000 - self._parameters.dct)
                 if stream.subend.has_gap(stream.knowledge) and not stream.watching_gap:

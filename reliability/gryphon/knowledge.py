@@ -57,7 +57,7 @@ class KnowledgeStream:
         self.known.add(max(first, self.final + 1), last)
 
     def learn(self, tick: int, message: Message) -> bool:
-        """The tick is D; False if that is no news or there is no room. Raises ValueError for two messages on one tick."""
+        """The tick is D; False if that is no news or there is no room. Raises ValueError for a second message on it."""
         if tick <= self.final or tick in self.known:
             held = self.messages.get(tick)
             if held is not None and held.event.id != message.event.id:

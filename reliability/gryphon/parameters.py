@@ -1,7 +1,7 @@
 """The thresholds of guaranteed delivery, by the paper's names, and where the pubends are.
 
-The paper's values are not in the text we have, but for DCT, which its failure tests set to infinity; the others are ours,
-near those of a product that came out of it (docs/protocols/gryphon.md).
+The paper's values are not in the text we have, but for DCT, which its failure tests set to infinity; the others are
+ours, near those of a product that came out of it (docs/protocols/gryphon.md).
 """
 
 from collections.abc import Mapping
@@ -17,12 +17,12 @@ class GryphonParameters:
 
     gct: gap curiosity threshold, how long a gap may heal by itself. dct: delay curiosity threshold (None: infinite).
     nrt: nack repetition threshold; each repetition waits twice as long, up to `nrt_most`. aet: ack expected threshold,
-    the same with `aet_most`. sit: silence interval. ack_delay: acknowledgements gather so long. forgetting: curiosity is
-    forgotten after once to twice that. nack_chunk: the longest range of one nack. cache: messages of a pubend that an
-    intermediate broker keeps; receive_cache: that a subscribers' broker keeps. window: messages of a session that a
-    client has not handed back, before its broker waits for it. resend: when client and broker repeat what the other has
-    not acknowledged. checkpoint: log records that must be done with before the log is cut. pubends: how many the brokers
-    named have (empty: one at each broker that takes clients).
+    the same with `aet_most`. sit: silence interval. ack_delay: acknowledgements gather so long. forgetting: curiosity
+    is forgotten after once to twice that. nack_chunk: the longest range of one nack. cache: messages of a pubend that
+    an intermediate broker keeps; receive_cache: that a subscribers' broker keeps. window: messages of a session that a
+    client has not handed back, before its broker waits for it. resend: when client and broker repeat what the other
+    has not acknowledged. checkpoint: log records that must be done with before the log is cut. pubends: how many the
+    brokers named have (empty: one at each broker that takes clients).
     """
 
     gct: int = 200

@@ -249,7 +249,7 @@ class BrokerStream:
         return effects
 
     def _answer_askers(self, first: int, last: int, message: Message | None) -> list[Effect]:
-        """Tell those who asked for something between `first` and `last`, which is silent but for a message at its end."""
+        """Tell those who asked for something between `first` and `last`: silence, but for a message at the end."""
         effects: list[Effect] = []
         for branch, ostream in ((None, self.aside), *self.ostreams.items()):
             for peer, curiosity in ostream.asked.items():

@@ -58,6 +58,8 @@ class TickRanges:
 
     def remove(self, first: int, last: int) -> None:
         """Take away the ticks from `first` to `last`, as far as they are there."""
+        if first > last:
+            return
         firsts, lasts = self._firsts, self._lasts
         begin = bisect_left(lasts, first)
         end = bisect_right(firsts, last)
