@@ -47,7 +47,7 @@ def run(count: int, chosen_seed: int, parts: Mapping[str, str], stop_at_first: b
         totals["schedules"] += 1
         try:
             outcome = play(data)
-        except AssertionError:
+        except (AssertionError, ValueError):
             totals["contradiction"] += 1
             if stop_at_first:
                 raise Found from None

@@ -1,7 +1,7 @@
 """Brokers of a cell overlay on a bench: every message lies in a bag until the test delivers, drops or repeats it.
 
-Control messages and what goes to a broker's own subscribers are carried out at once; timers fire when the test lets time
-pass. There are no clients: subscribers and publishers are the brokers' own.
+Control messages and what goes to a broker's own subscribers are carried out at once; timers fire when the test lets
+time pass. There are no clients: subscribers and publishers are the brokers' own.
 """
 
 from collections import deque

@@ -1,4 +1,4 @@
-"""The streams alone, under any interleaving of messages, losses, repetitions, reorderings and crashes (a model test)."""
+"""A model test of the streams: any interleaving of messages, losses, repetitions, reorderings and crashes."""
 
 from hypothesis import settings
 from hypothesis import strategies as st

@@ -2,8 +2,10 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import Phase, find, given, settings
 
+from tests.reliability.planted_bugs import BUGS
 from tests.schedules import play, schedules
 
 GRYPHON = {"routing": "cells", "reliability": "gryphon", "matching": "bitset"}
@@ -18,6 +20,26 @@ def holds(data: dict[str, Any]) -> None:
 
 
 @settings(max_examples=100)
-@given(schedules(GRYPHON, overlays=("cells", "chain", "star"), clients_fail=False, losses=(0.0, 0.1, 0.3)))
+@given(schedules(GRYPHON, overlays=("cells", "chain", "star"), losses=(0.0, 0.1, 0.3)))
 def test_who_stays_connected_gets_everything_once_and_in_order(data: dict[str, Any]) -> None:
     holds(data)
+
+
+@pytest.mark.parametrize("bug", BUGS.values(), ids=list(BUGS))
+def test_a_planted_bug_is_found(bug: str) -> None:
+    """The schedules are worth nothing if they do not see what goes wrong."""
+    parts = {**GRYPHON, "reliability": bug}
+
+    def shows(data: dict[str, Any]) -> bool:
+        try:
+            outcome = play(data)
+        except (AssertionError, ValueError):
+            return True  # a contradiction
+        return bool(outcome.unexplained or outcome.verdict.duplicate or outcome.verdict.out_of_order)
+
+    found = find(
+        schedules(parts, overlays=("cells", "chain"), losses=(0.0, 0.1, 0.3)),
+        shows,
+        settings=settings(max_examples=300, phases=[Phase.generate], derandomize=True, deadline=None),
+    )
+    assert shows(found)
