@@ -6,6 +6,7 @@ from typing import Any
 from workloads.by_hand import ByHandOptions, build_by_hand
 from workloads.multipath import MultipathOptions, build_multipath
 from workloads.overlay import OVERLAYS, Overlay
+from workloads.paced import PacedOptions, build_paced
 from workloads.plan import Workload
 from workloads.recorded import RecordedOptions, build_recorded
 from workloads.social import SocialOptions, build_social
@@ -16,6 +17,7 @@ WORKLOADS: Mapping[str, tuple[type[Any], Callable[[Overlay, Any, int], Workload]
     "social": (SocialOptions, build_social),
     "recorded": (RecordedOptions, build_recorded),
     "multipath": (MultipathOptions, build_multipath),
+    "paced": (PacedOptions, build_paced),
     "by_hand": (ByHandOptions, build_by_hand),
 }
 

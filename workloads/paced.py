@@ -1,0 +1,100 @@
+"""Publishers at a steady pace and subscribers of one publisher each: for looking at one stream through a failure.
+
+Events are {publisher: its number, n: a count, x: a number from 0 to 1, padding}; a subscriber wants those of one
+publisher with x below a share. Publishers may pause, as those do whose broker is away.
+"""
+
+import math
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pubsub.errors import InputError
+from workloads.limits import positive_rate
+from workloads.overlay import Overlay
+from workloads.plan import ClientPlan, TimedPublication, Workload
+
+_DECIMALS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class PacedOptions:
+    """publishers, subscribers: how many there are at each of these brokers, one client each; subscribers take the
+    publishers in turn. rate_per_s: of each publisher. seconds: how long they publish. share: of its publisher's events
+    that a subscriber wants. pauses: [from, to] in seconds without publications. padding: bytes of each event besides."""
+
+    publishers: Mapping[str, int]
+    subscribers: Mapping[str, int]
+    rate_per_s: float = 25.0
+    seconds: float = 30.0
+    share: float = 1.0
+    pauses: tuple[tuple[float, float], ...] = ()
+    padding: int = 0
+
+    def __post_init__(self) -> None:
+        for name, at in (("publishers", self.publishers), ("subscribers", self.subscribers)):
+            for broker, count in at.items():
+                if count < 1:
+                    raise InputError(f"workload.{name}.{broker}", str(count), "at least 1")
+        if not self.publishers:
+            raise InputError("workload.publishers", "nobody", "at least one broker with publishers")
+        positive_rate(self.rate_per_s)
+        if not 0 < self.seconds < math.inf:
+            raise InputError("workload.seconds", str(self.seconds), "a time above zero")
+        if not 0 < self.share <= 1:
+            raise InputError("workload.share", str(self.share), "a number above 0, at most 1")
+        for begin, end in self.pauses:
+            if not 0 <= begin < end:
+                raise InputError("workload.pauses", f"[{begin}, {end}]", "[from, to] with from before to")
+
+
+@dataclass(frozen=True, slots=True)
+class PacedPublications:
+    """One publisher's events, made anew whenever they are walked."""
+
+    options: PacedOptions
+    seed: int
+    publisher: int
+    publishers: int
+
+    def __iter__(self) -> Iterator[TimedPublication]:
+        options = self.options
+        rng = random.Random(f"{self.seed}/publisher/{self.publisher}")
+        gap_us = 1e6 / options.rate_per_s
+        pauses = [(begin * 1e6, end * 1e6) for begin, end in options.pauses]
+        for number in range(int(options.seconds * options.rate_per_s)):
+            time_us = (number + self.publisher / self.publishers) * gap_us
+            x = round(rng.random(), _DECIMALS)
+            if any(begin <= time_us < end for begin, end in pauses):
+                continue
+            event = {"publisher": self.publisher, "n": number, "x": x}
+            yield int(time_us), self.publisher, event | ({"padding": "." * options.padding} if options.padding else {})
+
+
+def build_paced(overlay: Overlay, options: PacedOptions, seed: int) -> Workload:
+    """The workload over the overlay; raises `InputError` for brokers that take no clients."""
+    for name, at in (("publishers", options.publishers), ("subscribers", options.subscribers)):
+        for broker in at:
+            if broker not in overlay.hosts:
+                allowed = f"brokers that take clients: {', '.join(overlay.hosts[:10])}"
+                raise InputError(f"workload.{name}.{broker}", "no such broker", allowed)
+    homes = [broker for broker, count in options.publishers.items() for _ in range(count)]
+    clients = []
+    expected = 0
+    for publisher, home in enumerate(homes):
+        publications = PacedPublications(options, seed, publisher, len(homes))
+        expected += sum(1 for _ in publications)
+        clients.append(ClientPlan(f"c{publisher}", home, (), (publisher,), publications))
+    subscriber = 0
+    for broker, count in options.subscribers.items():
+        for _ in range(count):
+            wanted = f"publisher = {subscriber % len(homes)}"
+            if options.share < 1:
+                wanted += f" AND x < {options.share}"
+            clients.append(ClientPlan(f"c{len(clients)}", broker, ((subscriber, wanted),), (), ()))
+            subscriber += 1
+    description = {
+        "kind": "paced", "seed": seed, "publishers": len(homes), "subscribers": subscriber,
+        "publications": expected, "rate of each": options.rate_per_s, "share wanted": options.share,
+    }  # fmt: skip
+    return Workload(overlay, tuple(clients), description, expected)
