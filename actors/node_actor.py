@@ -7,6 +7,7 @@ calls. Imports stay light: every one is paid for by every actor.
 import asyncio
 import gc
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,6 +193,7 @@ class NodeActor:
             "playing": playing,
             "waiting": is_waiting(node.machine),
             "settling": is_settling(node.machine),
+            "cpu_us": int(time.process_time() * 1e6),
             "failure": failure,
             "pid": os.getpid(),
             "links": [(peer, connection.peer_incarnation) for peer, connection in node.connections.items()],

@@ -40,7 +40,8 @@ _SETTLE_TIMEOUT_S = 60.0
 class LiveRun:
     """One live run of a deployment; Ray must be initialised.
 
-    Journals go to `folder`/journal, stable logs to `folder`/storage.
+    Journals go to `folder`/journal, stable logs to `folder`/storage. `cpu_seconds`: what the nodes' processes that are
+    there at the end have spent before publishing began, and since.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class LiveRun:
         self.now_us = self._clock.now_us
         self.wall_s = self._clock.wall_s
         self.wall_seconds: dict[str, float] = {}
+        self.cpu_seconds: dict[str, float] = {}
         self.totals: dict[str, int] = {}
 
     def play(self) -> None:
@@ -139,6 +141,7 @@ class LiveRun:
     def _subscribe(self) -> None:
         self.group.ask("subscribe", self.group.scripted())
         self.settle()
+        self.cpu_seconds["before publishing"] = self._total(self._ask_all())["cpu_us"] / 1e6
 
     def settle(self) -> None:
         """Wait until every subscription issued so far has settled, and journal that."""
@@ -210,6 +213,8 @@ class LiveRun:
     def stop(self) -> None:
         """Let every node in service leave and close its journal."""
         self.totals = self._total(self._ask_all())
+        spent = self.totals["cpu_us"] / 1e6
+        self.cpu_seconds["publishing"] = spent - self.cpu_seconds.get("before publishing", 0.0)
         self.group.ask("leave")
         self.group.ask("stop")
 

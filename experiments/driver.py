@@ -9,7 +9,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -35,6 +35,14 @@ class FinishedRun:
     folder: Path
     workload: Mapping[str, float | int | str]
     lag_us: int
+
+
+@dataclass(slots=True)
+class Spent:
+    """What a run has taken: wall-clock seconds by phase, CPU seconds of its nodes."""
+
+    wall_seconds: dict[str, float] = field(default_factory=dict)
+    cpu_seconds: dict[str, float] = field(default_factory=dict)
 
 
 class RunFolder:
@@ -77,27 +85,25 @@ def execute(loaded: LoadedScenario, folder: Path, progress: Progress) -> Finishe
     run_folder = RunFolder(folder)
     (run_folder.folder / "scenario.yaml").write_text(yaml.safe_dump(dict(loaded.data), sort_keys=False))
     run_folder.write_manifest(**manifest(loaded, overlay, workload, deployment, own_version()), host=_host())
-    wall_seconds: dict[str, float] = {}
+    spent = Spent()
     status = "interrupted"
     try:
         play = _play_live if scenario.runtime == "ray" else _play_virtual
-        lag_us = play(deployment, run_folder.folder, progress, workload.expected_publications, wall_seconds)
+        lag_us = play(deployment, run_folder.folder, progress, workload.expected_publications, spent)
         status = "complete"
     finally:
-        run_folder.write_manifest(status=status, wall_seconds=wall_seconds)
+        run_folder.write_manifest(status=status, wall_seconds=spent.wall_seconds, cpu_seconds=spent.cpu_seconds)
     return FinishedRun(run_folder.folder, workload.description, lag_us)
 
 
-def _play_live(
-    deployment: Deployment, folder: Path, progress: Progress, expected: int, wall_seconds: dict[str, float]
-) -> int:
+def _play_live(deployment: Deployment, folder: Path, progress: Progress, expected: int, spent: Spent) -> int:
     from actors.ray_session import ray_session
     from actors.run import LiveRun
 
     began = time.perf_counter()
     actors = len(deployment.nodes)
     with ray_session(actors, machines=1 + max(deployment.machines.values(), default=0)) as session:
-        wall_seconds["ray"] = time.perf_counter() - began
+        spent.wall_seconds["ray"] = time.perf_counter() - began
 
         def tell(phase: Phase, done: int) -> None:
             progress(phase, done, actors if phase is Phase.STARTING else expected)
@@ -106,20 +112,20 @@ def _play_live(
         try:
             run.play()
         finally:
-            wall_seconds |= run.wall_seconds
+            spent.wall_seconds |= run.wall_seconds
+            spent.cpu_seconds |= run.cpu_seconds
         return run.totals["lag_us_max"]
 
 
-def _play_virtual(
-    deployment: Deployment, folder: Path, progress: Progress, expected: int, wall_seconds: dict[str, float]
-) -> int:
+def _play_virtual(deployment: Deployment, folder: Path, progress: Progress, expected: int, spent: Spent) -> int:
     from simulation.run import play
 
-    began = time.perf_counter()
+    began, began_cpu = time.perf_counter(), time.process_time()
     try:
         play(deployment, folder / "journal", lambda phase, done: progress(phase, done, expected))
     finally:
-        wall_seconds["virtual"] = time.perf_counter() - began
+        spent.wall_seconds["virtual"] = time.perf_counter() - began
+        spent.cpu_seconds["virtual"] = time.process_time() - began_cpu
     return 0
 
 

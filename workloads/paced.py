@@ -20,8 +20,8 @@ _DECIMALS = 6
 @dataclass(frozen=True, slots=True)
 class PacedOptions:
     """publishers, subscribers: how many there are at each of these brokers, one client each; subscribers take the
-    publishers in turn. rate_per_s: of each publisher. seconds: how long they publish. share: of its publisher's events
-    that a subscriber wants. pauses: [from, to] in seconds without publications. padding: bytes of each event besides."""
+    publishers in turn. rate_per_s: of each publisher. seconds: how long they publish. share: of its publisher's
+    events that a subscriber wants. pauses: [from, to] in seconds without publications. padding: bytes of each event."""
 
     publishers: Mapping[str, int]
     subscribers: Mapping[str, int]
@@ -93,7 +93,7 @@ def build_paced(overlay: Overlay, options: PacedOptions, seed: int) -> Workload:
                 wanted += f" AND x < {options.share}"
             clients.append(ClientPlan(f"c{len(clients)}", broker, ((subscriber, wanted),), (), ()))
             subscriber += 1
-    description = {
+    description: dict[str, float | int | str] = {
         "kind": "paced", "seed": seed, "publishers": len(homes), "subscribers": subscriber,
         "publications": expected, "rate of each": options.rate_per_s, "share wanted": options.share,
     }  # fmt: skip

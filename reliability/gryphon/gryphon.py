@@ -141,6 +141,15 @@ class Gryphon:
             or any(session.outstanding for session in self._sessions.values())
         )
 
+    @property
+    def messages_kept(self) -> int:
+        """How many messages this broker keeps for others to ask for, all streams together."""
+        return sum(len(stream.knowledge.messages) for stream in self.streams.values())
+
+    def outstanding(self, client: NodeName) -> int:
+        """How many messages the client has been handed and not handed back."""
+        return self._sessions[client].outstanding if client in self._sessions else 0
+
     def check_invariants(self) -> None:
         for stream in self.streams.values():
             stream.check_invariants()
