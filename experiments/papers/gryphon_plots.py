@@ -30,12 +30,12 @@ def failure(seen: Observed, number: int, folder: Path) -> Path:
     _mark(above, seen.faults, words=True)
     above.set(xlabel="send time of the message (s)", ylabel="latency (ms)", xlim=(0, None), ylim=(0, None))
     drawn = False
-    for name, frame in seen.nacks.items():
+    for place, (name, frame) in enumerate(seen.nacks.items()):
         if len(frame):
             drawn = True
-            below.plot(
-                frame.at_ms / 1e3, frame.ticks.cumsum(), marker=_MARKERS[name], markersize=4, color=_COLOURS[name],
-                drawstyle="steps-post", label=f"nacks of {name}", alpha=0.8,
+            below.plot(  # those that lie on one another are seen by their size
+                frame.at_ms / 1e3, frame.ticks.cumsum(), marker=_MARKERS[name], markersize=9 - 2 * place,
+                color=_COLOURS[name], drawstyle="steps-post", label=f"nacks of {name}", fillstyle="none",
             )  # fmt: skip
     if drawn:
         low, high = below.get_xlim()
@@ -75,8 +75,8 @@ def _mark(axes: Any, faults: Sequence[tuple[float, str]], words: bool) -> None:
         axes.axvline(at_ms / 1e3, color="#888888", linestyle=":", linewidth=1)
         if words:
             axes.annotate(
-                text, (at_ms / 1e3, 0.5), xycoords=("data", "axes fraction"), rotation=90, fontsize=8, color="#666666",
-                ha="right", va="center",
+                f" {text} ", (at_ms / 1e3, 0.98), xycoords=("data", "axes fraction"), rotation=90, fontsize=8,
+                color="#444444", ha="left", va="top", bbox={"color": "white", "alpha": 0.7, "pad": 0.5},
             )  # fmt: skip
 
 

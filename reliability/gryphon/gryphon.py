@@ -288,7 +288,7 @@ class Gryphon:
             effects += self._advance(stream)
         elif not stream.ostreams:
             effects += self._ack_later(stream)
-        if "silence" not in self._timers and stream.has_silence_to_tell:
+        if "silence" not in self._timers and stream.ostreams and stream.has_silence_to_tell:
             effects += self._silence_later()
         return effects
 
@@ -376,33 +376,41 @@ class Gryphon:
         effects: list[Effect] = []
         knowledge = stream.knowledge
         begin, horizon = subend.next, knowledge.horizon(subend.next)
-        for tick in knowledge.ticks(begin, horizon - 1):
-            event, hops, _ = knowledge.messages[tick]
-            receivers = self._services.subscribers(event, subend.reach(tick))
-            if any(self._is_full(client) for client in receivers):
-                self._blocked[stream.number] = None
-                break
-            for client, subscribers in receivers.items():
-                if client is None:
-                    effects.append(Deliver(event, hops, subscribers))
-                elif client in self._sessions:
-                    effects.append(self._sessions[client].hand(event, hops, subscribers))
-            subend.consume(tick)
-        else:
-            subend.consume(horizon - 1)
-            if subend.has_gap(knowledge) and not stream.watching_gap:
-                stream.watching_gap = True
-                subend.ask(knowledge, self._now_us)  # from now on it is seen
-                effects.append(self._timer_of("gap", stream.number, self._parameters.gct * 1_000))
-        if self._sessions and effects:
-            effects += self._set_once("sessions", self._parameters.resend * 1_000)
-        if subend.next > begin:
-            effects += self._ack_later(stream)
+        if horizon > begin:
+            for tick in knowledge.ticks(begin, horizon - 1):
+                event, hops, _ = knowledge.messages[tick]
+                if not self._hand_over(event, hops, self._services.subscribers(event, subend.reach(tick)), effects):
+                    self._blocked[stream.number] = None
+                    break
+                subend.next = tick + 1
+            else:
+                subend.next = horizon
+            if subend.next > begin:
+                if "sessions" not in self._timers and self._sessions and effects:
+                    effects += self._set_once("sessions", self._parameters.resend * 1_000)
+                self._unacked[stream.number] = None
+                if "acks" not in self._timers:
+                    effects += self._ack_later(stream)
+        if not stream.watching_gap and stream.number not in self._blocked and subend.has_gap(knowledge):
+            stream.watching_gap = True
+            subend.ask(knowledge, self._now_us)  # from now on it is seen
+            effects.append(self._timer_of("gap", stream.number, self._parameters.gct * 1_000))
         return effects
 
-    def _is_full(self, client: NodeName | None) -> bool:
-        session = None if client is None else self._sessions.get(client)
-        return session is not None and session.outstanding >= self._parameters.window
+    def _hand_over(
+        self, event: Event, hops: int, receivers: Mapping[NodeName | None, list[int]], effects: list[Effect]
+    ) -> bool:
+        """Hand a message to its subscribers; False, and nothing is done, if a client's window is full."""
+        sessions, window = self._sessions, self._parameters.window
+        for client in receivers:
+            if client in sessions and sessions[client].outstanding >= window:
+                return False
+        for client, subscribers in receivers.items():
+            if client is None:
+                effects.append(Deliver(event, hops, subscribers))
+            elif client in sessions:
+                effects.append(sessions[client].hand(event, hops, subscribers))
+        return True
 
     def _look_for_gap(self, stream: BrokerStream) -> list[Effect]:
         subend = stream.subend

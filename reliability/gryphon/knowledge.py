@@ -50,11 +50,21 @@ class KnowledgeStream:
 
     def horizon(self, tick: int) -> int:
         """The doubt horizon from `tick` on: the first Q."""
-        return self.known.first_missing(max(tick, self.final + 1))
+        return self.known.first_missing(tick if tick > self.final else self.final + 1)
 
     def silence(self, first: int, last: int) -> None:
         """The ticks are S, where nothing else is known of them."""
         self.known.add(max(first, self.final + 1), last)
+
+    def go_on(self, start: int, tick: int, message: Message) -> bool:
+        """What nearly always comes next: silence from `start`, where the known ends, and a message. False, and nothing
+        is done, if it is anything else."""
+        order = self._order
+        if (self.room is not None and len(order) >= self.room) or not self.known.extend(start, tick):
+            return False
+        self.messages[tick] = message
+        order.append(tick)
+        return True
 
     def learn(self, tick: int, message: Message) -> bool:
         """The tick is D; False if that is no news or there is no room. Raises ValueError for a second message on it."""

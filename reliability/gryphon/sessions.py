@@ -6,11 +6,13 @@ is full, the broker's subends wait: a slow client slows the others of its broker
 """
 
 from collections import deque
-from collections.abc import Sequence
 
 from pubsub.event import Event
 from pubsub.machine import Effect, NodeName, Send
 from reliability.gryphon.messages import Handed, HandedBack
+
+_new = tuple.__new__
+"""Makes a NamedTuple without the Python call of its constructor, where one is made for every message."""
 
 _AGAIN_AT_ONCE = 50
 """So many messages are repeated at a time: the oldest ones, which the client waits for."""
@@ -33,13 +35,13 @@ class Session:
         """How many messages the client has not handed back."""
         return len(self._outstanding)
 
-    def hand(self, event: Event, hops: int, subscribers: Sequence[int]) -> Send:
+    def hand(self, event: Event, hops: int, subscribers: list[int]) -> Send:
         """Hand the message to the client."""
-        message = Handed(self.number, self._next, event, hops, list(subscribers))
+        message = _new(Handed, (self.number, self._next, event, hops, subscribers))
         self._next += 1
         self._outstanding.append(message)
         self._idle = False
-        return Send(self.client, message)
+        return _new(Send, (self.client, message))
 
     def handed_back(self, message: HandedBack) -> None:
         """The client has everything up to that number."""

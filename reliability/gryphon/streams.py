@@ -23,6 +23,9 @@ from reliability.gryphon.subend import Subend
 from reliability.gryphon.tick_ranges import Range
 from routing.router import StreamRouter
 
+_new = tuple.__new__
+"""Makes a NamedTuple without the Python call of its constructor, where one is made for every message."""
+
 NACK_SENT = 152
 """Topic of the journal rows of nacks: the peer, and as value how many ticks were asked for."""
 ACK_EXPECTED_SENT = 154
@@ -79,11 +82,13 @@ class BrokerStream:
         """Knowledge from upstream (or a sibling's answer): note it and tell those who are to know."""
         knowledge = self.knowledge
         start, tick = data.start, data.tick
-        message = Message(data.event, data.hops, data.stamp)
-        known = tick <= knowledge.final or tick in knowledge.known
-        knowledge.silence(start, tick - 1)
-        knowledge.learn(tick, message)
-        effects = [] if data.answer or known else self._pass_on(start, tick, message)
+        message = _new(Message, (data.event, data.hops, data.stamp))
+        known = False
+        if not knowledge.go_on(start, tick, message):
+            known = tick <= knowledge.final or tick in knowledge.known
+            knowledge.silence(start, tick - 1)
+            knowledge.learn(tick, message)
+        effects = [] if data.answer or known or not self.ostreams else self._pass_on(start, tick, message)
         if self._asking:
             effects += self._answer_askers(start, tick, message)
         return effects
@@ -160,8 +165,12 @@ class BrokerStream:
                     ostream.quiet_from = tick + 1
                 epoch = self._router.stamp(branch) if self.pubend is not None else stamp
                 if data is None or data.start != first or data.stamp != epoch:
-                    data = Data(self.number, first, tick, event, hops + 1, epoch, False, "")
-                effects += self._send(branch, data)
+                    data = _new(Data, (self.number, first, tick, event, hops + 1, epoch, False, ""))
+                way = self._router.way(branch, self.number)
+                if way is not None:
+                    effects.append(_new(Send, (way, data)))
+                else:
+                    effects += self._send(branch, data)
             elif late:
                 effects += self._send(branch, Silence(self.number, start, tick, False, ""))
         return effects

@@ -40,14 +40,11 @@ class Subend:
             latest = self._starts[-1][1] if self._starts else 0
             self._starts.append((version, max(tick, self.next, latest)))
 
-    def consume(self, tick: int) -> None:
-        """Everything up to the tick has been handed over; the next one's subscribers are active."""
-        self.next = tick + 1
-
     def reach(self, tick: int) -> int:
         """The version of subscriptions that begin no later than the tick."""
-        while self._starts and self._starts[0][1] <= tick:
-            self.active = self._starts.popleft()[0]
+        starts = self._starts
+        while starts and starts[0][1] <= tick:
+            self.active = starts.popleft()[0]
         return self.active
 
     def expect(self, tick: int) -> None:

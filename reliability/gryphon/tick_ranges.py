@@ -56,6 +56,14 @@ class TickRanges:
         firsts[begin:end] = [first]
         lasts[begin:end] = [last]
 
+    def extend(self, first: int, last: int) -> bool:
+        """Add ticks that follow the newest ones; False, and nothing is done, if that is not what they do."""
+        lasts = self._lasts
+        if not lasts or not self._firsts[-1] <= first <= lasts[-1] + 1 or last <= lasts[-1]:
+            return False
+        lasts[-1] = last
+        return True
+
     def remove(self, first: int, last: int) -> None:
         """Take away the ticks from `first` to `last`, as far as they are there."""
         if first > last:

@@ -1,0 +1,99 @@
+"""Guaranteed delivery on live actors: its log is a real SQLite file, and its brokers really die."""
+
+import sqlite3
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+import pytest
+
+from actors.ray_session import ray_session
+from actors.run import LiveRun
+from experiments.deploy import deploy
+from experiments.scenario import check_scenario
+from pubsub.deployment import Deployment
+from pubsub.errors import InputError, RunError
+from pubsub.journal import RowKind, read_segment
+from reliability.gryphon.messages import Data
+from tests.reliability.stuck import SENT_BEFORE
+from tests.schedules import judge_faults
+
+SCENARIO: dict[str, Any] = {
+    "name": "live-gryphon",
+    "overlay": {
+        "kind": "cells",
+        "cells": {"p": ["p1"], "m": ["b1", "b2"], "s": ["s1"]},
+        "links": [["p", "m"], ["m", "s"]],
+        "redundancy": {"m": 2},
+    },
+    "workload": {"kind": "paced", "publishers": {"p1": 1}, "subscribers": {"s1": 2}, "rate_per_s": 40, "seconds": 10},
+    "broker": {
+        "routing": "cells",
+        "reliability": "tests.reliability.stuck:StuckAfterLogging",
+        "parameters": {"gryphon": {"pubends": {"p1": 2}, "checkpoint": 20}},
+    },
+    "failure_detection": {"heartbeat": "200 ms", "timeout": "1 s", "reconnect": "50 ms"},
+    "faults": [
+        {"at": "3 s", "kill": "p1", "signal": "SIGKILL", "for": "1 s"},
+        {"at": "6 s", "kill": "b1", "for": "1500 ms"},
+    ],
+}
+
+
+def deployment_of(changes: dict[str, Any]) -> Deployment:
+    loaded = check_scenario({**SCENARIO, **changes}, "test")
+    overlay = loaded.build_overlay()
+    return deploy(loaded, overlay, loaded.build_workload(overlay))
+
+
+def rows_of(folder: Path, pattern: str) -> np.ndarray:
+    return np.concatenate([read_segment(path)[1] for path in sorted((folder / "journal").glob(pattern))])
+
+
+@pytest.mark.ray
+def test_gryphon_s2_a_kill_between_log_and_send_loses_nothing(tmp_path: Path) -> None:
+    deployment = deployment_of({})
+    (tmp_path / "journal").mkdir()
+    with ray_session(len(deployment.nodes)) as session:
+        LiveRun(deployment, tmp_path, lambda *_: None, "127.0.0.1", session).play()
+    first_life = rows_of(tmp_path, "p1-0-*.seg")
+    sent = first_life[(first_life["kind"] == RowKind.SEND) & (first_life["value"] == Data.KIND)]  # type: ignore[attr-defined]
+    received = first_life[(first_life["kind"] == RowKind.RECEIVE) & (first_life["source"] >= 0)]
+    assert len(np.unique(sent["sequence"])) <= SENT_BEFORE < len(np.unique(received["sequence"]))
+    outcome = judge_faults(deployment, tmp_path / "journal")
+    assert outcome.unexplained == []
+    assert outcome.verdict.counts == (0, 0, 0, 0)
+    assert outcome.verdict.required == 800
+    assert {check.outcome for check in outcome.checks} == {"bit"}
+    with sqlite3.connect(next((tmp_path / "storage").glob("p1*"))) as database:
+        records = [
+            msgpack.unpackb(record, strict_map_key=False) for (record,) in database.execute("SELECT record FROM log")
+        ]
+    assert len(records) < 100, "the log was cut as acknowledgements came"
+
+
+@pytest.mark.ray
+def test_a_damaged_log_is_refused_by_its_path(tmp_path: Path) -> None:
+    deployment = deployment_of({"faults": [{"at": "2 s", "kill": "p1", "for": "2 s"}]})
+    (tmp_path / "journal").mkdir()
+
+    def damage() -> None:
+        log = tmp_path / "storage"
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            time.sleep(0.1)
+            if run.breaker.base_us and run.now_us() > run.breaker.base_us + 3_000_000:
+                for path in log.glob("p1*"):
+                    path.write_bytes(b"SQLite format 3\0" + b"?" * 4_096)
+                return
+
+    with ray_session(len(deployment.nodes)) as session:
+        run = LiveRun(deployment, tmp_path, lambda *_: None, "127.0.0.1", session)
+        vandal = threading.Thread(target=damage)
+        vandal.start()
+        with pytest.raises((InputError, RunError), match=f"{tmp_path}/storage/p1"):
+            run.play()
+        vandal.join()

@@ -1,0 +1,25 @@
+"""A publishers' broker that is caught between the log and the network."""
+
+from collections.abc import Sequence
+
+from pubsub.machine import Effect, NodeContext
+from reliability.gryphon.gryphon import Gryphon
+from reliability.layer import BrokerServices
+
+SENT_BEFORE = 60
+"""So many messages go out; those after it reach the disk and nobody else, until the broker is killed."""
+
+
+class StuckAfterLogging(Gryphon):
+    """In its first life it stops between the log and the send; in the next it is well."""
+
+    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
+        super().__init__(context, services)
+        self._stuck_after = SENT_BEFORE if context.incarnation == 0 else None
+        self._seen = 0
+
+    def _on_stored(self, token: int) -> Sequence[Effect]:
+        self._seen += 1
+        if self._stuck_after is not None and self._seen > self._stuck_after:
+            return ()
+        return super()._on_stored(token)
