@@ -263,7 +263,7 @@ def load_scenario(path: Path, overrides: Sequence[str] = (), seed: int | None = 
         names = ", ".join(sorted(each.stem for each in SCENARIO_FOLDER.glob("*.yaml")))
         raise InputError(str(path), str(error), f"a scenario file, or the name of a built-in one ({names})") from None
     try:
-        lines = _key_lines(yaml.compose(text, Loader=yaml.SafeLoader), ())
+        lines = _key_lines(yaml.compose(text, Loader=yaml.SafeLoader), (), str(path))
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -305,18 +305,23 @@ def _override(data: dict[str, Any], override: str) -> None:
         raise InputError(f"--set {override}", repr(text), "a YAML value") from None
 
 
-def _key_lines(node: Any, path: tuple[str, ...]) -> dict[tuple[str, ...], int]:
+def _key_lines(node: Any, path: tuple[str, ...], place: str) -> dict[tuple[str, ...], int]:
+    """The line of each key; raises `InputError` for a key that stands twice (YAML would take the last)."""
     lines: dict[tuple[str, ...], int] = {}
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             here = (*path, str(key.value))
-            lines[here] = key.start_mark.line + 1
-            lines.update(_key_lines(value, here))
+            line = key.start_mark.line + 1
+            if here in lines:
+                found = f"a second one (the first is in line {lines[here]})"
+                raise InputError(f"{place}, line {line}, key {'.'.join(here)}", found, "each key once")
+            lines[here] = line
+            lines.update(_key_lines(value, here, place))
     elif isinstance(node, yaml.SequenceNode):
         for number, value in enumerate(node.value):
             here = (*path, str(number))
             lines[here] = value.start_mark.line + 1
-            lines.update(_key_lines(value, here))
+            lines.update(_key_lines(value, here, place))
     return lines
 
 

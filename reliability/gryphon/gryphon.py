@@ -169,7 +169,7 @@ class Gryphon:
         """All pubends: their numbers and where they are."""
         for place, root in enumerate(self._router.brokers):
             if root in roots:
-                for own in range(self._parameters.pubends.get(root, 1)):
+                for own in range(self._parameters.pubends_at(root)):
                     yield place * PUBENDS_MOST + own, root
 
     def _make_stream(self, number: int, root: NodeName) -> BrokerStream:

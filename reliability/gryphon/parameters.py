@@ -22,7 +22,7 @@ class GryphonParameters:
     an intermediate broker keeps; receive_cache: that a subscribers' broker keeps. window: messages of a session that a
     client has not handed back, before its broker waits for it. resend: when client and broker repeat what the other
     has not acknowledged. checkpoint: log records that must be done with before the log is cut. pubends: how many the
-    brokers named have (empty: one at each broker that takes clients).
+    brokers named have, or their names (empty: one at each broker that takes clients).
     """
 
     gct: int = 200
@@ -40,7 +40,12 @@ class GryphonParameters:
     window: int = 1_000
     resend: int = 500
     checkpoint: int = 200
-    pubends: Mapping[str, int] = field(default_factory=dict)
+    pubends: Mapping[str, int | list[str]] = field(default_factory=dict)
+
+    def pubends_at(self, broker: str) -> int:
+        """How many pubends the broker has, if it has any."""
+        given = self.pubends.get(broker, 1)
+        return given if isinstance(given, int) else len(given)
 
 
 _PLACE = "broker.parameters.gryphon"
@@ -80,10 +85,18 @@ def gryphon_parameters(given: Mapping[str, Any]) -> GryphonParameters:
 
 def _check_pubends(value: Any, place: str) -> None:
     if not isinstance(value, Mapping):
-        raise InputError(place, repr(value)[:60], "broker names with the number of their pubends")
-    for broker, count in value.items():
+        raise InputError(place, repr(value)[:60], "broker names with the number of their pubends, or their names")
+    named: dict[str, str] = {}
+    for broker, given in value.items():
+        names = given if isinstance(given, list) else []
+        for name in names:
+            if not isinstance(name, str) or name in named:
+                found = f"the pubend {name!r}" + (f", which is at {named[name]} too" if name in named else "")
+                raise InputError(f"{place}.{broker}", found, "names, each of one pubend at one broker")
+            named[name] = broker
+        count = len(names) if isinstance(given, list) else given
         if type(count) is not int or not 1 <= count <= PUBENDS_MOST:
-            raise InputError(f"{place}.{broker}", repr(count), f"1 to {PUBENDS_MOST} pubends")
+            raise InputError(f"{place}.{broker}", repr(given)[:60], f"1 to {PUBENDS_MOST} pubends")
 
 
 PUBENDS_MOST = 64

@@ -385,6 +385,7 @@ def test_gryphon_a_foreign_log_is_refused() -> None:
         ({"patience": 3}, "patience"),
         ({"pubends": {"p": 0}}, "pubends.p"),
         ({"pubends": "p"}, "pubends"),
+        ({"pubends": {"p": ["quotes"], "q": ["trades", "quotes"]}}, "pubends.q"),
     ],
 )
 def test_gryphon_thresholds_that_contradict_each_other_are_refused(given: dict[str, object], place: str) -> None:

@@ -32,6 +32,7 @@ def test_the_built_in_scenarios_are_valid(path: Path) -> None:
     [
         (GOOD + "broker: {ruoting: flooding}\n", 8, "broker.ruoting", "unknown key", "routing"),
         (GOOD + "seeds: 3\n", 8, "seeds", "unknown key", "seed"),
+        (GOOD + "seed: 3\nseed: 4\n", 9, "seed", "a second one (the first is in line 8)", "once"),
         (GOOD + "seed: many\n", 8, "seed", "'many'", "integer"),
         (GOOD + "links:\n  loss: 1.5\n", 9, "links.loss", "1.5", "less than or equal to 1"),
         (GOOD + "links:\n  delay: 5\n", 9, "links.delay", "5", "a time"),
@@ -99,3 +100,46 @@ def test_overrides_change_keys_and_are_checked_as_well(tmp_path: Path) -> None:
 )
 def test_times_carry_their_unit(text: str, expected: int) -> None:
     assert parse_duration(text) == expected
+
+
+CELLS = """name: cells
+overlay:
+  kind: cells
+  cells: {p: [p1], m: [b1, b2], s: [s1]}
+  links: [[p, m], [m, s]]
+workload: {kind: paced, publishers: {p1: 1}, subscribers: {s1: 1}}
+broker:
+  routing: cells
+  reliability: gryphon
+  parameters: {gryphon: {pubends: {p1: 2}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "by", "place", "found"),
+    [
+        ("routing: cells", "routing: flooding", "key broker", "flooding"),
+        ("{p1: 2}", "{b1: 2}", "key broker.parameters.gryphon.pubends.b1", "no broker that takes clients"),
+        ("{p1: 2}", "{p1: 2, p1: 3}", "key broker.parameters.gryphon.pubends.p1", "a second one"),
+        ("{p1: 2}", "{s1: 2}", "key workload", "publishers at p1"),
+        ("publishers: {p1: 1}", "publishers: {b1: 1}", "workload.publishers.b1", "no such broker"),
+        ("[[p, m], [m, s]]", "[[p, m], [m, s]]\n  redundancy: {m: 3}", "overlay.redundancy.m", "2 brokers"),
+        ("[[p, m], [m, s]]", "[[p, m], [m, s]]\n  redundancy: {m: 2}\n  without: [[b1, s1]]",
+         "overlay.redundancy.m", "1 links between m and s"),
+        ("[[p, m], [m, s]]", "[[p, m]]", "overlay.links", "1 links of 3 cells"),
+        ("[b1, b2]", "[b1, p1]", "overlay.cells.p", "'p1'"),
+        ("[[p, m], [m, s]]", "[[p, m], [m, x]]", "overlay.links", "'x'"),
+        ("kind: cells\n  cells: {p: [p1], m: [b1, b2], s: [s1]}\n  links: [[p, m], [m, s]]", "kind: ring\n  brokers: 4",
+         "key broker.routing", "cycles that has no cells"),
+    ],
+)  # fmt: skip
+def test_cells_that_cannot_be_are_refused(tmp_path: Path, change: str, by: str, place: str, found: str) -> None:
+    from experiments.deploy import deploy
+
+    assert change in CELLS
+    with pytest.raises(InputError) as caught:
+        loaded = load(tmp_path, CELLS.replace(change, by))
+        overlay = loaded.build_overlay()
+        deploy(loaded, overlay, loaded.build_workload(overlay))
+    assert place in caught.value.place, caught.value
+    assert found in caught.value.found, caught.value
