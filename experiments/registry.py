@@ -5,6 +5,7 @@ everything without a change to this project.
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from pubsub.client import Client
@@ -13,6 +14,7 @@ from pubsub.errors import InputError
 from pubsub.machine import Machine, NodeContext
 from reliability.best_effort import BestEffort
 from reliability.broker import Broker, ReliabilityFactory, RouterFactory
+from reliability.epidemic.epidemic import Epidemic
 from routing.flooding import Flooding
 from routing.forwarding import SubscriptionForwarding
 from routing.local_subscriptions import INDEXES
@@ -23,7 +25,7 @@ ROUTINGS: Mapping[str, RouterFactory] = {
     "forwarding": SubscriptionForwarding,
     "multipath": MultipathRouter,
 }
-RELIABILITIES: Mapping[str, ReliabilityFactory] = {"best_effort": BestEffort}
+RELIABILITIES: Mapping[str, ReliabilityFactory] = {"best_effort": BestEffort, "epidemic": Epidemic}
 
 BROKER_FACTORY = "experiments.registry:make_broker"
 CLIENT_FACTORY = "experiments.registry:make_client"
@@ -64,18 +66,28 @@ def guarantee(reliability: str) -> str:
     return promised
 
 
-def check_parts(matching: str, routing: str, reliability: str, overlay_is_tree: bool) -> None:
-    """Raise `InputError`, with the reason, for parts that do not exist or cannot work together."""
+def check_parts(
+    matching: str,
+    routing: str,
+    reliability: str,
+    overlay_is_tree: bool,
+    parameters: Mapping[str, Any] = MappingProxyType({}),
+    has_datagrams: bool = False,
+) -> None:
+    """Raise `InputError`, with the reason, for parts that do not exist or cannot work together. A reliability factory
+    may have a `check_parts(parameters, overlay_is_tree, has_datagrams)` of its own that does so."""
     if matching not in INDEXES:
         raise InputError("broker.matching", repr(matching), ", ".join(INDEXES))
     router = routing_named(routing)
-    reliability_named(reliability)
+    check_reliability = getattr(reliability_named(reliability), "check_parts", None)
     if getattr(router, "requires_tree", False) and not overlay_is_tree:
         raise InputError(
             "broker.routing",
             f"{routing!r} on an overlay with cycles",
             "an acyclic overlay: on a cycle an event would go round for ever",
         )
+    if check_reliability is not None:
+        check_reliability(parameters, overlay_is_tree, has_datagrams)
 
 
 def _named(name: str, place: str, known: Mapping[str, Any]) -> Any:

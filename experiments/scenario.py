@@ -167,7 +167,10 @@ class LoadedScenario:
         overlay: Overlay = self._build("overlay", OVERLAYS, self.scenario.seed)
         parts = self.scenario.broker
         try:
-            check_parts(parts.matching, parts.routing, parts.reliability, overlay.is_tree)
+            has_datagrams = self.scenario.datagrams is not None
+            check_parts(
+                parts.matching, parts.routing, parts.reliability, overlay.is_tree, parts.parameters, has_datagrams
+            )
         except InputError as error:
             raise self._at(tuple(error.place.split(".")), error.found, error.allowed) from None
         return overlay
