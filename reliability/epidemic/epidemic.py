@@ -121,10 +121,11 @@ class Epidemic:
     # ------------------------------------------------------------------------------------------ the way of an event
     def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
         """See `reliability.layer.Reliability`."""
-        if event.id in self._received:
+        event_id = event.id
+        if event_id in self._received:
             return ()  # its publisher's link has made a second copy
         parameters, name = self._parameters, self._dispatcher.name
-        self._received.add(event.id, passed_on=True)
+        self._received.add(event_id, passed_on=True)
         patterns: Sequence[int] = ()
         numbers: list[int] = []
         if parameters.algorithm != "none":
@@ -151,12 +152,14 @@ class Epidemic:
         event, hops, _, source, incarnation, numbers, route = message
         check_pairs(numbers)
         check_names(route)
-        if self._received.was_passed_on(event.id):
+        event_id = event.id
+        passed_on = self._received.passed_on(event_id)
+        if passed_on:
             return ()
         effects: list[Effect] = []
         if route:
             self._dispatcher.routes[source] = route
-        if event.id not in self._received and (event.time_us >= self._born_us or not self._incarnation):
+        if passed_on is None and (event.time_us >= self._born_us or not self._incarnation):
             effects = self._services.notify(event, hops)
             interested = bool(effects)
             if numbers:
@@ -165,7 +168,7 @@ class Epidemic:
                 patterns = self._table.matching(event.attributes, now_us) if self._pushes else ()
                 cached = CachedEvent(event, hops, source, incarnation, numbers, patterns)
                 self._keep(cached, interested, now_us, effects)
-        self._received.add(event.id, passed_on=True)
+        self._received.add(event_id, passed_on=True)
         onward = [*route, self._dispatcher.name] if route else route
         return self._pass_on(message, came_from, onward, effects)
 
@@ -175,7 +178,8 @@ class Epidemic:
         onward: TaggedEvent | None = None
         for peer, header in self._services.next_hops(message.event, came_from, message.header):
             if onward is None or onward.header != header:  # one object for many peers is encoded once
-                onward = message._replace(hops=message.hops + 1, header=header, route=route)
+                event, hops, _, source, incarnation, numbers, _ = message
+                onward = TaggedEvent(event, hops + 1, header, source, incarnation, numbers, route)
             effects.append(Send(peer, onward))
         return effects
 

@@ -12,6 +12,7 @@ An event that matches several patterns held here leaves an entry for each; when 
 tag tells all its names and all entries go. Entries that nobody could answer are given up after some time.
 """
 
+import random
 from collections.abc import Container, Mapping, Sequence
 
 from pubsub.machine import NodeName
@@ -40,10 +41,9 @@ class LostBuffer:
         """Those that have entries."""
         return list(self._by_pattern)
 
-    @property
-    def sources(self) -> list[NodeName]:
-        """Those that have entries."""
-        return list(self._by_source)
+    def draw(self, rng: random.Random) -> Lost | None:
+        """An entry drawn at random, so that a pattern or source is drawn the likelier the more of it is lost."""
+        return rng.choice(tuple(self._since_us)) if self._since_us else None
 
     def add(self, lost: Lost, now_us: int) -> None:
         """An event is lost under that name."""
@@ -68,9 +68,8 @@ class LostBuffer:
 
     def remove_event(self, source: NodeName, incarnation: int, numbers: Sequence[int]) -> None:
         """The event with this tag is here: it is lost under none of its names."""
-        if self._since_us:
-            for at in range(0, len(numbers), 2):
-                self.remove((source, incarnation, numbers[at], numbers[at + 1]))
+        for at in range(0, len(numbers), 2):
+            self.remove((source, incarnation, numbers[at], numbers[at + 1]))
 
     def remove_pattern(self, pattern: int) -> None:
         """Nobody here wants the pattern any more."""
@@ -130,7 +129,8 @@ class LossDetector:
         """An event with this tag is here; True if it shows that others are not. `local`: the patterns held here, and
         since when."""
         lost = self._lost
-        lost.remove_event(source, incarnation, numbers)
+        if lost:
+            lost.remove_event(source, incarnation, numbers)
         found = False
         for at in range(0, len(numbers), 2):
             pattern = numbers[at]

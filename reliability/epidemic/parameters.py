@@ -42,7 +42,7 @@ class EpidemicParameters:
     cache: CacheAt = "interested"
     discard: Discard = "oldest"
     p_forward: float = 0.9
-    fanout: int = 1
+    fanout: int = 4
     p_source: float = 0.5
     lost_age_us: int = 5_000_000
     lost_buffer: int = 10_000

@@ -1,11 +1,12 @@
 """Pull with negative digests (section 4.2, Figure 3): towards subscribers, towards the publisher, both, and at random.
 
-Theory of operation. A round takes place only while something is lost. Towards subscribers, a pattern is drawn from
-those that local subscribers hold and of which something is lost (Figure 3 draws from all local ones; a digest without
-entries would tell nobody anything), and the digest travels the tree as a push would; but only dispatchers that
-subscribe the pattern toss the coin of Pforward, all others pass it on. Towards the publisher, a source is drawn, and
-the digest walks back the route that the source's most recent event has recorded, until it is at the source. At random,
-the digest of a pattern goes to neighbours drawn without regard to who subscribes what: the evaluation's control.
+Theory of operation. A round takes place only while something is lost. It is about the pattern or the source of an entry
+of the LostBuffer drawn at random: of the patterns that local subscribers hold, only those of which something is lost
+are drawn, since a digest without entries would tell nobody anything. Towards subscribers, the digest of the pattern
+travels the tree as a push would; but only dispatchers that subscribe the pattern toss the coin of Pforward, all others
+pass it on. Towards the publisher, the digest of the source walks back the route that the source's most recent event has
+recorded, until it is at the source. At random, the digest of a pattern goes to neighbours drawn without regard to who
+subscribes what: the evaluation's control.
 
 Whoever a digest reaches looks for each entry in its cache, whether it subscribes the pattern or not: an event that it
 keeps for another pattern has the number of this one in its tag. What it has it sends to the initiator, out of band, and
@@ -37,10 +38,10 @@ class PullFromSubscribers:
 
     def start_round(self) -> list[Effect]:
         here = self._dispatcher
-        patterns = here.lost.patterns
-        if not patterns:
+        drawn = here.lost.draw(here.rng)
+        if drawn is None:
             return []
-        pattern = here.rng.choice(patterns)
+        pattern = drawn[2]
         digest = SubscriberPull(here.name, pattern, here.lost.of_pattern(pattern))
         return [Send(peer, digest) for peer in here.towards_subscribers(pattern)]
 
@@ -64,10 +65,10 @@ class PullFromPublisher:
 
     def start_round(self) -> list[Effect]:
         here = self._dispatcher
-        sources = [source for source in here.lost.sources if source in here.routes]
-        if not sources:
+        drawn = here.lost.draw(here.rng)
+        if drawn is None or drawn[0] not in here.routes:
             return []
-        source = here.rng.choice(sources)
+        source = drawn[0]
         return _walk_back(PublisherPull(here.name, source, here.lost.of_source(source), here.routes[source][::-1]))
 
     def handle(self, came_from: NodeName, message: Any) -> list[Effect]:
@@ -112,10 +113,10 @@ class PullAtRandom:
 
     def start_round(self) -> list[Effect]:
         here = self._dispatcher
-        patterns = here.lost.patterns
-        if not patterns:
+        drawn = here.lost.draw(here.rng)
+        if drawn is None:
             return []
-        pattern = here.rng.choice(patterns)
+        pattern = drawn[2]
         digest = RandomPull(here.name, pattern, here.lost.of_pattern(pattern))
         return [Send(peer, digest) for peer in here.some_of(list(here.table.neighbours))]
 

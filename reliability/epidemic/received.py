@@ -27,10 +27,12 @@ class ReceivedEvents:
     def __len__(self) -> int:
         return len(self._passed_on)
 
-    def was_passed_on(self, event: EventId) -> bool:
-        """Has it come over the tree before (or so long ago that it is not known)?"""
+    def passed_on(self, event: EventId) -> bool | None:
+        """Has it come over the tree before (or so long ago that it is not known)? None: it has not come at all."""
         found = self._passed_on.get(event)
-        return event[1] <= self._forgotten.get(event[0], -1) if found is None else found
+        if found is None and self._forgotten and event[1] <= self._forgotten.get(event[0], -1):
+            return True
+        return found
 
     def add(self, event: EventId, passed_on: bool) -> None:
         """It is here."""
