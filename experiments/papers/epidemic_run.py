@@ -59,7 +59,8 @@ GOSSIP = (PushDigest, SubscriberPull, PublisherPull, RandomPull)
 class RunSpec:
     """What to run. loss: of every link. lossy_replies: requests and recovered events are lost with the same
     probability (once each), else never. reconfigured_every_s: a link breaks so often and another joins the two halves
-    repair_s later (None: never). learn_s, warm_s, measured_s, tail_s: see the module. The others as in `EpidemicParameters`."""
+    repair_s later (None: never). learn_s, warm_s, measured_s, tail_s: see the module. The others as in
+    `EpidemicParameters`."""
 
     algorithm: Algorithm
     dispatchers: int = 100

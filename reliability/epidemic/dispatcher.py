@@ -26,14 +26,11 @@ class Dispatcher:
     rng: random.Random
     routes: dict[NodeName, Sequence[NodeName]] = field(default_factory=dict)
 
-    def some_of(self, peers: list[NodeName]) -> list[NodeName]:
-        """At most `fanout` of the neighbours, drawn at random."""
+    def towards_subscribers(self, pattern: int, came_from: NodeName | None = None) -> list[NodeName]:
+        """To which neighbours gossip about the pattern goes: at most `fanout` of those with subscribers behind them."""
+        peers = self.table.towards(pattern, came_from)
         fanout = self.parameters.fanout
         return peers if len(peers) <= fanout else self.rng.sample(peers, fanout)
-
-    def towards_subscribers(self, pattern: int, came_from: NodeName | None = None) -> list[NodeName]:
-        """To which neighbours gossip about the pattern goes."""
-        return self.some_of(self.table.towards(pattern, came_from))
 
     def tosses_p_forward(self) -> bool:
         """The coin: is the gossip message to go on from here?"""

@@ -5,8 +5,8 @@ of the LostBuffer drawn at random: of the patterns that local subscribers hold, 
 are drawn, since a digest without entries would tell nobody anything. Towards subscribers, the digest of the pattern
 travels the tree as a push would; but only dispatchers that subscribe the pattern toss the coin of Pforward, all others
 pass it on. Towards the publisher, the digest of the source walks back the route that the source's most recent event has
-recorded, until it is at the source. At random, the digest of a pattern goes to neighbours drawn without regard to who
-subscribes what: the evaluation's control.
+recorded, until it is at the source. At random, the digest of a pattern goes to one neighbour, drawn without regard to
+who subscribes what: the evaluation's control.
 
 Whoever a digest reaches looks for each entry in its cache, whether it subscribes the pattern or not: an event that it
 keeps for another pattern has the number of this one in its tag. What it has it sends to the initiator, out of band, and
@@ -118,7 +118,7 @@ class PullAtRandom:
             return []
         pattern = drawn[2]
         digest = RandomPull(here.name, pattern, here.lost.of_pattern(pattern))
-        return [Send(peer, digest) for peer in here.some_of(list(here.table.neighbours))]
+        return _to_one_of(here, digest, None)
 
     def handle(self, came_from: NodeName, message: Any) -> list[Effect]:
         if type(message) is not RandomPull:
@@ -127,10 +127,13 @@ class PullAtRandom:
         initiator, pattern, missing = message
         effects, left = _answer_by_pattern(here, initiator, pattern, missing)
         if left and here.tosses_p_forward():
-            digest = RandomPull(initiator, pattern, left)
-            peers = here.some_of([peer for peer in here.table.neighbours if peer != came_from])
-            effects += [Send(peer, digest) for peer in peers]
+            effects += _to_one_of(here, RandomPull(initiator, pattern, left), came_from)
         return effects
+
+
+def _to_one_of(here: Dispatcher, digest: RandomPull, came_from: NodeName | None) -> list[Effect]:
+    peers = [peer for peer in here.table.neighbours if peer != came_from]
+    return [Send(here.rng.choice(peers), digest)] if peers else []
 
 
 def _walk_back(pull: PublisherPull) -> list[Effect]:
