@@ -7,4 +7,5 @@ from collections.abc import Mapping
 
 PAPERS: Mapping[str, str] = {
     "publiy": "experiments.papers.publiy:Publiy",
+    "epidemic": "experiments.papers.epidemic:Epidemic",
 }

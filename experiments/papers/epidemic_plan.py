@@ -88,10 +88,10 @@ class Plan:
 
 
 SWEEPS = (
-    Sweep("loss", "loss of a link", (0.02, 0.05, 0.1, 0.2)),
-    Sweep("buffer", "buffer (events)", (250, 500, 1_500, 4_000), logarithmic=True),
-    Sweep("interval_s", "gossip interval (s)", (0.01, 0.03, 0.1, 0.3), logarithmic=True),
-    Sweep("dispatchers", "dispatchers", (20, 40, 60)),
+    Sweep("loss", "loss of a link", (0.05, 0.1, 0.2)),
+    Sweep("buffer", "buffer (events)", (250, 500, 1_500), logarithmic=True),
+    Sweep("interval_s", "gossip interval (s)", (0.03, 0.1, 0.3), logarithmic=True),
+    Sweep("dispatchers", "dispatchers", (20, 40)),
     Sweep("subscribed", "patterns a dispatcher subscribes", (1, 2, 4)),
 )
 
@@ -113,9 +113,8 @@ def quick_plan(seeds: int) -> Plan:
         "none", dispatchers=20, patterns=14, rate_per_s=25, buffer=750, interval_s=0.06, learn_s=0.7, warm_s=1.5,
         measured_s=1.0, tail_s=1.5,
     )  # fmt: skip
-    reconfigured = dataclasses.replace(tiny, loss=0.0, reconfigured_every_s=0.2, measured_s=2.0)
-    loss = dataclasses.replace(SWEEPS[0], values=(0.05, 0.1, 0.2))
-    return Plan(Network(tiny, 0.55), Network(tiny, 0.55), Network(reconfigured, 0.55), (loss,), seeds, seeds, seeds)
+    reconfigured = dataclasses.replace(tiny, loss=0.0, reconfigured_every_s=0.2)
+    return Plan(Network(tiny, 0.55), Network(tiny, 0.55), Network(reconfigured, 0.55), SWEEPS[:1], seeds, seeds, seeds)
 
 
 def carry_out(plan: Plan, folder: Path, progress: Progress) -> dict[RunSpec, Measures]:
