@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -61,8 +62,9 @@ def schedules(
     brokers_max: int = 6,
     faults_max: int = 5,
     clients_fail: bool = True,
+    more: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The keys of a scenario with the given `broker` section."""
+    """The keys of a scenario with the given `broker` section, and `more`."""
     brokers = draw(st.integers(2, brokers_max), label="brokers")
     data: dict[str, Any] = {
         "name": "schedule",
@@ -78,6 +80,7 @@ def schedules(
         "links": {"delay": "2 ms"},
         "failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"},
         "journal": "hops",
+        **more,
     }  # fmt: skip
     clean = _loaded(data)
     overlay = clean.build_overlay()
