@@ -60,8 +60,9 @@ def reliability_named(name: str) -> ReliabilityFactory:
 
 
 def guarantee(reliability: str) -> str:
-    """What a reliability protocol promises: "best_effort" (what a fault on its way destroys may be lost) or
-    "exactly_once" (nothing may), as its factory's attribute `guarantee` says."""
+    """What a reliability protocol promises: "best_effort" (what a fault on its way destroys may be lost),
+    "at_most_once" (anything may be lost or late, nothing comes twice) or "exactly_once" (nothing may be lost), as its
+    factory's attribute `guarantee` says."""
     promised: str = getattr(reliability_named(reliability), "guarantee", "best_effort")
     return promised
 
