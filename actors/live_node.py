@@ -294,7 +294,7 @@ class LiveNode:
     # --------------------------------------------------------------------------------------- effects
     def _send(self, to: NodeName, message: Any, now_us: int) -> None:
         connection = self.connections.get(to)
-        if connection is None:
+        if connection is None or (self.peering.has_datagrams and type(message) in self._codec.datagrams):
             other = self.peering.datagram_connection(to)
             if isinstance(other, DropReason):
                 self._recorder.dropped(now_us, message, to, other)

@@ -115,6 +115,11 @@ class Peering:
         """Exchange no datagrams with these nodes: a partition is between."""
         self._apart = others
 
+    @property
+    def has_datagrams(self) -> bool:
+        """Are there datagrams in this deployment?"""
+        return self._default_link is not None
+
     def datagram_connection(self, to: NodeName) -> Connection | DropReason:
         """What carries datagrams to the node, or why there is nothing."""
         if to in self._apart:

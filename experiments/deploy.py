@@ -78,7 +78,9 @@ def deploy(loaded: LoadedScenario, overlay: Overlay, workload: Workload) -> Depl
         nodes=tuple(nodes),
         links=tuple(links),
         scripts=scripts,
-        default_link=None if scenario.datagrams is None else scenario.datagrams.spec(),
+        default_link=(  # datagrams of all pairs share it, and have no order
+            None if scenario.datagrams is None else dataclasses.replace(scenario.datagrams.spec(), ordered=False)
+        ),
         faults=faults,
         start_down=start_down,
         detection=detection,

@@ -5,7 +5,8 @@ everything without a change to this project.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from pubsub.client import Client
 from pubsub.deployment import load
@@ -13,6 +14,7 @@ from pubsub.errors import InputError
 from pubsub.machine import Machine, NodeContext
 from reliability.best_effort import BestEffort
 from reliability.broker import Broker, ReliabilityFactory, RouterFactory
+from reliability.epidemic.epidemic import Epidemic
 from reliability.gryphon.gryphon import Gryphon
 from routing.cells.router import CellRouting
 from routing.flooding import Flooding
@@ -26,7 +28,11 @@ ROUTINGS: Mapping[str, RouterFactory] = {
     "multipath": MultipathRouter,
     "cells": CellRouting,
 }
-RELIABILITIES: Mapping[str, ReliabilityFactory] = {"best_effort": BestEffort, "gryphon": Gryphon}
+RELIABILITIES: Mapping[str, ReliabilityFactory] = {
+    "best_effort": BestEffort,
+    "epidemic": Epidemic,
+    "gryphon": Gryphon,
+}
 
 BROKER_FACTORY = "experiments.registry:make_broker"
 CLIENT_FACTORY = "experiments.registry:make_client"
@@ -65,8 +71,9 @@ def reliability_named(name: str) -> ReliabilityFactory:
 
 
 def guarantee(reliability: str) -> str:
-    """What a reliability protocol promises: "best_effort" (what a fault on its way destroys may be lost) or
-    "exactly_once" (nothing may), as its factory's attribute `guarantee` says."""
+    """What a reliability protocol promises: "best_effort" (what a fault on its way destroys may be lost),
+    "at_most_once" (anything may be lost or late, nothing comes twice) or "exactly_once" (nothing may be lost), as its
+    factory's attribute `guarantee` says."""
     promised: str = getattr(reliability_named(reliability), "guarantee", "best_effort")
     return promised
 
@@ -84,19 +91,34 @@ def needs_cells(routing: str) -> bool:
     return getattr(routing_named(routing), "needs_cells", False)
 
 
-def check_parts(matching: str, routing: str, reliability: str, overlay_is_tree: bool, overlay_has_cells: bool) -> None:
-    """Raise `InputError`, with the reason, for parts that do not exist or cannot work together."""
+class Ground(NamedTuple):
+    """What of a scenario decides which parts can work on it. `is_tree`, `has_cells`: of its overlay."""
+
+    is_tree: bool
+    has_cells: bool = False
+    has_datagrams: bool = False
+
+
+def check_parts(
+    matching: str,
+    routing: str,
+    reliability: str,
+    ground: Ground,
+    parameters: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Raise `InputError`, with the reason, for parts that do not exist or cannot work together. A reliability factory
+    may have a `check_parts(parameters, is_tree, has_datagrams)` of its own that does so."""
     if matching not in INDEXES:
         raise InputError("broker.matching", repr(matching), ", ".join(INDEXES))
     router = routing_named(routing)
     promised = reliability_named(reliability)
-    if getattr(router, "requires_tree", False) and not overlay_is_tree:
+    if getattr(router, "requires_tree", False) and not ground.is_tree:
         raise InputError(
             "broker.routing",
             f"{routing!r} on an overlay with cycles",
             "an acyclic overlay: on a cycle an event would go round for ever",
         )
-    if needs_cells(routing) and not (overlay_is_tree or overlay_has_cells):
+    if needs_cells(routing) and not (ground.is_tree or ground.has_cells):
         found = f"{routing!r} on an overlay with cycles that has no cells"
         raise InputError("broker.routing", found, "an acyclic overlay, or one of the kind 'cells'")
     if getattr(promised, "needs_streams", False) and not getattr(router, "carries_streams", False):
@@ -107,6 +129,9 @@ def check_parts(matching: str, routing: str, reliability: str, overlay_is_tree: 
             f"a routing that carries streams ({able}): over others a broker that has restarted would filter out what"
             " it has not been told that somebody wants",
         )
+    check_reliability = getattr(promised, "check_parts", None)
+    if check_reliability is not None:
+        check_reliability(parameters, ground.is_tree, ground.has_datagrams)
 
 
 def _named(name: str, place: str, known: Mapping[str, Any]) -> Any:

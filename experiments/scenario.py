@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 
 from experiments.churn import plan_churn
 from experiments.faults import FaultReader
-from experiments.registry import check_parts, roots
+from experiments.registry import Ground, check_parts, roots
 from pubsub.errors import InputError
 from pubsub.faults import DEFAULT_DETECTION, FailureDetection, Fault, Scene
 from pubsub.links import Delay, LinkSpec
@@ -167,7 +167,8 @@ class LoadedScenario:
         overlay: Overlay = self._build("overlay", OVERLAYS, self.scenario.seed)
         parts = self.scenario.broker
         try:
-            check_parts(parts.matching, parts.routing, parts.reliability, overlay.is_tree, bool(overlay.cells))
+            ground = Ground(overlay.is_tree, bool(overlay.cells), self.scenario.datagrams is not None)
+            check_parts(parts.matching, parts.routing, parts.reliability, ground, parts.parameters)
             roots(parts.reliability, parts.parameters, overlay.hosts)
         except InputError as error:
             raise self.error_at(tuple(error.place.split(".")), error.found, error.allowed) from None

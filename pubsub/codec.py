@@ -40,6 +40,7 @@ class Codec:
         self._filters: dict[bytes, Filter] = {}
         self.encoders: dict[type, Callable[[Any], bytes]] = {}
         self.control = frozenset(each for each in message_types if each.CONTROL)  # type: ignore[attr-defined]
+        self.datagrams = frozenset(each for each in message_types if each.DATAGRAM)  # type: ignore[attr-defined]
         for message_type in message_types:
             self._learn(message_type, message_type.KIND)  # type: ignore[attr-defined]
 

@@ -33,7 +33,7 @@ from pubsub.machine import (
     TimerFired,
     Unsubscribe,
 )
-from reliability.layer import BrokerServices, Reliability
+from reliability.layer import BrokerServices, FilterWatcher, Reliability
 from routing.local_subscriptions import LocalSubscriptions
 from routing.router import Hop, Router, StreamRouter
 
@@ -55,6 +55,7 @@ class Broker:
         self.next_hops: Callable[[Event, NodeName | None, Sequence[int]], Sequence[Hop]] = self.router.next_hops
         # Only a routing that changes its tree under traffic has to know a second copy when it sees one.
         self._is_duplicate: Callable[[Event], bool] | None = getattr(self.router, "is_duplicate", None)
+        self._watcher: FilterWatcher | None = self.reliability if isinstance(self.reliability, FilterWatcher) else None
         self._clients: dict[NodeName, None] = {}
         self._routing_messages = frozenset(self.router.message_types)
         self._reliability_messages = frozenset(self.reliability.message_types)
@@ -68,8 +69,8 @@ class Broker:
             TimerFired: self._on_timer,
             LinkUp: self._on_link_up,
             LinkDown: self._on_link_down,
-            Subscribe: lambda command, now_us: self._add((None, command.subscriber), command.filter),
-            Unsubscribe: lambda command, now_us: self._remove((None, command.subscriber), command.filter),
+            Subscribe: lambda command, now_us: self._add((None, command.subscriber), command.filter, now_us),
+            Unsubscribe: lambda command, now_us: self._remove((None, command.subscriber), command.filter, now_us),
             Publish: lambda command, now_us: self.reliability.publish(command.event, now_us),
             Start: self._both,
             Stored: self.reliability.handle,
@@ -122,7 +123,7 @@ class Broker:
     def _on_received(self, received: Received, now_us: int) -> Sequence[Effect]:
         message_type = type(received.message)
         if message_type in self._reliability_messages:
-            if self._is_duplicate is not None:
+            if self._is_duplicate is not None and hasattr(received.message, "header"):  # it came by routing
                 event = getattr(received.message, "event", None)
                 if event is not None and self._is_duplicate(event):
                     return ()
@@ -135,9 +136,9 @@ class Broker:
         if received.source not in self._clients:
             return ()  # sent before its link broke here; a client subscribes anew when it is back
         if message_type is ClientSubscribe:
-            return self._add((received.source, message.subscriber), message.filter)
+            return self._add((received.source, message.subscriber), message.filter, now_us)
         if message_type is ClientUnsubscribe:
-            return self._remove((received.source, message.subscriber), message.filter)
+            return self._remove((received.source, message.subscriber), message.filter, now_us)
         raise TypeError(f"a broker does not understand {message!r}")
 
     def _on_timer(self, fired: TimerFired, now_us: int) -> Sequence[Effect]:
@@ -156,17 +157,25 @@ class Broker:
         del self._clients[change.peer]
         effects = [*self.reliability.handle(change, now_us)]
         for wanted in self.local.remove_client(change.peer):
-            effects += self.router.unsubscribe(wanted)
+            effects += self._gone(wanted, now_us)
         return effects
 
     def _both(self, input: Input, now_us: int) -> Sequence[Effect]:
         return [*self.router.handle(input, now_us), *self.reliability.handle(input, now_us)]
 
-    def _add(self, owner: tuple[NodeName | None, int], wanted: Filter) -> Sequence[Effect]:
-        effects = self.router.subscribe(wanted) if self.local.add(owner, wanted) else ()
+    def _add(self, owner: tuple[NodeName | None, int], wanted: Filter, now_us: int) -> Sequence[Effect]:
+        effects: list[Effect] = []
+        if self.local.add(owner, wanted):
+            effects += self.router.subscribe(wanted)
+            if self._watcher is not None:
+                effects += self._watcher.subscribe(wanted, now_us)
         if self._streams is not None:
             self.local.begin(owner, wanted, self._streams.version)
         return effects
 
-    def _remove(self, owner: tuple[NodeName | None, int], wanted: Filter) -> Sequence[Effect]:
-        return self.router.unsubscribe(wanted) if self.local.remove(owner, wanted) else ()
+    def _remove(self, owner: tuple[NodeName | None, int], wanted: Filter, now_us: int) -> Sequence[Effect]:
+        return self._gone(wanted, now_us) if self.local.remove(owner, wanted) else ()
+
+    def _gone(self, wanted: Filter, now_us: int) -> Sequence[Effect]:
+        effects = self.router.unsubscribe(wanted)
+        return effects if self._watcher is None else [*effects, *self._watcher.unsubscribe(wanted, now_us)]

@@ -6,9 +6,10 @@ subscribers notified. Every message class of reliability has a `KIND` from 128 o
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pubsub.event import Event
+from pubsub.filter import Filter
 from pubsub.machine import Effect, Input, NodeName
 from routing.router import Hop, StreamRouter
 
@@ -55,4 +56,17 @@ class Reliability(Protocol):
 
     def check_invariants(self) -> None:
         """Raise AssertionError if the state contradicts itself."""
+        ...
+
+
+@runtime_checkable
+class FilterWatcher(Protocol):
+    """A reliability protocol that must know which filters there are: the broker tells it what it tells routing."""
+
+    def subscribe(self, wanted: Filter, now_us: int) -> Sequence[Effect]:
+        """The first local subscriber with exactly this filter has come."""
+        ...
+
+    def unsubscribe(self, wanted: Filter, now_us: int) -> Sequence[Effect]:
+        """The last local subscriber with exactly this filter has gone."""
         ...

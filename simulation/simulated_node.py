@@ -319,7 +319,8 @@ class SimulatedNode:
             self._encoded_message = message
         network = self._network
         link: Link
-        if to in self.links:
+        beside = self._datagrams is not None and message_type in self._codec.datagrams
+        if to in self.links and not beside:
             link, target = self.links[to]
         elif self._datagrams is not None and to in network.nodes:
             link, target = self._datagrams, network.nodes[to]
@@ -350,7 +351,7 @@ class SimulatedNode:
             self._recorder.dropped(now_us, message, to, drop)
         elif len(arrivals_us) > 1:
             self._recorder.duplicated(now_us, message, to)
-        if to in self.links and self.spec.role == "broker":
+        if to in self.links and self.spec.role == "broker" and not beside:
             self._pause_if_full(to, now_us)
 
     def _pause_if_full(self, peer: NodeName, now_us: int) -> None:

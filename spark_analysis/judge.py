@@ -372,19 +372,24 @@ def verdict(
     status: str, missing: int, duplicate: int, spurious: int, out_of_order: int,
     required: int, delivered: int, published: int,
     explained: Mapping[str, int] = MappingProxyType({}), faults: Mapping[str, int] = MappingProxyType({}),
+    guarantee: str = "best_effort",
 ) -> dict[str, int | str]:  # fmt: skip
     """The three-valued verdict with its numbers and, in `reason`, why it is what it is.
 
     What was delivered and should not have been is wrong in any run. That something is missing is known only
     for a complete run, and a run in which nothing was required shows nothing. `explained` says how many findings of
     each kind a fault explains and the run's guarantee allows; `faults` how many "bit", were "idle" or "failed": a run
-    whose faults did not take effect is not what it claims to be.
+    whose faults did not take effect is not what it claims to be. With the guarantee "at_most_once" deliveries may be
+    missing and late: how many is the result of such a run, and no fault of it.
     """
     allowed = {finding: explained.get(finding, 0) for finding in FINDINGS}
     reason = "every required delivery was made, once, in order, and no other"
     if any(allowed.values()):
         listed = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in allowed.items() if count)
         reason = f"a fault explains each of {listed}; every other delivery was made, once, in order"
+    if guarantee == "at_most_once" and (missing or out_of_order):
+        allowed |= {"missing": missing, "out_of_order": out_of_order}
+        reason = f"{missing:,} missing and {out_of_order:,} out of order, as may be; nothing twice, and nothing else"
     broken = {"bit": 0, "idle": 0, "failed": 0} | dict(faults)
     if duplicate > allowed["duplicate"] or spurious or out_of_order > allowed["out_of_order"]:
         outcome, reason = "invalid", "deliveries were duplicated, spurious or out of order"
@@ -409,7 +414,8 @@ def verdict(
     return {
         "missing": missing, "duplicate": duplicate, "spurious": spurious, "out_of_order": out_of_order,
         "required": required, "delivered": delivered, "published": published,
-        "explained": sum(allowed.values()), "faults_bit": broken["bit"], "faults_idle": broken["idle"],
+        "explained": sum(explained.get(finding, 0) for finding in FINDINGS),
+        "faults_bit": broken["bit"], "faults_idle": broken["idle"],
         "faults_failed": broken["failed"],
         "verdict": outcome, "reason": reason,
     }  # fmt: skip

@@ -120,7 +120,10 @@ class _Analysis:
         checks = self._faults.checks(int(span["last_us"] or 0) if span is not None else 0)
         self._folder.write_frame("faults", checks_table(checks))
         outcomes = Counter(check.outcome for check in checks)
-        verdict = judging.verdict(self._manifest.status, **counts, explained=explained, faults=outcomes)
+        promised = self._manifest.guarantee
+        verdict = judging.verdict(
+            self._manifest.status, **counts, explained=explained, faults=outcomes, guarantee=promised
+        )
         self._folder.write_json("verdict", verdict)
         return verdict
 

@@ -21,6 +21,15 @@ _HEADLINES = {
 }
 
 _EXCUSED = "Valid: faults explain what went wrong, and nothing else did."
+_AT_MOST_ONCE = "Valid: nothing came twice and nothing that should not; what is missing or late may be."
+
+
+def _headline(verdict: Mapping[str, Any]) -> str:
+    if verdict["verdict"] != "valid":
+        return _HEADLINES[verdict["verdict"]]
+    if verdict["missing"] + verdict["out_of_order"] > verdict["explained"]:
+        return _AT_MOST_ONCE
+    return _EXCUSED if verdict["explained"] else _HEADLINES["valid"]
 
 
 def write_report(run: Path) -> Path:
@@ -43,7 +52,7 @@ def write_report(run: Path) -> Path:
     page = environment.get_template("report.html.j2").render(
         manifest=manifest,
         verdict=verdict,
-        headline=_EXCUSED if verdict["verdict"] == "valid" and verdict["explained"] else _HEADLINES[verdict["verdict"]],
+        headline=_headline(verdict),
         figures=_figures(manifest, tables, summary),
         facts=_facts(verdict, tables),
         messages=_records(tables["messages_by_kind"]),

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -64,8 +65,10 @@ def schedules(
     faults_max: int = 5,
     clients_fail: bool = True,
     losses: Sequence[float] = (0.0,),
+    more: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The keys of a scenario with the given `broker` section; every link between brokers loses one of `losses`."""
+    """The keys of a scenario with the given `broker` section, and `more`; every link between brokers loses one of
+    `losses`."""
     overlay_kind = draw(st.sampled_from(overlays), label="overlay")
     brokers = draw(st.integers(2, brokers_max), label="brokers")
     data: dict[str, Any] = {
@@ -83,6 +86,7 @@ def schedules(
         "failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"},
         "drain": {"limit": "300 s"},
         "journal": "hops",
+        **more,
     }  # fmt: skip
     clean = _loaded(data)
     overlay = clean.build_overlay()

@@ -8,4 +8,5 @@ from collections.abc import Mapping
 PAPERS: Mapping[str, str] = {
     "publiy": "experiments.papers.publiy:Publiy",
     "gryphon": "experiments.papers.gryphon:Gryphon",
+    "epidemic": "experiments.papers.epidemic:Epidemic",
 }

@@ -76,10 +76,14 @@ class Paper(Protocol):
 
 
 def in_parallel(
-    function: Callable[[Point], Result], points: Sequence[Point], progress: Progress, workers: int = WORKERS
+    function: Callable[[Point], Result],
+    points: Sequence[Point],
+    progress: Progress,
+    workers: int = WORKERS,
+    keep: Callable[[Point, Result], None] = lambda point, result: None,
 ) -> list[Result]:
     """The function's result for each point, in their order. Each point has a process of its own, so that what it
-    measures of its memory is its own."""
+    measures of its memory is its own. `keep` is called with each result as it comes."""
     results: dict[int, Result] = {}
     context = multiprocessing.get_context("spawn")
     progress(0, len(points))
@@ -87,6 +91,7 @@ def in_parallel(
         waiting = {pool.submit(function, point): number for number, point in enumerate(points)}
         for done in as_completed(waiting):
             results[waiting[done]] = done.result()
+            keep(points[waiting[done]], done.result())
             progress(len(results), len(points))
     return [results[number] for number in range(len(points))]
 

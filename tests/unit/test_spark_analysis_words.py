@@ -44,6 +44,25 @@ def test_the_verdict_has_three_values(status: str, changes: dict[str, int], outc
     assert {name: decided[name] for name in RIGHT} == RIGHT | changes
 
 
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        ({"missing": 3, "out_of_order": 2}, "valid"),
+        ({"missing": 3, "duplicate": 1}, "invalid"),
+        ({"out_of_order": 1, "spurious": 1}, "invalid"),
+        ({"missing": 3, "required": 0}, "unknown"),
+    ],
+)
+def test_what_is_promised_at_most_once_may_be_missing_or_late_but_not_doubled(
+    changes: dict[str, int], outcome: str
+) -> None:
+    decided = verdict("complete", **(RIGHT | changes), guarantee="at_most_once")
+    assert decided["verdict"] == outcome
+    assert decided["explained"] == 0
+    if outcome == "valid":
+        assert "3 missing and 2 out of order" in str(decided["reason"])
+
+
 def test_durations_have_three_digits_and_a_fitting_unit() -> None:
     written = [wording.duration(time_us) for time_us in (0, 7, 14_000, 14_250, 2_500_000, 600e6, 30_000e6)]
     assert [each.replace("\u202f", " ") for each in written] == [

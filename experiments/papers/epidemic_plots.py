@@ -1,0 +1,111 @@
+"""Charts of the epidemic paper: all algorithms in each, mean and deviation over the seeds."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot
+
+from experiments.papers.epidemic_plan import Sweep
+from reliability.epidemic.parameters import Algorithm
+
+if TYPE_CHECKING:
+    from experiments.papers.epidemic import Point
+
+_LOOKS: Mapping[Algorithm, tuple[str, str, str]] = {
+    "none": ("#444444", "o", "-"),
+    "push": ("#d62728", "^", "-"),
+    "combined-pull": ("#1f77b4", "s", "-"),
+    "publisher-pull": ("#2ca02c", "D", "-"),
+    "subscriber-pull": ("#9467bd", "v", "-"),
+    "random-pull": ("#ff7f0e", "x", "--"),
+}
+"""Colour, marker and line; the control is dashed."""
+
+
+def _axes(columns: int = 1) -> tuple[Any, list[Any]]:
+    figure, axes = pyplot.subplots(1, columns, figsize=(6.0 * columns, 4.2), squeeze=False, layout="constrained")
+    for each in axes[0]:
+        each.spines[["top", "right"]].set_visible(False)
+        each.grid(alpha=0.3)
+    return figure, list(axes[0])
+
+
+def _save(figure: Any, folder: Path, name: str) -> Path:
+    path = folder / f"{name}.png"
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)
+    return path
+
+
+def _legend(figure: Any, axes: Any) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+
+
+def sweep(sweep: Sweep, found: "Mapping[Algorithm, Sequence[Point]]", folder: Path) -> Path:
+    """Delivery rate against a parameter."""
+    figure, (axes,) = _axes()
+    for algorithm, (colour, marker, line) in _LOOKS.items():
+        points = found[algorithm]
+        axes.errorbar(
+            sweep.values, [each.rate for each in points], [each.spread for each in points], color=colour,
+            marker=marker, linestyle=line, markersize=5, capsize=3, label=algorithm,
+        )  # fmt: skip
+    _x_axis(axes, sweep)
+    axes.set(ylabel="delivery rate", title=f"Delivery rate against {sweep.label}")
+    axes.set_ylim(top=1.01)
+    _legend(figure, axes)
+    return _save(figure, folder, f"sweep_{sweep.name}")
+
+
+def _x_axis(axes: Any, sweep: Sweep) -> None:
+    axes.set_xlabel(sweep.label)
+    if sweep.logarithmic:
+        axes.set_xscale("log")
+    axes.set_xticks(sweep.values, [f"{value:g}" for value in sweep.values], minor=False)
+    axes.minorticks_off()
+
+
+def overhead(sweeps: Sequence[Sweep], found: "Mapping[str, Mapping[Algorithm, Sequence[Point]]]", folder: Path) -> Path:
+    """Gossip messages for each event message, against every parameter."""
+    figure, panels = _axes(len(sweeps))
+    for axes, each in zip(panels, sweeps, strict=True):
+        for algorithm, (colour, marker, line) in _LOOKS.items():
+            if algorithm != "none":
+                axes.plot(
+                    each.values, [point.gossip_per_event for point in found[each.name][algorithm]], color=colour,
+                    marker=marker, linestyle=line, markersize=5, label=algorithm,
+                )  # fmt: skip
+        _x_axis(axes, each)
+        axes.set_ylim(bottom=0)
+    panels[0].set_ylabel("gossip messages for each event message")
+    _legend(figure, panels[0])
+    return _save(figure, folder, "overhead")
+
+
+def over_time(found: "Mapping[Algorithm, Point]", folder: Path) -> Path:
+    """Delivery rate of the events of each tenth of a second, over the time in which links break."""
+    figure, (axes,) = _axes()
+    for algorithm, (colour, _, line) in _LOOKS.items():
+        runs = found[algorithm].runs
+        spec = runs[0].spec
+        length = min(len(run.over_time) for run in runs) - int(spec.tail_s * 10)
+        made = [sum(run.over_time[at][0] for run in runs) for at in range(length)]
+        due = [sum(run.over_time[at][1] for run in runs) for at in range(length)]
+        axes.plot(
+            [at / 10 for at in range(length)], [share / max(1, total) for share, total in zip(made, due, strict=True)],
+            color=colour, linestyle=line, linewidth=1.3, label=algorithm,
+        )  # fmt: skip
+    axes.axvline(spec.learn_s, color="#999999", linestyle=":", linewidth=1)
+    axes.annotate(" links begin to break", (spec.learn_s, axes.get_ylim()[0]), fontsize=8, color="#666666", va="bottom")
+    axes.set(
+        xlabel="time of publication (s)", ylabel="delivery rate",
+        title=f"A link breaks every {spec.reconfigured_every_s:g} s (mean of {len(runs)} seeds)",
+    )  # fmt: skip
+    axes.set_ylim(top=1.005)
+    _legend(figure, axes)
+    return _save(figure, folder, "reconfiguration")

@@ -1,0 +1,1 @@
+"""Epidemic recovery of lost events: push, pulls and their combination."""

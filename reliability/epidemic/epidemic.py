@@ -1,0 +1,304 @@
+"""Epidemic recovery: events travel as with best effort, and what was lost is found again by gossip.
+
+After P. Costa, M. Migliavacca, G. P. Picco and G. Cugola, "Introducing Reliability in Content-Based Publish-Subscribe
+through Epidemic Algorithms" (DEBS 2003); the values of its evaluation are those of the follow-up (ICDCS 2004).
+
+Theory of operation. An event published here is tagged (pulls only), kept, handed to local subscribers and sent to the
+next hops of whatever routing there is; each dispatcher on its way does the same. Beside that, each dispatcher gossips
+in rounds (`push`, `pull`) along the tree on which subscriptions have travelled (`subscription_table`), about what it
+has (push) or what it knows to be lost (pulls, `loss_detection`). A recovered event comes out of band, is handed to
+local subscribers and kept, and goes no further: every dispatcher recovers for its own subscribers.
+
+An event is handed to local subscribers once, whichever way it comes first (`received`). Its first copy over the tree is
+passed on even if it had been recovered before, since the dispatchers behind this one wait for that copy; a second copy
+over the tree goes nowhere. A recovered event is handed on only if somebody here had subscribed to it before it was
+published: neither a new subscriber, nor one that was there before this dispatcher was restarted, gets old events.
+
+Rounds fall asleep: pulls when the LostBuffer is empty, push when there has been no news for a while. So a run in which
+nothing is published any more comes to its end.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pubsub.errors import InputError
+from pubsub.event import Event
+from pubsub.filter import Filter
+from pubsub.machine import (
+    Effect,
+    Input,
+    LinkDown,
+    LinkUp,
+    NodeContext,
+    NodeName,
+    Received,
+    Send,
+    SetTimer,
+    Start,
+    TimerFired,
+)
+from reliability.epidemic.cache import CachedEvent, EventCache
+from reliability.epidemic.dispatcher import Dispatcher, Gossip
+from reliability.epidemic.interval import GossipInterval
+from reliability.epidemic.loss_detection import LossDetector, LostBuffer
+from reliability.epidemic.messages import (
+    EPIDEMIC_MESSAGES,
+    EventRecovered,
+    EventsRequested,
+    PatternsForwarded,
+    PatternsWithdrawn,
+    TaggedEvent,
+    check_names,
+    check_pairs,
+    signature,
+)
+from reliability.epidemic.parameters import EpidemicParameters
+from reliability.epidemic.pull import CombinedPull, PullAtRandom, PullFromPublisher, PullFromSubscribers
+from reliability.epidemic.push import Push
+from reliability.epidemic.received import ReceivedEvents
+from reliability.epidemic.subscription_table import SubscriptionTable
+from reliability.layer import BrokerServices
+
+GOSSIPS: Mapping[str, Callable[[Dispatcher], Gossip]] = {
+    "push": Push,
+    "subscriber-pull": PullFromSubscribers,
+    "publisher-pull": PullFromPublisher,
+    "combined-pull": CombinedPull,
+    "random-pull": PullAtRandom,
+}
+ROUND = ("reliability", "gossip round")
+
+
+class Epidemic:
+    """See `reliability.layer.Reliability` and `reliability.layer.FilterWatcher`."""
+
+    message_types: tuple[type, ...] = EPIDEMIC_MESSAGES
+    guarantee = "at_most_once"
+
+    def __init__(
+        self, context: NodeContext, services: BrokerServices, parameters: EpidemicParameters | None = None
+    ) -> None:
+        given = context.parameters.get("epidemic", {})
+        self._parameters = parameters = parameters or EpidemicParameters.from_mapping(given)
+        self._services = services
+        self._incarnation = context.incarnation
+        self._born_us = 0
+        self._table = SubscriptionTable(parameters.linger_us)
+        self._received = ReceivedEvents(parameters.remember)
+        self._cache = EventCache(parameters.buffer, parameters.discard, context.random("epidemic/cache"))
+        self._lost = LostBuffer(parameters.lost_buffer)
+        self._detector = LossDetector(self._lost, parameters.buffer, parameters.settle_us)
+        self._dispatcher = Dispatcher(
+            context.name, parameters, self._table, self._received, self._cache, self._lost,
+            context.random("epidemic/gossip"),
+        )  # fmt: skip
+        longest_us = parameters.interval_max_us if parameters.adaptive else parameters.interval_us
+        self._interval = GossipInterval(parameters.interval_us, longest_us, context.random("epidemic/interval"))
+        make = GOSSIPS.get(parameters.algorithm)
+        self._gossip: Gossip | None = None if make is None else make(self._dispatcher)
+        self._pushes = parameters.algorithm == "push"
+        self._counts: dict[int, int] = {}
+        self._awake = False
+        self._news_us = 0
+
+    @classmethod
+    def check_parts(cls, parameters: Mapping[str, Any], overlay_is_tree: bool, has_datagrams: bool) -> None:
+        """Raise `InputError` for a scenario in which recovery cannot work (see `experiments.registry`)."""
+        chosen = EpidemicParameters.from_mapping(parameters.get("epidemic", {}))
+        if not overlay_is_tree:
+            raise InputError(
+                "broker.reliability",
+                "'epidemic' on an overlay with cycles",
+                "an acyclic overlay: gossip follows the tree on which subscriptions have travelled",
+            )
+        if not has_datagrams and chosen.algorithm != "none":
+            raise InputError(
+                "broker.reliability",
+                "'epidemic' without a section 'datagrams'",
+                "datagrams, such as 'datagrams: {delay: 1 ms}': requests and recovered events travel beside the tree",
+            )
+
+    # ------------------------------------------------------------------------------------------ the way of an event
+    def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
+        """See `reliability.layer.Reliability`."""
+        event_id = event.id
+        if event_id in self._received:
+            return ()  # its publisher's link has made a second copy
+        parameters, name = self._parameters, self._dispatcher.name
+        self._received.add(event_id, passed_on=True)
+        patterns: Sequence[int] = ()
+        numbers: list[int] = []
+        if parameters.algorithm != "none":
+            patterns = self._table.matching(event.attributes, now_us)
+            if parameters.pulls:
+                numbers = self._tag(patterns)
+                patterns = ()
+        effects = self._services.notify(event, 0)
+        self._keep(CachedEvent(event, 0, name, self._incarnation, numbers, patterns), True, now_us, effects)
+        route = (name,) if parameters.records_routes else ()
+        return self._pass_on(TaggedEvent(event, 0, (), name, self._incarnation, numbers, route), None, route, effects)
+
+    def _tag(self, patterns: Sequence[int]) -> list[int]:
+        """Count the event for each pattern it matches. Counts are kept while the dispatcher lives: starting one anew
+        would look like what had been counted before."""
+        counts = self._counts
+        numbers: list[int] = []
+        for pattern in patterns:
+            count = counts[pattern] = counts.get(pattern, 0) + 1
+            numbers += (pattern, count)
+        return numbers
+
+    def _on_event(self, came_from: NodeName, message: TaggedEvent, now_us: int) -> Sequence[Effect]:
+        event, hops, _, source, incarnation, numbers, route = message
+        check_pairs(numbers)
+        check_names(route)
+        event_id = event.id
+        passed_on = self._received.passed_on(event_id)
+        if passed_on:
+            return ()
+        effects: list[Effect] = []
+        if route:
+            self._dispatcher.routes[source] = route
+        if passed_on is None and (event.time_us >= self._born_us or not self._incarnation):
+            effects = self._services.notify(event, hops)
+            interested = bool(effects)
+            if numbers:
+                self._look_for_losses(source, incarnation, numbers, event, now_us, effects)
+            if interested or self._parameters.cache == "everywhere":
+                patterns = self._table.matching(event.attributes, now_us) if self._pushes else ()
+                cached = CachedEvent(event, hops, source, incarnation, numbers, patterns)
+                self._keep(cached, interested, now_us, effects)
+        self._received.add(event_id, passed_on=True)
+        onward = [*route, self._dispatcher.name] if route else route
+        return self._pass_on(message, came_from, onward, effects)
+
+    def _pass_on(
+        self, message: TaggedEvent, came_from: NodeName | None, route: Sequence[str], effects: list[Effect]
+    ) -> list[Effect]:
+        onward: TaggedEvent | None = None
+        for peer, header in self._services.next_hops(message.event, came_from, message.header):
+            if onward is None or onward.header != header:  # one object for many peers is encoded once
+                event, hops, _, source, incarnation, numbers, _ = message
+                onward = TaggedEvent(event, hops + 1, header, source, incarnation, numbers, route)
+            effects.append(Send(peer, onward))
+        return effects
+
+    def _on_recovered(self, message: EventRecovered, now_us: int) -> list[Effect]:
+        event, hops, source, incarnation, numbers = message
+        check_pairs(numbers)
+        effects: list[Effect] = []
+        if event.id in self._received:
+            self._lost.remove_event(source, incarnation, numbers)
+            return effects
+        self._received.add(event.id, passed_on=False)
+        wanted = self._table.wanted_here(event, now_us)
+        if wanted:
+            effects = self._services.notify(event, hops)
+        self._look_for_losses(source, incarnation, numbers, event, now_us, effects)
+        if wanted:
+            patterns = self._table.matching(event.attributes, now_us) if self._pushes else ()
+            self._keep(CachedEvent(event, hops, source, incarnation, numbers, patterns), True, now_us, effects)
+        self._sign_of_loss(now_us, effects)
+        return effects
+
+    def _keep(self, cached: CachedEvent, interested: bool, now_us: int, effects: list[Effect]) -> None:
+        if self._gossip is None:
+            return
+        self._cache.add(cached, interested)
+        if self._pushes:
+            self._news_us = now_us
+            self._wake(now_us, effects)
+
+    # ------------------------------------------------------------------------------------------------- gossip rounds
+    def _look_for_losses(
+        self,
+        source: NodeName,
+        incarnation: int,
+        numbers: Sequence[int],
+        event: Event,
+        now_us: int,
+        effects: list[Effect],
+    ) -> None:
+        if self._detector.observe(source, incarnation, numbers, event.time_us, self._table.local, now_us):
+            self._sign_of_loss(now_us, effects)
+            self._wake(now_us, effects)
+
+    def _wake(self, now_us: int, effects: list[Effect]) -> None:
+        if not self._awake:
+            self._awake = True
+            effects.append(SetTimer(ROUND, self._interval.delay_us(now_us)))
+
+    def _sign_of_loss(self, now_us: int, effects: list[Effect]) -> None:
+        if self._interval.sign_of_loss() and self._awake:
+            effects.append(SetTimer(ROUND, self._interval.delay_us(now_us)))
+
+    def _on_round(self, now_us: int) -> list[Effect]:
+        self._awake = False
+        if self._gossip is None:
+            return []
+        if self._pushes:
+            if now_us - self._news_us > self._parameters.rest_after_us:
+                return []
+        else:
+            self._lost.give_up(now_us - self._parameters.lost_age_us)
+            if not self._lost:
+                return []
+        effects = self._gossip.start_round()
+        self._interval.round_over(now_us)
+        self._wake(now_us, effects)
+        return effects
+
+    # -------------------------------------------------------------------------------------------------------- inputs
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        """See `reliability.layer.Reliability`."""
+        if type(input) is Received:
+            message = input.message
+            message_type = type(message)
+            if message_type is TaggedEvent:
+                return self._on_event(input.source, message, now_us)
+            if message_type is EventRecovered:
+                return self._on_recovered(message, now_us)
+            if message_type is PatternsForwarded:
+                return self._table.on_forwarded(input.source, message.patterns, now_us)
+            if message_type is PatternsWithdrawn:
+                return self._table.on_withdrawn(input.source, message.patterns, now_us)
+            return self._on_gossip(input.source, message, now_us)
+        if type(input) is TimerFired:
+            return self._on_round(now_us)
+        if type(input) is LinkUp:
+            return self._table.on_link_up(input.peer)
+        if type(input) is LinkDown:
+            return self._table.on_link_down(input.peer, now_us)
+        if type(input) is Start:
+            self._born_us = now_us
+            return ()
+        raise TypeError(f"epidemic recovery takes no {input!r}")
+
+    def _on_gossip(self, source: NodeName, message: Any, now_us: int) -> list[Effect]:
+        if self._gossip is None:
+            return []
+        effects = self._gossip.handle(source, message)
+        if type(message) is EventsRequested or any(
+            type(effect) is Send and type(effect.message) is EventsRequested for effect in effects
+        ):
+            self._news_us = now_us
+            self._sign_of_loss(now_us, effects)
+            self._wake(now_us, effects)
+        return effects
+
+    def subscribe(self, wanted: Filter, now_us: int) -> list[Effect]:
+        """See `reliability.layer.FilterWatcher`."""
+        return self._table.subscribe(wanted, now_us)
+
+    def unsubscribe(self, wanted: Filter, now_us: int) -> list[Effect]:
+        """See `reliability.layer.FilterWatcher`."""
+        effects = self._table.unsubscribe(wanted, now_us)
+        self._detector.forget(signature(wanted))
+        return effects
+
+    def check_invariants(self) -> None:
+        """See `reliability.layer.Reliability`."""
+        for part in (self._table, self._received, self._cache, self._lost):
+            part.check_invariants()
+        self._detector.check_invariants(self._table.local)
+        assert self._pushes or self._awake or not self._lost, "something is lost and nobody looks for it"

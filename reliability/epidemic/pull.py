@@ -1,0 +1,176 @@
+"""Pull with negative digests (section 4.2, Figure 3): towards subscribers, towards the publisher, both, and at random.
+
+Theory of operation. A round takes place only while something is lost. It is about the pattern or the source of an entry
+of the LostBuffer drawn at random: of the patterns that local subscribers hold, only those of which something is lost
+are drawn, since a digest without entries would tell nobody anything. Towards subscribers, the digest of the pattern
+travels the tree as a push would; but only dispatchers that subscribe the pattern toss the coin of Pforward, all others
+pass it on. Towards the publisher, the digest of the source walks back the route that the source's most recent event has
+recorded, until it is at the source. At random, the digest of a pattern goes to one neighbour, drawn without regard to
+who subscribes what: the evaluation's control.
+
+Whoever a digest reaches looks for each entry in its cache, whether it subscribes the pattern or not: an event that it
+keeps for another pattern has the number of this one in its tag. What it has it sends to the initiator, out of band, and
+takes off the digest; when nothing is left the digest goes no further.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pubsub.event import EventId
+from pubsub.machine import Effect, NodeName, Send
+from reliability.epidemic.cache import CachedEvent, Number
+from reliability.epidemic.dispatcher import Dispatcher
+from reliability.epidemic.messages import (
+    EventRecovered,
+    PublisherPull,
+    RandomPull,
+    SubscriberPull,
+    check_missing,
+    check_names,
+)
+
+
+class PullFromSubscribers:
+    """See `dispatcher.Gossip`."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    def start_round(self) -> list[Effect]:
+        here = self._dispatcher
+        drawn = here.lost.draw(here.rng)
+        if drawn is None:
+            return []
+        pattern = drawn[2]
+        digest = SubscriberPull(here.name, pattern, here.lost.of_pattern(pattern))
+        return [Send(peer, digest) for peer in here.towards_subscribers(pattern)]
+
+    def handle(self, came_from: NodeName, message: Any) -> list[Effect]:
+        if type(message) is not SubscriberPull:
+            return []
+        here = self._dispatcher
+        initiator, pattern, missing = message
+        effects, left = _answer_by_pattern(here, initiator, pattern, missing)
+        if left and (pattern not in here.table.local or here.tosses_p_forward()):
+            digest = SubscriberPull(initiator, pattern, left)
+            effects += [Send(peer, digest) for peer in here.towards_subscribers(pattern, came_from)]
+        return effects
+
+
+class PullFromPublisher:
+    """See `dispatcher.Gossip`."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    def start_round(self) -> list[Effect]:
+        here = self._dispatcher
+        drawn = here.lost.draw(here.rng)
+        if drawn is None or drawn[0] not in here.routes:
+            return []
+        source = drawn[0]
+        return _walk_back(PublisherPull(here.name, source, here.lost.of_source(source), here.routes[source][::-1]))
+
+    def handle(self, came_from: NodeName, message: Any) -> list[Effect]:
+        if type(message) is not PublisherPull:
+            return []
+        initiator, source, missing, route = message
+        check_missing(missing, int)
+        check_names(route)
+        effects, left = _answer(
+            self._dispatcher, initiator, missing, 2, lambda group, number: (source, group[0], group[1], number)
+        )
+        if left and route:
+            effects += _walk_back(PublisherPull(initiator, source, left, route))
+        return effects
+
+
+class CombinedPull:
+    """Each round is one of the two: towards the publisher with probability p_source. See `dispatcher.Gossip`."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+        self._from_subscribers = PullFromSubscribers(dispatcher)
+        self._from_publisher = PullFromPublisher(dispatcher)
+
+    def start_round(self) -> list[Effect]:
+        here = self._dispatcher
+        if here.rng.random() < here.parameters.p_source:
+            return self._from_publisher.start_round()
+        return self._from_subscribers.start_round()
+
+    def handle(self, came_from: NodeName, message: Any) -> list[Effect]:
+        if type(message) is PublisherPull:
+            return self._from_publisher.handle(came_from, message)
+        return self._from_subscribers.handle(came_from, message)
+
+
+class PullAtRandom:
+    """See `dispatcher.Gossip`."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    def start_round(self) -> list[Effect]:
+        here = self._dispatcher
+        drawn = here.lost.draw(here.rng)
+        if drawn is None:
+            return []
+        pattern = drawn[2]
+        digest = RandomPull(here.name, pattern, here.lost.of_pattern(pattern))
+        return _to_one_of(here, digest, None)
+
+    def handle(self, came_from: NodeName, message: Any) -> list[Effect]:
+        if type(message) is not RandomPull:
+            return []
+        here = self._dispatcher
+        initiator, pattern, missing = message
+        effects, left = _answer_by_pattern(here, initiator, pattern, missing)
+        if left and here.tosses_p_forward():
+            effects += _to_one_of(here, RandomPull(initiator, pattern, left), came_from)
+        return effects
+
+
+def _to_one_of(here: Dispatcher, digest: RandomPull, came_from: NodeName | None) -> list[Effect]:
+    peers = [peer for peer in here.table.neighbours if peer != came_from]
+    return [Send(here.rng.choice(peers), digest)] if peers else []
+
+
+def _walk_back(pull: PublisherPull) -> list[Effect]:
+    """One step of the route back: a neighbour on the tree; out of band, if the tree has changed since."""
+    return [Send(pull.route[0], pull._replace(route=pull.route[1:]))]
+
+
+def _answer_by_pattern(
+    here: Dispatcher, initiator: NodeName, pattern: int, missing: Sequence[Any]
+) -> tuple[list[Effect], list[list[Any]]]:
+    check_missing(missing, str)
+    return _answer(here, initiator, missing, 2, lambda group, number: (group[0], group[1], pattern, number))
+
+
+def _answer(
+    here: Dispatcher,
+    initiator: NodeName,
+    missing: Sequence[list[Any]],
+    prefix: int,
+    name_of: Callable[[list[Any], int], Number],
+) -> tuple[list[Effect], list[list[Any]]]:
+    """The events of the digest that are cached here, sent to the initiator, and what is left of the digest. `prefix`:
+    how many fields of a group come before its numbers; `name_of`: an event's name, of its group and number."""
+    found: dict[EventId, CachedEvent] = {}
+    left: list[list[Any]] = []
+    for group in missing:
+        numbers = []
+        for number in group[prefix:]:
+            cached = here.cache.numbered(name_of(group, number))
+            if cached is None:
+                numbers.append(number)
+            else:
+                found[cached.event.id] = cached
+        if numbers:
+            left.append([*group[:prefix], *numbers])
+    effects: list[Effect] = [
+        Send(initiator, EventRecovered(each.event, each.hops + 1, each.source, each.incarnation, each.numbers))
+        for each in found.values()
+    ]
+    return effects, left

@@ -1,0 +1,172 @@
+"""Epidemic recovery, section 4.1 (push, Figure 2), at one dispatcher."""
+
+from reliability.epidemic.messages import EventRecovered, EventsRequested, PushDigest
+from tests.reliability.station import MS, Station, an_event, sign, tagged
+
+
+def pushing(*neighbours: str, **given: object) -> Station:
+    return Station(*neighbours, algorithm="push", **given)
+
+
+def test_epidemic_s4_1_a_pattern_is_drawn_from_the_whole_table_and_not_only_from_local_ones() -> None:
+    station = pushing("x", "y")
+    station.subscribe("a")
+    station.told("x", "b")
+    station.told("y", "c")
+    for sequence, names in enumerate(("ab", "ac", "bc")):
+        station.get("x", tagged(an_event(7, sequence, *names), "s"))
+    drawn = {message.pattern: to for to, message in station.rounds(200) if type(message) is PushDigest}
+    assert drawn == {sign("b"): "x", sign("c"): "y"}, "nobody else holds a, so there is nobody to tell of it"
+
+
+def test_epidemic_s4_1_the_digest_lists_the_cached_events_that_match_the_pattern_and_no_others() -> None:
+    station = pushing("x")
+    station.subscribe("a")
+    station.told("x", "b")
+    for sequence, names in enumerate(("ab", "a", "ab")):
+        station.get("x", tagged(an_event(7, sequence, *names), "s"))
+    digests = {tuple(message.ids) for _, message in station.rounds(20)}
+    assert digests == {(7, 0, 7, 2)}
+
+
+def test_epidemic_s4_1_nothing_cached_for_the_pattern_means_no_message() -> None:
+    station = pushing("x")
+    station.subscribe("a")
+    station.told("x", "b")
+    station.get("x", tagged(an_event(7, 0, "a"), "s"))
+    assert station.rounds(30) == []
+
+
+def test_epidemic_s4_1_a_subscriber_asks_the_initiator_for_what_it_has_not_received_and_nothing_else() -> None:
+    station = pushing("x")
+    station.subscribe("a")
+    station.get("x", tagged(an_event(7, 0, "a"), "s"))
+    station.get("x", PushDigest("far", sign("a"), [7, 0, 7, 1, 8, 0]))
+    assert [(to, list(message.ids)) for to, message in station.sent if type(message) is EventsRequested] == [
+        ("far", [7, 1, 8, 0])
+    ]
+    station.get("x", PushDigest("far", sign("a"), [7, 0]))
+    assert station.sent == []
+
+
+def test_epidemic_s4_1_who_does_not_subscribe_asks_for_nothing_but_passes_the_digest_on() -> None:
+    station = pushing("x", "y")
+    station.told("x", "a")
+    station.told("y", "a")
+    digest = PushDigest("far", sign("a"), [7, 0])
+    station.get("x", digest)
+    assert station.sent == [("y", digest)]
+
+
+def test_epidemic_s4_1_everybody_the_digest_reaches_tosses_the_coin() -> None:
+    for subscribes in (False, True):
+        station = pushing("x", "y", p_forward=0.3)
+        station.told("y", "a")
+        if subscribes:
+            station.subscribe("a")
+        passed = 0
+        for number in range(1000):
+            station.get("x", PushDigest("far", sign("a"), [7, number]))
+            passed += len(station.messages(PushDigest))
+        assert 240 < passed < 360, f"subscribes: {subscribes}"
+
+
+def test_epidemic_s4_1_the_initiator_always_sends() -> None:
+    station = pushing("x", p_forward=0.0)
+    station.told("x", "a")
+    station.publish(an_event(7, 0, "a"))
+    assert len(station.rounds(10)) == 10
+
+
+def test_epidemic_s4_1_gossip_goes_to_a_subset_of_the_neighbours_with_subscribers() -> None:
+    station = pushing("x", "y", "z", "w", fanout=2)
+    for peer in ("x", "y", "z"):
+        station.told(peer, "a")
+    station.publish(an_event(7, 0, "a"))
+    reached = set()
+    for _ in range(50):
+        station.round()
+        peers = [to for to, _ in station.sent]
+        assert len(set(peers)) == 2
+        reached |= set(peers)
+    assert reached == {"x", "y", "z"}
+
+
+def test_epidemic_s4_1_the_initiator_sends_what_it_still_has_to_the_requester_out_of_band() -> None:
+    station = pushing("x", buffer=2)
+    station.subscribe("a")
+    for sequence in range(3):
+        station.get("x", tagged(an_event(7, sequence, "a"), "s", hops=4))
+    station.get("far", EventsRequested([7, 0, 7, 1, 9, 9, 7, 2]))
+    assert [(to, message.event.sequence, message.hops) for to, message in station.sent] == [
+        ("far", 1, 5),
+        ("far", 2, 5),
+    ]
+    assert EventsRequested.DATAGRAM  # type: ignore[attr-defined]
+    assert EventRecovered.DATAGRAM  # type: ignore[attr-defined]
+
+
+def test_epidemic_s4_1_a_recovered_event_is_delivered_once_kept_and_not_passed_on() -> None:
+    station = pushing("x", "y", hops=("x", "y"))
+    station.subscribe("a")
+    recovered = EventRecovered(an_event(7, 0, "a"), 3, "s", 0, [])
+    station.get("far", recovered)
+    assert (station.delivered, station.sent) == ([0], [])
+    station.get("far", recovered)
+    assert station.delivered == []
+    station.get("other", EventsRequested([7, 0]))
+    assert [to for to, _ in station.sent] == ["other"]
+
+
+def test_epidemic_s4_1_the_first_copy_over_the_tree_goes_on_though_it_was_recovered_and_a_second_goes_nowhere() -> None:
+    station = pushing("x", "y", hops=("x", "y"))
+    station.subscribe("a")
+    event = an_event(7, 0, "a")
+    station.get("far", EventRecovered(event, 3, "s", 0, []))
+    station.get("x", tagged(event, "s"))
+    assert station.delivered == []
+    assert [(to, message.hops) for to, message in station.sent] == [("y", 2)]
+    station.get("x", tagged(event, "s"))
+    assert (station.delivered, station.sent) == ([], [])
+
+
+def test_epidemic_s4_1_a_new_subscriber_gets_no_old_events_from_a_push_and_asks_only_once() -> None:
+    station = pushing("x", now_us=500 * MS)
+    station.subscribe("a")
+    station.get("x", PushDigest("far", sign("a"), [7, 0]))
+    assert station.messages(EventsRequested)
+    station.get("far", EventRecovered(an_event(7, 0, "a", time_us=499 * MS), 3, "s", 0, []))
+    assert station.delivered == []
+    station.get("x", PushDigest("far", sign("a"), [7, 0]))
+    assert station.messages(EventsRequested) == []
+
+
+def test_epidemic_s4_1_a_restarted_dispatcher_delivers_nothing_that_its_subscribers_may_have_had() -> None:
+    station = pushing("x", "y", hops=("y",), incarnation=1, now_us=500 * MS)
+    station.subscribe("a")
+    station.get("x", tagged(an_event(7, 0, "a", time_us=499 * MS), "s"))
+    assert station.delivered == []
+    assert [to for to, _ in station.sent] == ["y"], "those behind it wait for it"
+    station.get("x", tagged(an_event(7, 1, "a", time_us=501 * MS), "s"))
+    assert station.delivered == [1]
+
+
+def test_epidemic_s4_1_a_second_copy_of_a_publication_is_not_published_again() -> None:
+    station = pushing("x", hops=("x",))
+    station.publish(an_event(7, 0, "a"))
+    station.publish(an_event(7, 0, "a"))
+    assert station.sent == []
+
+
+def test_epidemic_s4_1_push_sleeps_when_there_has_been_no_news_and_wakes_with_the_next() -> None:
+    station = pushing("x", rest_after_us=300 * MS, interval_us=30 * MS)
+    station.told("x", "a")
+    station.publish(an_event(7, 0, "a"))
+    sent = station.rounds(1000)
+    assert 9 <= len(sent) <= 11
+    assert station.wake_us is None
+    station.publish(an_event(7, 1, "a"))
+    assert station.wake_us is not None
+    station.rounds(1000)
+    station.get("far", EventsRequested([7, 1]))
+    assert station.wake_us is not None, "somebody has lost something, so there may be more to tell"
