@@ -15,6 +15,7 @@ from reliability.best_effort import BestEffort
 from reliability.broker import Broker, ReliabilityFactory, RouterFactory
 from routing.flooding import Flooding
 from routing.forwarding import SubscriptionForwarding
+from routing.irbr.router import Irbr
 from routing.local_subscriptions import INDEXES
 from routing.multipath.router import MultipathRouter
 
@@ -22,6 +23,7 @@ ROUTINGS: Mapping[str, RouterFactory] = {
     "flooding": Flooding,
     "forwarding": SubscriptionForwarding,
     "multipath": MultipathRouter,
+    "irbr": Irbr,
 }
 RELIABILITIES: Mapping[str, ReliabilityFactory] = {"best_effort": BestEffort}
 
@@ -64,12 +66,27 @@ def guarantee(reliability: str) -> str:
     return promised
 
 
-def check_parts(matching: str, routing: str, reliability: str, overlay_is_tree: bool) -> None:
+def check_parts(
+    matching: str,
+    routing: str,
+    reliability: str,
+    overlay_is_tree: bool,
+    overlay_is_structured: bool = False,
+    datagrams: bool = False,
+) -> None:
     """Raise `InputError`, with the reason, for parts that do not exist or cannot work together."""
     if matching not in INDEXES:
         raise InputError("broker.matching", repr(matching), ", ".join(INDEXES))
     router = routing_named(routing)
     reliability_named(reliability)
+    if overlay_is_structured != getattr(router, "requires_structure", False):
+        raise InputError(
+            "broker.routing",
+            f"{routing!r} on an overlay {'without' if overlay_is_structured else 'with'} links",
+            "irbr, scribe or rpf on an overlay of the kind 'structured', and none of them on another",
+        )
+    if overlay_is_structured and not datagrams:
+        raise InputError("datagrams", "nothing", "a delay: brokers of a structured overlay talk by datagrams")
     if getattr(router, "requires_tree", False) and not overlay_is_tree:
         raise InputError(
             "broker.routing",

@@ -167,7 +167,10 @@ class LoadedScenario:
         overlay: Overlay = self._build("overlay", OVERLAYS, self.scenario.seed)
         parts = self.scenario.broker
         try:
-            check_parts(parts.matching, parts.routing, parts.reliability, overlay.is_tree)
+            check_parts(
+                parts.matching, parts.routing, parts.reliability, overlay.is_tree,
+                overlay.structure is not None, self.scenario.datagrams is not None,
+            )  # fmt: skip
         except InputError as error:
             raise self._at(tuple(error.place.split(".")), error.found, error.allowed) from None
         return overlay
