@@ -32,8 +32,8 @@ class PastryParameters:
 
     def __post_init__(self) -> None:
         self.space.check(self.identifier, "overlay.identifiers")
-        if self.leaf_set < 2 or self.leaf_set % 2:
-            raise InputError("overlay.leaf_set", str(self.leaf_set), "an even number from 2 on")
+        if self.leaf_set < 4 or self.leaf_set % 2:  # with one on each side neighbours that join at once may miss
+            raise InputError("overlay.leaf_set", str(self.leaf_set), "an even number from 4 on")
         if not 0 < self.probe_timeout_us < self.probe_us:
             found = f"probe timeout {self.probe_timeout_us} us, probes every {self.probe_us} us"
             raise InputError("overlay.probe_timeout", found, "a timeout above zero and below the time between probes")

@@ -101,9 +101,9 @@ def test_pastry_s2_a_message_gets_to_the_closest_node_in_few_hops(network: Struc
 @given(
     st.lists(st.integers(0, 255), min_size=1, max_size=24, unique=True),
     st.integers(0, 99),
-    st.sampled_from((2, 4, 16)),
+    st.sampled_from((4, 8, 16)),
 )
-@settings(max_examples=400)
+@settings(max_examples=60)
 def test_pastry_s2_concurrent_joins_leave_complete_tables(identifiers: list[int], seed: int, leaf_set: int) -> None:
     """All join at once through random earlier nodes, on links that reorder: once quiet, nobody is missing anywhere."""
     rng = random.Random(seed)
