@@ -13,11 +13,13 @@ from typing import Any
 from experiments.registry import make_broker
 from pubsub.deployment import NodeSpec
 from pubsub.event import Event
+from pubsub.filter import Filter
 from pubsub.filter_parser import parse_filter
 from pubsub.journal import JournalWriter
 from pubsub.links import Delay, LinkSpec
 from pubsub.machine import Deliver, Effect, Input, Machine, NodeContext, Publish, Send, Subscribe, Unsubscribe
 from reliability.broker import Broker
+from routing.forwarding import FilterSet
 from routing.pastry.leaf_set import LeafSet
 from routing.pastry.messages import Peer
 from routing.pastry.node import Pastry
@@ -178,6 +180,19 @@ class StructuredNetwork:
                 leaves.add(Peer(other.me.name, other.own))
             assert {leaf.name for leaf in leaves} == {leaf.name for leaf in pastry.leaves}, f"leaves of {name}"
         self.simulation.check_invariants()
+
+    def check_filter_tables(self, wanted: Mapping[str, Sequence[str]]) -> None:
+        """Every IRBR node holds for each range exactly the filters of its nodes that no other of them covers."""
+        for name in self.up:
+            router = self.router(name)
+            expected: dict[Any, list[Filter]] = {}
+            for other in self.up:
+                if other != name:
+                    cell = router.pastry.table.cell_of(self.pastry(other).own)
+                    expected.setdefault(cell, []).extend(map(parse_filter, wanted.get(other, ())))
+            for cell, filters in expected.items():
+                assert set(FilterSet.of(filters)) == set(router.table.of(cell)), f"{cell} at {name}"
+            assert set(router.table.ranges()) <= expected.keys(), f"{name} has filters of ranges without nodes"
 
     def _command(self, name: str, command: Any) -> None:
         self.simulation.nodes[name].take_input(command, self.simulation.now_us)

@@ -2,10 +2,15 @@
 
 The filters of a range do not cover each other. One matching index holds all entries, so that one query says which
 ranges want an event, or in which rows a filter is covered. What this node's own subscribers want is kept apart.
+
+A range has many nodes, and an entry does not say whose filter it is. So that a cancellation does not take away what
+another node of the range asked for while it was on its way, subscriptions are remembered for a while, each with the
+identifier of its subscriber.
 """
 
 import functools
 import zlib
+from collections import deque
 from collections.abc import Iterable, Mapping
 
 from pubsub.filter import Filter
@@ -13,6 +18,9 @@ from pubsub.matching import MatchingIndex
 from pubsub.values import Value
 from routing.forwarding import FilterSet
 from routing.pastry.identifiers import Range
+
+CONCURRENT_US = 2_000_000
+"""Operations closer in time than that may meet on their way."""
 
 
 class FilterTable:
@@ -25,6 +33,8 @@ class FilterTable:
         self._index = MatchingIndex[Range]()
         self._next_key = 0
         self._digests: dict[Range, int] = {}
+        self._lately: dict[Range, dict[Filter, dict[int, int]]] = {}
+        self._order: deque[tuple[int, Range, Filter, int]] = deque()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -66,6 +76,41 @@ class FilterTable:
             return False
         self._drop(key)
         return True
+
+    def subscribed(self, wide: Range, wanted: Filter, subscriber: int, now_us: int) -> bool:
+        """`put` what a node of the range has subscribed to."""
+        self._forget_old(now_us)
+        self._lately.setdefault(wide, {}).setdefault(wanted, {})[subscriber] = now_us
+        self._order.append((now_us, wide, wanted, subscriber))
+        return self.put(wide, wanted, now_us)
+
+    def cancelled(self, wide: Range, wanted: Filter, subscriber: int, now_us: int) -> None:
+        """`remove` what a node of the range wants no more, unless another one has asked for it lately; what was asked
+        for lately and was covered by it is there again."""
+        self._forget_old(now_us)
+        self._forget(wide, wanted, subscriber, now_us)
+        lately = self._lately.get(wide, {})
+        if wanted not in lately and self.remove(wide, wanted):
+            for covered in lately:
+                if wanted.covers(covered):
+                    self.put(wide, covered, now_us)
+
+    def _forget_old(self, now_us: int) -> None:
+        order = self._order
+        while order and order[0][0] < now_us - CONCURRENT_US:
+            since_us, wide, wanted, subscriber = order.popleft()
+            self._forget(wide, wanted, subscriber, since_us)
+
+    def _forget(self, wide: Range, wanted: Filter, subscriber: int, until_us: int) -> None:
+        """Remember no longer what the node asked for, unless it has done so again after that time."""
+        lately = self._lately.get(wide, {})
+        who = lately.get(wanted, {})
+        if who.get(subscriber, until_us + 1) <= until_us:
+            del who[subscriber]
+            if not who:
+                del lately[wanted]
+            if not lately:
+                del self._lately[wide]
 
     def remove_range(self, wide: Range) -> list[Filter]:
         """Remove all entries of the range; their filters."""

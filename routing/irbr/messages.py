@@ -14,8 +14,9 @@ from pubsub.message import message
 
 @message(60, control=True)
 class Subscription(NamedTuple):
-    """Nodes of the range `subscriber` are interested in what matches the filter."""
+    """Nodes of the range `subscriber` are interested in what matches the filter: the node `origin` is."""
 
+    origin: int
     subscriber: Sequence[int]
     filter: Filter
     destination: Sequence[int]
@@ -23,10 +24,12 @@ class Subscription(NamedTuple):
 
 @message(61, control=True)
 class Cancellation(NamedTuple):
-    """Nodes of the range `subscriber` are no longer interested in what only the cancelled filters matched; the added
-    ones, which those had covered, hold from now on. `known`: what the sender knows the receivers' own range to hold of
-    filters that the cancelled ones cover: for those it has cared."""
+    """Nodes of the range `subscriber` are no longer interested in what only the cancelled filters matched: the node
+    `origin` is not (or has found the range empty); the added ones, which those had covered, hold from now on. `known`:
+    what the sender knows the receivers' own range to hold of filters that the cancelled ones cover: for those it has
+    cared."""
 
+    origin: int
     subscriber: Sequence[int]
     cancelled: Sequence[Filter]
     added: Sequence[Filter]

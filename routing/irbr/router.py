@@ -13,7 +13,8 @@ Concurrent operations (the text leaves them to a report that is lost). The rules
 
 1. *Who is covered sees to it.* A cancellation says what its sender knows of the receivers' range (`known`). A node with
    a filter of its own that the cancelled one covered, and that `known` does not cover, was subscribing while the
-   canceller withdrew: nobody has told the ranges farther out, so it goes on with its own walk there.
+   canceller withdrew: nobody has told the ranges farther out, so it goes on with its own walk there. Where that
+   subscription overtakes the cancellation it is remembered, and is in force when the cancellation has come.
 2. *An edge begins with what is known.* When a cell gets a peer, the peer gets the table's entries that hold for it too
    (`Transfer`), and passes on within its range what was new to it. So an operation that went through a table in which
    some node was missing yet reaches that node all the same, and joins may be concurrent with anything.
@@ -115,7 +116,7 @@ class Irbr(OverPastry):
         for length in range(self._space.digits, 0, -1):
             if length < shorter_than:
                 subscriber = self._space.range_of(self._own, length)
-                effects += self._to_row(length, lambda cell: Subscription(subscriber, wanted, cell))  # noqa: B023
+                effects += self._to_row(length, lambda cell: Subscription(self._own, subscriber, wanted, cell))  # noqa: B023
             if length in covered_at:
                 break
         return effects
@@ -124,7 +125,8 @@ class Irbr(OverPastry):
         destination = Range(*message.destination)
         if not self._space.contains(destination, self._own):
             return self._redirect(destination, message)
-        self._put(Range(*message.subscriber), message.filter)
+        if self.table.subscribed(Range(*message.subscriber), message.filter, message.origin, self.now_us):
+            self._summaries.clear()
         return self._within(destination, lambda cell: message._replace(destination=cell))
 
     # ------------------------------------------------------------------------------------ cancellations
@@ -159,7 +161,7 @@ class Irbr(OverPastry):
 
         def cancellation(cell: Range) -> Cancellation:
             known = [held for held in self.table.of(cell) if any(each.covers(held) for each in filters)]
-            return Cancellation(gone, filters, adds, known, cell)
+            return Cancellation(self._own, gone, filters, adds, known, cell)
 
         return self._to_row(length, cancellation, besides=gone)
 
@@ -168,7 +170,7 @@ class Irbr(OverPastry):
         if not self._space.contains(destination, self._own):
             return self._redirect(destination, message)
         for each in message.cancelled:
-            self.table.remove(gone, each)
+            self.table.cancelled(gone, each, message.origin, self.now_us)
         self._summaries.clear()
         for each in message.added:
             self._put(gone, each)
