@@ -18,12 +18,16 @@ from routing.forwarding import SubscriptionForwarding
 from routing.irbr.router import Irbr
 from routing.local_subscriptions import INDEXES
 from routing.multipath.router import MultipathRouter
+from routing.rpf.router import ReversePathForwarding
+from routing.scribe.router import Scribe
 
 ROUTINGS: Mapping[str, RouterFactory] = {
     "flooding": Flooding,
     "forwarding": SubscriptionForwarding,
     "multipath": MultipathRouter,
     "irbr": Irbr,
+    "scribe": Scribe,
+    "rpf": ReversePathForwarding,
 }
 RELIABILITIES: Mapping[str, ReliabilityFactory] = {"best_effort": BestEffort}
 
