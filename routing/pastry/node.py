@@ -75,6 +75,7 @@ class Pastry:
         self._random = context.random("pastry")
         self._first = not self.parameters.bootstrap or (self.parameters.founds and not context.incarnation)
         self._attempts = 0
+        self._replied = False
         self._peers: dict[NodeName, Peer] = {}
         self._watched: dict[NodeName, Peer] = {}
         self._heard_us: dict[NodeName, int] = {}
@@ -213,11 +214,12 @@ class Pastry:
     def _on_join_reply(self, source: NodeName, reply: JoinReply) -> list[Effect]:
         if self.joined:
             return []
+        self._replied = True
         effects = self._consider(reply.known)
         return [*effects, *self._if_all_answered(), SetTimer(_SETTLE, self.parameters.probe_timeout_us)]
 
     def _if_all_answered(self) -> list[Effect]:
-        waits = self._asked or self._seeks or not self._peers
+        waits = not self._replied or self._asked or self._seeks or not self._peers
         return [] if self.joined or waits else self._become_joined()
 
     def _become_joined(self) -> list[Effect]:
@@ -391,7 +393,8 @@ class Pastry:
             self._seeks = 0
             if self._peers:
                 return self._become_joined()
-        return [] if self._peers or self._asked else self._ask_to_join()
+            return self._ask_to_join()
+        return [] if self._replied else self._ask_to_join()
 
     def _begin_round(self) -> list[Effect]:
         period_us = self.parameters.probe_us
