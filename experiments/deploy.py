@@ -8,6 +8,7 @@ from typing import Any
 
 from experiments.registry import BROKER_FACTORY, CLIENT_FACTORY, guarantee, needs_cells, roots
 from experiments.scenario import LoadedScenario
+from experiments.structured import join_plan
 from pubsub.deployment import Deployment, LinkPlan, NodeSpec, make_machine
 from pubsub.faults import Fault, FaultKind, Scene, link_key
 from pubsub.script import Change, Script
@@ -73,6 +74,14 @@ def deploy(loaded: LoadedScenario, overlay: Overlay, workload: Workload) -> Depl
     detection, faults, start_down = loaded.build_faults(
         scene, {link_key(plan.first, plan.second): plan.spec for plan in links}
     )
+    if overlay.structure is not None:
+        places = join_plan(overlay, faults, start_down, machines, scenario.seed)
+        nodes = [
+            dataclasses.replace(node, parameters={**node.parameters, "pastry": places[node.name]})
+            if node.name in places
+            else node
+            for node in nodes
+        ]
     return Deployment(
         seed=scenario.seed,
         nodes=tuple(nodes),

@@ -19,14 +19,20 @@ from reliability.gryphon.gryphon import Gryphon
 from routing.cells.router import CellRouting
 from routing.flooding import Flooding
 from routing.forwarding import SubscriptionForwarding
+from routing.irbr.router import Irbr
 from routing.local_subscriptions import INDEXES
 from routing.multipath.router import MultipathRouter
+from routing.rpf.router import ReversePathForwarding
+from routing.scribe.router import Scribe
 
 ROUTINGS: Mapping[str, RouterFactory] = {
     "flooding": Flooding,
     "forwarding": SubscriptionForwarding,
     "multipath": MultipathRouter,
     "cells": CellRouting,
+    "irbr": Irbr,
+    "scribe": Scribe,
+    "rpf": ReversePathForwarding,
 }
 RELIABILITIES: Mapping[str, ReliabilityFactory] = {
     "best_effort": BestEffort,
@@ -92,10 +98,11 @@ def needs_cells(routing: str) -> bool:
 
 
 class Ground(NamedTuple):
-    """What of a scenario decides which parts can work on it. `is_tree`, `has_cells`: of its overlay."""
+    """What of a scenario decides which parts can work on it; all but the last are about its overlay."""
 
     is_tree: bool
     has_cells: bool = False
+    is_structured: bool = False
     has_datagrams: bool = False
 
 
@@ -112,6 +119,14 @@ def check_parts(
         raise InputError("broker.matching", repr(matching), ", ".join(INDEXES))
     router = routing_named(routing)
     promised = reliability_named(reliability)
+    if ground.is_structured != getattr(router, "requires_structure", False):
+        raise InputError(
+            "broker.routing",
+            f"{routing!r} on an overlay {'without' if ground.is_structured else 'with'} links",
+            "irbr, scribe or rpf on an overlay of the kind 'structured', and none of them on another",
+        )
+    if ground.is_structured and not ground.has_datagrams:
+        raise InputError("datagrams", "nothing", "a delay: brokers of a structured overlay talk by datagrams")
     if getattr(router, "requires_tree", False) and not ground.is_tree:
         raise InputError(
             "broker.routing",

@@ -167,7 +167,12 @@ class LoadedScenario:
         overlay: Overlay = self._build("overlay", OVERLAYS, self.scenario.seed)
         parts = self.scenario.broker
         try:
-            ground = Ground(overlay.is_tree, bool(overlay.cells), self.scenario.datagrams is not None)
+            ground = Ground(
+                is_tree=overlay.is_tree,
+                has_cells=bool(overlay.cells),
+                is_structured=overlay.structure is not None,
+                has_datagrams=self.scenario.datagrams is not None,
+            )
             check_parts(parts.matching, parts.routing, parts.reliability, ground, parts.parameters)
             roots(parts.reliability, parts.parameters, overlay.hosts)
         except InputError as error:

@@ -56,6 +56,9 @@ class Broker:
         # Only a routing that changes its tree under traffic has to know a second copy when it sees one.
         self._is_duplicate: Callable[[Event], bool] | None = getattr(self.router, "is_duplicate", None)
         self._watcher: FilterWatcher | None = self.reliability if isinstance(self.reliability, FilterWatcher) else None
+        # Only a routing that sends events round by nodes they are not for has to say when that is so.
+        self._is_relay: Callable[[Sequence[int]], bool] | None = getattr(self.router, "is_relay", None)
+        self._relaying = False
         self._clients: dict[NodeName, None] = {}
         self._routing_messages = frozenset(self.router.message_types)
         self._reliability_messages = frozenset(self.reliability.message_types)
@@ -71,7 +74,7 @@ class Broker:
             LinkDown: self._on_link_down,
             Subscribe: lambda command, now_us: self._add((None, command.subscriber), command.filter, now_us),
             Unsubscribe: lambda command, now_us: self._remove((None, command.subscriber), command.filter, now_us),
-            Publish: lambda command, now_us: self.reliability.publish(command.event, now_us),
+            Publish: lambda command, now_us: self._publish(command.event, now_us),
             Start: self._both,
             Stored: self.reliability.handle,
         }
@@ -82,6 +85,8 @@ class Broker:
 
     def notify(self, event: Event, hops: int) -> list[Effect]:
         """See `reliability.layer.BrokerServices`."""
+        if self._relaying:
+            return []
         return [
             Deliver(event, hops, subscribers)
             if client is None
@@ -127,12 +132,16 @@ class Broker:
                 event = getattr(received.message, "event", None)
                 if event is not None and self._is_duplicate(event):
                     return ()
-            return self.reliability.handle(received, now_us)
+            if self._is_relay is not None:
+                self._relaying = self._is_relay(getattr(received.message, "header", ()))
+            effects = self.reliability.handle(received, now_us)
+            self._relaying = False
+            return effects
         if message_type in self._routing_messages:
             return self.router.handle(received, now_us)
         message = received.message
         if message_type is Publication:
-            return self.reliability.publish(message.event, now_us)
+            return self._publish(message.event, now_us)
         if received.source not in self._clients:
             return ()  # sent before its link broke here; a client subscribes anew when it is back
         if message_type is ClientSubscribe:
@@ -140,6 +149,13 @@ class Broker:
         if message_type is ClientUnsubscribe:
             return self._remove((received.source, message.subscriber), message.filter, now_us)
         raise TypeError(f"a broker does not understand {message!r}")
+
+    def _publish(self, event: Event, now_us: int) -> Sequence[Effect]:
+        if self._is_relay is not None:
+            self._relaying = self._is_relay(())
+        effects = self.reliability.publish(event, now_us)
+        self._relaying = False
+        return effects
 
     def _on_timer(self, fired: TimerFired, now_us: int) -> Sequence[Effect]:
         part = self.router if fired.key[0] == "routing" else self.reliability

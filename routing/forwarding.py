@@ -15,7 +15,7 @@ A neighbour whose link goes down takes its filters with it, as if it had withdra
 everything the neighbour should know is sent to it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pubsub.event import Event
@@ -49,6 +49,14 @@ class FilterSet:
         self._filters: dict[int, Filter] = {}
         self._index = MatchingIndex[None]()
         self._next_key = 0
+
+    @classmethod
+    def of(cls, filters: Iterable[Filter]) -> "FilterSet":
+        """Of these filters those that no other covers."""
+        made = cls()
+        for wanted in filters:
+            made.put(wanted)
+        return made
 
     def __contains__(self, wanted: Filter) -> bool:
         return wanted in self._keys

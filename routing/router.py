@@ -4,6 +4,10 @@ A router is a machine of its own: the broker hands it link changes, its timers a
 `handle`, tells it which filters its local subscribers want, and asks `next_hops` where an event goes. It never
 sees the broker, the reliability part or local subscribers. Every message class of routing has a `KIND` from
 16 to 127.
+
+Two more methods are optional: `is_duplicate(event)`, and `is_relay(header)`, which says that an event with this header
+(none: one published here) only passes this broker and is not for its subscribers yet. A router with the attribute
+`requires_structure` works on structured overlays, whose nodes have no links and talk by datagrams.
 """
 
 from collections.abc import Callable, Sequence

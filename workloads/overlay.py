@@ -20,13 +20,15 @@ class Overlay:
     """A connected graph of brokers; each edge is a link in both directions.
 
     `cells`: (name, members) of each cell of interchangeable brokers, `cell_edges` which cells are neighbours: a tree.
-    Without any, each broker is a cell of its own, and the edges are the cells' if they form a tree.
+    Without any, each broker is a cell of its own, and the edges are the cells' if they form a tree. A structured
+    overlay has no edges: its brokers find each other, and `structure` has for each what it must know for that.
     """
 
     brokers: tuple[str, ...]
     edges: tuple[tuple[str, str], ...]
     cells: tuple[tuple[str, tuple[str, ...]], ...] = ()
     cell_edges: tuple[tuple[str, str], ...] = ()
+    structure: Mapping[str, Mapping[str, Any]] | None = None
 
     @property
     def is_tree(self) -> bool:
@@ -86,6 +88,43 @@ class Tree:
         least = 2 if self.brokers > 2 else 1
         allowed = f"at least {least} for {self.brokers} brokers"
         _require(self.degree >= least, "overlay.degree", str(self.degree), allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class Structured:
+    """A structured overlay: so many brokers with identifiers of `digits` digits in `base`, a power of two.
+
+    identifiers: one a broker, as numbers (none: drawn from the seed). bootstrap: the broker through which all others
+    join (none: several for each, chosen here). leaf_set, probe_us, probe_timeout_us: see Pastry's parameters.
+    """
+
+    brokers: int = 16
+    base: int = 4
+    digits: int = 8
+    leaf_set: int = 16
+    identifiers: tuple[int, ...] = ()
+    bootstrap: str | None = None
+    probe_us: int = 2_000_000
+    probe_timeout_us: int = 500_000
+
+    def __post_init__(self) -> None:
+        _require(self.brokers >= 1, "overlay.brokers", str(self.brokers), "at least 1")
+        power = self.base >= 2 and not self.base & (self.base - 1)
+        _require(power, "overlay.base", str(self.base), "a power of two from 2 on: 2, 4, 8, 16, …")
+        _require(self.digits >= 1, "overlay.digits", str(self.digits), "at least 1")
+        size = self.base**self.digits
+        _require(self.brokers <= size, "overlay.brokers", str(self.brokers), f"at most {size}, the identifiers")
+        for identifier in self.identifiers:
+            allowed = f"0 to {size - 1}: {self.digits} digits in base {self.base}"
+            _require(0 <= identifier < size, "overlay.identifiers", str(identifier), allowed)
+        if self.identifiers:
+            count = len(self.identifiers)
+            _require(count == self.brokers, "overlay.identifiers", f"{count} of them", f"{self.brokers}, one a broker")
+            twice = next((each for each in self.identifiers if self.identifiers.count(each) > 1), None)
+            _require(twice is None, "overlay.identifiers", f"{twice} for two brokers", "a different one for each")
+        names = [f"b{number}" for number in range(self.brokers)]
+        known = self.bootstrap is None or self.bootstrap in names
+        _require(known, "overlay.bootstrap", repr(self.bootstrap), f"a broker: b0 to b{self.brokers - 1}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +267,20 @@ def cells(options: Cells, seed: int) -> Overlay:
     return overlay
 
 
+def structured(options: Structured, seed: int) -> Overlay:
+    """No edges; identifiers as given, or drawn from the seed."""
+    drawn = random.Random(f"{seed}/identifiers").sample(range(options.base**options.digits), options.brokers)
+    shared = {name: getattr(options, name) for name in ("base", "digits", "leaf_set", "probe_us", "probe_timeout_us")}
+    names = tuple(f"b{number}" for number in range(options.brokers))
+    identifiers = options.identifiers or tuple(drawn)
+    bootstrap = () if options.bootstrap is None else (options.bootstrap,)
+    places = {
+        name: {**shared, "identifier": identifier, "bootstrap": bootstrap}
+        for name, identifier in zip(names, identifiers, strict=True)
+    }
+    return Overlay(names, (), structure=places)
+
+
 OVERLAYS: Mapping[str, tuple[type[Any], Callable[[Any, int], Overlay]]] = {
     "balanced": (Tree, balanced),
     "random": (Tree, random_tree),
@@ -235,6 +288,7 @@ OVERLAYS: Mapping[str, tuple[type[Any], Callable[[Any, int], Overlay]]] = {
     "star": (Sized, star),
     "ring": (Sized, ring),
     "cells": (Cells, cells),
+    "structured": (Structured, structured),
     "file": (FromFile, from_file),
 }
 

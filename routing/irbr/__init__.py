@@ -1,0 +1,1 @@
+"""Identifier range based routing (Wang, Jin, Wei and Li): filters by ranges of identifiers, not by neighbours."""

@@ -1,0 +1,173 @@
+"""The filter table (IRBR section 5.2): entries (range of identifiers, filter) for the ranges outside this node's own.
+
+The filters of a range do not cover each other. One matching index holds all entries, so that one query says which
+ranges want an event, or in which rows a filter is covered. What this node's own subscribers want is kept apart.
+
+A range has many nodes, and an entry does not say whose filter it is. So that a cancellation does not take away what
+another node of the range asked for while it was on its way, subscriptions are remembered for a while, each with the
+identifier of its subscriber.
+"""
+
+import functools
+import zlib
+from collections import deque
+from collections.abc import Iterable, Mapping
+
+from pubsub.filter import Filter
+from pubsub.matching import MatchingIndex
+from pubsub.values import Value
+from routing.forwarding import FilterSet
+from routing.pastry.identifiers import Range
+
+CONCURRENT_US = 2_000_000
+"""Operations closer in time than that may meet on their way."""
+
+
+class FilterTable:
+    """The entries; each knows since when it is there, in microseconds."""
+
+    def __init__(self) -> None:
+        self._ranges: dict[Range, dict[Filter, int]] = {}
+        self._entries: dict[int, tuple[Range, Filter]] = {}
+        self._since_us: dict[int, int] = {}
+        self._index = MatchingIndex[Range]()
+        self._next_key = 0
+        self._digests: dict[Range, int] = {}
+        self._lately: dict[Range, dict[Filter, dict[int, int]]] = {}
+        self._order: deque[tuple[int, Range, Filter, int]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def ranges(self) -> list[Range]:
+        """Those with entries."""
+        return list(self._ranges)
+
+    def of(self, wide: Range) -> list[Filter]:
+        """The filters of one range."""
+        return list(self._ranges.get(wide, ()))
+
+    def entries(self) -> Iterable[tuple[Range, Filter, int]]:
+        """Every entry, and since when it is there."""
+        return ((*entry, self._since_us[key]) for key, entry in self._entries.items())
+
+    def put(self, wide: Range, wanted: Filter, now_us: int) -> bool:
+        """Add the entry in place of those of the range that it covers; False if one of them covers it already."""
+        if wide in self._ranges:
+            if wanted in self._ranges[wide]:
+                return False
+            if any(self._entries[key][0] == wide for key in self._index.covering(wanted)):
+                return False
+            for key in self._index.covered_by(wanted):
+                if self._entries[key][0] == wide:
+                    self._drop(key)
+        key = self._ranges.setdefault(wide, {})[wanted] = self._next_key
+        self._next_key += 1
+        self._entries[key] = (wide, wanted)
+        self._since_us[key] = now_us
+        self._index.add(key, wanted, wide)
+        self._digests.pop(wide, None)
+        return True
+
+    def remove(self, wide: Range, wanted: Filter) -> bool:
+        """Remove exactly that entry; False if there is none."""
+        key = self._ranges.get(wide, {}).get(wanted)
+        if key is None:
+            return False
+        self._drop(key)
+        return True
+
+    def subscribed(self, wide: Range, wanted: Filter, subscriber: int, now_us: int) -> bool:
+        """`put` what a node of the range has subscribed to."""
+        self._forget_old(now_us)
+        self._lately.setdefault(wide, {}).setdefault(wanted, {})[subscriber] = now_us
+        self._order.append((now_us, wide, wanted, subscriber))
+        return self.put(wide, wanted, now_us)
+
+    def cancelled(self, wide: Range, wanted: Filter, subscriber: int, now_us: int) -> None:
+        """`remove` what a node of the range wants no more, unless another one has asked for it lately; what was asked
+        for lately and was covered by it is there again."""
+        self._forget_old(now_us)
+        self._forget(wide, wanted, subscriber, now_us)
+        lately = self._lately.get(wide, {})
+        if wanted not in lately and self.remove(wide, wanted):
+            for covered in lately:
+                if wanted.covers(covered):
+                    self.put(wide, covered, now_us)
+
+    def _forget_old(self, now_us: int) -> None:
+        order = self._order
+        while order and order[0][0] < now_us - CONCURRENT_US:
+            since_us, wide, wanted, subscriber = order.popleft()
+            self._forget(wide, wanted, subscriber, since_us)
+
+    def _forget(self, wide: Range, wanted: Filter, subscriber: int, until_us: int) -> None:
+        """Remember no longer what the node asked for, unless it has done so again after that time."""
+        lately = self._lately.get(wide, {})
+        who = lately.get(wanted, {})
+        if who.get(subscriber, until_us + 1) <= until_us:
+            del who[subscriber]
+            if not who:
+                del lately[wanted]
+            if not lately:
+                del self._lately[wide]
+
+    def remove_range(self, wide: Range) -> list[Filter]:
+        """Remove all entries of the range; their filters."""
+        filters = self.of(wide)
+        for wanted in filters:
+            self.remove(wide, wanted)
+        return filters
+
+    def since_us(self, wide: Range, wanted: Filter) -> int:
+        """Since when the entry is there."""
+        return self._since_us[self._ranges[wide][wanted]]
+
+    def covering(self, wanted: Filter) -> list[tuple[Range, Filter]]:
+        """The entries whose filter covers the given one."""
+        return [self._entries[key] for key in self._index.covering(wanted)]
+
+    def covered_by(self, wanted: Filter) -> list[tuple[Range, Filter]]:
+        """The entries whose filter the given one covers."""
+        return [self._entries[key] for key in self._index.covered_by(wanted)]
+
+    def destinations(self, attributes: Mapping[str, Value]) -> list[Range]:
+        """The ranges with a filter that an event with these attributes matches."""
+        return self._index.destinations(attributes)
+
+    def digest(self, wide: Range) -> int:
+        """A number that says whether two nodes hold the same filters for a range."""
+        found = self._digests.get(wide)
+        if found is None:
+            found = self._digests[wide] = digest(self._ranges.get(wide, ()))
+        return found
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if the table contradicts itself."""
+        assert len(self._entries) == len(self._index) == sum(map(len, self._ranges.values()))
+        assert self._entries.keys() == self._since_us.keys()
+        for wide, filters in self._ranges.items():
+            together = FilterSet()
+            for wanted, key in filters.items():
+                assert self._entries[key] == (wide, wanted)
+                together.add(wanted)
+            for wanted in filters:
+                assert together.covered_by(wanted) == [wanted], f"two filters of {wide} cover each other"
+
+    def _drop(self, key: int) -> None:
+        wide, wanted = self._entries.pop(key)
+        del self._ranges[wide][wanted], self._since_us[key]
+        if not self._ranges[wide]:
+            del self._ranges[wide]
+        self._index.remove(key)
+        self._digests.pop(wide, None)
+
+
+def digest(filters: Iterable[Filter]) -> int:
+    """The same for the same filters, whatever their order, in every process; never 0."""
+    return 1 + sum(map(_stamp, filters)) % (1 << 48)
+
+
+@functools.lru_cache(maxsize=65_536)
+def _stamp(wanted: Filter) -> int:
+    return zlib.crc32(str(wanted).encode())

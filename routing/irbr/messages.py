@@ -1,0 +1,65 @@
+"""Messages of identifier range based routing (kinds 60 to 69), all of them control messages.
+
+A range is written [value, length]. `destination` is the range whose nodes are to get the message (the paper's dp): who
+is in it passes it on within, who is not passes it on towards its middle identifier. The paper's message `redirect` is
+thus any message met outside its destination, and unwrapping it is arriving there.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pubsub.filter import Filter
+from pubsub.message import message
+
+
+@message(60, control=True)
+class Subscription(NamedTuple):
+    """Nodes of the range `subscriber` are interested in what matches the filter: the node `origin` is."""
+
+    origin: int
+    subscriber: Sequence[int]
+    filter: Filter
+    destination: Sequence[int]
+
+
+@message(61, control=True)
+class Cancellation(NamedTuple):
+    """Nodes of the range `subscriber` are no longer interested in what only the cancelled filters matched: the node
+    `origin` is not (or has found the range empty); the added ones, which those had covered, hold from now on. `known`:
+    what the sender knows the receivers' own range to hold of filters that the cancelled ones cover: for those it has
+    cared."""
+
+    origin: int
+    subscriber: Sequence[int]
+    cancelled: Sequence[Filter]
+    added: Sequence[Filter]
+    known: Sequence[Filter]
+    destination: Sequence[int]
+
+
+@message(62, control=True)
+class Transfer(NamedTuple):
+    """To somebody who has come to stand for a range: entries of the sender's filter table that hold there too, the
+    range of each and its filter."""
+
+    ranges: Sequence[Any]
+    filters: Sequence[Filter]
+    destination: Sequence[int]
+
+
+@message(63, control=True)
+class SummaryRequest(NamedTuple):
+    """What does your range of this length want? Your answer to a probe was not what is known here."""
+
+    length: int
+
+
+@message(64, control=True)
+class Summary(NamedTuple):
+    """The filters wanted in the sender's range of this length, without those that others of them cover."""
+
+    length: int
+    filters: Sequence[Filter]
+
+
+IRBR_MESSAGES: tuple[type, ...] = (Subscription, Cancellation, Transfer, SummaryRequest, Summary)

@@ -1,0 +1,319 @@
+"""Identifier range based routing over Pastry (Wang, Jin, Wei and Li, section 5).
+
+Theory of operation. A node divides all identifiers but its own into ranges, the cells of its Pastry table, and keeps
+for each the filters wanted in it. An event goes to each range that wants it, through whatever peer stands for the range
+now; that peer does the same with the parts of the range, so that no node is met twice and each hop is in a smaller
+range. A range whose peer has failed is reached by way of its middle identifier.
+
+A subscription goes to the rows of the table from the longest prefix to the shortest. Once a row is done whose ranges
+hold a covering filter, all nodes farther out see that range and this node as one range that already holds it: the walk
+stops. A cancellation walks the same way and takes along the filters that the cancelled one had been covering.
+
+Concurrent operations (the text leaves them to a report that is lost). The rules adopted here:
+
+1. *Who is covered sees to it.* A cancellation says what its sender knows of the receivers' range (`known`). A node with
+   a filter of its own that the cancelled one covered, and that `known` does not cover, was subscribing while the
+   canceller withdrew: nobody has told the ranges farther out, so it goes on with its own walk there. Where that
+   subscription overtakes the cancellation it is remembered, and is in force when the cancellation has come.
+2. *An edge begins with what is known.* When a cell gets a peer, the peer gets the table's entries that hold for it too
+   (`Transfer`), and passes on within its range what was new to it. So an operation that went through a table in which
+   some node was missing yet reaches that node all the same, and joins may be concurrent with anything.
+3. *A range's representative is right.* Answers to probes carry a digest of what the answering node knows to be wanted
+   in its range. Where it differs from the entries here, its summary is taken: what is missing at once, what is too
+   much once it has been here for longer than a change takes to go through all lengths of ranges. By induction from
+   the longest ranges to the shortest all tables become right; what failures lost and what crossing cancellations left
+   behind is mended so.
+
+Too much in a table costs messages only; too little costs events: so additions never wait, and removals may.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pubsub.event import Event
+from pubsub.filter import Filter
+from pubsub.machine import Effect, NodeContext, NodeName, Send
+from routing.forwarding import FilterSet
+from routing.irbr.filter_table import FilterTable, digest
+from routing.irbr.messages import IRBR_MESSAGES, Cancellation, Subscription, Summary, SummaryRequest, Transfer
+from routing.pastry.identifiers import EVERYTHING, Range
+from routing.pastry.layer import OverPastry
+from routing.pastry.messages import PASTRY_MESSAGES, Answered, CellFilled, Peer, RoundEnded
+from routing.router import Hop
+
+
+class Irbr(OverPastry):
+    """See `routing.router.Router`. An event's header is the range it is for; without one it is for all."""
+
+    message_types: tuple[type, ...] = (*PASTRY_MESSAGES, *IRBR_MESSAGES)
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context, self._note)
+        self._space = self.pastry.space
+        self._own = self.pastry.own
+        self._itself = self._space.range_of(self._own, self._space.digits)
+        self.table = FilterTable()
+        self._local = FilterSet()
+        self._local_since_us: dict[Filter, int] = {}
+        self._summaries: dict[int, tuple[list[Filter], int]] = {}
+        self._found_empty: dict[Range, None] = {}
+        self.receivers = {
+            Subscription: self._on_subscription,
+            Cancellation: self._on_cancellation,
+            Transfer: self._on_transfer,
+            SummaryRequest: lambda source, message: [
+                Send(source, Summary(message.length, self._summary(message.length)))
+            ],
+            Summary: self._on_summary,
+        }
+        self.watchers = {
+            CellFilled: self._on_cell_filled,
+            Answered: self._on_answered,
+            RoundEnded: self._on_round_ended,
+        }
+
+    # ------------------------------------------------------------------------------------- the operations
+    def subscribe(self, wanted: Filter) -> Sequence[Effect]:
+        """See `routing.router.Router` and IRBR 5.3. Before the node has joined nobody is told: `Transfer` will."""
+        covered = self._local.covers(wanted)
+        self._local.add(wanted)
+        self._local_since_us[wanted] = self.now_us
+        self._summaries.clear()
+        return () if covered or not self.pastry.joined else self._spread(wanted, self._space.digits + 1)
+
+    def unsubscribe(self, wanted: Filter) -> Sequence[Effect]:
+        """See `routing.router.Router` and IRBR 5.3."""
+        self._local.remove(wanted)
+        del self._local_since_us[wanted]
+        self._summaries.clear()
+        if self._local.covers(wanted) or not self.pastry.joined:
+            return ()
+        return self._withdraw(self._itself, [wanted], self._local.covered_by(wanted))
+
+    def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
+        """See `routing.router.Router` and IRBR 5.4."""
+        destination = Range(*header) if header else EVERYTHING
+        if not self._space.contains(destination, self._own):
+            hop = self._redirected(destination)
+            return [] if hop is None else [Hop(hop.name, destination)]
+        hops = []
+        for wide in self.table.destinations(event.attributes):
+            if wide.length > destination.length:
+                stands = self.pastry.table.get(wide) or self._redirected(wide)
+                if stands is not None:
+                    hops.append(Hop(stands.name, wide))
+        return hops
+
+    def is_relay(self, header: Sequence[int]) -> bool:
+        """Is an event with this header only passing here, on its way to a range that this node is not in?"""
+        return bool(header) and not self._space.contains(Range(*header), self._own)
+
+    # ------------------------------------------------------------------------------------ subscriptions
+    def _spread(self, wanted: Filter, shorter_than: int) -> list[Effect]:
+        """Walk the rows from the longest prefix; only those below the length are told (the others know)."""
+        covered_at = {wide.length for wide, _ in self.table.covering(wanted)}
+        effects: list[Effect] = []
+        for length in range(self._space.digits, 0, -1):
+            if length < shorter_than:
+                subscriber = self._space.range_of(self._own, length)
+                effects += self._to_row(length, lambda cell: Subscription(self._own, subscriber, wanted, cell))  # noqa: B023
+            if length in covered_at:
+                break
+        return effects
+
+    def _on_subscription(self, source: NodeName, message: Subscription) -> list[Effect]:
+        destination = Range(*message.destination)
+        if not self._space.contains(destination, self._own):
+            return self._redirect(destination, message)
+        if self.table.subscribed(Range(*message.subscriber), message.filter, message.origin, self.now_us):
+            self._summaries.clear()
+        return self._within(destination, lambda cell: message._replace(destination=cell))
+
+    # ------------------------------------------------------------------------------------ cancellations
+    def _withdraw(self, gone: Range, filters: list[Filter], within: Sequence[Filter]) -> list[Effect]:
+        """Tell everybody that the range `gone` (this node itself, or an empty one next to it) wants these no more;
+        `within`: what it goes on wanting of what they cover."""
+        effects: list[Effect] = []
+        for length in range(self._space.digits, gone.length - 1, -1):
+            effects += self._cancel_row(length, gone, filters, FilterSet.of(within))
+        left = [
+            each
+            for each in filters
+            if not self._local.covers(each)
+            and all(wide.length < gone.length or wide == gone for wide, _ in self.table.covering(each))
+        ]
+        for length in range(gone.length - 1, 0, -1):
+            if not left:
+                break
+            uncovered = FilterSet()
+            for each in left:
+                for covered in self._local.covered_by(each):
+                    uncovered.put(covered)
+                for wide, covered in self.table.covered_by(each):
+                    if wide.length > length and wide != gone:
+                        uncovered.put(covered)
+            effects += self._cancel_row(length, self._space.range_of(self._own, length), left, uncovered)
+            left = [each for each in left if all(wide.length != length for wide, _ in self.table.covering(each))]
+        return effects
+
+    def _cancel_row(self, length: int, gone: Range, filters: list[Filter], added: FilterSet) -> list[Effect]:
+        adds = list(added)
+
+        def cancellation(cell: Range) -> Cancellation:
+            known = [held for held in self.table.of(cell) if any(each.covers(held) for each in filters)]
+            return Cancellation(self._own, gone, filters, adds, known, cell)
+
+        return self._to_row(length, cancellation, besides=gone)
+
+    def _on_cancellation(self, source: NodeName, message: Cancellation) -> list[Effect]:
+        destination, gone = Range(*message.destination), Range(*message.subscriber)
+        if not self._space.contains(destination, self._own):
+            return self._redirect(destination, message)
+        for each in message.cancelled:
+            self.table.cancelled(gone, each, message.origin, self.now_us)
+        self._summaries.clear()
+        for each in message.added:
+            self._put(gone, each)
+        self.pastry.is_empty(gone)
+        effects = self._within(destination, lambda cell: message._replace(destination=cell))
+        for each in dict.fromkeys(held for gone_one in message.cancelled for held in self._local.covered_by(gone_one)):
+            if not any(known.covers(each) for known in message.known):
+                if not any(other != each and other.covers(each) for other in self._local):
+                    effects += self._spread(each, gone.length)
+        return effects
+
+    # -------------------------------------------------------------- peers that come to stand for a range
+    def _on_cell_filled(self, change: CellFilled) -> list[Effect]:
+        cell, since_us = change.cell, change.failed_since_us
+        # What the failed predecessor had got before it was last heard, it has passed on.
+        from_us = -1 if since_us is None else since_us - self.pastry.parameters.probe_us
+        ranges: list[Range] = []
+        filters: list[Filter] = []
+        around = FilterSet()
+        for wide, wanted, entry_since_us in self.table.entries():
+            if entry_since_us < from_us or wide == cell:
+                continue
+            if wide.length > cell.length:
+                around.put(wanted)
+            else:
+                ranges.append(wide)
+                filters.append(wanted)
+        for wanted, local_since_us in self._local_since_us.items():
+            if local_since_us >= from_us:
+                around.put(wanted)
+        filters += around
+        ranges += [self._space.range_of(self._own, cell.length)] * len(around)
+        return [Send(change.peer.name, Transfer(ranges, filters, cell))] if filters else []
+
+    def _on_transfer(self, source: NodeName, message: Transfer) -> list[Effect]:
+        destination = Range(*message.destination)
+        ranges: list[Range] = []
+        filters: list[Filter] = []
+        for pair, wanted in zip(message.ranges, message.filters, strict=True):
+            wide = Range(*pair)
+            if not self._space.contains(wide, self._own) and self._put(wide, wanted):
+                ranges.append(wide)
+                filters.append(wanted)
+        return self._within(destination, lambda cell: Transfer(ranges, filters, cell)) if filters else []
+
+    # ------------------------------------------------------------------- what a representative knows
+    def _note(self, length: int) -> int:
+        self._summary(length)
+        return self._summaries[length][1]
+
+    def _summary(self, length: int) -> list[Filter]:
+        """What is wanted in this node's own range of that length."""
+        if length not in self._summaries:
+            together = FilterSet.of(self._local)
+            for wide, wanted, _ in self.table.entries():
+                if wide.length > length:
+                    together.put(wanted)
+            filters = list(together)
+            self._summaries[length] = (filters, digest(filters))
+        return self._summaries[length][0]
+
+    def _on_answered(self, change: Answered) -> list[Effect]:
+        cell = self.pastry.table.cell_of(change.peer.identifier)
+        stands = self.pastry.table.get(cell)
+        if stands is None or stands.name != change.peer.name or cell.length != change.length:
+            return []
+        if change.note in (0, self.table.digest(cell)):
+            return []
+        return [Send(change.peer.name, SummaryRequest(change.length))]
+
+    def _on_summary(self, source: NodeName, message: Summary) -> list[Effect]:
+        cell = next((cell for cell, peer in self.pastry.table.cells() if peer.name == source), None)
+        if cell is None or cell.length != message.length:
+            return []
+        patience_us = (self._space.digits + 1) * self.pastry.parameters.probe_us
+        said = FilterSet.of(message.filters)
+        for held in self.table.of(cell):
+            if held not in said and self.now_us - self.table.since_us(cell, held) > patience_us:
+                self.table.remove(cell, held)
+                self._summaries.clear()
+        for wanted in said:
+            self._put(cell, wanted)
+        return []
+
+    # -------------------------------------------------------------------------------------- empty ranges
+    def _redirected(self, wide: Range) -> Peer | None:
+        hop = self.pastry.towards(wide)
+        if hop is None:
+            self._found_empty[wide] = None
+        return hop
+
+    def _redirect(self, destination: Range, message: Any) -> list[Effect]:
+        hop = self._redirected(destination)
+        return [] if hop is None else [Send(hop.name, message)]
+
+    def _on_round_ended(self, change: RoundEnded) -> list[Effect]:
+        """Cancel what is wanted in ranges that were found empty and still are, with the leaf set as it is now."""
+        found, self._found_empty = self._found_empty, {}
+        effects: list[Effect] = []
+        for wide in found:
+            is_cell = wide.length and self._space.range_of(self._own, wide.length - 1) == self._space.range_of(
+                self._space.first(wide), wide.length - 1
+            )
+            if is_cell and self.pastry.towards(wide) is None:
+                filters = self.table.remove_range(wide)
+                self._summaries.clear()
+                self.pastry.is_empty(wide)
+                effects += self._withdraw(wide, filters, ())
+        return effects
+
+    # ------------------------------------------------------------------------------------------- sending
+    def _to_row(self, length: int, make: Callable[[Range], Any], besides: Range | None = None) -> list[Effect]:
+        """The message that `make` gives for each range of the row, to who stands for it, or towards its middle if
+        who stood for it has failed."""
+        effects: list[Effect] = [
+            Send(peer.name, make(cell)) for cell, peer in self.pastry.table.row(length).items() if cell != besides
+        ]
+        for cell in self.pastry.vacant():
+            if cell.length == length and cell != besides:
+                effects += self._redirect(cell, make(cell))
+        return effects
+
+    def _within(self, destination: Range, make: Callable[[Range], Any]) -> list[Effect]:
+        """The same for all parts of a range that this node is in."""
+        effects: list[Effect] = [
+            Send(peer.name, make(cell)) for cell, peer in self.pastry.table.cells(destination.length)
+        ]
+        for cell in self.pastry.vacant():
+            if cell.length > destination.length:
+                effects += self._redirect(cell, make(cell))
+        return effects
+
+    def _put(self, wide: Range, wanted: Filter) -> bool:
+        new = self.table.put(wide, wanted, self.now_us)
+        if new:
+            self._summaries.clear()
+        return new
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if the state contradicts itself."""
+        self.pastry.check_invariants()
+        self.table.check_invariants()
+        assert list(self._local) == list(self._local_since_us)
+        for wide in self.table.ranges():
+            assert not self._space.contains(wide, self._own), "an entry for a range that this node is in"
+            assert self._space.contains(self._space.range_of(self._space.first(wide), wide.length - 1), self._own)

@@ -1,0 +1,45 @@
+"""What every routing over Pastry has in common: it hands Pastry what is Pastry's, and is told what has changed."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Start, TimerFired
+from routing.pastry.messages import PASTRY_MESSAGES, Change
+from routing.pastry.node import Pastry
+
+_PASTRY = frozenset(PASTRY_MESSAGES)
+
+
+class OverPastry:
+    """A router (`routing.router.Router`) on a Pastry node. A protocol gives handlers of its messages, by class, and of
+    changes of the overlay; links play no part, since all messages are datagrams."""
+
+    requires_tree = False
+    requires_structure = True
+
+    def __init__(self, context: NodeContext, note: Callable[[int], int] | None = None) -> None:
+        self.pastry = Pastry(context) if note is None else Pastry(context, note)
+        self.now_us = 0
+        self.receivers: dict[type, Callable[[NodeName, Any], list[Effect]]] = {}
+        self.watchers: dict[type, Callable[[Any], list[Effect]]] = {}
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        """See `routing.router.Router`."""
+        self.now_us = now_us
+        if type(input) is Received:
+            message_type = type(input.message)
+            if message_type not in _PASTRY:
+                self.pastry.heard(input.source, now_us)
+                return self.receivers[message_type](input.source, input.message)
+        elif type(input) in (LinkUp, LinkDown):
+            return ()
+        elif type(input) is not Start and type(input) is not TimerFired:
+            raise TypeError(f"a router over Pastry takes no {input!r}")
+        effects = self.pastry.handle(input, now_us)
+        for change in self.pastry.take_changes():
+            effects += self._on_change(change)
+        return effects
+
+    def _on_change(self, change: Change) -> list[Effect]:
+        watcher = self.watchers.get(type(change))
+        return [] if watcher is None else watcher(change)

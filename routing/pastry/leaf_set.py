@@ -1,0 +1,92 @@
+"""The leaf set: the nodes next to this one on the ring, half of them on each side (Pastry section 2).
+
+It decides who is numerically closest to an identifier, and its correctness is what makes routing end at the right
+node: if an identifier lies within the span of the leaf set, no unknown node can be closer.
+"""
+
+from collections.abc import Iterator
+
+from pubsub.machine import NodeName
+from routing.pastry.identifiers import IdentifierSpace
+from routing.pastry.messages import Peer
+
+
+class LeafSet:
+    """The leaf set of the node with the identifier `own`. In a small overlay a peer is a leaf on both sides."""
+
+    def __init__(self, space: IdentifierSpace, own: int, size: int) -> None:
+        self._space = space
+        self._own = own
+        self._half = size // 2
+        self._members: dict[NodeName, Peer] = {}
+        self._smaller: list[Peer] = []
+        self._larger: list[Peer] = []
+
+    def __iter__(self) -> Iterator[Peer]:
+        return iter(self._members.values())
+
+    def __contains__(self, name: NodeName) -> bool:
+        return name in self._members
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    @property
+    def full(self) -> bool:
+        """Are there as many leaves on each side as there should be?"""
+        return len(self._smaller) == len(self._larger) == self._half
+
+    @property
+    def ends(self) -> list[Peer]:
+        """The farthest member on each side."""
+        return list(dict.fromkeys(side[-1] for side in (self._smaller, self._larger) if side))
+
+    def wants(self, identifier: int) -> bool:
+        """Would a node with this identifier, not yet a member, become one?"""
+        return any(
+            len(side) < self._half or self._away(identifier, up) < self._away(side[-1].identifier, up)
+            for side, up in ((self._smaller, False), (self._larger, True))
+        )
+
+    def add(self, peer: Peer) -> bool:
+        """Take the peer in, if it is close enough; True if it is a new member."""
+        if peer.name in self._members or not self.wants(peer.identifier):
+            return False
+        self._arrange([*self._members.values(), peer])
+        return True
+
+    def remove(self, name: NodeName) -> bool:
+        """Forget the peer; True if it was a member."""
+        if self._members.pop(name, None) is None:
+            return False
+        self._arrange(list(self._members.values()))
+        return True
+
+    def spans(self, key: int, peers_known: int) -> bool:
+        """Is the key among the leaves, so that the closest node to it is one of them or this one? `peers_known`: how
+        many peers this node knows in all: if the leaf set is not full and holds them all, it holds the overlay."""
+        if not self.full:
+            return len(self._members) == peers_known
+        above = self._away(key, True)
+        return (
+            above <= self._away(self._larger[-1].identifier, True)
+            or self._space.size - above <= self._away(self._smaller[-1].identifier, False)
+        )  # fmt: skip
+
+    def closest(self, key: int, besides: NodeName | None = None) -> Peer | None:
+        """The member closest to the key, or None if this node is closer than all; of two equally close the lower."""
+        best: Peer | None = None
+        least = (self._space.distance(self._own, key), self._own)
+        for peer in self._members.values():
+            distance = (self._space.distance(peer.identifier, key), peer.identifier)
+            if distance < least and peer.name != besides:
+                best, least = peer, distance
+        return best
+
+    def _arrange(self, peers: list[Peer]) -> None:
+        self._smaller = sorted(peers, key=lambda peer: self._away(peer.identifier, False))[: self._half]
+        self._larger = sorted(peers, key=lambda peer: self._away(peer.identifier, True))[: self._half]
+        self._members = {peer.name: peer for peer in (*self._larger, *self._smaller)}
+
+    def _away(self, identifier: int, up: bool) -> int:
+        return (identifier - self._own if up else self._own - identifier) % self._space.size

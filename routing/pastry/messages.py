@@ -1,0 +1,147 @@
+"""Messages between Pastry nodes (kinds 40 to 59), all of them datagrams.
+
+A peer is written [name, identifier, incarnation], a range of identifiers [value, length]. All but the periodic probes
+are control messages: a run has not settled while a node is joining.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pubsub.machine import NodeName
+from pubsub.message import message
+from routing.pastry.identifiers import Range
+
+
+class Peer(NamedTuple):
+    """A node of the overlay; `incarnation` counts its restarts: after one it is a new node under an old name."""
+
+    name: NodeName
+    identifier: int
+    incarnation: int = 0
+
+
+@message(40, control=True)
+class JoinRequest(NamedTuple):
+    """On its way to the node closest to the joining one; `known` gathers peers on the way."""
+
+    joining: Sequence[Any]
+    known: Sequence[Any]
+
+
+@message(41, control=True)
+class JoinReply(NamedTuple):
+    """To the joining node, from the closest one: the peers from which it makes its tables."""
+
+    known: Sequence[Any]
+
+
+@message(42, control=True)
+class Hello(NamedTuple):
+    """Are you there? The sender would take the receiver into its tables; `joined`: it is part of the overlay itself."""
+
+    peer: Sequence[Any]
+    joined: bool
+
+
+@message(43, control=True)
+class Welcome(NamedTuple):
+    """Yes; `joined`: and part of the overlay. `sought`: the answer to a `Seek`, not to a `Hello`. `known`: the row of
+    the answering node in which the asking one belongs, and its leaf set."""
+
+    peer: Sequence[Any]
+    joined: bool
+    sought: bool
+    known: Sequence[Any]
+
+
+@message(44, control=True)
+class Seek(NamedTuple):
+    """On its way to the node closest to `key`, which answers the seeking one with a Welcome."""
+
+    seeking: Sequence[Any]
+    key: int
+
+
+@message(45, control=True)
+class Arrived(NamedTuple):
+    """The node has joined: to everybody in the destination, through whoever stands for its parts."""
+
+    peer: Sequence[Any]
+    destination: Sequence[int]
+
+
+@message(46, control=True)
+class Introduced(NamedTuple):
+    """You should know these."""
+
+    known: Sequence[Any]
+
+
+@message(47, control=True)
+class RepairRequest(NamedTuple):
+    """Who stands for this range, if you know? The answer is an `Introduced`."""
+
+    destination: Sequence[int]
+
+
+@message(48)
+class Ping(NamedTuple):
+    """Periodic probe. `length`: of the sender's range for which the receiver stands (0: for none)."""
+
+    peer: Sequence[Any]
+    length: int
+
+
+@message(49)
+class Pong(NamedTuple):
+    """Answer to a probe. `note` is the upper layer's, about the range of that length; `known` as in `Welcome`."""
+
+    peer: Sequence[Any]
+    length: int
+    note: int
+    known: Sequence[Any]
+
+
+PASTRY_MESSAGES: tuple[type, ...] = (
+    JoinRequest, JoinReply, Hello, Welcome, Seek, Arrived, Introduced, RepairRequest, Ping, Pong,
+)  # fmt: skip
+
+
+class Joined(NamedTuple):
+    """Change: this node is part of the overlay from now on; a `CellFilled` for each of its cells follows."""
+
+
+class CellFilled(NamedTuple):
+    """Change: the peer stands for a range for which nobody stood. `failed_since_us`: when its predecessor, which has
+    failed, was last heard (None: there was none)."""
+
+    cell: Range
+    peer: Peer
+    failed_since_us: int | None
+
+
+class PeerFailed(NamedTuple):
+    """Change: the peer is gone, or back as a new node without what it knew. `cell`: the range it stood for."""
+
+    peer: Peer
+    cell: Range | None
+
+
+class LeavesChanged(NamedTuple):
+    """Change: the leaf set is another one."""
+
+
+class RoundEnded(NamedTuple):
+    """Change: all that did not answer this round of probes have been found."""
+
+
+class Answered(NamedTuple):
+    """Change: the peer has answered a probe with this note of the upper layer."""
+
+    peer: Peer
+    length: int
+    note: int
+
+
+Change = Joined | CellFilled | PeerFailed | LeavesChanged | RoundEnded | Answered
+"""What the layer above has to know; see `routing.pastry.node.Pastry.take_changes`."""

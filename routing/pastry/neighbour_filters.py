@@ -1,0 +1,79 @@
+"""The filters that other nodes of the overlay have asked this one for, by node: what IRBR's baselines route by."""
+
+from collections.abc import Iterator, Mapping
+
+from pubsub.filter import Filter
+from pubsub.machine import NodeName
+from pubsub.matching import MatchingIndex
+from pubsub.values import Value
+from routing.pastry.messages import Peer
+
+
+class NeighbourFilters:
+    """Each neighbour's filters, in one matching index."""
+
+    def __init__(self) -> None:
+        self._peers: dict[NodeName, Peer] = {}
+        self._filters: dict[NodeName, dict[Filter, int]] = {}
+        self._entries: dict[int, tuple[NodeName, Filter]] = {}
+        self._index = MatchingIndex[NodeName]()
+        self._next_key = 0
+
+    def __iter__(self) -> Iterator[tuple[Peer, Filter]]:
+        return ((self._peers[name], wanted) for name, wanted in self._entries.values())
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def peers(self) -> Mapping[NodeName, Peer]:
+        """Who has asked for something."""
+        return self._peers
+
+    def add(self, peer: Peer, wanted: Filter) -> bool:
+        """The neighbour wants the filter; False if that is known."""
+        filters = self._filters.setdefault(peer.name, {})
+        self._peers[peer.name] = peer
+        if wanted in filters:
+            return False
+        key = filters[wanted] = self._next_key
+        self._next_key += 1
+        self._entries[key] = (peer.name, wanted)
+        self._index.add(key, wanted, peer.name)
+        return True
+
+    def remove(self, name: NodeName, wanted: Filter) -> bool:
+        """It wants the filter no more; False if it never did."""
+        key = self._filters.get(name, {}).pop(wanted, None)
+        if key is None:
+            return False
+        del self._entries[key]
+        self._index.remove(key)
+        return True
+
+    def drop(self, name: NodeName) -> list[Filter]:
+        """The neighbour is gone; what it wanted."""
+        filters = list(self._filters.get(name, ()))
+        for wanted in filters:
+            self.remove(name, wanted)
+        self._filters.pop(name, None)
+        self._peers.pop(name, None)
+        return filters
+
+    def of(self, name: NodeName) -> list[Filter]:
+        """What the neighbour wants."""
+        return list(self._filters.get(name, ()))
+
+    def covered_by(self, wanted: Filter) -> list[tuple[Peer, Filter]]:
+        """All that the filter covers, with whose it is."""
+        entries = (self._entries[key] for key in self._index.covered_by(wanted))
+        return [(self._peers[name], covered) for name, covered in entries]
+
+    def destinations(self, attributes: Mapping[str, Value]) -> list[Peer]:
+        """The neighbours who want an event with these attributes."""
+        return [self._peers[name] for name in self._index.destinations(attributes)]
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if the parts contradict each other."""
+        assert len(self._entries) == len(self._index) == sum(map(len, self._filters.values()))
+        assert self._peers.keys() == self._filters.keys()

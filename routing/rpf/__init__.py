@@ -1,0 +1,1 @@
+"""Reverse path forwarding with covering over Pastry."""

@@ -1,0 +1,184 @@
+"""Reverse path forwarding over Pastry: the second baseline of identifier range based routing (its section 3.2).
+
+Theory of operation. Each node has a spanning tree of its own, made of routing tables: it stands for all identifiers,
+and who stands for a range has the peers of the parts of that range as children. A filter goes down its subscriber's
+tree; a node remembers from which neighbours filters came, and an event follows those tracks back. As in subscription
+forwarding on a tree, a filter that is covered by one that a neighbour has been sent already is not sent to it; when
+that one is withdrawn, what it alone had covered is sent first.
+
+A node is in the trees of many subscribers, so a neighbour's filters must not be followed from everywhere: on the way
+down a tree each hop shares more digits than the one before, so that an event coming back from a node which shares `s`
+digits may only go on to neighbours that share fewer. That is the event's header, and it makes its way from any
+publisher to any subscriber the one path that the filter took: no event arrives twice.
+
+Whoever takes a failed peer's place is sent all that goes through this node, and a node forgets what failed neighbours
+had asked for. Until the paths are built anew, events are lost. Filters and withdrawals between two nodes must keep
+their order: datagrams with random delays do not serve.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pubsub.event import Event
+from pubsub.filter import Filter
+from pubsub.machine import Effect, NodeContext, NodeName, Send
+from pubsub.message import message
+from routing.forwarding import FilterSet
+from routing.pastry.layer import OverPastry
+from routing.pastry.messages import PASTRY_MESSAGES, CellFilled, Peer, PeerFailed
+from routing.pastry.neighbour_filters import NeighbourFilters
+from routing.router import Hop
+
+
+@message(80, control=True)
+class PathFilter(NamedTuple):
+    """Send me what matches this filter."""
+
+    peer: Sequence[Any]
+    filter: Filter
+
+
+@message(81, control=True)
+class PathWithdrawn(NamedTuple):
+    """I no longer need what only this filter matched."""
+
+    filter: Filter
+
+
+@message(82, control=True)
+class PathReleased(NamedTuple):
+    """I have taken you for dead and use another neighbour: forget all that I asked for."""
+
+    incarnation: int
+
+
+class ReversePathForwarding(OverPastry):
+    """See `routing.router.Router`. An event's header is how many digits its last two nodes share."""
+
+    message_types: tuple[type, ...] = (*PASTRY_MESSAGES, PathFilter, PathWithdrawn, PathReleased)
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self._space = self.pastry.space
+        self._own = self.pastry.own
+        self._local = FilterSet()
+        self.received = NeighbourFilters()
+        self._forwarded: dict[Peer, FilterSet] = {}
+        self.receivers = {
+            PathFilter: self._on_filter,
+            PathWithdrawn: self._on_withdrawn,
+            PathReleased: self._on_released,
+        }
+        self.watchers = {CellFilled: self._on_cell_filled, PeerFailed: self._on_failed}
+
+    def subscribe(self, wanted: Filter) -> Sequence[Effect]:
+        """See `routing.router.Router`."""
+        self._local.add(wanted)
+        return self._spread(wanted, -1)
+
+    def unsubscribe(self, wanted: Filter) -> Sequence[Effect]:
+        """See `routing.router.Router`."""
+        self._local.remove(wanted)
+        return self._withdraw(wanted, -1)
+
+    def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
+        """See `routing.router.Router`."""
+        below = header[0] if header else self._space.digits
+        hops = []
+        for peer in self.received.destinations(event.attributes):
+            shared = self._shared(peer)
+            if shared < below:
+                hops.append(Hop(peer.name, (shared,)))
+        return hops
+
+    def _on_filter(self, source: NodeName, message: PathFilter) -> list[Effect]:
+        peer = Peer(*message.peer)
+        effects: list[Effect] = []
+        known = self.received.peers.get(peer.name)
+        if known is not None and known.incarnation < peer.incarnation:
+            effects += self._forget(known)
+        self.pastry.watch(peer)
+        for owner, covered in self.received.covered_by(message.filter):
+            if owner.name == peer.name and covered != message.filter:
+                self.received.remove(peer.name, covered)
+        if self.received.add(peer, message.filter):
+            effects += self._spread(message.filter, self._shared(peer))
+        return effects
+
+    def _on_withdrawn(self, source: NodeName, message: PathWithdrawn) -> list[Effect]:
+        if not self.received.remove(source, message.filter):
+            return []
+        return self._withdraw(message.filter, self._shared(self.received.peers[source]))
+
+    def _on_released(self, source: NodeName, message: PathReleased) -> list[Effect]:
+        peer = self.received.peers.get(source)
+        return [] if peer is None or peer.incarnation > message.incarnation else self._forget(peer)
+
+    def _on_cell_filled(self, change: CellFilled) -> list[Effect]:
+        """A new child in the trees that pass this node: it is to know what the others before it do."""
+        self._forwarded[change.peer] = FilterSet()
+        wanted = dict.fromkeys(self._local)
+        wanted |= {each: None for owner, each in self.received if self._shared(owner) < self._shared(change.peer)}
+        return [effect for each in wanted for effect in self._send_if_new(change.peer, each)]
+
+    def _on_failed(self, change: PeerFailed) -> list[Effect]:
+        effects: list[Effect] = []
+        if self._forwarded.pop(change.peer, None) is not None:
+            effects.append(Send(change.peer.name, PathReleased(self.pastry.me.incarnation)))
+        peer = self.received.peers.get(change.peer.name)
+        if peer is not None and peer.incarnation <= change.peer.incarnation:
+            effects += self._forget(peer)
+        return effects
+
+    def _forget(self, peer: Peer) -> list[Effect]:
+        self.pastry.unwatch(peer.name)
+        shared = self._shared(peer)
+        return [effect for each in self.received.drop(peer.name) for effect in self._withdraw(each, shared)]
+
+    def _shared(self, peer: Peer) -> int:
+        return self._space.shared(self._own, peer.identifier)
+
+    def _spread(self, wanted: Filter, from_shared: int) -> list[Effect]:
+        """To the children of this node in the trees in which the filter came: those that share more digits."""
+        effects: list[Effect] = []
+        for peer in self._forwarded:
+            if self._shared(peer) > from_shared:
+                effects += self._send_if_new(peer, wanted)
+        return effects
+
+    def _send_if_new(self, peer: Peer, wanted: Filter) -> list[Effect]:
+        if self._forwarded[peer].put(wanted):
+            return [Send(peer.name, PathFilter(self.pastry.me, wanted))]
+        return []
+
+    def _withdraw(self, wanted: Filter, from_shared: int) -> list[Effect]:
+        effects: list[Effect] = []
+        covered: list[tuple[int, Filter]] | None = None
+        for peer, forwarded in self._forwarded.items():
+            if self._shared(peer) <= from_shared or wanted not in forwarded:
+                continue
+            if covered is None:
+                covered = [(-1, each) for each in self._local.covered_by(wanted)]
+                covered += [(self._shared(owner), each) for owner, each in self.received.covered_by(wanted)]
+            exposed = [each for shared, each in covered if shared < self._shared(peer)]
+            if wanted in exposed:
+                continue  # another track from here still wants exactly this
+            forwarded.remove(wanted)
+            for each in FilterSet.of(exposed):
+                effects += self._send_if_new(peer, each)
+            effects.append(Send(peer.name, PathWithdrawn(wanted)))
+        return effects
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if the state contradicts itself."""
+        self.pastry.check_invariants()
+        self.received.check_invariants()
+        if self.pastry.joined:
+            assert {peer.name for peer in self._forwarded} == {peer.name for _, peer in self.pastry.table.cells()}
+        for peer, forwarded in self._forwarded.items():
+            wanted = dict.fromkeys(self._local)
+            wanted |= {each: None for owner, each in self.received if self._shared(owner) < self._shared(peer)}
+            for each in forwarded:
+                assert each in wanted, f"{peer.name} was sent a filter that nobody needs through here"
+            for each in wanted:
+                assert forwarded.covers(each), f"{peer.name} lacks a filter that is wanted through here"

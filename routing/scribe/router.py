@@ -1,0 +1,164 @@
+"""Scribe over Pastry, with content filters: the first baseline of identifier range based routing (its section 3.1).
+
+Theory of operation. One node, the closest to a fixed identifier, is the rendezvous for all events. A subscription is
+routed towards it, and each node on the way remembers from which child it came: the reverse paths are a tree, in which a
+node's parent is its next hop towards the rendezvous. An event is routed to the rendezvous and goes down from there, at
+each node to the children that sent a filter it matches. As the paper says of its Scribe, every subscription goes all
+the way; only exactly the same filter is not sent twice. Each parent is closer to the rendezvous than its children, so
+that parents chosen at different times make no circle.
+
+The heartbeats between parent and child are Pastry's probes, in both directions: a child whose parent is gone sends all
+it wants to its next hop of now, a parent whose child is gone forgets what it wanted. A rendezvous that is no longer the
+closest node attaches itself to the one that is. Events are lost as long as that takes.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pubsub.event import Event
+from pubsub.filter import Filter
+from pubsub.machine import Effect, NodeContext, NodeName, Send
+from pubsub.message import message
+from routing.pastry.identifiers import EVERYTHING
+from routing.pastry.layer import OverPastry
+from routing.pastry.messages import PASTRY_MESSAGES, CellFilled, Joined, LeavesChanged, Peer, PeerFailed, RoundEnded
+from routing.pastry.neighbour_filters import NeighbourFilters
+from routing.router import Hop
+
+_UP, _DOWN = (0,), (1,)
+"""Headers: on the way to the rendezvous, on the way down from it."""
+
+
+@message(70, control=True)
+class TreeSubscription(NamedTuple):
+    """Child to parent: I want what matches these filters."""
+
+    peer: Sequence[Any]
+    filters: Sequence[Filter]
+
+
+@message(71, control=True)
+class TreeCancellation(NamedTuple):
+    """Child to parent: I want what matches this filter no more."""
+
+    filter: Filter
+
+
+@message(72, control=True)
+class Detached(NamedTuple):
+    """Child to former parent: I have another one."""
+
+    incarnation: int
+
+
+class Scribe(OverPastry):
+    """See `routing.router.Router`."""
+
+    message_types: tuple[type, ...] = (*PASTRY_MESSAGES, TreeSubscription, TreeCancellation, Detached)
+
+    def __init__(self, context: NodeContext) -> None:
+        super().__init__(context)
+        self.rendezvous = self.pastry.space.middle(EVERYTHING)
+        self.parent: Peer | None = None
+        self.children = NeighbourFilters()
+        self._wanted: dict[Filter, int] = {}
+        self.receivers = {
+            TreeSubscription: self._on_subscription,
+            TreeCancellation: self._on_cancellation,
+            Detached: self._on_detached,
+        }
+        self.watchers = {
+            PeerFailed: self._on_failed,
+            **dict.fromkeys((Joined, CellFilled, LeavesChanged, RoundEnded), self._on_overlay_changed),
+        }
+
+    def subscribe(self, wanted: Filter) -> Sequence[Effect]:
+        """See `routing.router.Router`."""
+        return self._want([wanted])
+
+    def unsubscribe(self, wanted: Filter) -> Sequence[Effect]:
+        """See `routing.router.Router`."""
+        return self._want_no_more(wanted)
+
+    def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
+        """See `routing.router.Router`."""
+        if tuple(header) != _DOWN:
+            hop = self.pastry.next_hop(self.rendezvous)
+            if hop is not None:
+                return [Hop(hop.name, _UP)]
+        return [Hop(child.name, _DOWN) for child in self.children.destinations(event.attributes)]
+
+    def is_relay(self, header: Sequence[int]) -> bool:
+        """An event is delivered on its way down, its publisher included."""
+        return tuple(header) != _DOWN and self.pastry.next_hop(self.rendezvous) is not None
+
+    def _want(self, filters: Sequence[Filter]) -> list[Effect]:
+        """Somebody more here or below wants these."""
+        new = [wanted for wanted in filters if wanted not in self._wanted]
+        for wanted in filters:
+            self._wanted[wanted] = self._wanted.get(wanted, 0) + 1
+        if not new or self.parent is None:
+            return []
+        return [Send(self.parent.name, TreeSubscription(self.pastry.me, new))]
+
+    def _want_no_more(self, wanted: Filter) -> list[Effect]:
+        self._wanted[wanted] -= 1
+        if self._wanted[wanted]:
+            return []
+        del self._wanted[wanted]
+        return [] if self.parent is None else [Send(self.parent.name, TreeCancellation(wanted))]
+
+    def _on_subscription(self, source: NodeName, message: TreeSubscription) -> list[Effect]:
+        child = Peer(*message.peer)
+        effects: list[Effect] = []
+        known = self.children.peers.get(child.name)
+        if known is not None and known.incarnation < child.incarnation:
+            effects += self._forget(known)
+        self.pastry.watch(child)
+        return effects + self._want([wanted for wanted in message.filters if self.children.add(child, wanted)])
+
+    def _on_cancellation(self, source: NodeName, message: TreeCancellation) -> list[Effect]:
+        return self._want_no_more(message.filter) if self.children.remove(source, message.filter) else []
+
+    def _on_detached(self, source: NodeName, message: Detached) -> list[Effect]:
+        child = self.children.peers.get(source)
+        return [] if child is None or child.incarnation > message.incarnation else self._forget(child)
+
+    def _on_failed(self, change: PeerFailed) -> list[Effect]:
+        effects: list[Effect] = []
+        child = self.children.peers.get(change.peer.name)
+        if child is not None and child.incarnation <= change.peer.incarnation:
+            effects += self._forget(child)
+        if self.parent is not None and self.parent.name == change.peer.name:
+            effects += self._attach(self.pastry.next_hop(self.rendezvous))
+        return effects
+
+    def _forget(self, child: Peer) -> list[Effect]:
+        self.pastry.unwatch(child.name)
+        return [effect for wanted in self.children.drop(child.name) for effect in self._want_no_more(wanted)]
+
+    def _on_overlay_changed(self, change: object) -> list[Effect]:
+        """Without a parent this node should be the rendezvous, with one it should not."""
+        hop = self.pastry.next_hop(self.rendezvous)
+        if not self.pastry.joined or (hop is None) == (self.parent is None):
+            return []
+        return self._attach(hop)
+
+    def _attach(self, parent: Peer | None) -> list[Effect]:
+        effects: list[Effect] = []
+        if self.parent is not None:
+            effects.append(Send(self.parent.name, Detached(self.pastry.me.incarnation)))
+            self.pastry.unwatch(self.parent.name)
+        self.parent = parent
+        if parent is not None:
+            self.pastry.watch(parent)
+            if self._wanted:
+                effects.append(Send(parent.name, TreeSubscription(self.pastry.me, list(self._wanted))))
+        return effects
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if the state contradicts itself."""
+        self.pastry.check_invariants()
+        self.children.check_invariants()
+        assert all(count > 0 for count in self._wanted.values())
+        assert self.parent is None or self.parent.name != self.pastry.me.name

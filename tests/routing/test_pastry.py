@@ -1,0 +1,224 @@
+"""Pastry as the IRBR paper's section 2.2 has it: identifiers, tables, joining, routing, failures and repair."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments.structured import join_plan
+from pubsub.errors import InputError
+from pubsub.faults import Fault, FaultKind
+from pubsub.links import Delay
+from routing.pastry.identifiers import IdentifierSpace, Range
+from routing.pastry.leaf_set import LeafSet
+from routing.pastry.messages import Peer
+from routing.pastry.parameters import PastryParameters
+from tests.structured import StructuredNetwork
+from workloads.overlay import Structured, structured
+
+SPACE = IdentifierSpace(4, 4)
+
+
+def identifier(text: str) -> int:
+    """Of digits in base 4."""
+    return int(text, 4)
+
+
+@pytest.fixture
+def network() -> Iterator[StructuredNetwork]:
+    made = StructuredNetwork()
+    yield made
+    made.close()
+
+
+def test_pastry_s2_identifiers_share_leading_digits() -> None:
+    assert SPACE.text(identifier("0213")) == "0213"
+    assert SPACE.shared(identifier("1203"), identifier("1210")) == 2
+    assert SPACE.shared(identifier("1203"), identifier("1203")) == 4
+    assert SPACE.shared(identifier("1203"), identifier("3203")) == 0
+    wide = SPACE.range_of(identifier("1203"), 2)
+    assert wide == Range(identifier("12"), 2)
+    assert SPACE.contains(wide, identifier("1233"))
+    assert not SPACE.contains(wide, identifier("1300"))
+    assert SPACE.within(SPACE.range_of(identifier("1231"), 3), wide)
+    assert not SPACE.within(wide, SPACE.range_of(identifier("1231"), 3))
+
+
+def test_irbr_s5_the_middle_identifier_of_a_range_is_the_papers() -> None:
+    """5.5: "if the identifier digit number is 4 and the base 4, the middle_id of prefix 12 is 1220"."""
+    assert SPACE.middle(Range(identifier("12"), 2)) == identifier("1220")
+    assert SPACE.middle(SPACE.range_of(identifier("0213"), 4)) == identifier("0213")
+
+
+@given(st.sampled_from((2, 4, 16)), st.data())
+def test_pastry_s2_shared_digits_by_the_text(base: int, data: st.DataObject) -> None:
+    space = IdentifierSpace(base, 5)
+    first, second = (data.draw(st.integers(0, space.size - 1)) for _ in range(2))
+    texts = [space.text(each) for each in (first, second)]
+    same = next((at for at in range(5) if texts[0][at] != texts[1][at]), 5)
+    assert space.shared(first, second) == same
+    assert all(space.contains(space.range_of(first, length), second) == (length <= same) for length in range(6))
+
+
+@given(st.sets(st.integers(0, 255), min_size=2, max_size=40), st.integers(0, 255), st.sets(st.integers(0, 39)))
+def test_pastry_s2_the_leaf_set_holds_the_nearest_on_each_side(identifiers: set[int], key: int, gone: set[int]) -> None:
+    own, *others = sorted(identifiers)
+    leaves = LeafSet(SPACE, own, 8)
+    for other in others:
+        leaves.add(Peer(f"n{other}", other))
+    for number in gone:
+        if number < len(others):
+            leaves.remove(f"n{others[number]}")
+    up = sorted(leaves, key=lambda peer: (peer.identifier - own) % 256)
+    left = {peer.identifier for peer in leaves}
+    if not gone:
+        assert left == {*others[:4], *others[-4:]}
+    closest = leaves.closest(key)
+    best = min([own, *(peer.identifier for peer in up)], key=lambda each: (SPACE.distance(each, key), each))
+    assert (own if closest is None else closest.identifier) == best
+
+
+def test_pastry_s2_a_message_gets_to_the_closest_node_in_few_hops(network: StructuredNetwork) -> None:
+    rng = random.Random(1)
+    network.build(rng.sample(range(256), 60))
+    network.check_overlay()
+    nodes = {name: network.pastry(name) for name in network.up}
+    hops = []
+    for key in range(256):
+        at = rng.choice(list(nodes))
+        count = 0
+        while (hop := nodes[at].next_hop(key)) is not None:
+            at, count = hop.name, count + 1
+        hops.append(count)
+        closest = min(nodes.values(), key=lambda node: (SPACE.distance(node.own, key), node.own))
+        assert nodes[at] is closest
+    assert max(hops) <= 4 + 1
+    assert sum(hops) / len(hops) < 3.2
+
+
+@given(
+    st.lists(st.integers(0, 255), min_size=1, max_size=24, unique=True),
+    st.integers(0, 99),
+    st.sampled_from((4, 8, 16)),
+)
+@settings(max_examples=60)
+def test_pastry_s2_concurrent_joins_leave_complete_tables(identifiers: list[int], seed: int, leaf_set: int) -> None:
+    """All join at once through random earlier nodes, on links that reorder: once quiet, nobody is missing anywhere."""
+    rng = random.Random(seed)
+    network = StructuredNetwork(delay=Delay("uniform", 300, 5_000), seed=seed, leaf_set=leaf_set)
+    for number, each in enumerate(identifiers):
+        network.start(f"n{number}", each, [f"n{rng.randrange(number)}"] if number else [])
+    network.quiet()
+    network.check_overlay()
+    network.close()
+
+
+def test_pastry_s2_joins_wait_for_a_bootstrap_peer_that_is_joining(network: StructuredNetwork) -> None:
+    network.start("n0", 0)
+    network.start("n1", 77, ["n0"])
+    network.start("n2", 200, ["n1"])
+    network.quiet()
+    network.check_overlay()
+
+
+def test_pastry_s2_a_node_tries_its_next_bootstrap_peer(network: StructuredNetwork) -> None:
+    network.build([0, 17])
+    network.crash("n1")
+    network.start("n2", 99, ["n1", "n0"])
+    network.rounds(2)
+    network.check_overlay()
+
+
+def test_pastry_s2_failures_are_found_and_tables_repaired(network: StructuredNetwork) -> None:
+    rng = random.Random(5)
+    network.build(rng.sample(range(256), 80))
+    for name in rng.sample(network.up, 16):
+        network.crash(name)
+    network.rounds(4)
+    network.check_overlay()
+
+
+def test_pastry_s2_a_failed_peer_is_replaced_as_soon_as_it_is_found(network: StructuredNetwork) -> None:
+    """2.2: "try to find a node of the corresponding identifier range to repair the routing table"."""
+    network.build([identifier(text) for text in ("0000", "1000", "1111", "2000", "3000", "0123")])
+    first = network.pastry("n0")
+    cell = first.table.cell_of(identifier("1000"))
+    before = first.table.get(cell)
+    assert before is not None
+    network.crash(before.name)
+    network.rounds(1)
+    after = first.table.get(cell)
+    assert after is not None
+    assert after.name == {"n1": "n2", "n2": "n1"}[before.name]
+
+
+def test_pastry_s2_a_restarted_node_is_a_new_one(network: StructuredNetwork) -> None:
+    network.build([3, 60, 120, 180, 240])
+    network.crash("n2")
+    network.start("n2", 120, ["n0"])  # before anybody missed it
+    network.rounds(1)
+    network.check_overlay()
+    for name in ("n0", "n1", "n3", "n4"):
+        assert any(peer == Peer("n2", 120, 1) for peer in network.pastry(name).leaves)
+
+
+def test_pastry_s2_probes_leave_the_network_still_in_between(network: StructuredNetwork) -> None:
+    network.build([1, 2, 3, 100])
+    network.rounds(3)
+    start_us = network.simulation.now_us
+    busy = 0
+    while network.simulation.now_us < start_us + 4_000_000:
+        network.simulation.run(until_us=network.simulation.now_us + 10_000)
+        busy += any(network.simulation.in_flight)
+    assert busy <= 4, "of 400 glances most must find nothing on its way, or no run would ever end"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"base": 6}, "power of two"),
+        ({"brokers": 300, "digits": 4}, "at most 256"),
+        ({"brokers": 2, "digits": 4, "identifiers": (3, 256)}, "0 to 255"),
+        ({"brokers": 2, "identifiers": (3, 3)}, "a different one for each"),
+        ({"brokers": 2, "identifiers": (3,)}, "one a broker"),
+        ({"brokers": 2, "bootstrap": "b2"}, "a broker"),
+        ({"brokers": 0}, "at least 1"),
+    ],
+)
+def test_bad_structured_overlays_are_refused(options: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Structured(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"identifier": 256, "digits": 4}, "0 to 255"),
+        ({"identifier": 1, "base": 3}, "power of two"),
+        ({"identifier": 1, "digits": 99}, "1 to 31 digits"),
+        ({"identifier": 1, "leaf_set": 5}, "an even number"),
+        ({"identifier": 1, "probe_us": 100, "probe_timeout_us": 100}, "below the time between"),
+        ({"identifier": 1, "colour": 2}, "an unknown key"),
+        ({}, "structured"),
+    ],
+)
+def test_bad_pastry_parameters_are_refused(options: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        PastryParameters.from_mapping(options)
+
+
+def test_joining_through_a_dead_node_is_refused() -> None:
+    overlay = structured(Structured(brokers=4, bootstrap="b1"), 1)
+    plan = [Fault(1, FaultKind.KILL, ("b2",)), Fault(2, FaultKind.KILL, ("b1",)), Fault(3, FaultKind.RESTART, ("b2",))]
+    assert join_plan(overlay, plan[:2], frozenset(), {}, 1)["b2"]["bootstrap"] == ("b1",)
+    with pytest.raises(InputError, match="'b1', which is down when it should let in: restart b2"):
+        join_plan(overlay, plan, frozenset(), {}, 1)
+    with pytest.raises(InputError, match="not there at the start"):
+        join_plan(overlay, [], frozenset({"b1"}), {}, 1)
+    with pytest.raises(InputError, match="there from the start"):
+        join_plan(structured(Structured(brokers=2), 1), [], frozenset({"b0", "b1"}), {}, 1)
+    several = join_plan(structured(Structured(brokers=8), 1), plan, frozenset({"b0"}), {}, 1)
+    assert several["b1"]["founds"]
+    assert all(len(place["bootstrap"]) > 1 and "b0" not in place["bootstrap"] for place in several.values())

@@ -1,0 +1,132 @@
+"""IRBR section 3: the two baselines on the same Pastry, Scribe's rendezvous tree and reverse path forwarding."""
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from tests.structured import StructuredNetwork
+
+Build = Callable[[str], StructuredNetwork]
+
+
+@pytest.fixture
+def build() -> Iterator[Build]:
+    made: list[StructuredNetwork] = []
+
+    def of(routing: str, nodes: int = 40) -> StructuredNetwork:
+        network = StructuredNetwork(routing=routing)
+        made.append(network)
+        network.build(random.Random(7).sample(range(256), nodes))
+        return network
+
+    yield of
+    for network in made:
+        network.close()
+
+
+def reached(network: StructuredNetwork, publisher: str, attributes: Mapping[str, Any]) -> dict[str, int]:
+    event = network.publish(publisher, attributes)
+    network.quiet()
+    return network.got(event)
+
+
+def rendezvous(network: StructuredNetwork) -> str:
+    (found,) = [name for name in network.up if network.router(name).parent is None]
+    return found
+
+
+def test_irbr_s3_1_scribe_has_one_rendezvous_and_a_tree_below_it(build: Build) -> None:
+    network = build("scribe")
+    top = rendezvous(network)
+    assert top == min(network.up, key=lambda name: abs(network.pastry(name).own - 128))
+    for name in network.up:
+        at, steps = name, 0
+        while at != top:
+            at, steps = network.router(at).parent.name, steps + 1
+            assert steps < 8
+
+
+def test_irbr_s3_1_a_scribe_subscription_goes_to_the_rendezvous_and_events_come_from_there(build: Build) -> None:
+    network = build("scribe")
+    before = network.sent("TreeSubscription")
+    for name in ("n3", "n20", "n31"):
+        network.subscribe(name, "x > 5")
+        network.quiet()
+    assert network.sent("TreeSubscription") - before <= 3 * 5, "a path each, at most"
+    for publisher in ("n3", "n7", rendezvous(network)):
+        assert reached(network, publisher, {"x": 6}) == {"n3": 1, "n20": 1, "n31": 1}
+        assert reached(network, publisher, {"x": 4}) == {}
+    network.unsubscribe("n20", "x > 5")
+    network.quiet()
+    assert reached(network, "n7", {"x": 6}) == {"n3": 1, "n31": 1}
+    for name in ("n3", "n31"):
+        network.unsubscribe(name, "x > 5")
+    network.quiet()
+    assert all(len(network.router(name).children) == 0 for name in network.up)
+
+
+def test_irbr_s3_1_scribe_repairs_its_tree_when_the_rendezvous_fails(build: Build) -> None:
+    network = build("scribe")
+    wanted = [name for name in network.up if name != rendezvous(network)][:20]
+    for name in wanted:
+        network.subscribe(name, "x > 5")
+    network.quiet()
+    network.crash(rendezvous(network))
+    assert len(reached(network, wanted[0], {"x": 6})) < len(wanted), "before anybody has noticed"
+    network.rounds(2)
+    assert reached(network, wanted[0], {"x": 6}) == dict.fromkeys(wanted, 1)
+
+
+def test_irbr_s3_1_scribe_moves_to_a_node_that_joins_closer_to_the_rendezvous(build: Build) -> None:
+    network = build("scribe", nodes=12)  # type: ignore[call-arg]
+    network.subscribe("n3", "x > 5")
+    network.quiet()
+    assert 128 not in {network.pastry(name).own for name in network.up}
+    network.start("n50", 128, ["n5"])
+    network.rounds(1)
+    assert rendezvous(network) == "n50"
+    assert reached(network, "n50", {"x": 6}) == {"n3": 1} == reached(network, "n8", {"x": 6})
+
+
+def test_irbr_s3_2_rpf_reaches_each_subscriber_once_over_the_trees_of_all_of_them(build: Build) -> None:
+    network = build("rpf")
+    for name in network.up:
+        network.subscribe(name, "x > 5")
+        network.quiet()
+    for publisher in network.up:
+        assert reached(network, publisher, {"x": 6}) == dict.fromkeys(network.up, 1)
+
+
+def test_irbr_s3_2_rpf_forwards_no_filter_to_a_neighbour_that_has_a_covering_one(build: Build) -> None:
+    network = build("rpf")
+    network.subscribe("n5", "x > 1")
+    network.quiet()
+    first = network.sent("PathFilter")
+    assert first == len(network.up) - 1
+    network.subscribe("n5", "x > 3")
+    network.quiet()
+    assert network.sent("PathFilter") == first
+    other = next(iter(network.pastry("n5").table.cells()))[1].name
+    network.subscribe(other, "x > 3")
+    network.quiet()
+    assert network.sent("PathFilter") < 2 * first, "the two trees share neighbours"
+    network.unsubscribe("n5", "x > 1")
+    network.quiet()
+    assert reached(network, "n30", {"x": 4}) == {"n5": 1, other: 1}
+    assert reached(network, "n30", {"x": 2}) == {}
+
+
+def test_irbr_s3_2_rpf_builds_its_paths_anew_when_nodes_fail(build: Build) -> None:
+    network = build("rpf")
+    for name in network.up:
+        network.subscribe(name, "x > 5")
+    network.quiet()
+    for name in random.Random(3).sample(network.up, 8):
+        network.crash(name)
+    missing = [len(network.up) - len(reached(network, publisher, {"x": 6})) for publisher in network.up]
+    assert sum(missing) > 50, "before anybody has noticed"
+    network.rounds(3)
+    for publisher in network.up:
+        assert reached(network, publisher, {"x": 6}) == dict.fromkeys(network.up, 1)

@@ -1,0 +1,198 @@
+"""A structured overlay to hold in one's hands: brokers in virtual time that start, crash, subscribe and publish.
+
+What each broker delivered is counted, so that a test can compare it with a plain set of (node, filter).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from experiments.registry import make_broker
+from pubsub.deployment import NodeSpec
+from pubsub.event import Event
+from pubsub.filter import Filter
+from pubsub.filter_parser import parse_filter
+from pubsub.journal import JournalWriter
+from pubsub.links import Delay, LinkSpec
+from pubsub.machine import Deliver, Effect, Input, Machine, NodeContext, Publish, Send, Subscribe, Unsubscribe
+from reliability.broker import Broker
+from routing.forwarding import FilterSet
+from routing.pastry.leaf_set import LeafSet
+from routing.pastry.messages import Peer
+from routing.pastry.node import Pastry
+from simulation.simulated_node import CONTROL_MESSAGE, EVENT_MESSAGE
+from simulation.simulation import Simulation
+
+CONSTANT = Delay("constant", 1_000)
+PROBE_US = 2_000_000
+ROUND_US = PROBE_US
+
+
+@dataclass
+class Tap:
+    """A broker that notes what it delivers, and which messages it sends."""
+
+    name: str
+    broker: Broker
+    delivered: Counter[tuple[int, str]]
+    sent: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def message_types(self) -> Sequence[type]:
+        return self.broker.message_types
+
+    def handle(self, given: Input, now_us: int) -> Sequence[Effect]:
+        effects = self.broker.handle(given, now_us)
+        for effect in effects:
+            if type(effect) is Deliver:
+                self.delivered[effect.event.sequence, self.name] += len(effect.subscribers)
+            elif type(effect) is Send:
+                self.sent[type(effect.message).__name__] += 1
+        return effects
+
+    def check_invariants(self) -> None:
+        self.broker.check_invariants()
+
+
+class StructuredNetwork:
+    """Nodes n0, n1, … of one routing; the first founds the overlay."""
+
+    def __init__(
+        self,
+        routing: str = "irbr",
+        digits: int = 4,
+        leaf_set: int = 8,
+        delay: Delay = CONSTANT,
+        seed: int = 1,
+        nodes_max: int = 1_100,
+    ) -> None:
+        self._folder = TemporaryDirectory()
+        self._numbers = {f"n{number}": number for number in range(nodes_max)}
+        self.writer = JournalWriter(Path(self._folder.name), "run", nodes_max)
+        self.simulation = Simulation(
+            seed, self.writer, self._numbers, LinkSpec(delay=delay, ordered=False), journal_hops=False
+        )
+        self.delivered: Counter[tuple[int, str]] = Counter()
+        self._parts = {"matching": "bitset", "routing": routing, "reliability": "best_effort"}
+        self._places = {"base": 4, "digits": digits, "leaf_set": leaf_set, "probe_us": PROBE_US}
+        self._seed = seed
+        self._events = 0
+        self._specs: dict[str, NodeSpec] = {}
+
+    def start(self, name: str, identifier: int, through: Sequence[str] = ()) -> None:
+        """A new node, or the next incarnation of one that is down."""
+        place = {**self._places, "identifier": identifier, "bootstrap": tuple(through)}
+        spec = NodeSpec(name, "broker", "", {**self._parts, "pastry": place})
+        known = self.simulation.nodes.get(name)
+        incarnation = 0 if known is None else known.incarnation + 1
+        broker = make_broker(NodeContext(name, self._seed, spec.parameters, incarnation))
+        assert isinstance(broker, Broker)
+        machine: Machine = Tap(name, broker, self.delivered)
+        if known is None:
+            self.simulation.add_node(spec, machine)
+        else:
+            self.simulation.restart(name, machine)
+
+    def build(self, identifiers: Sequence[int]) -> None:
+        """n0 founds the overlay, each of the others joins through an earlier one; until all is quiet."""
+        for number, identifier in enumerate(identifiers):
+            self.start(f"n{number}", identifier, [f"n{(number - 1) // 2}"] if number else [])
+        self.quiet()
+
+    def crash(self, name: str) -> None:
+        """The node is gone at once."""
+        self.simulation.crash(name)
+
+    def subscribe(self, name: str, text: str) -> None:
+        """A subscriber of the node wants the filter."""
+        self._command(name, Subscribe(self._numbers[name], parse_filter(text)))
+
+    def unsubscribe(self, name: str, text: str) -> None:
+        """It wants it no more."""
+        self._command(name, Unsubscribe(self._numbers[name], parse_filter(text)))
+
+    def publish(self, name: str, attributes: Mapping[str, Any]) -> int:
+        """The number of the event."""
+        self._events += 1
+        event = Event(self._numbers[name], self._events, self.simulation.now_us, dict(attributes))
+        self._command(name, Publish(event))
+        return self._events
+
+    def quiet(self) -> None:
+        """Until no message is on its way."""
+        self.simulation.run(
+            until_us=self.simulation.now_us + 60_000_000,
+            stop=lambda: not self.simulation.in_flight[CONTROL_MESSAGE] + self.simulation.in_flight[EVENT_MESSAGE],
+        )
+
+    def rounds(self, count: int) -> None:
+        """Let so many rounds of probes pass."""
+        self.simulation.run(until_us=self.simulation.now_us + count * ROUND_US)
+        self.quiet()
+
+    def close(self) -> None:
+        """Check every machine once more, and leave nothing behind."""
+        self.simulation.check_invariants()
+        self.writer.close()
+        self._folder.cleanup()
+
+    @property
+    def up(self) -> list[str]:
+        """The nodes that run."""
+        return [name for name, node in self.simulation.nodes.items() if not node.down]
+
+    def router(self, name: str) -> Any:
+        """The node's routing part."""
+        machine = self.simulation.nodes[name].machine
+        assert isinstance(machine, Tap)
+        return machine.broker.router
+
+    def pastry(self, name: str) -> Pastry:
+        """The node's Pastry part."""
+        found: Pastry = self.router(name).pastry
+        return found
+
+    def sent(self, *kinds: str) -> int:
+        """How many messages of these classes have been sent by the nodes that run (or ran last)."""
+        taps = [node.machine for node in self.simulation.nodes.values()]
+        return sum(tap.sent[kind] for tap in taps if isinstance(tap, Tap) for kind in kinds)
+
+    def got(self, event: int) -> dict[str, int]:
+        """Which nodes delivered the event, and how often."""
+        return {name: count for (number, name), count in self.delivered.items() if number == event}
+
+    def check_overlay(self) -> None:
+        """Every node is part of the overlay; its table has exactly the cells somebody is in, and its leaf set exactly
+        its neighbours on the ring, by a look at all identifiers."""
+        nodes = {name: self.pastry(name) for name in self.up}
+        for name, pastry in nodes.items():
+            assert pastry.joined, f"{name} has not joined"
+            others = [other for other in nodes.values() if other is not pastry]
+            cells = {pastry.table.cell_of(other.own) for other in others}
+            found = dict(pastry.table.cells())
+            assert cells == found.keys(), f"{name} lacks {cells - found.keys()}, has {found.keys() - cells} for nothing"
+            assert {peer.name for peer in found.values()} <= nodes.keys(), f"{name} knows dead peers"
+            leaves = LeafSet(pastry.space, pastry.own, pastry.parameters.leaf_set)
+            for other in others:
+                leaves.add(Peer(other.me.name, other.own))
+            assert {leaf.name for leaf in leaves} == {leaf.name for leaf in pastry.leaves}, f"leaves of {name}"
+        self.simulation.check_invariants()
+
+    def check_filter_tables(self, wanted: Mapping[str, Sequence[str]]) -> None:
+        """Every IRBR node holds for each range exactly the filters of its nodes that no other of them covers."""
+        for name in self.up:
+            router = self.router(name)
+            expected: dict[Any, list[Filter]] = {}
+            for other in self.up:
+                if other != name:
+                    cell = router.pastry.table.cell_of(self.pastry(other).own)
+                    expected.setdefault(cell, []).extend(map(parse_filter, wanted.get(other, ())))
+            for cell, filters in expected.items():
+                assert set(FilterSet.of(filters)) == set(router.table.of(cell)), f"{cell} at {name}"
+            assert set(router.table.ranges()) <= expected.keys(), f"{name} has filters of ranges without nodes"
+
+    def _command(self, name: str, command: Any) -> None:
+        self.simulation.nodes[name].take_input(command, self.simulation.now_us)
