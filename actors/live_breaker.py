@@ -96,6 +96,8 @@ class LiveBreaker:
             send_signal(place, signal.SIGKILL)
         else:
             group.kill(name)
+            if name in group.stalled:  # Ray asks first, and a stopped process answers nobody
+                send_signal(place, signal.SIGKILL)
         await_state(place, "gone")
         group.stalled.pop(name, None)
 

@@ -46,11 +46,10 @@ from reliability.gryphon.messages import (
 )
 from reliability.gryphon.parameters import PUBENDS_MOST, gryphon_parameters
 from reliability.gryphon.pubend import Pubend
-from reliability.gryphon.pubend_log import Logged, PubendLog
+from reliability.gryphon.publishing import Publishing
 from reliability.gryphon.sessions import Session
 from reliability.gryphon.streams import ACK_EXPECTED_SENT, BrokerStream
 from reliability.gryphon.subend import Subend
-from reliability.gryphon.submissions import Submissions
 from reliability.layer import BrokerServices
 
 _ACCEPT_DELAY_US = 50_000
@@ -73,17 +72,12 @@ class Gryphon:
         self._router.marks = self._marks
         self._router.observer = self._on_in_effect
         self._name = context.name
-        self._pubends: list[Pubend] = []
+        self._publishing = Publishing(context.name, self._parameters.checkpoint)
         self.streams: dict[int, BrokerStream] = {}
         self._numbers_of: dict[NodeName, list[int]] = {}
         for number, root in self._numbered(context.parameters["overlay"]["roots"]):
             self.streams[number] = self._make_stream(number, root)
             self._numbers_of.setdefault(root, []).append(number)
-        self._log = PubendLog(context.name, self._parameters.checkpoint)
-        self._submissions = Submissions(self._log.sequences)
-        self._submitted_by: dict[int, NodeName | None] = {}  # token of the log to the client
-        self._accepted: dict[int, int] = {}
-        self._to_accept: dict[int, NodeName] = {}
         self._sessions: dict[NodeName, Session] = {}
         self._next_session = context.incarnation << _SESSION_BITS
         self._blocked: dict[int, None] = {}
@@ -105,7 +99,7 @@ class Gryphon:
 
     def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
         self._now_us = now_us
-        return self._append(event, None)
+        return self._publishing.append(event, None, now_us)
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         self._now_us = now_us
@@ -176,7 +170,7 @@ class Gryphon:
         pubend = None
         if root == self._name:
             pubend = Pubend(number, KnowledgeStream())
-            self._pubends.append(pubend)
+            self._publishing.pubends.append(pubend)
             knowledge = pubend.knowledge
         elif not self._router.stands_alone:
             knowledge = KnowledgeStream(self._parameters.cache)
@@ -185,19 +179,9 @@ class Gryphon:
         return BrokerStream(number, root, self._router, knowledge, pubend, self._parameters.nack_chunk)
 
     def _recover(self, records: Sequence[bytes]) -> Sequence[Effect]:
-        if records and not self._pubends:
-            raise InputError(f"the stable log of {self._name}", f"{len(records)} records", "none: it has no pubends")
-        for logged in self._log.recover(records):
-            if logged.pubend not in self.streams or (pubend := self.streams[logged.pubend].pubend) is None:
-                found = f"a message of pubend {logged.pubend}"
-                allowed = f"those of this broker: {', '.join(str(each.number) for each in self._pubends)}"
-                raise InputError(f"the stable log of {self._name}", found, allowed)
-            pubend.recover(logged)
-        self._accepted = dict(self._log.sequences)
+        self._publishing.recover(records)
         effects: list[Effect] = []
-        for pubend in self._pubends:
-            pubend.last = max(pubend.last, self._log.ticks.get(pubend.number, -1))
-            pubend.advance_silence_to(pubend.last)
+        for pubend in self._publishing.pubends:
             if pubend.last_message >= 0:
                 self._expecting[pubend.number] = (self._parameters.aet, -1)
                 effects.append(self._timer_of("expect", pubend.number, _FIRST_LINK_US))
@@ -207,54 +191,26 @@ class Gryphon:
 
     # -------------------------------------------------------------------------------- publishers' broker
     def _on_submission(self, source: NodeName, message: Submission) -> Sequence[Effect]:
-        event, oldest = message
-        effects: list[Effect] = []
-        if self._submissions.is_old(event):
-            if event.sequence <= self._accepted.get(event.source, -1):
-                effects += self._accept_later(event.source, source)
-        else:
-            for following in self._submissions.take(event, oldest):
-                effects += self._append(following, source)
-        return effects
-
-    def _append(self, event: Event, client: NodeName | None) -> list[Effect]:
-        if not self._pubends:
-            raise InputError(f"broker {self._name}", f"a publication ({event!r})", "publishers at brokers with pubends")
-        pubend = self._pubends[event.source % len(self._pubends)]
-        logged = Logged(pubend.number, pubend.next_tick(self._now_us), event)
-        token, persist = self._log.append(logged)
-        self._submitted_by[token] = client
-        pubend.being_logged(token, logged)
-        return [persist]
+        return [*self._publishing.submit(source, message, self._now_us), *self._accept_later()]
 
     def _on_stored(self, token: int) -> Sequence[Effect]:
-        effects = self._log.stored(token)
-        if token not in self._submitted_by:
+        effects, published = self._publishing.stored(token)
+        if published is None:
             return effects
-        client = self._submitted_by.pop(token)
-        for pubend in self._pubends:
-            found = pubend.stored(token)
-            if found is None:
-                continue
-            start, logged = found
-            event = logged.event
-            self._accepted[event.source] = max(event.sequence, self._accepted.get(event.source, -1))
-            if client is not None:
-                effects += self._accept_later(event.source, client)
-            stream = self.streams[pubend.number]
-            effects += stream.publish(start, logged.tick, Message(event, 0, 0))
-            effects += self._advance(stream)
-            self._unsilenced[pubend.number] = None
-            effects += self._silence_later()
-            if pubend.number not in self._expecting:
-                self._expecting[pubend.number] = (self._parameters.aet, -1)
-                effects.append(self._timer_of("expect", pubend.number, self._parameters.aet * 1_000))
-            break
+        pubend, start, logged = published
+        stream = self.streams[pubend.number]
+        effects += stream.publish(start, logged.tick, Message(logged.event, 0, 0))
+        effects += self._advance(stream)
+        effects += self._accept_later()
+        self._unsilenced[pubend.number] = None
+        effects += self._silence_later()
+        if pubend.number not in self._expecting:
+            self._expecting[pubend.number] = (self._parameters.aet, -1)
+            effects.append(self._timer_of("expect", pubend.number, self._parameters.aet * 1_000))
         return effects
 
-    def _accept_later(self, publisher: int, client: NodeName) -> list[Effect]:
-        self._to_accept[publisher] = client
-        return self._set_once("accept", _ACCEPT_DELAY_US)
+    def _accept_later(self) -> list[Effect]:
+        return self._set_once("accept", _ACCEPT_DELAY_US) if self._publishing.must_accept else []
 
     def _expect_acks(self, number: int) -> list[Effect]:
         """AET has passed: has everything that was sent been acknowledged?"""
@@ -345,14 +301,12 @@ class Gryphon:
         effects: list[Effect] = []
         for branch, told in upto.items():
             effects += [Send(peer, Acks(told)) for peer in self._router.linked(branch)]
-        if self._pubends:
-            effects += self._log.cut({each.number: each.knowledge.final for each in self._pubends})
-        return effects
+        return [*effects, *self._publishing.cut_log()]
 
     # -------------------------------------------------------------------------------- subscribers' broker
     def _marks(self) -> list[int]:
         """The first tick of each pubend here that is still free."""
-        return [pubend.last + 1 for pubend in self._pubends]
+        return [pubend.last + 1 for pubend in self._publishing.pubends]
 
     def _on_in_effect(self, root: NodeName, version: int, marks: Sequence[int]) -> Sequence[Effect]:
         effects: list[Effect] = []
@@ -459,8 +413,7 @@ class Gryphon:
             left = [stream.forget_curiosity() for stream in self.streams.values() if stream.curious]
             return self._set_once("forget", self._parameters.forgetting * 1_000) if any(left) else ()
         if what == "accept":
-            to_accept, self._to_accept = self._to_accept, {}
-            return [Send(client, Accepted(each, self._accepted[each])) for each, client in to_accept.items()]
+            return self._publishing.accept()
         if what == "sessions":
             effects = [effect for session in self._sessions.values() for effect in session.repeat()]
             if any(session.outstanding for session in self._sessions.values()):

@@ -57,7 +57,7 @@ class ReusedTick(Gryphon):
 
     def _recover(self, records: Sequence[bytes]) -> Sequence[Effect]:
         effects = super()._recover(records)
-        for pubend in self._pubends:
+        for pubend in self._publishing.pubends:
             pubend.__class__ = _PubendThatRepeats if self._restarted and pubend.last_message >= 0 else Pubend
         return effects
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.deploy import deploy
 from experiments.scenario import SCENARIO_FOLDER, LoadedScenario, load_scenario, parse_duration
 from pubsub.errors import InputError
 
@@ -14,6 +15,12 @@ def load(tmp_path: Path, text: str, *overrides: str) -> LoadedScenario:
     path = tmp_path / "scenario.yaml"
     path.write_text(text)
     return load_scenario(path, overrides)
+
+
+def deployed(tmp_path: Path, text: str) -> None:
+    loaded = load(tmp_path, text)
+    overlay = loaded.build_overlay()
+    deploy(loaded, overlay, loaded.build_workload(overlay))
 
 
 def build(tmp_path: Path, text: str, *overrides: str) -> None:
@@ -134,12 +141,8 @@ broker:
     ],
 )  # fmt: skip
 def test_cells_that_cannot_be_are_refused(tmp_path: Path, change: str, by: str, place: str, found: str) -> None:
-    from experiments.deploy import deploy
-
     assert change in CELLS
     with pytest.raises(InputError) as caught:
-        loaded = load(tmp_path, CELLS.replace(change, by))
-        overlay = loaded.build_overlay()
-        deploy(loaded, overlay, loaded.build_workload(overlay))
+        deployed(tmp_path, CELLS.replace(change, by))
     assert place in caught.value.place, caught.value
     assert found in caught.value.found, caught.value

@@ -1,0 +1,110 @@
+"""The publishers' side of a broker: its pubends, their log, and what its publishers submit.
+
+Theory of operation (section 3). What is submitted gets a tick and goes into the log; when the log has it, the publisher
+hears that it is accepted and the message is known to the stream. After a restart the log says what was promised.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pubsub.errors import InputError
+from pubsub.event import Event
+from pubsub.machine import Effect, NodeName, Send
+from reliability.gryphon.messages import Accepted, Submission
+from reliability.gryphon.pubend import Pubend
+from reliability.gryphon.pubend_log import Logged, PubendLog
+from reliability.gryphon.submissions import Submissions
+
+
+class Published(NamedTuple):
+    """A message that is in the log now; `start`: where the silence before it begins."""
+
+    pubend: Pubend
+    start: int
+    logged: Logged
+
+
+class Publishing:
+    """The pubends of one broker (none, at most brokers). `must_accept`: a publisher waits to hear something."""
+
+    def __init__(self, broker: NodeName, checkpoint: int) -> None:
+        self.pubends: list[Pubend] = []
+        self._broker = broker
+        self._log = PubendLog(broker, checkpoint)
+        self._submissions = Submissions(self._log.sequences)
+        self._submitted_by: dict[int, NodeName | None] = {}  # token of the log to the client
+        self._accepted: dict[int, int] = {}
+        self._to_accept: dict[int, NodeName] = {}
+
+    def recover(self, records: Sequence[bytes]) -> None:
+        """Take up what earlier incarnations logged; raises `InputError` for a log that is not this broker's."""
+        place = f"the stable log of {self._broker}"
+        known = {pubend.number: pubend for pubend in self.pubends}
+        if records and not known:
+            raise InputError(place, f"{len(records)} records", "none: it has no pubends")
+        for logged in self._log.recover(records):
+            if logged.pubend not in known:
+                allowed = f"those of this broker: {', '.join(map(str, known))}"
+                raise InputError(place, f"a message of pubend {logged.pubend}", allowed)
+            known[logged.pubend].recover(logged)
+        self._accepted = dict(self._log.sequences)
+        for pubend in self.pubends:
+            pubend.last = max(pubend.last, self._log.ticks.get(pubend.number, -1))
+            pubend.advance_silence_to(pubend.last)
+
+    def submit(self, client: NodeName, message: Submission, now_us: int) -> list[Effect]:
+        """A client submits an event, perhaps not for the first time."""
+        event, oldest = message
+        if self._submissions.is_old(event):
+            if event.sequence <= self._accepted.get(event.source, -1):
+                self._to_accept[event.source] = client
+            return []
+        effects: list[Effect] = []
+        for following in self._submissions.take(event, oldest):
+            effects += self.append(following, client, now_us)
+        return effects
+
+    def append(self, event: Event, client: NodeName | None, now_us: int) -> list[Effect]:
+        """Put the event on a tick and into the log."""
+        if not self.pubends:
+            place = f"broker {self._broker}"
+            raise InputError(place, f"a publication ({event!r})", "publishers at brokers with pubends")
+        pubend = self.pubends[event.source % len(self.pubends)]
+        logged = Logged(pubend.number, pubend.next_tick(now_us), event)
+        token, persist = self._log.append(logged)
+        self._submitted_by[token] = client
+        pubend.being_logged(token, logged)
+        return [persist]
+
+    def stored(self, token: int) -> tuple[list[Effect], Published | None]:
+        """A record is safe: effects of that, and the message, if it was one."""
+        effects = self._log.stored(token)
+        if token not in self._submitted_by:
+            return effects, None
+        client = self._submitted_by.pop(token)
+        for pubend in self.pubends:
+            found = pubend.stored(token)
+            if found is not None:
+                start, logged = found
+                source, sequence = logged.event.source, logged.event.sequence
+                self._accepted[source] = max(sequence, self._accepted.get(source, -1))
+                if client is not None:
+                    self._to_accept[source] = client
+                return effects, Published(pubend, start, logged)
+        raise AssertionError(f"record {token} is stored out of turn")
+
+    @property
+    def must_accept(self) -> bool:
+        """Does a publisher wait to hear that something is in the log?"""
+        return bool(self._to_accept)
+
+    def accept(self) -> list[Effect]:
+        """Tell publishers what is in the log."""
+        to_accept, self._to_accept = self._to_accept, {}
+        return [Send(client, Accepted(each, self._accepted[each])) for each, client in to_accept.items()]
+
+    def cut_log(self) -> list[Effect]:
+        """Cut off what everybody has acknowledged, if that is worth it."""
+        if not self.pubends:
+            return []
+        return self._log.cut({each.number: each.knowledge.final for each in self.pubends})
