@@ -197,6 +197,8 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
 
     def excused(pair: Pair) -> bool:
         (event, subscriber) = pair
+        if event not in where:
+            return True  # its publisher was killed after the event's attributes were written and before it was out
         publisher, published_us = where[event]
         return explainer.explain("missing", publisher, subscriber_at[subscriber], published_us) is not None
 
