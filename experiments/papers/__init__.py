@@ -6,5 +6,6 @@
 from collections.abc import Mapping
 
 PAPERS: Mapping[str, str] = {
+    "irbr": "experiments.papers.irbr:Irbr",
     "publiy": "experiments.papers.publiy:Publiy",
 }

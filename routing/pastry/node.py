@@ -117,6 +117,12 @@ class Pastry:
             return effects + self._ask_to_join()
         raise TypeError(f"Pastry takes no {input!r}")
 
+    def know(self, peers: Iterable[Peer]) -> None:
+        """Take these into the tables, the first for each cell, as if all had joined long ago: an overlay that need not
+        grow node by node."""
+        for peer in peers:
+            self._take_in(peer)
+
     def take_changes(self) -> list[Change]:
         """What has changed since they were last taken, in order."""
         changes, self._changes = self._changes, []
