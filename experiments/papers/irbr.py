@@ -1,8 +1,8 @@
 """`murmur paper irbr`: identifier range based routing beside Scribe and reverse path forwarding, on one Pastry.
 
 All runs are on the virtual runtime: 256 and 1,024 nodes with identifiers of 4 and 5 digits in base 4, every identifier
-a node's, 1 ms between nodes. docs/protocols/irbr.md says how each chart is made and what the text leaves open; it prints
-no numbers that could stand beside the measured ones, only which protocol is best, and those are the bars.
+a node's, 1 ms between nodes. docs/protocols/irbr.md says how each chart is made and what the text leaves open. The text
+has no numbers to stand beside the measured ones, only which protocol is best, and those are the bars.
 """
 
 from collections.abc import Sequence
