@@ -83,14 +83,15 @@ def delivery_over_time(runs: Sequence[Resilience], nodes: int, folder: Path) -> 
                 rates = [100 * run.made[at] / max(1, run.required[at]) for at in bins]
                 _line(each, run.spec.routing, [(at + 0.5) * BIN_US / 1e6 for at in bins], rates)
         killed, churn = kind
-        each.axvline(KILL_US / 1e6, color="black", linewidth=0.8)
-        if not churn:
-            each.axvline(FOUND_US / 1e6, color="black", linewidth=0.8, linestyle=":")
+        marks = ((KILL_US, "begins"),) if churn else ((KILL_US, "kill"), (FOUND_US, "found"))
+        for at_us, text in marks:
+            each.axvline(at_us / 1e6, color="black", linewidth=0.8, linestyle=":")
+            each.annotate(text, (at_us / 1e6 + 0.1, 2), fontsize=8)
         title = f"{churn:g} nodes a second come and go" if churn else f"{100 * killed:.0f} % killed at once"
         each.set(xlabel="time of publication (s)", ylim=(0, 103), title=title)
     axes[0].set_ylabel("delivered to nodes that stayed up (%)")
     axes[0].legend(frameon=False, loc="lower right")
-    figure.suptitle(f"Failures, {nodes:,} nodes (solid line: kill; dotted: found by probes)")
+    figure.suptitle(f"Failures, {nodes:,} nodes")
     return _save(figure, folder, f"failures_{nodes}")
 
 
