@@ -1,14 +1,16 @@
 """Small deployments for tests, made from a seed or by hand."""
 
+import dataclasses
 import random
 from dataclasses import dataclass, field
 from typing import Any
 
 from experiments.registry import BROKER_FACTORY, CLIENT_FACTORY
+from experiments.structured import join_plan
 from pubsub.deployment import Deployment, LinkPlan, NodeSpec
 from pubsub.links import Delay, LinkSpec
 from pubsub.script import Change
-from workloads.overlay import Overlay
+from workloads.overlay import Overlay, Structured, structured
 
 PARTS = {"matching": "bitset", "routing": "forwarding", "reliability": "best_effort"}
 WAN = LinkSpec(delay=Delay("uniform", 500, 3_000))
@@ -86,6 +88,24 @@ def random_deployment(seed: int, shape: Shape) -> Deployment:
             changes.append((5_500 + 1_000 * at, "subscribe", number * 100 + 50 + at, random_filter(rng)))
         scripts[name] = PlainScript(subscriptions, publications, tuple(changes))
     return deployment(shape.brokers, edges, homes, scripts, seed, shape.parts, shape.links)
+
+
+def structured_deployment(seed: int, shape: Shape) -> Deployment:
+    """The same without the tree: brokers that join a structured overlay."""
+    made = random_deployment(seed, shape)
+    overlay = structured(Structured(brokers=shape.brokers, digits=4), seed)
+    places = join_plan(overlay, (), frozenset(), {}, seed)
+    return dataclasses.replace(
+        made,
+        nodes=tuple(
+            dataclasses.replace(node, parameters={**node.parameters, "pastry": places[node.name]})
+            if node.name in places
+            else node
+            for node in made.nodes
+        ),
+        links=tuple(plan for plan in made.links if plan.first not in places),
+        default_link=LinkSpec(delay=Delay("constant", 1_000)),
+    )
 
 
 def deployment(

@@ -225,6 +225,8 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
 
     def excused(pair: Pair) -> bool:
         (event, subscriber) = pair
+        if event not in where:
+            return True  # its publisher was killed after the event's attributes were written and before it was out
         publisher, published_us = where[event]
         later = [
             row.time_us

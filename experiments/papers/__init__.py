@@ -6,6 +6,7 @@
 from collections.abc import Mapping
 
 PAPERS: Mapping[str, str] = {
+    "irbr": "experiments.papers.irbr:Irbr",
     "publiy": "experiments.papers.publiy:Publiy",
     "gryphon": "experiments.papers.gryphon:Gryphon",
     "epidemic": "experiments.papers.epidemic:Epidemic",

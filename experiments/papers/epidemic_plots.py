@@ -56,7 +56,9 @@ def sweep(sweep: Sweep, found: "Mapping[Algorithm, Sequence[Point]]", folder: Pa
             marker=marker, linestyle=line, markersize=5, capsize=3, label=algorithm,
         )  # fmt: skip
     _x_axis(axes, sweep)
-    axes.set(ylabel="delivery rate", title=f"Delivery rate against {sweep.label}")
+    seeds = len(found["push"][0].runs)
+    title = f"Delivery rate against {sweep.label}" + (f" (deviation over {seeds} seeds)" if seeds > 1 else "")
+    axes.set(ylabel="delivery rate", title=title)
     axes.set_ylim(top=1.01)
     _legend(figure, axes)
     return _save(figure, folder, f"sweep_{sweep.name}")
@@ -88,24 +90,29 @@ def overhead(sweeps: Sequence[Sweep], found: "Mapping[str, Mapping[Algorithm, Se
 
 
 def over_time(found: "Mapping[Algorithm, Point]", folder: Path) -> Path:
-    """Delivery rate of the events of each tenth of a second, over the time in which links break."""
-    figure, (axes,) = _axes()
+    """Delivery rate of the events of each tenth of a second, over the time in which links break; to the right the same
+    without the curve of no recovery, so that the others can be told apart."""
+    figure, panels = _axes(2)
     for algorithm, (colour, _, line) in _LOOKS.items():
         runs = found[algorithm].runs
         spec = runs[0].spec
         length = min(len(run.over_time) for run in runs) - int(spec.tail_s * 10)
         made = [sum(run.over_time[at][0] for run in runs) for at in range(length)]
         due = [sum(run.over_time[at][1] for run in runs) for at in range(length)]
-        axes.plot(
-            [at / 10 for at in range(length)], [share / max(1, total) for share, total in zip(made, due, strict=True)],
-            color=colour, linestyle=line, linewidth=1.3, label=algorithm,
-        )  # fmt: skip
-    axes.axvline(spec.learn_s, color="#999999", linestyle=":", linewidth=1)
-    axes.annotate(" links begin to break", (spec.learn_s, axes.get_ylim()[0]), fontsize=8, color="#666666", va="bottom")
-    axes.set(
-        xlabel="time of publication (s)", ylabel="delivery rate",
-        title=f"A link breaks every {spec.reconfigured_every_s:g} s (mean of {len(runs)} seeds)",
-    )  # fmt: skip
-    axes.set_ylim(top=1.005)
-    _legend(figure, axes)
+        for axes in panels if algorithm != "none" else panels[:1]:
+            axes.plot(
+                [at / 10 for at in range(length)],
+                [share / max(1, total) for share, total in zip(made, due, strict=True)],
+                color=colour, linestyle=line, linewidth=1.3, label=algorithm,
+            )  # fmt: skip
+    for axes in panels:
+        axes.axvline(spec.learn_s, color="#999999", linestyle=":", linewidth=1)
+        axes.set_xlabel("time of publication (s)")
+    low = panels[0].get_ylim()[0]
+    panels[0].annotate(" links begin to break", (spec.learn_s, low), fontsize=8, color="#666666", va="bottom")
+    panels[0].set(ylabel="delivery rate", title=f"A link breaks every {spec.reconfigured_every_s:g} s")
+    panels[1].set_title("the same, enlarged, without the lowest curve")
+    for axes in panels:
+        axes.margins(y=0.03)
+    _legend(figure, panels[0])
     return _save(figure, folder, "reconfiguration")

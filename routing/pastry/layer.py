@@ -1,10 +1,10 @@
 """What every routing over Pastry has in common: it hands Pastry what is Pastry's, and is told what has changed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Start, TimerFired
-from routing.pastry.messages import PASTRY_MESSAGES, Change
+from routing.pastry.messages import PASTRY_MESSAGES, Change, Peer
 from routing.pastry.node import Pastry
 
 _PASTRY = frozenset(PASTRY_MESSAGES)
@@ -39,6 +39,12 @@ class OverPastry:
         for change in self.pastry.take_changes():
             effects += self._on_change(change)
         return effects
+
+    def know(self, peers: Iterable[Peer]) -> None:
+        """See `Pastry.know`; the layer above has nothing to tell them yet."""
+        self.pastry.know(peers)
+        for change in self.pastry.take_changes():
+            self._on_change(change)
 
     def _on_change(self, change: Change) -> list[Effect]:
         watcher = self.watchers.get(type(change))

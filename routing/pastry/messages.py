@@ -112,8 +112,8 @@ class Joined(NamedTuple):
 
 
 class CellFilled(NamedTuple):
-    """Change: the peer stands for a range for which nobody stood. `failed_since_us`: when its predecessor, which has
-    failed, was last heard (None: there was none)."""
+    """Change: the peer stands for a range for which nobody stood. `failed_since_us`: when its predecessor, found to
+    have failed just now, was last heard. None: there was none, or the peer is a new node."""
 
     cell: Range
     peer: Peer

@@ -83,7 +83,7 @@ class Pastry:
         self._seeks = 0
         self._silent: dict[NodeName, Peer] = {}
         self._failed_us: dict[NodeName, int] = {}
-        self._vacant: dict[Range, int] = {}
+        self._vacant: dict[Range, tuple[int, int | None]] = {}
         self._waiting: list[JoinRequest] = []
         self._changes: list[Change] = []
         self._now_us = 0
@@ -116,6 +116,12 @@ class Pastry:
                 return effects + self._become_joined()
             return effects + self._ask_to_join()
         raise TypeError(f"Pastry takes no {input!r}")
+
+    def know(self, peers: Iterable[Peer]) -> None:
+        """Take these into the tables, the first for each cell, as if all had joined long ago: an overlay that need not
+        grow node by node."""
+        for peer in peers:
+            self._take_in(peer)
 
     def take_changes(self) -> list[Change]:
         """What has changed since they were last taken, in order."""
@@ -266,7 +272,11 @@ class Pastry:
         met |= {each.name: each for each in self._peers.values() if self.space.contains(cell, each.identifier)}
         met |= {each.name: each for wide, each in self.table.cells() if wide.length <= cell.length}
         met.pop(peer.name, None)
+        self._vacant.pop(cell, None)
+        stood = self.table.get(cell)
         effects += self._take_in(peer)
+        if stood == peer and self.joined:  # known already, but not as a new node that has to learn everything
+            self._changes.append(CellFilled(cell, peer, None))
         return [*effects, Send(peer.name, Introduced(list(met.values())))]
 
     def _on_seek(self, source: NodeName, seek: Seek) -> list[Effect]:
@@ -345,7 +355,9 @@ class Pastry:
             longest = max((each.length for each, _ in self.table.cells()), default=0)
             self.table.put(peer)
             self._peers[peer.name] = peer
-            failed_since_us = self._vacant.pop(cell, None)
+            failed_us, failed_since_us = self._vacant.pop(cell, (0, None))
+            if self._now_us - failed_us > self.parameters.probe_us:
+                failed_since_us = None
             if self.joined:
                 self._changes.append(CellFilled(cell, peer, failed_since_us))
                 if cell.length > longest:
@@ -434,7 +446,8 @@ class Pastry:
             self._changes.append(LeavesChanged())
             effects += [Send(end.name, Hello(self.me, self.joined)) for end in self.leaves.ends]
         if cell is not None:
-            self._vacant[cell] = self._heard_us.get(peer.name, self._now_us)
+            if quarantine:
+                self._vacant[cell] = self._now_us, self._heard_us.get(peer.name, self._now_us)
             effects += self._repair(cell)
         self._heard_us.pop(peer.name, None)
         return effects

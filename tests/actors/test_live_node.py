@@ -8,6 +8,7 @@ from typing import Any
 
 import msgpack
 import numpy as np
+import pytest
 
 from actors.clock import Clock
 from actors.connection import Connection, hello
@@ -23,6 +24,7 @@ from pubsub.links import Delay, LinkSpec
 from pubsub.machine import Persist, Publish, Send, Subscribe
 from pubsub.recorder import Recorder
 from reliability.best_effort import Forwarded
+from reliability.epidemic.messages import EventsRequested, PushDigest
 from tests.deployments import PARTS
 
 TOKEN = "the token of this run"
@@ -255,11 +257,13 @@ def test_a_client_understands_only_its_broker() -> None:
 QUICK = FailureDetection(heartbeat_us=50_000, timeout_us=200_000, reconnect_us=20_000)
 
 
-async def pair(folder: Path, default_link: LinkSpec | None = None, links: bool = True) -> Net:
+async def pair(
+    folder: Path, default_link: LinkSpec | None = None, links: bool = True, spec: LinkSpec | None = None
+) -> Net:
     """b0 and b1, which keep the link between them up by themselves (or have none)."""
     net = Net(folder)
     for name, peer in (("b0", "b1"), ("b1", "b0")):
-        await net.add(name, {peer: LinkSpec()} if links else {}, detection=QUICK, default_link=default_link)
+        await net.add(name, {peer: spec or LinkSpec()} if links else {}, detection=QUICK, default_link=default_link)
     for node in net.nodes.values():
         node.peering.addresses.update({name: ("127.0.0.1", port) for name, port in net.ports.items()})
         node.peering.begin()
@@ -351,6 +355,23 @@ def test_datagrams_to_nobody_are_drops_and_to_the_other_side_of_a_partition_too(
         node.perform((Send("b1", message),), 0)
         dropped = net.rows("b0")[net.rows("b0")["kind"] == RowKind.DROP]["value"].tolist()
         assert dropped == [DropReason.UNREACHABLE, DropReason.LINK_BROKEN]
+        end(net)
+
+    run(scenario())
+
+
+def test_messages_that_are_always_datagrams_do_not_take_the_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PARTS, "reliability", "epidemic")
+
+    async def scenario() -> None:
+        net = await pair(tmp_path, default_link=LinkSpec(), spec=LinkSpec(loss=1.0))
+        await until(lambda: "b1" in net.nodes["b0"].connections)
+        net.nodes["b0"].perform((Send("b1", PushDigest("b0", 1, [1, 2])), Send("b1", EventsRequested([1, 2]))), 0)
+        await until(lambda: net.nodes["b1"].counters.received == 1)
+        received = net.rows("b1")[net.rows("b1")["kind"] == RowKind.RECEIVE]["value"].tolist()
+        assert received == [EventsRequested.KIND]  # type: ignore[attr-defined]
         end(net)
 
     run(scenario())

@@ -15,19 +15,28 @@ from pubsub.errors import InputError
 from pubsub.links import Delay, LinkSpec
 from routing.local_subscriptions import INDEXES
 from simulation.run import play
-from tests.deployments import Shape, random_deployment
+from tests.deployments import Shape, random_deployment, structured_deployment
 from tests.plain_judge import Verdict, judge
 
 
-def _fit(routing: str, reliability: str, matching: str) -> bool:
+def _fit(routing: str, reliability: str, ground: Ground) -> bool:
     try:
-        check_parts(matching, routing, reliability, Ground(is_tree=True))
+        check_parts("bitset", routing, reliability, ground)
     except InputError:
         return False
     return True
 
 
-PAIRS = [each for each in itertools.product(ROUTINGS, RELIABILITIES, INDEXES) if _fit(*each)]
+PAIRS = [
+    (routing, reliability, matching)
+    for routing, reliability, matching in itertools.product(ROUTINGS, RELIABILITIES, INDEXES)
+    if _fit(routing, reliability, Ground(is_tree=True))
+]
+STRUCTURED = [
+    (routing, reliability)
+    for routing, reliability in itertools.product(ROUTINGS, RELIABILITIES)
+    if _fit(routing, reliability, Ground(is_tree=False, is_structured=True, has_datagrams=True))
+]
 
 
 @pytest.fixture(params=PAIRS, ids=["-".join(pair) for pair in PAIRS])
@@ -91,6 +100,22 @@ def test_a_lossy_link_loses_only_what_the_journal_names(parts: dict[str, str], t
 def late_ones(parts: dict[str, str], verdict: Verdict) -> int:
     """How many deliveries may be out of order: what is recovered comes late."""
     return len(verdict.out_of_order) if guarantee(parts["reliability"]) == "at_most_once" else 0
+
+
+@pytest.mark.parametrize(("routing", "reliability"), STRUCTURED)
+@given(seed=st.integers(0, 2**32), brokers=st.integers(1, 9), clients=st.integers(1, 6), changes=st.integers(0, 5))
+@settings(max_examples=25, deadline=None)
+def test_on_structured_overlays_every_matching_event_arrives_once(
+    routing: str, reliability: str, seed: int, brokers: int, clients: int, changes: int
+) -> None:
+    """Brokers join and clients subscribe at once; datagrams keep their order, events of one publisher may not."""
+    parts = {"matching": "bitset", "routing": routing, "reliability": reliability}
+    shape = Shape(brokers=brokers, clients=clients, changes=changes, parts=parts)
+    note(f"replay: structured_deployment({seed}, {shape})")
+    with TemporaryDirectory() as folder:
+        play(structured_deployment(seed, shape), Path(folder), lambda *_: None)
+        verdict = judge(Path(folder))
+    assert verdict.counts[:3] == (0, 0, 0), verdict
 
 
 def _events_dropped(journal: Path) -> set[tuple[int, int]]:

@@ -1,0 +1,114 @@
+"""Plots of the IRBR paper's charts: the three protocols in each, one panel for each rate."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot
+
+from experiments.papers.irbr_run import BIN_US, FOUND_US, KILL_US, PUBLISH_FROM_US, Cost, Resilience
+
+NAMES = {"irbr": "IRBR", "rpf": "RPF", "scribe": "Scribe"}
+_COLOURS = {"irbr": "#d62728", "rpf": "#1f77b4", "scribe": "#2ca02c"}
+_MARKERS = {"irbr": "o", "rpf": "s", "scribe": "^"}
+_STYLES = {"irbr": "-", "rpf": "--", "scribe": ":"}
+"""Different styles, for the curves often lie on each other."""
+
+
+def _axes(columns: int) -> tuple[Any, list[Any]]:
+    figure, axes = pyplot.subplots(1, columns, figsize=(4.6 * columns, 3.8), squeeze=False, layout="constrained")
+    for each in axes[0]:
+        each.spines[["top", "right"]].set_visible(False)
+        each.grid(alpha=0.3)
+    return figure, list(axes[0])
+
+
+def _save(figure: Any, folder: Path, name: str) -> Path:
+    path = folder / f"{name}.png"
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)
+    return path
+
+
+def _line(axes: Any, routing: str, x: Sequence[float], y: Sequence[float]) -> None:
+    axes.plot(
+        x, y, label=NAMES[routing], color=_COLOURS[routing], marker=_MARKERS[routing], markersize=4,
+        linestyle=_STYLES[routing],
+    )  # fmt: skip
+
+
+def subscribing(costs: Sequence[Cost], nodes: int, folder: Path) -> Path:
+    """Mean messages a subscribe operation against subscriptions."""
+    rates = list(dict.fromkeys(cost.spec.rates for cost in costs))
+    figure, axes = _axes(len(rates))
+    for each, rate in zip(axes, rates, strict=True):
+        chosen = [cost for cost in costs if cost.spec.rates == rate]
+        for cost in chosen:
+            _line(each, cost.spec.routing, cost.spec.checkpoints, cost.subscribe)
+        each.set(xlabel="subscriptions", ylim=(0, None), title=f"covering rate {100 * chosen[0].covering:.1f} %")
+    axes[0].set_ylabel("messages a subscribe operation")
+    axes[0].legend(frameon=False)
+    figure.suptitle(f"Subscribing, {nodes:,} nodes")
+    return _save(figure, folder, f"subscribe_{nodes}")
+
+
+def publishing(costs: Sequence[Cost], nodes: int, folder: Path) -> Path:
+    """Mean messages a publish operation against subscriptions, and the interested nodes, which are the least."""
+    rates = list(dict.fromkeys(cost.spec.rates for cost in costs))
+    figure, axes = _axes(len(rates))
+    for each, rate in zip(axes, rates, strict=True):
+        chosen = [cost for cost in costs if cost.spec.rates == rate]
+        for cost in chosen:
+            _line(each, cost.spec.routing, cost.spec.checkpoints, cost.publish)
+        first = chosen[0]
+        each.plot(first.spec.checkpoints, first.interested, color="#888888", linewidth=1, label="interested nodes")
+        each.set(xlabel="subscriptions", ylim=(0, None), title=f"matching rate {100 * first.matching:.1f} %")
+    axes[0].set_ylabel("messages a publish operation")
+    axes[0].legend(frameon=False)
+    figure.suptitle(f"Publishing, {nodes:,} nodes")
+    return _save(figure, folder, f"publish_{nodes}")
+
+
+def delivery_over_time(runs: Sequence[Resilience], nodes: int, folder: Path) -> Path:
+    """Delivery rate among those that stayed up, by time of publication, for each killed share."""
+    kinds = list(dict.fromkeys((run.spec.killed, run.spec.churn_per_s) for run in runs))
+    figure, axes = _axes(len(kinds))
+    for each, kind in zip(axes, kinds, strict=True):
+        for run in runs:
+            if (run.spec.killed, run.spec.churn_per_s) == kind:
+                bins = range(PUBLISH_FROM_US // BIN_US, len(run.required))
+                rates = [100 * run.made[at] / max(1, run.required[at]) for at in bins]
+                _line(each, run.spec.routing, [(at + 0.5) * BIN_US / 1e6 for at in bins], rates)
+        killed, churn = kind
+        marks = ((KILL_US, "begins"),) if churn else ((KILL_US, "kill"), (FOUND_US, "found"))
+        for at_us, text in marks:
+            each.axvline(at_us / 1e6, color="black", linewidth=0.8, linestyle=":")
+            each.annotate(text, (at_us / 1e6 + 0.1, 2), fontsize=8)
+        title = f"{churn:g} nodes a second come and go" if churn else f"{100 * killed:.0f} % killed at once"
+        each.set(xlabel="time of publication (s)", ylim=(0, 103), title=title)
+    axes[0].set_ylabel("delivered to nodes that stayed up (%)")
+    axes[0].legend(frameon=False, loc="lower right")
+    figure.suptitle(f"Failures, {nodes:,} nodes")
+    return _save(figure, folder, f"failures_{nodes}")
+
+
+def delivery_by_share(runs: Sequence[Resilience], nodes: int, folder: Path) -> Path:
+    """Delivery rate before the failures are found, against the killed share."""
+    figure, axes = _axes(1)
+    for routing in NAMES:
+        chosen = sorted(
+            (100 * run.spec.killed, 100 * run.rate(KILL_US + BIN_US, FOUND_US))
+            for run in runs
+            if run.spec.routing == routing and not run.spec.churn_per_s
+        )
+        if chosen:
+            _line(axes[0], routing, [share for share, _ in chosen], [rate for _, rate in chosen])
+    axes[0].set(
+        xlabel="nodes killed at once (%)", ylabel="delivered to survivors (%)", ylim=(0, 103),
+        title=f"Before the failures are found, {nodes:,} nodes",
+    )  # fmt: skip
+    axes[0].legend(frameon=False)
+    return _save(figure, folder, f"killed_share_{nodes}")

@@ -1,0 +1,135 @@
+"""`murmur paper epidemic`: plans, what is kept of finished runs, tables and bars of a plan that is tiny."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments.papers import epidemic, epidemic_plan
+from experiments.papers.epidemic_plan import Network, Plan, Sweep, carry_out, full_plan, quick_plan, read_kept
+from experiments.papers.epidemic_run import Measures, RunSpec, measure
+from experiments.papers.framework import PaperResult, Progress
+from reliability.epidemic.parameters import ALGORITHMS
+from workloads.overlay import Tree, balanced
+
+TINY = RunSpec(
+    "none", dispatchers=6, patterns=4, rate_per_s=10, loss=0.1, learn_s=0.2, warm_s=0.4, measured_s=0.5, tail_s=0.5
+)
+
+
+def tiny_plan() -> Plan:
+    broken = dataclasses.replace(TINY, loss=0.0, reconfigured_every_s=0.2)
+    sweep = Sweep("loss", "loss of a link", (0.05, 0.1))
+    return Plan(Network(TINY, 0.5), Network(TINY, 0.5), Network(broken, 0.5), (sweep,), 1, 1, 1)
+
+
+def made_up(spec: RunSpec, rate: float) -> Measures:
+    return Measures(spec, published=100, due=1_000, delivered=int(1_000 * rate), event_messages=100, gossip_messages=20)
+
+
+def in_process(
+    function: object, points: list[RunSpec], progress: Progress, workers: int = 1, keep: object = None
+) -> list[Measures]:
+    results = []
+    for point in points:
+        results.append(measure(point))
+        keep(point, results[-1])  # type: ignore[operator]
+    return results
+
+
+@pytest.mark.parametrize(("loss", "remembered"), [(0.05, 0.75), (0.1, 0.56)])
+def test_epidemic_evaluation_the_breadth_first_tree_gives_the_remembered_baselines(
+    loss: float, remembered: float
+) -> None:
+    """Mean of (1 - loss)^hops over all pairs of the evaluation's tree: what no recovery should deliver."""
+    overlay = balanced(Tree(100, 4), 1)
+    neighbours, total = overlay.neighbours, 0.0
+    assert max(map(len, neighbours.values())) == 4
+    for start in overlay.brokers:
+        hops = {start: 0}
+        waiting = [start]
+        for name in waiting:
+            for peer in neighbours[name]:
+                if peer not in hops:
+                    hops[peer] = hops[name] + 1
+                    waiting.append(peer)
+        total += sum((1 - loss) ** hops[name] for name in hops if name != start)
+    assert total / (100 * 99) == pytest.approx(remembered, abs=0.005)
+
+
+def test_the_full_plan_is_the_evaluations_network_with_five_seeds_and_more() -> None:
+    specs = full_plan(1).specs()
+    assert len(set(specs)) == len(specs)
+    large = [spec for spec in specs if spec.dispatchers == 100]
+    assert {(spec.patterns, spec.subscribed, spec.matched, spec.rate_per_s, spec.buffer) for spec in large} == {
+        (70, 2, 3, 50.0, 1_500)
+    }
+    assert {spec.seed for spec in large if spec.algorithm == "push"} == set(range(1, 6))
+    assert {spec.seed for spec in large if spec.algorithm == "combined-pull"} == set(range(1, 11))
+    assert {spec.algorithm for spec in quick_plan(1).specs()} == set(ALGORITHMS)
+
+
+def test_finished_runs_are_kept_and_not_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(epidemic_plan, "in_parallel", in_process)
+    first = carry_out(tiny_plan(), tmp_path, lambda *_: None)
+    kept = tmp_path / "runs.jsonl"
+    whole = kept.read_text()
+    assert read_kept(kept) == first
+
+    def never(spec: RunSpec) -> Measures:
+        raise AssertionError(f"{spec} was done before")
+
+    monkeypatch.setattr("tests.papers.test_epidemic_experiments.measure", never)
+    assert carry_out(tiny_plan(), tmp_path, lambda *_: None) == first
+    kept.write_text(whole[: len(whole) - 30] + "\n" + json.dumps({"spec": {"of": "another version"}}) + "\n")
+    assert len(read_kept(kept)) == len(first) - 1
+
+
+def test_tables_figures_and_bars_come_of_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(epidemic_plan, "in_parallel", in_process)
+    monkeypatch.setattr(epidemic, "quick_plan", lambda seeds: tiny_plan())
+    result = epidemic.Epidemic().reproduce(tmp_path, True, 1, lambda *_: None)
+    assert [table.name for table in result.tables] == ["delivery", "sweep_loss", "reconfiguration"]
+    assert all(len(row) == len(table.columns) for table in result.tables for row in table.rows)
+    assert all(figure.stat().st_size > 5_000 for figure in result.figures)
+    assert [bar.met for bar in result.bars] == [None] * 8 + [True]
+    assert result.bars[-1].measured == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "missed"),
+    [
+        ({}, []),
+        ({("none", 0.1): 0.65}, ["no recovery, loss 0.1"]),
+        ({("push", 0.1): 0.929}, ["push, loss 0.1"]),
+        ({("combined-pull", 0.05): 0.97}, ["combined-pull, loss 0.05"]),
+        ({("publisher-pull", 0.1): 0.96}, ["combined-pull at least publisher-pull"]),
+        ({("random-pull", 0.1): 0.99}, ["random-pull, loss 0.1, at equal overhead"]),
+    ],
+)
+def test_the_bars_can_be_missed(changed: dict[tuple[str, float], float], missed: list[str]) -> None:
+    rates = {
+        ("none", 0.1): 0.55, ("push", 0.1): 0.96, ("combined-pull", 0.1): 0.94, ("subscriber-pull", 0.1): 0.78,
+        ("publisher-pull", 0.1): 0.83, ("random-pull", 0.1): 0.9, ("none", 0.05): 0.75, ("push", 0.05): 0.99,
+        ("combined-pull", 0.05): 0.99, **changed,
+    }  # fmt: skip
+    plan = full_plan(1)
+    runs = {
+        spec: made_up(spec, rates[spec.algorithm, spec.loss])
+        for spec in plan.specs()
+        if spec.dispatchers == 100 and not spec.lossy_replies
+    }
+    result = PaperResult()
+    epidemic.bars(result, plan, runs, quick=False)
+    assert [bar.name for bar in result.bars if bar.met is False] == missed
+    assert result.all_met == (not missed)
+
+
+def test_a_delivery_that_should_not_be_misses_a_bar() -> None:
+    plan = full_plan(1)
+    runs = {spec: made_up(spec, 0.95) for spec in plan.specs() if spec.dispatchers == 100}
+    next(iter(runs.values())).duplicate = 1
+    result = PaperResult()
+    epidemic.bars(result, plan, runs, quick=True)
+    assert result.bars[-1].met is False

@@ -1,0 +1,61 @@
+"""Messages that are always datagrams: beside the link to a neighbour, if the deployment has datagrams."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments.deploy import deploy
+from experiments.scenario import check_scenario
+from pubsub.deployment import LinkPlan, NodeSpec
+from pubsub.journal import JournalWriter
+from pubsub.links import Delay, LinkSpec
+from pubsub.machine import Received, Send
+from reliability.epidemic.messages import EPIDEMIC_MESSAGES, EventsRequested, PushDigest
+from simulation.simulation import Simulation
+
+
+class Listener:
+    """Sends nothing, keeps what it gets."""
+
+    def __init__(self) -> None:
+        self.message_types = EPIDEMIC_MESSAGES
+        self.got: list[object] = []
+
+    def handle(self, input: object, now_us: int) -> tuple[()]:
+        if isinstance(input, Received):
+            self.got.append(input.message)
+        return ()
+
+    def check_invariants(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("has_datagrams", [False, True])
+def test_a_datagram_does_not_share_the_fate_of_the_link_to_a_neighbour(has_datagrams: bool, tmp_path: Path) -> None:
+    beside = LinkSpec(delay=Delay("constant", 500), ordered=False) if has_datagrams else None
+    simulation = Simulation(1, JournalWriter(tmp_path, "run", 2), {"a": 0, "b": 1}, beside)
+    machines = {name: Listener() for name in "ab"}
+    for name, machine in machines.items():
+        simulation.add_node(NodeSpec(name, "broker", ""), machine)
+    simulation.connect(LinkPlan("a", "b", LinkSpec(delay=Delay("constant", 2_000), loss=1.0)))
+    simulation.run(until_us=10)
+    simulation.nodes["a"].perform([Send("b", EventsRequested([1, 2])), Send("b", PushDigest("a", 1, [1, 2]))], 10)
+    simulation.run(until_us=600)
+    assert machines["b"].got == ([EventsRequested([1, 2])] if has_datagrams else [])
+    simulation.run()
+    assert machines["b"].got == ([EventsRequested([1, 2])] if has_datagrams else [])
+
+
+def test_datagrams_of_a_scenario_have_no_order() -> None:
+    loaded = check_scenario(
+        {
+            "overlay": {"kind": "chain", "brokers": 2},
+            "workload": {"kind": "by_hand"},
+            "datagrams": {"delay": {"uniform": ["1 ms", "9 ms"]}, "loss": 0.5},
+        },
+        "test",
+    )
+    overlay = loaded.build_overlay()
+    beside = deploy(loaded, overlay, loaded.build_workload(overlay)).default_link
+    assert beside is not None
+    assert (beside.ordered, beside.loss) == (False, 0.5)
