@@ -26,12 +26,20 @@ _LOOKS: Mapping[Algorithm, tuple[str, str, str]] = {
 """Colour, marker and line; the control is dashed."""
 
 
-def _axes(columns: int = 1) -> tuple[Any, list[Any]]:
-    figure, axes = pyplot.subplots(1, columns, figsize=(6.0 * columns, 4.2), squeeze=False, layout="constrained")
-    for each in axes[0]:
+def _axes(count: int = 1) -> tuple[Any, list[Any]]:
+    """So many panels, three in a row."""
+    columns = min(count, 3)
+    rows = -(-count // columns)
+    figure, axes = pyplot.subplots(
+        rows, columns, figsize=(6.0 * columns, 4.2 * rows), squeeze=False, layout="constrained"
+    )
+    panels = list(axes.flat)
+    for each in panels:
         each.spines[["top", "right"]].set_visible(False)
         each.grid(alpha=0.3)
-    return figure, list(axes[0])
+    for each in panels[count:]:
+        each.set_axis_off()
+    return figure, panels[:count]
 
 
 def _save(figure: Any, folder: Path, name: str) -> Path:
@@ -57,8 +65,8 @@ def sweep(sweep: Sweep, found: "Mapping[Algorithm, Sequence[Point]]", folder: Pa
         )  # fmt: skip
     _x_axis(axes, sweep)
     seeds = len(found["push"][0].runs)
-    title = f"Delivery rate against {sweep.label}" + (f" (deviation over {seeds} seeds)" if seeds > 1 else "")
-    axes.set(ylabel="delivery rate", title=title)
+    title = f"against {sweep.label}" + (f", {seeds} seeds" if seeds > 1 else "")
+    axes.set(ylabel="delivery rate (deviation)" if seeds > 1 else "delivery rate", title=title)
     axes.set_ylim(top=1.01)
     _legend(figure, axes)
     return _save(figure, folder, f"sweep_{sweep.name}")
@@ -84,7 +92,8 @@ def overhead(sweeps: Sequence[Sweep], found: "Mapping[str, Mapping[Algorithm, Se
                 )  # fmt: skip
         _x_axis(axes, each)
         axes.set_ylim(bottom=0)
-    panels[0].set_ylabel("gossip messages for each event message")
+    for axes in panels[::3]:
+        axes.set_ylabel("gossip messages for each event message")
     _legend(figure, panels[0])
     return _save(figure, folder, "overhead")
 
@@ -108,8 +117,10 @@ def over_time(found: "Mapping[Algorithm, Point]", folder: Path) -> Path:
     for axes in panels:
         axes.axvline(spec.learn_s, color="#999999", linestyle=":", linewidth=1)
         axes.set_xlabel("time of publication (s)")
-    low = panels[0].get_ylim()[0]
-    panels[0].annotate(" links begin to break", (spec.learn_s, low), fontsize=8, color="#666666", va="bottom")
+    panels[0].text(
+        spec.learn_s, 0.02, "links \nbegin to \nbreak ", fontsize=8, color="#666666", va="bottom", ha="right",
+        transform=panels[0].get_xaxis_transform(),
+    )  # fmt: skip
     panels[0].set(ylabel="delivery rate", title=f"A link breaks every {spec.reconfigured_every_s:g} s")
     panels[1].set_title("the same, enlarged, without the lowest curve")
     for axes in panels:
