@@ -209,6 +209,8 @@ class Connection(asyncio.Protocol):
             if not self._dialled:
                 self._introduce()
             self._node.link_made(self)
+        elif self.purpose is Purpose.DATAGRAMS and not self._node.peering.datagrams_from(self):
+            self.abort()  # a partition is between
         self._settle()
 
     def _introduce(self) -> None:

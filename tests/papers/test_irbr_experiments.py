@@ -1,0 +1,85 @@
+"""IRBR section 6: the generator's rates, what is counted, and the experiment with failures, on 64 nodes."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments.papers.irbr_run import (
+    FOUND_US,
+    KILL_US,
+    PUBLISH_UNTIL_US,
+    ROUTINGS,
+    CostSpec,
+    FaultSpec,
+    measure_cost,
+    measure_resilience,
+)
+from experiments.papers.irbr_workload import Generator, Rates, measured_rates
+from experiments.scenario import load_scenario
+from pubsub.errors import InputError
+
+
+@pytest.mark.parametrize("wanted", [0.01, 0.05, 0.2])
+def test_irbr_s6_the_covering_rate_is_reached(wanted: float) -> None:
+    generator = Generator(Rates(covering=wanted), 1)
+    covering, _ = measured_rates([generator.filter() for _ in range(8_000)], ())
+    assert covering == pytest.approx(wanted, rel=0.2)
+
+
+@pytest.mark.parametrize("wanted", [0.01, 0.1, 0.5])
+def test_irbr_s6_the_matching_rate_is_reached(wanted: float) -> None:
+    generator = Generator(Rates(matching=wanted), 1)
+    filters, events = [generator.filter() for _ in range(300)], [generator.event() for _ in range(300)]
+    assert measured_rates(filters, events)[1] == pytest.approx(wanted, rel=0.15)
+
+
+@pytest.mark.parametrize("rates", [{}, {"covering": 0.1, "matching": 0.1}, {"covering": 0.0}, {"matching": 0.6}])
+def test_rates_that_no_settings_reach_are_refused(rates: dict[str, float]) -> None:
+    with pytest.raises(InputError):
+        Rates(**rates)
+
+
+@pytest.mark.parametrize("routing", ROUTINGS)
+def test_irbr_s6_costs_are_those_of_the_protocol_and_every_event_arrives(routing: str) -> None:
+    cost = measure_cost(CostSpec(routing, 64, Rates(matching=0.2), (16, 48), 25))
+    assert (cost.missing, cost.duplicate, cost.spurious) == (0, 0, 0)
+    assert cost.required > 200
+    assert all(sent >= interested for sent, interested in zip(cost.publish, cost.interested, strict=True))
+    if routing == "scribe":
+        assert max(cost.subscribe) <= 4, "a way to the rendezvous"
+    else:
+        assert 40 < cost.subscribe[0] <= 63, "at first hardly anything covers anything"
+
+
+def test_irbr_s6_covering_makes_subscribing_cheaper_and_scribe_needs_the_fewest() -> None:
+    means = {
+        routing: measure_cost(CostSpec(routing, 64, Rates(covering=0.5), (20, 120), 0)).subscribe
+        for routing in ROUTINGS
+    }
+    for routing in ("irbr", "rpf"):
+        assert means[routing][1] < means[routing][0] / 2
+        assert means["scribe"][0] < means[routing][0]
+
+
+@pytest.mark.parametrize("routing", ROUTINGS)
+def test_irbr_s6_events_are_lost_until_failures_are_found_and_none_afterwards(routing: str) -> None:
+    run = measure_resilience(FaultSpec(routing, 64, 0.25, rate_per_s=40, matching=0.3))
+    assert run.rate(1_000_000, KILL_US) == 1
+    assert run.rate(KILL_US + 500_000, FOUND_US) < 1
+    assert run.rate(FOUND_US + 500_000, PUBLISH_UNTIL_US) == 1
+    assert run.duplicate == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("broker.routing=forwarding", "irbr, scribe or rpf"),
+        ("overlay.base=6", "power of two"),
+        ("overlay.digits=2", "at most 16"),
+        ("datagrams=null", "talk by datagrams"),
+        ("overlay={kind: chain, brokers: 64}", "irbr, scribe or rpf"),
+    ],
+)
+def test_parts_that_do_not_fit_a_structured_overlay_are_refused(change: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        load_scenario(Path("irbr"), [change]).build_overlay()
