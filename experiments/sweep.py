@@ -97,9 +97,12 @@ class Sweep:
                 yield point, None
         if not missing:
             return
+        from actors.joining import machines_at
         from actors.ray_session import ray_session
         from actors.sweep_tasks import check_workers, tasks_as_they_finish
 
+        if self._options.address is not None:
+            machines_at(self._options.address, self._folder.runs)
         progress("starting Ray", 0, 0)
         session = stack.enter_context(ray_session(self._options.workers or 1, self._options.address))
         workers = check_workers(self._options.workers)

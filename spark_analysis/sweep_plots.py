@@ -81,6 +81,7 @@ def sweep_figure(table: pd.DataFrame, keys: Sequence[str], measure: Measure) -> 
 def _panel(axes: Axes, table: pd.DataFrame, keys: Sequence[str], across: str, measure: Measure) -> None:
     scale = _scale(table[across])
     others = lines_of(table, keys, across)
+    # Lines may coincide: those beneath have the larger marks, so that they can be seen.
     groups = [("", table)] if not others else list(table.groupby(others, sort=False))
     for number, (values, rows) in enumerate(groups):
         found = rows.groupby(across, sort=False)[measure.column].agg(["mean", "min", "max"]) / measure.unit
@@ -92,7 +93,8 @@ def _panel(axes: Axes, table: pd.DataFrame, keys: Sequence[str], across: str, me
         bars = np.array([mean - found["min"], found["max"] - mean]).clip(min=0)
         axes.errorbar(
             places[order], mean[order], yerr=bars[:, order], color=_COLOURS[number], marker=_MARKERS[number],
-            linestyle="-" if scale.numeric else "none", markersize=4.5, linewidth=1.4, elinewidth=0.9, capsize=2.5,
+            linestyle="-" if scale.numeric else "none", linewidth=1.4, elinewidth=0.9, capsize=2.5,
+            markersize=4.2 + 1.5 * (len(groups) - 1 - number),
             label=", ".join(_named(others, values)) if others else None,
         )  # fmt: skip
     _horizontal(axes, scale, across)
@@ -100,7 +102,7 @@ def _panel(axes: Axes, table: pd.DataFrame, keys: Sequence[str], across: str, me
         low, high = axes.get_ylim()
         axes.set_ylim(max(-1.0, low), min(101.0, high))
     else:
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.08 * float(table[measure.column].max()) / measure.unit or 1)
     axes.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axes.set_ylabel(measure.axis)
     axes.yaxis.set_tick_params(labelleft=True)

@@ -19,12 +19,12 @@ def measures(table: pd.DataFrame) -> list[Measure]:
     longest_us = table["delay_p99_us"].max()
     delay_us, delay = (1e3, "ms") if pd.isna(longest_us) or longest_us < 5e6 else (1e6, "s")
     return [
-        Measure("delivery_rate", "Delivery rate", "deliveries made of those required (%)", 0.01, share=True),
+        Measure("delivery_rate", "Delivery rate", "deliveries made / required (%)", 0.01, share=True),
         Measure("delay_p50_us", "Delivery delay, median", f"median delay ({delay})", delay_us),
-        Measure("delay_p99_us", "Delivery delay, 99th percentile", f"99th percentile of the delay ({delay})", delay_us),
+        Measure("delay_p99_us", "Delivery delay, 99th percentile", f"99th percentile ({delay})", delay_us),
         Measure("hops", "Hops of a delivery", "brokers after the first (mean)"),
-        Measure("messages_per_publication", "Messages", "messages sent for each event published"),
-        Measure("bytes_per_publication", "Bytes", "kB sent for each event published", 1e3),
+        Measure("messages_per_publication", "Messages", "messages per event published"),
+        Measure("bytes_per_publication", "Bytes", "kB sent per event published", 1e3),
         Measure("yield", "Yield", "broker visits that were wanted (%)", 0.01, share=True),
     ]
 
