@@ -28,7 +28,7 @@ def look(address: str, folder: Path) -> dict[str, Any]:
     except OSError as error:
         return {"error": ["nobody", str(error)]}
     import ray
-    from ray._raylet import GcsClient
+    from ray._raylet import GcsClient  # type: ignore[attr-defined]
 
     try:
         metadata = GcsClient(address=address).internal_kv_get(b"CLUSTER_METADATA", b"cluster", timeout=10)

@@ -52,6 +52,7 @@ def run(
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")] = None,
     seed: Annotated[int | None, typer.Option(help="Instead of the scenario's.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
+    address: Annotated[str | None, typer.Option(help="A Ray cluster (HOST:PORT), instead of this machine.")] = None,
     analysis: Annotated[bool, typer.Option(help="Judge the run and write its report.")] = True,
     as_json: JsonOption = False,
 ) -> None:
@@ -68,7 +69,7 @@ def run(
     folder = out or default_folder(loaded.scenario.name)
     try:
         with RunProgress(quiet=as_json) as progress:
-            finished = execute(loaded, folder, progress.phase)
+            finished = execute(loaded, folder, progress.phase, address)
     except (KeyboardInterrupt, OSError, RunError) as error:
         raise CutShort(folder, error) from None
     if not as_json:
