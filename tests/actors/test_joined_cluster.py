@@ -131,6 +131,23 @@ def test_what_cannot_run_on_the_cluster_is_said_before_anything_starts(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.ray
+def test_a_sweep_is_played_on_the_cores_of_all_machines(cluster: Cluster, tmp_path: Path) -> None:
+    file, folder = tmp_path / "s.yaml", tmp_path / "sweep"
+    file.write_text("scenario: parity\nset: {workload.publications: 5}\ngrid: {links.loss: [0.0, 0.1]}\nseeds: 3\n")
+    command = [sys.executable, "-m", "experiments.command_line", "sweep", str(file), "--no-analysis", "--json"]
+    for workers, code in ((4, 2), (3, 0)):
+        done = subprocess.run(
+            [*command, "--address", cluster.address, "--workers", str(workers), "--out", str(folder)],
+            cwd=ROOT, env=cluster.environment(), capture_output=True, text=True, check=False, timeout=200,
+        )  # fmt: skip
+        assert done.returncode == code, done.stderr
+        if code:
+            assert "1 to 3, the cores there are" in done.stderr
+    assert json.loads(done.stdout)["done"] == 6
+    assert len(list((folder / "runs").iterdir())) == 6
+
+
 def murmur(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "experiments.command_line", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=100)
