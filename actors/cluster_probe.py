@@ -12,12 +12,14 @@ import secrets
 import shutil
 import socket
 import sys
+import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 _CONNECT_TIMEOUT_S = 5.0
 _ANSWER_TIMEOUT_S = 30.0
+_CLOCK_ASKED = 5
 
 
 def look(address: str, folder: Path) -> dict[str, Any]:
@@ -69,6 +71,9 @@ def _ask_machines(folder: Path) -> list[dict[str, Any]]:
             for node in nodes
         ]
         said = [_answer(each) for each in asked]
+        clocks = [
+            _clock(node["NodeID"]) if "failure" not in answer else {} for node, answer in zip(nodes, said, strict=True)
+        ]
     finally:
         mark.unlink()
     return [
@@ -78,19 +83,44 @@ def _ask_machines(folder: Path) -> list[dict[str, Any]]:
             "address": node["NodeManagerAddress"],
             "memory": int(node["Resources"].get("memory", 0)),
             **answer,
+            **clock,
         }
-        for node, answer in zip(nodes, said, strict=True)
+        for node, answer, clock in zip(nodes, said, clocks, strict=True)
     ]
 
 
-def _answer(asked: Any) -> dict[str, Any]:
+def _answer(asked: Any) -> Any:
     import ray
 
     try:
-        answer: dict[str, Any] = ray.get(asked, timeout=_ANSWER_TIMEOUT_S)
+        return ray.get(asked, timeout=_ANSWER_TIMEOUT_S)
     except ray.exceptions.RayError as error:
         return {"failure": f"{type(error).__name__}: {str(error).strip().splitlines()[-1]}"}
-    return answer
+
+
+def _clock(identifier: str) -> dict[str, Any]:
+    """How far the machine's clock is ahead of this one's, and by how much that may be wrong: half the way there and
+    back. Its worker process is there already: it was asked before."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    strategy = NodeAffinitySchedulingStrategy(node_id=identifier, soft=False)
+    tell = ray.remote(num_cpus=0, max_retries=0)(_now_ns).options(scheduling_strategy=strategy)
+    best: dict[str, Any] = {}
+    for _ in range(_CLOCK_ASKED):
+        began = time.time_ns()
+        answer = _answer(tell.remote())
+        ended = time.time_ns()
+        if isinstance(answer, dict):
+            return answer
+        unsure_us = (ended - began) / 2e3
+        if not best or unsure_us < best["clock_unsure_us"]:
+            best = {"clock_us": (answer - (began + ended) / 2) / 1e3, "clock_unsure_us": unsure_us}
+    return best
+
+
+def _now_ns() -> int:
+    return time.time_ns()
 
 
 def _say(mark: str) -> dict[str, Any]:

@@ -13,17 +13,21 @@ from pubsub.errors import InputError
 
 _LOOK_TIMEOUT_S = 120.0
 FREE_BYTES_MIN = 256 << 20
+CLOCK_US_MAX = 20_000
+"""Above it delays between machines mean nothing."""
 _TOKEN = "the cluster's token: RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token (docs/cluster.md)"
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine of a cluster: Ray's identifier, its name and address there, and how many actors fit."""
+    """A machine of a cluster: Ray's identifier, its name and address there, how many actors fit, and how far its clock
+    is ahead of this machine's (microseconds)."""
 
     identifier: str
     name: str
     address: str
     room: int
+    clock_us: int
 
 
 def machines_at(address: str, folder: Path) -> list[Machine]:
@@ -59,6 +63,13 @@ def check_versions(place: str, found: dict[str, Any]) -> None:
         )
 
 
+def check_clock(machine: str, ahead_us: float, unsure_us: float) -> None:
+    """Raise `InputError` if the machine's clock is certainly too far from this one's: emulated time is told by both."""
+    if abs(ahead_us) - unsure_us > CLOCK_US_MAX:
+        found = f"a clock {abs(ahead_us) / 1e3:.0f} ms {'ahead of' if ahead_us > 0 else 'behind'} this machine's"
+        raise InputError(machine, found, f"clocks that agree to {CLOCK_US_MAX / 1e3:.0f} ms (NTP)")
+
+
 def _look(place: str, address: str, folder: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "actors.cluster_probe", address, str(folder)]
     root = Path(__file__).resolve().parents[1]
@@ -89,5 +100,6 @@ def _checked(place: str, said: dict[str, Any], folder: Path) -> Machine:
     if said["free"] < FREE_BYTES_MIN:
         found = f"{said['free'] / 1e6:.0f} MB free in {folder.resolve()}"
         raise InputError(machine, found, f"{FREE_BYTES_MIN / 1e6:.0f} MB or more")
+    check_clock(machine, said["clock_us"], said["clock_unsure_us"])
     room = max(0, (said["memory"] - RAY_BYTES) // ACTOR_BYTES)
-    return Machine(said["identifier"], said["name"], said["address"], room)
+    return Machine(said["identifier"], said["name"], said["address"], room, round(said["clock_us"]))

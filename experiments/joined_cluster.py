@@ -49,6 +49,7 @@ class JoinedCluster:
                     {
                         "name": machine.name,
                         "address": machine.address,
+                        "clock_us": machine.clock_us,
                         "brokers": [name for name, at in deployment.machines.items() if at == number],
                     }
                     for number, machine in enumerate(self.machines)

@@ -1,5 +1,6 @@
 """A cluster that is there already, started by command as a user would, with token authentication."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -14,8 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from actors.joining import check_versions
+from actors.joining import CLOCK_US_MAX, check_clock, check_versions
 from pubsub.errors import InputError
+from pubsub.journal import read_segment
 from tests.plain_judge import judge
 
 ROOT = Path(__file__).parents[2]
@@ -55,6 +57,14 @@ class Cluster:
                 if child.is_running():
                     child.kill()
         shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def lose(self, number: int) -> None:
+        """Take a machine away as a power cut would."""
+        process = psutil.Process(self._processes[number].pid)
+        for each in [*process.children(recursive=True), process]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
+        self._processes[number].wait()
 
     def _raylet(self, arguments: list[str]) -> None:
         log = self._said.with_name(f"said-{len(self._processes)}")
@@ -101,6 +111,7 @@ def test_a_live_run_is_spread_over_all_machines_of_a_cluster(cluster: Cluster, t
     assert len(brokers) == 3
     assert all(brokers.values()), brokers
     assert "b1" in brokers["machine2"]
+    assert all(abs(machine["clock_us"]) < CLOCK_US_MAX for machine in manifest["cluster"]["machines"])
     assert sorted(name for on_it in brokers.values() for name in on_it) == [f"b{number}" for number in range(6)]
     assert judge(tmp_path / "run" / "journal", 1_000_000).counts == (0, 0, 0, 0)
     assert len({path.name.split("-")[0] for path in (tmp_path / "run" / "journal").glob("b*.seg")}) == 6
@@ -148,6 +159,43 @@ def test_a_sweep_is_played_on_the_cores_of_all_machines(cluster: Cluster, tmp_pa
     assert len(list((folder / "runs").iterdir())) == 6
 
 
+@pytest.mark.ray
+def test_a_machine_lost_during_a_run_leaves_every_journal_readable(cluster: Cluster, tmp_path: Path) -> None:
+    """The last one with this cluster: a machine of it is gone then."""
+    out = tmp_path / "run"
+    settings = ["runtime=ray", "workload.publications=100000", "workload.rate_per_s=200", "overlay.brokers=6"]
+    command = ["run", "parity", "--no-analysis", "--address", cluster.address, "--out", str(out)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "experiments.command_line", *command, *(f"--set={each}" for each in settings)],
+        cwd=ROOT, env=cluster.environment(), stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    said = ""
+    for line in process.stderr:
+        said += line
+        if "publishing" in line and "publishing 0 " not in line:
+            break
+    cluster.lose(2)
+    said += process.communicate(timeout=120)[1]
+    assert process.returncode == 1, said
+    assert "the actor of b" in said, "who died is named"
+    assert "kept" in said
+    assert "Traceback" not in said
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["status"] == "interrupted"
+    brokers = {machine["name"]: machine["brokers"] for machine in manifest["cluster"]["machines"]}
+    last_us = {
+        name: max(int(read_segment(path)[1]["time_us"].max()) for path in (out / "journal").glob(f"{name}-0-*.seg"))
+        for on_it in brokers.values()
+        for name in on_it
+    }
+    survivors = [name for machine, on_it in brokers.items() if machine != "machine2" for name in on_it]
+    assert len(survivors) == 4
+    lost_us = max(last_us[name] for name in brokers["machine2"])
+    assert min(last_us[name] for name in survivors) > lost_us - 1_000_000, "the others were journaled to the end"
+    assert judge(out / "journal", 1_000_000).counts[1:] == (0, 0, 0), "what is there is sound"
+
+
 def murmur(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "experiments.command_line", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=100)
@@ -162,6 +210,13 @@ def test_no_cluster_at_the_address_is_said_at_once(tmp_path: Path, address: str)
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "run").exists()
     assert time.monotonic() - began < 60
+
+
+def test_a_clock_that_is_certainly_wrong_is_named() -> None:
+    check_clock("m", CLOCK_US_MAX, 0)
+    check_clock("m", -CLOCK_US_MAX - 5, 10)
+    with pytest.raises(InputError, match="m: found a clock 35 ms behind"):
+        check_clock("m", -35_000, 1_000)
 
 
 @pytest.mark.parametrize("other", [{"ray": "2.1.0"}, {"python": "3.9.1"}])
