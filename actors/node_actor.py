@@ -35,7 +35,8 @@ _PUBLISH_BATCH = 64
 
 @dataclass(frozen=True, slots=True)
 class ActorSettings:
-    """What all actors of a run share. `origin_wall_ns` is emulated time zero; `host` the address to listen on."""
+    """What all actors of a run share. `origin_wall_ns` is emulated time zero; `host` the address to listen on
+    (None: that of the machine in the cluster)."""
 
     seed: int
     token: str
@@ -47,7 +48,7 @@ class ActorSettings:
     origin_wall_ns: int
     time_dilation: float
     journal_hops: bool
-    host: str
+    host: str | None
 
 
 class Listening(NamedTuple):
@@ -102,7 +103,8 @@ class NodeActor:
         )
         self._recorder = recorder
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: Connection(node, None), settings.host, 0)
+        host = settings.host or ray.util.get_node_ip_address()
+        self._server = await loop.create_server(lambda: Connection(node, None), host, 0)
         node.peering.begin()
         node.start(keeper.records())
         host, port = self._server.sockets[0].getsockname()[:2]

@@ -69,10 +69,13 @@ def _lives(process: psutil.Process) -> bool:
 
 
 @contextlib.contextmanager
-def ray_session(actors: int, address: str | None = None, machines: int = 1) -> Iterator[RaySession]:
+def ray_session(
+    actors: int, address: str | None = None, machines: int = 1, joined: Sequence[str] = ()
+) -> Iterator[RaySession]:
     """Ray for so many actors and the length of the block; what was started here is stopped at its end.
 
-    `address` None starts a Ray of this run's own, with a folder of its own; otherwise the cluster is joined.
+    `address` None starts a Ray of this run's own, with a folder of its own; otherwise the cluster is joined,
+    of whose machines those `joined` are used (Ray's identifiers; none: the one this process is on).
     `machines` above one starts so many raylets here, each of which stands for a machine that can be lost.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -86,7 +89,7 @@ def ray_session(actors: int, address: str | None = None, machines: int = 1) -> I
     try:
         if address is not None:
             ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
-            yield RaySession([ray.get_runtime_context().get_node_id()])
+            yield RaySession(joined or [ray.get_runtime_context().get_node_id()])
             return
         # Unix socket paths are at most 107 bytes long, so the folder's name must be short.
         folder = tempfile.mkdtemp(prefix="murmur-", dir="/tmp")

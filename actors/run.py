@@ -49,7 +49,7 @@ class LiveRun:
         deployment: Deployment,
         folder: Path,
         progress: Progress,
-        host: str,
+        host: str | None,
         session: RaySession,
     ) -> None:
         self._deployment = deployment

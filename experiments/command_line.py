@@ -1,4 +1,4 @@
-"""The command line: run, list, analyze, report, paper, churn, doctor.
+"""The command line: run, list, analyze, report, paper, sweep, churn, doctor.
 
 Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 the input cannot be used;
 130 interrupted. Bad input is one message, never a traceback.
@@ -52,6 +52,7 @@ def run(
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")] = None,
     seed: Annotated[int | None, typer.Option(help="Instead of the scenario's.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
+    address: Annotated[str | None, typer.Option(help="A Ray cluster (HOST:PORT), instead of this machine.")] = None,
     analysis: Annotated[bool, typer.Option(help="Judge the run and write its report.")] = True,
     as_json: JsonOption = False,
 ) -> None:
@@ -68,7 +69,7 @@ def run(
     folder = out or default_folder(loaded.scenario.name)
     try:
         with RunProgress(quiet=as_json) as progress:
-            finished = execute(loaded, folder, progress.phase)
+            finished = execute(loaded, folder, progress.phase, address)
     except (KeyboardInterrupt, OSError, RunError) as error:
         raise CutShort(folder, error) from None
     if not as_json:
@@ -127,6 +128,22 @@ def paper(
         print_result(result, Console())
     if not result.all_met:
         raise typer.Exit(1)
+
+
+@application.command()
+def sweep(
+    sweep_file: Annotated[Path, typer.Argument(help="A sweep file: a scenario, and what runs differ in.")],
+    workers: Annotated[int | None, typer.Option(help="Runs at once (default: one for each core).")] = None,
+    address: Annotated[str | None, typer.Option(help="A Ray cluster, instead of this machine.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The sweep's folder (default: sweeps/NAME).")] = None,
+    analysis: Annotated[bool, typer.Option(help="Judge the runs; without, they are only played and kept.")] = True,
+    keep_runs: Annotated[bool, typer.Option("--keep-runs", help="Keep the journals of valid runs too.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Play a scenario with many parameters and seeds; the same command goes on where it was stopped."""
+    from experiments.sweep_command import sweep as carry_out
+
+    carry_out(sweep_file, workers, address, out, analysis, keep_runs, as_json)
 
 
 @application.command()
@@ -270,6 +287,8 @@ def main() -> None:
         _stop(f"murmur: {error}", 2)
     except CutShort as error:
         _stop(f"murmur: {error}", error.exit_code)
+    except RunError as error:
+        _stop(f"murmur: {error}", 130 if isinstance(error.__cause__, KeyboardInterrupt) else 1)
     except (typer.Abort, KeyboardInterrupt):
         _stop("murmur: interrupted", 130)
     except OSError as error:

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.placement import Place, here, place_brokers
 from experiments.registry import BROKER_FACTORY, CLIENT_FACTORY, guarantee, needs_cells, roots
 from experiments.scenario import LoadedScenario
 from experiments.structured import join_plan
 from pubsub.deployment import Deployment, LinkPlan, NodeSpec, make_machine
+from pubsub.errors import InputError
 from pubsub.faults import Fault, FaultKind, Scene, link_key
 from pubsub.script import Change, Script
 from pubsub.values import Value
@@ -36,8 +38,10 @@ class BrokerScript:
         return sorted(each for plan in self.plans for each in plan.changes)
 
 
-def deploy(loaded: LoadedScenario, overlay: Overlay, workload: Workload) -> Deployment:
-    """The deployment of a checked scenario."""
+def deploy(
+    loaded: LoadedScenario, overlay: Overlay, workload: Workload, sites: Sequence[Place] | None = None
+) -> Deployment:
+    """The deployment of a checked scenario, over these machines or those that it starts itself."""
     scenario = loaded.scenario
     parts = scenario.broker.model_dump()
     parameters = parts.pop("parameters")
@@ -63,8 +67,10 @@ def deploy(loaded: LoadedScenario, overlay: Overlay, workload: Workload) -> Depl
             plans = tuple(plan for plan in workload.clients if plan.broker == broker)
             if plans:
                 scripts[broker] = BrokerScript(plans)
-    # Brokers take turns on the machines; clients stay with the driver, so that losing a machine costs brokers only.
-    machines = {name: number % scenario.machines for number, name in enumerate(overlay.brokers)}
+    try:
+        machines = place_brokers(overlay.brokers, scenario.placement, sites or here(scenario.machines))
+    except InputError as error:
+        raise loaded.error_at(tuple(error.place.split(".")), error.found, error.allowed) from None
     scene = Scene(
         [node.name for node in nodes],
         [(plan.first, plan.second) for plan in links],

@@ -4,6 +4,7 @@ The run folder holds the manifest, the scenario and the journal. A run that ends
 actor that died) is marked `interrupted` in the manifest; its journal stays and can be analysed.
 """
 
+import contextlib
 import json
 import os
 import platform
@@ -19,6 +20,7 @@ import psutil
 import yaml
 
 from experiments.deploy import deploy, manifest
+from experiments.joined_cluster import JoinedCluster, join
 from experiments.scenario import LoadedScenario
 from pubsub.deployment import Deployment
 from pubsub.errors import InputError
@@ -72,43 +74,59 @@ def default_folder(name: str) -> Path:
     return Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
 
 
-def execute(loaded: LoadedScenario, folder: Path, progress: Progress) -> FinishedRun:
-    """Play the scenario; raises `InputError` before anything starts if it cannot be."""
+def execute(loaded: LoadedScenario, folder: Path, progress: Progress, address: str | None = None) -> FinishedRun:
+    """Play the scenario, on the Ray cluster at the address if one is given; raises `InputError` before anything starts
+    if it cannot be."""
     scenario = loaded.scenario
+    cluster = None if address is None else join(loaded, address, folder)
     overlay = loaded.build_overlay()
     workload = loaded.build_workload(overlay)
-    deployment = deploy(loaded, overlay, workload)
-    if scenario.runtime == "ray":
+    deployment = deploy(loaded, overlay, workload, None if cluster is None else cluster.places)
+    if cluster is not None:
+        cluster.check(deployment)
+    elif scenario.runtime == "ray":
         from actors.ray_session import check_memory
 
         check_memory(len(deployment.nodes))
     run_folder = RunFolder(folder)
     (run_folder.folder / "scenario.yaml").write_text(yaml.safe_dump(dict(loaded.data), sort_keys=False))
     run_folder.write_manifest(**manifest(loaded, overlay, workload, deployment, own_version()), host=_host())
+    if cluster is not None:
+        run_folder.write_manifest(**cluster.manifest(deployment))
     spent = Spent()
     status = "interrupted"
     try:
-        play = _play_live if scenario.runtime == "ray" else _play_virtual
-        lag_us = play(deployment, run_folder.folder, progress, workload.expected_publications, spent)
+        expected = workload.expected_publications
+        if scenario.runtime == "ray":
+            lag_us = _play_live(deployment, run_folder.folder, progress, expected, spent, cluster)
+        else:
+            lag_us = _play_virtual(deployment, run_folder.folder, progress, expected, spent)
         status = "complete"
     finally:
         run_folder.write_manifest(status=status, wall_seconds=spent.wall_seconds, cpu_seconds=spent.cpu_seconds)
     return FinishedRun(run_folder.folder, workload.description, lag_us)
 
 
-def _play_live(deployment: Deployment, folder: Path, progress: Progress, expected: int, spent: Spent) -> int:
+def _play_live(
+    deployment: Deployment, folder: Path, progress: Progress, expected: int, spent: Spent, cluster: JoinedCluster | None
+) -> int:
     from actors.ray_session import ray_session
     from actors.run import LiveRun
 
     began = time.perf_counter()
     actors = len(deployment.nodes)
-    with ray_session(actors, machines=1 + max(deployment.machines.values(), default=0)) as session:
+    with contextlib.ExitStack() as stack:
+        if cluster is None:
+            machines = 1 + max(deployment.machines.values(), default=0)
+            session = stack.enter_context(ray_session(actors, machines=machines))
+        else:
+            session = stack.enter_context(ray_session(actors, cluster.address, joined=cluster.identifiers))
         spent.wall_seconds["ray"] = time.perf_counter() - began
 
         def tell(phase: Phase, done: int) -> None:
             progress(phase, done, actors if phase is Phase.STARTING else expected)
 
-        run = LiveRun(deployment, folder, tell, "127.0.0.1", session)
+        run = LiveRun(deployment, folder.resolve(), tell, "127.0.0.1" if cluster is None else None, session)
         try:
             run.play()
         finally:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from experiments.churn import plan_churn
 from experiments.faults import FaultReader
 from experiments.registry import Ground, check_parts, roots
+from experiments.yaml_mapping import read_mapping
 from pubsub.errors import InputError
 from pubsub.faults import DEFAULT_DETECTION, FailureDetection, Fault, Scene
 from pubsub.links import Delay, LinkSpec
@@ -150,6 +151,7 @@ class Scenario(_Section):
     churn: Churn | None = None
     failure_detection: Detection = Detection()
     machines: Annotated[int, Field(ge=1, le=64)] = 1
+    placement: Literal["spread", "pack"] | dict[str, int | str] = "spread"
     datagrams: Links | None = None
 
 
@@ -259,8 +261,14 @@ def changed_link(planned: LinkSpec, changes: Mapping[str, Any]) -> LinkSpec:
     return dataclasses.replace(planned, **given)
 
 
-def load_scenario(path: Path, overrides: Sequence[str] = (), seed: int | None = None) -> LoadedScenario:
-    """Read and check a scenario file; `overrides` are "key.subkey=value" texts. Raises `InputError`."""
+def load_scenario(
+    path: Path,
+    overrides: Sequence[str] = (),
+    seed: int | None = None,
+    changes: Mapping[str, Any] = MappingProxyType({}),
+) -> LoadedScenario:
+    """Read and check a scenario file; `changes` are values by "key.subkey", `overrides` "key.subkey=value" texts.
+    Raises `InputError`."""
     if not path.is_file() and (SCENARIO_FOLDER / f"{path}.yaml").is_file():
         path = SCENARIO_FOLDER / f"{path}.yaml"
     try:
@@ -268,15 +276,9 @@ def load_scenario(path: Path, overrides: Sequence[str] = (), seed: int | None = 
     except (OSError, UnicodeDecodeError) as error:
         names = ", ".join(sorted(each.stem for each in SCENARIO_FOLDER.glob("*.yaml")))
         raise InputError(str(path), str(error), f"a scenario file, or the name of a built-in one ({names})") from None
-    try:
-        lines = _key_lines(yaml.compose(text, Loader=yaml.SafeLoader), (), str(path))
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f"{path}, line {mark.line + 1}, column {mark.column + 1}" if mark else str(path)
-        raise InputError(place, getattr(error, "problem", None) or "no YAML", "a YAML mapping") from None
-    if not isinstance(data, dict):
-        raise InputError(str(path), type(data).__name__, "a mapping of keys, such as 'overlay:'")
+    data, lines = read_mapping(path, text)
+    for key, value in changes.items():
+        _change(data, key, value, key)
     for override in overrides:
         _override(data, override)
     if seed is not None:
@@ -299,36 +301,22 @@ def _override(data: dict[str, Any], override: str) -> None:
     key, equals, text = override.partition("=")
     if not equals or not key:
         raise InputError(f"--set {override}", repr(override), "key=value, such as overlay.brokers=32")
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise InputError(f"--set {override}", repr(text), "a YAML value") from None
+    _change(data, key, value, f"--set {override}")
+
+
+def _change(data: dict[str, Any], key: str, value: Any, place: str) -> None:
+    """Set the value of "key.subkey"."""
     steps = key.split(".")
     section = data
     for step in steps[:-1]:
         section = section.setdefault(step, {})
         if not isinstance(section, dict):
-            raise InputError(f"--set {override}", f"{step!r}, which is a value", "a section of the scenario")
-    try:
-        section[steps[-1]] = yaml.safe_load(text)
-    except yaml.YAMLError:
-        raise InputError(f"--set {override}", repr(text), "a YAML value") from None
-
-
-def _key_lines(node: Any, path: tuple[str, ...], place: str) -> dict[tuple[str, ...], int]:
-    """The line of each key; raises `InputError` for a key that stands twice (YAML would take the last)."""
-    lines: dict[tuple[str, ...], int] = {}
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            here = (*path, str(key.value))
-            line = key.start_mark.line + 1
-            if here in lines:
-                found = f"a second one (the first is in line {lines[here]})"
-                raise InputError(f"{place}, line {line}, key {'.'.join(here)}", found, "each key once")
-            lines[here] = line
-            lines.update(_key_lines(value, here, place))
-    elif isinstance(node, yaml.SequenceNode):
-        for number, value in enumerate(node.value):
-            here = (*path, str(number))
-            lines[here] = value.start_mark.line + 1
-            lines.update(_key_lines(value, here, place))
-    return lines
+            raise InputError(place, f"{step!r}, which is a value", "a section of the scenario")
+    section[steps[-1]] = value
 
 
 def _allowed_keys(path: tuple[str, ...]) -> str:

@@ -18,9 +18,11 @@ if not __package__:  # spark-submit starts this file by its path: the packages l
 
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from pubsub.client import CLIENT_MESSAGES
 from pubsub.errors import InputError
+from pubsub.journal import RowKind
 from spark_analysis import judge as judging
 from spark_analysis import metrics
 from spark_analysis.faults import Faults, checks_table
@@ -69,6 +71,18 @@ def judge(run: Path, master: str | None = None) -> dict[str, Any]:
         analysis = _Analysis(spark, run, manifest, _silent)
         try:
             return analysis.judge()
+        finally:
+            analysis.forget()
+
+
+def judge_and_measure(run: Path, master: str | None = None) -> tuple[dict[str, Any], dict[str, float | None]]:
+    """The verdict, and the few figures by which runs are compared (`_Analysis.key_figures`); raises as `analyze`."""
+    manifest = read_manifest(run)
+    journal_bytes = check_journal(run / "journal")
+    with spark_session(master, journal_bytes) as spark:
+        analysis = _Analysis(spark, run, manifest, _silent)
+        try:
+            return analysis.judge(), analysis.key_figures()
         finally:
             analysis.forget()
 
@@ -155,6 +169,28 @@ class _Analysis:
         self._write("load_cdf", metrics.load_cdf(brokers))
         self._write("forwarding", metrics.forwarding(brokers))
         self._folder.write_json("summary", {"bucket_us": width_us, "first_us": first_us, "last_us": last_us})
+
+    def key_figures(self) -> dict[str, float | None]:
+        """delay_p50_us, delay_p99_us, hops (mean of deliveries), yield, messages, message_bytes; None: none."""
+        rows = self._journal.rows
+        nodes = metrics.nodes_table(self._spark, self._manifest)
+        shares = metrics.cumulative(metrics.delay_counts(self._outcomes), "delay_us")
+        delay = metrics.quantiles(shares).first()
+        hops = self._deliveries.agg(F.avg("hops").alias("hops")).first()
+        counts = self._keep(metrics.activity(rows, 1 << 62))
+        sent = counts.where(F.col("kind") == int(RowKind.SEND)).agg(
+            F.sum("rows").alias("messages"), F.sum("bytes").alias("message_bytes")
+        )
+        messages = sent.first()
+        brokers = metrics.brokers(metrics.reached(rows, nodes), counts, nodes, self._published)
+        passed = metrics.forwarding(brokers).first()
+        assert delay is not None
+        assert hops is not None
+        assert messages is not None
+        assert passed is not None
+        figures = {"delay_p50_us": delay["p50_us"], "delay_p99_us": delay["p99_us"], "hops": hops["hops"]}
+        figures |= {"yield": passed["yield"], **messages.asDict()}
+        return {name: None if value is None else float(value) for name, value in figures.items()}
 
     def forget(self) -> None:
         """Give the memory of kept tables back: the session may go on."""

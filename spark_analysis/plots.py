@@ -23,7 +23,7 @@ from spark_analysis import wording
 from spark_analysis.overlay_layout import positions
 
 BLUE, ORANGE, GREY, INK, RED = "#2563a6", "#c2601b", "#8a9199", "#1c2733", "#b3261e"
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 8.5,
     "axes.labelsize": 8.5,
@@ -46,10 +46,11 @@ _STYLE: dict[Any, Any] = {
 _LABEL_GROUND: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.2}
 NAMED_BROKERS_MAX = 48
 DRAWN_BROKERS_MAX = 600
-_HALF, _FULL = 5.3, 10.8
+HALF_WIDTH, FULL_WIDTH = 5.3, 10.8
 
 
-def _picture(figure: Figure) -> str:
+def picture(figure: Figure) -> str:
+    """The figure as a data URI."""
     out = io.BytesIO()
     figure.savefig(out, format="svg", metadata={"Date": None})
     return "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode()
@@ -64,8 +65,8 @@ def delay_cdf(cdf: pd.DataFrame, summary: Mapping[str, Any], what: str) -> str |
     """The CDF of a delay with its median and 99th percentile marked."""
     if cdf.empty:
         return None
-    with mpl.rc_context(_STYLE):
-        figure, axes = _axes(_HALF, 2.9)
+    with mpl.rc_context(STYLE):
+        figure, axes = _axes(HALF_WIDTH, 2.9)
         unit_us, unit = (1_000, "ms") if summary["p99_us"] < 5_000_000 else (1_000_000, "s")
         delays = cdf["delay_us"].to_numpy() / unit_us
         axes.step(np.r_[delays[0], delays], np.r_[0, 100 * cdf["share"]], where="post", color=BLUE, linewidth=1.6)
@@ -87,15 +88,15 @@ def delay_cdf(cdf: pd.DataFrame, summary: Mapping[str, Any], what: str) -> str |
             )  # fmt: skip
         axes.set_xlabel(f"{what} ({unit}{', logarithmic' if wide else ''})")
         axes.set_ylabel("share no later (%)")
-        return _picture(figure)
+        return picture(figure)
 
 
 def hop_cdf(cdf: pd.DataFrame) -> str | None:
     """How many brokers deliveries passed after the first: the share of each number, and their CDF."""
     if cdf.empty:
         return None
-    with mpl.rc_context(_STYLE):
-        figure, axes = _axes(_HALF, 2.9)
+    with mpl.rc_context(STYLE):
+        figure, axes = _axes(HALF_WIDTH, 2.9)
         hops = cdf["hops"].to_numpy()
         axes.bar(hops, 100 * cdf["count"] / cdf["count"].sum(), width=0.7, color="#b9cfe6", label="with so many")
         axes.plot(
@@ -114,29 +115,29 @@ def hop_cdf(cdf: pd.DataFrame) -> str | None:
         axes.set_xlabel("brokers after the first (hops)")
         axes.set_ylabel("share of deliveries (%)")
         axes.legend(frameon=False, loc="center right")
-        return _picture(figure)
+        return picture(figure)
 
 
 def load_cdf(cdf: pd.DataFrame) -> str | None:
     """Which part of the brokers has at most a load."""
     if cdf.empty or not cdf["load"].any():
         return None
-    with mpl.rc_context(_STYLE):
-        figure, axes = _axes(_HALF, 2.9)
+    with mpl.rc_context(STYLE):
+        figure, axes = _axes(HALF_WIDTH, 2.9)
         axes.step(np.r_[0, 100 * cdf["load"]], np.r_[0, 100 * cdf["share"]], where="post", color=BLUE, linewidth=1.6)
         axes.set_xlim(0, max(101, 103 * cdf["load"].max()))
         axes.set_ylim(0, 101)
         axes.set_xlabel("load: share of all events that reach a broker (%)")
         axes.set_ylabel("brokers with no more (%)")
-        return _picture(figure)
+        return picture(figure)
 
 
 def load_by_broker(brokers: pd.DataFrame) -> str | None:
     """The load of each broker, split into events wanted there and events only passed on, highest first."""
     if brokers.empty or not brokers["events"].any():
         return None
-    with mpl.rc_context(_STYLE):
-        figure, axes = _axes(_FULL, 2.9)
+    with mpl.rc_context(STYLE):
+        figure, axes = _axes(FULL_WIDTH, 2.9)
         ranked = brokers.sort_values(["events", "node"], ascending=[False, True])
         scale = 100 * ranked["load"] / ranked["events"].clip(lower=1)
         places = np.arange(1, len(ranked) + 1)
@@ -170,7 +171,7 @@ def load_by_broker(brokers: pd.DataFrame) -> str | None:
         axes.grid(axis="x", visible=False)
         axes.set_ylabel("share of all events (%)")
         axes.legend(frameon=False, loc="upper right", ncols=3, bbox_to_anchor=(1, 1.14))
-        return _picture(figure)
+        return picture(figure)
 
 
 def course(
@@ -193,12 +194,12 @@ def course(
     ]
     if filled["sent"].any():
         panels.append(("messages sent\n(1/s)", filled["sent"] / (width_us / 1e6), GREY))
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         rows = len(panels) + (not delivery_rate.empty)
         lanes = _lanes(faults)
         lane_height = 1.15 if len(faults) > _FAULTS_DRAWN_MAX else 0.3 + 0.16 * len(lanes)
         heights = [1.15] * rows + [lane_height] * bool(lanes)
-        figure = Figure(figsize=(_FULL, 0.5 + sum(heights)), layout="constrained")
+        figure = Figure(figsize=(FULL_WIDTH, 0.5 + sum(heights)), layout="constrained")
         stacked = list(np.atleast_1d(figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)))
         seconds = np.r_[buckets, buckets[-1] + width_us] / 1e6
         for axes, (label, series, colour) in zip(stacked, panels, strict=False):
@@ -227,7 +228,7 @@ def course(
         stacked[-1].set_xlim(seconds[0], seconds[-1])
         stacked[-1].set_xlabel("emulated time (s)")
         figure.align_ylabels(stacked)
-        return _picture(figure)
+        return picture(figure)
 
 
 def _lanes(faults: pd.DataFrame) -> list[str]:
@@ -314,9 +315,9 @@ def overlay(names: Sequence[str], edges: Sequence[tuple[str, str]], brokers: pd.
     if not edges or len(graph) > DRAWN_BROKERS_MAX:
         return None
     load = dict(zip(brokers["name"], 100 * brokers["load"], strict=True))
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         few = len(graph) <= NAMED_BROKERS_MAX
-        figure, axes = _axes(_FULL, 5.0 if few else 6.4)
+        figure, axes = _axes(FULL_WIDTH, 5.0 if few else 6.4)
         where = positions(graph)
         nx.draw_networkx_edges(graph, where, ax=axes, edge_color="#b3bbc4", width=1.0)
         colours = [load.get(name, 0.0) for name in graph]
@@ -334,4 +335,4 @@ def overlay(names: Sequence[str], edges: Sequence[tuple[str, str]], brokers: pd.
         bar = figure.colorbar(drawn, ax=axes, shrink=0.6, pad=0.01)
         bar.set_label("share of all events (%)")
         bar.outline.set_visible(False)
-        return _picture(figure)
+        return picture(figure)

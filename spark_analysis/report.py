@@ -32,14 +32,8 @@ def _headline(verdict: Mapping[str, Any]) -> str:
     return _EXCUSED if verdict["explained"] else _HEADLINES["valid"]
 
 
-def write_report(run: Path) -> Path:
-    """Write `RUN/report.html` from `RUN/analysis`; raises `InputError` if the run has not been analysed."""
-    manifest = read_manifest(run)
-    folder = AnalysisFolder(run)
-    tables = {name: folder.read(name) for name in (*SMALL_TABLES, "faults")}
-    summary = folder.read_json("summary")
-    verdict = folder.read_json("verdict")
-    findings = folder.read_findings()
+def fill_template(template: str, **values: Any) -> str:
+    """A page of the template with these values, and the words of `spark_analysis.wording` as filters."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -48,8 +42,20 @@ def write_report(run: Path) -> Path:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters |= {name: getattr(wording, name) for name in ("count", "share", "duration", "size", "rate")}
+    return environment.get_template(template).render(**values)
+
+
+def write_report(run: Path) -> Path:
+    """Write `RUN/report.html` from `RUN/analysis`; raises `InputError` if the run has not been analysed."""
+    manifest = read_manifest(run)
+    folder = AnalysisFolder(run)
+    tables = {name: folder.read(name) for name in (*SMALL_TABLES, "faults")}
+    summary = folder.read_json("summary")
+    verdict = folder.read_json("verdict")
+    findings = folder.read_findings()
     scenario = run / "scenario.yaml"
-    page = environment.get_template("report.html.j2").render(
+    page = fill_template(
+        "report.html.j2",
         manifest=manifest,
         verdict=verdict,
         headline=_headline(verdict),

@@ -44,8 +44,9 @@ def failure(seen: Observed, number: int, folder: Path) -> Path:
         below.legend(frameon=False, loc="lower right")
     else:
         below.text(0.5, 0.5, "no nacks", transform=below.transAxes, ha="center")
+        below.set(xticks=[], yticks=[])
     below.set(xlabel="time of the nack (s)", ylabel="ticks asked for, cumulative (ms)", ylim=(0, None))
-    above.legend(frameon=False, loc="upper right")
+    above.legend(frameon=False, loc="center right")
     figure.suptitle(f"{seen.test.title} ({'live' if seen.runtime == 'ray' else 'virtual time'})")
     return _save(figure, folder, f"figure_{number}_{seen.test.name}")
 
@@ -61,9 +62,10 @@ def memory(kept: Mapping[str, Sequence[Kept]], folder: Path) -> Path:
         each.plot(
             times, [point.outstanding for point in series], color="#2ca02c", ls="--", label="slow client: to hand back"
         )
-        each.set(xlabel="time (s)", ylabel="messages kept", title=title, ylim=(0, None))
+        each.set(xlabel="time (s)", ylabel="messages kept", title=title)
         each.grid(alpha=0.3)
         each.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylim(bottom=0)
     axes[0].legend(frameon=False)
     return _save(figure, folder, "memory")
 

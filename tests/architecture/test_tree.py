@@ -1,4 +1,4 @@
-"""The tree as a whole: no addresses of registries, no file too long to read, a valid cluster file."""
+"""The tree as a whole: no addresses of registries, no file too long to read, valid cluster files."""
 
 import subprocess
 from pathlib import Path
@@ -71,9 +71,32 @@ def check_cluster(text: str) -> dict[str, Any]:
     return config
 
 
-def test_ray_accepts_the_cluster_file() -> None:
-    config = check_cluster((ROOT / "cluster.yaml").read_text())
+CLUSTER_FILES = ("cluster.yaml", "cluster-onprem.yaml")
+
+
+@pytest.mark.parametrize("name", CLUSTER_FILES)
+def test_ray_accepts_the_cluster_file(name: str) -> None:
+    config = check_cluster((ROOT / name).read_text())
     assert config["head_node_type"] in config["available_node_types"]
+
+
+def test_the_cloud_cluster_has_spot_workers_as_an_option_and_one_narrow_group() -> None:
+    config = check_cluster((ROOT / "cluster.yaml").read_text())
+    spot = config["available_node_types"]["spot_worker"]
+    assert spot["node_config"]["InstanceMarketOptions"]["MarketType"] == "spot"
+    assert spot["min_workers"] == 0
+    assert list(config["provider"]["security_group"]) == ["GroupName"], "no ports are opened to the world"
+
+
+@pytest.mark.parametrize("name", CLUSTER_FILES)
+def test_every_machine_is_set_up_from_the_constraints_and_asks_for_the_token(name: str) -> None:
+    config = check_cluster((ROOT / name).read_text())
+    assert any("make setup" in command for command in config["setup_commands"])
+    assert "~/.ray/auth_token" in config["file_mounts"]
+    starts = [*config["head_start_ray_commands"], *config["worker_start_ray_commands"]]
+    starts = [command for command in starts if "ray start" in command]
+    assert len(starts) == 2
+    assert all("RAY_AUTH_MODE=token ~/murmur/.venv/bin/ray start" in command for command in starts), starts
 
 
 @pytest.mark.parametrize("planted", ["max_worker: 4", "head_node_type: nobody", "max_workers: 'many'"])
@@ -84,9 +107,11 @@ def test_ray_refuses_a_broken_cluster_file(planted: str) -> None:
         check_cluster("\n".join([*lines, planted]))
 
 
-def test_ray_is_started_by_its_path_in_the_environment() -> None:
+@pytest.mark.parametrize("name", CLUSTER_FILES)
+def test_ray_is_started_by_its_path_in_the_environment(name: str) -> None:
     """The commands run in a login shell that knows nothing of the virtual environment made by set-up."""
-    config = check_cluster((ROOT / "cluster.yaml").read_text())
+    config = check_cluster((ROOT / name).read_text())
     commands = [*config["head_start_ray_commands"], *config["worker_start_ray_commands"]]
-    assert commands
-    assert all("~/murmur/.venv/bin/ray " in command for command in commands), commands
+    ray = [command for command in commands if "ray stop" in command or "ray start" in command]
+    assert len(ray) == 4
+    assert all("~/murmur/.venv/bin/ray " in command for command in ray), ray

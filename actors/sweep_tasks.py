@@ -1,0 +1,82 @@
+"""A plain function of many pieces of work, as Ray tasks on all machines of a cluster.
+
+So many tasks as there are workers are under way at any time: the next is submitted before a result is handed on, so
+that whoever takes the results may take their time. Nothing is tried twice: a task whose process died is reported, and
+its piece of work can be done again by whoever knows what it left behind.
+"""
+
+import collections
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+
+from actors.ray_session import RaySession
+from pubsub.deployment import load
+from pubsub.errors import InputError
+
+_LOOK_EVERY_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEnd:
+    """How one piece of work ended: with a result, or with a failure in words."""
+
+    key: int
+    result: Any = None
+    failure: str | None = None
+
+
+def check_workers(workers: int | None) -> int:
+    """How many tasks may run at once, by default one for each core of the cluster; Ray must be initialised.
+
+    Raises `InputError` for more than there are cores.
+    """
+    cores = int(ray.cluster_resources().get("CPU", 0))
+    if workers is not None and not 1 <= workers <= cores:
+        raise InputError("--workers", str(workers), f"1 to {cores}, the cores there are")
+    return workers or cores
+
+
+def tasks_as_they_finish(
+    session: RaySession, function: str, work: Mapping[int, Any], workers: int
+) -> Iterator[TaskEnd]:
+    """Apply the function at the dotted path ("module:name") to every piece of work; the ends in the order in which
+    they come. Raises `RunError` if Ray is lost."""
+    remote = ray.remote(num_cpus=1, max_retries=0, scheduling_strategy="SPREAD")(_apply)
+    waiting = collections.deque(work)
+    under_way: dict[Any, int] = {}
+
+    def submit() -> None:
+        while waiting and len(under_way) < workers:
+            key = waiting.popleft()
+            under_way[remote.remote(function, work[key])] = key
+
+    submit()
+    try:
+        while under_way:
+            ready, _ = ray.wait(list(under_way), num_returns=1, timeout=_LOOK_EVERY_S)
+            session.check()
+            if not ready:
+                continue
+            (finished,) = ready
+            key = under_way.pop(finished)
+            submit()
+            try:
+                yield TaskEnd(key, ray.get(finished))
+            except ray.exceptions.RayError as error:
+                yield TaskEnd(key, failure=_words(error))
+    finally:
+        for reference in under_way:
+            ray.cancel(reference, force=True)
+
+
+def _apply(function: str, work: Any) -> Any:
+    return load(function, "sweep")(work)
+
+
+def _words(error: Exception) -> str:
+    cause = getattr(error, "cause", None)
+    lines = str(cause or error).strip().splitlines()
+    return f"{type(cause or error).__name__}: {lines[-1] if lines else 'no more is known'}"

@@ -1,0 +1,39 @@
+"""Which machine a broker is on: spread, packed, pinned; and what is refused."""
+
+import pytest
+
+from experiments.placement import Place, check_room, here, place_brokers
+from pubsub.errors import InputError
+
+BROKERS = ["b0", "b1", "b2", "b3", "b4"]
+PLACES = [Place("head", "10.0.0.1", 2), Place("second", "10.0.0.2", 1), Place("third", "10.0.0.3", 9)]
+
+
+def test_spread_takes_turns() -> None:
+    assert list(place_brokers(BROKERS, "spread", PLACES).values()) == [0, 1, 2, 0, 1]
+
+
+def test_pack_fills_a_machine_before_the_next() -> None:
+    assert list(place_brokers(BROKERS, "pack", PLACES).values()) == [0, 0, 1, 2, 2]
+    assert set(place_brokers(BROKERS, "pack", here(3)).values()) == {0}
+
+
+def test_pinned_by_name_address_or_number_and_the_others_spread() -> None:
+    placed = place_brokers(BROKERS, {"b0": "third", "b1": "10.0.0.3", "b4": 1}, PLACES)
+    assert placed == {"b0": 2, "b1": 2, "b4": 1, "b2": 0, "b3": 1}
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [({"b9": 0}, "placement.b9: found no broker"), ({"b0": 3}, "machine 3"), ({"b0": "fourth"}, "machine 'fourth'")],
+)
+def test_unknown_brokers_and_machines_are_refused(policy: dict[str, str | int], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        place_brokers(BROKERS, policy, PLACES)
+
+
+def test_more_actors_than_a_machine_has_memory_for_are_refused() -> None:
+    placed = place_brokers(BROKERS, "pack", PLACES)
+    check_room(placed, 0, PLACES)
+    with pytest.raises(InputError, match=r"3 actors on machine 10.0.0.1 \(head\); allowed: at most 2"):
+        check_room(placed, 1, PLACES)
