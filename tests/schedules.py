@@ -5,9 +5,11 @@ virtual time and judges it by the plain judge, with losses explained as the anal
 prints the scenario and the one command that runs it again.
 """
 
+import bisect
+import itertools
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -184,6 +186,25 @@ def play(data: Mapping[str, Any]) -> Outcome:
         return judge_faults(deployment, Path(folder))
 
 
+class _Overtakings:
+    """When each subscriber first got a later event of a publisher; of deliveries (subscriber, source, sequence, us)."""
+
+    def __init__(self, deliveries: Iterable[tuple[int, int, int, int]]) -> None:
+        self._streams: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for subscriber, source, sequence, time_us in deliveries:
+            self._streams.setdefault((subscriber, source), []).append((sequence, time_us))
+        self._earliest: dict[tuple[int, int], list[int]] = {}
+        for key, stream in self._streams.items():
+            stream.sort()
+            self._earliest[key] = list(itertools.accumulate((time_us for _, time_us in reversed(stream)), min))[::-1]
+
+    def after(self, subscriber: int, source: int, sequence: int) -> int | None:
+        """The time of the first delivery of an event of that source with a higher number (None: there is none)."""
+        stream = self._streams.get((subscriber, source), [])
+        place = bisect.bisect_left(stream, (sequence + 1, 0))
+        return self._earliest[subscriber, source][place] if place < len(stream) else None
+
+
 def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
     """Judge the journal of a run of this deployment, on either runtime."""
     verdict = judge(journal, GRACE_US)
@@ -216,6 +237,9 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
     behind = rows[(rows["kind"] == RowKind.LAG) & ~rows["node"].isin([deployment.numbers[name] for name in held_up])]
     exposure_us = 50_000 + int(behind["value"].max() if len(behind) else 0)
     longest_us = max(delays, default=0)
+    overtakings = _Overtakings(
+        zip(delivered["value"], delivered["source"], delivered["sequence"], delivered["time_us"], strict=True)
+    )
     explainer: Explainer | Connections = Explainer(windows, links, exposure_us, longest_us, homes)
     if guarantee(deployment.nodes[0].parameters["reliability"]) == "exactly_once":
         moved = rows[rows["kind"].isin([RowKind.LINK_UP, RowKind.LINK_DOWN])]
@@ -228,12 +252,7 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
         if event not in where:
             return True  # its publisher was killed after the event's attributes were written and before it was out
         publisher, published_us = where[event]
-        later = [
-            row.time_us
-            for row in delivered.itertuples()
-            if row.value == subscriber and row.source == event[0] and row.sequence > event[1]
-        ]
-        overtaken_us = min(later, default=None)
+        overtaken_us = overtakings.after(subscriber, *event)
         return (
             explainer.explain("missing", publisher, subscriber_at[subscriber], published_us, overtaken_us) is not None
         )
