@@ -112,7 +112,7 @@ class Broker:
     @property
     def settling(self) -> bool:
         """See `pubsub.machine.is_settling`."""
-        return bool(getattr(self.reliability, "settling", False))
+        return bool(getattr(self.reliability, "settling", False) or getattr(self.router, "settling", False))
 
     @property
     def waiting(self) -> bool:

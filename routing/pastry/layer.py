@@ -23,6 +23,11 @@ class OverPastry:
         self.receivers: dict[type, Callable[[NodeName, Any], list[Effect]]] = {}
         self.watchers: dict[type, Callable[[Any], list[Effect]]] = {}
 
+    @property
+    def settling(self) -> bool:
+        """See `pubsub.machine.is_settling`: who has not joined has told nobody what is wanted here."""
+        return not self.pastry.joined
+
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         """See `routing.router.Router`."""
         self.now_us = now_us
