@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.papers import publiy_plots as plots
-from experiments.papers.framework import Bar, PaperResult, Progress, ResultTable, in_parallel
+from experiments.papers.framework import Bar, PaperResult, Progress, ResultTable
+from experiments.papers.kept_runs import carry_out
 from experiments.papers.publiy_cost import COST_POINTS, Cost, Covering, measure_cost, measure_covering
 from experiments.papers.publiy_run import Measures, RunSpec, measure
 from routing.multipath.parameters import STRATEGIES, Strategy
@@ -121,13 +122,16 @@ def quick_plan(seed: int) -> Plan:
     )  # fmt: skip
 
 
-def carry_out(job: Job) -> Measures | Covering | list[Cost]:
+ACTIONS: dict[str, tuple[Callable[..., Measures | Covering | list[Cost]], Any]] = {
+    "run": (measure, Measures), "covering": (measure_covering, Covering), "cost": (measure_cost, list[Cost]),
+}  # fmt: skip
+"""Kind of job to what carries it out, and what it gives."""
+
+
+def do_job(job: Job) -> Measures | Covering | list[Cost]:
     """One job, in a process of its own."""
     kind, point = job
-    actions: dict[str, Callable[..., Measures | Covering | list[Cost]]] = {
-        "run": measure, "covering": measure_covering, "cost": measure_cost,
-    }  # fmt: skip
-    return actions[kind](point)
+    return ACTIONS[kind][0](point)
 
 
 class Publiy:
@@ -140,7 +144,7 @@ class Publiy:
         """Measure everything; with several seeds, each bar is of the first and the others are in the table of runs."""
         plans = [quick_plan(seed) if quick else full_plan(seed) for seed in range(1, seeds + 1)]
         jobs = [job for plan in plans for job in plan.jobs()]
-        results = dict(zip(jobs, in_parallel(carry_out, jobs, progress), strict=True))
+        results = carry_out(do_job, jobs, folder, progress, lambda job: ACTIONS[job[0]][1])
         runs = {job[1]: result for job, result in results.items() if isinstance(result, Measures)}
         plan = plans[0]
         result = PaperResult()

@@ -76,7 +76,8 @@ class RunSpec:
 
 @dataclass(slots=True)
 class Measures:
-    """What came out. hops: deliveries by path length. delays_us: pair of broker numbers to (sum, count). traffic:
+    """What came out. hops: deliveries by path length. delays_us: publishing broker's number * brokers + subscribing
+    broker's to (sum, count). traffic:
     publications sent between brokers in each second."""
 
     spec: RunSpec
@@ -84,7 +85,7 @@ class Measures:
     deliveries: int = 0
     pure_forwards: int = 0
     hops: list[int] = field(default_factory=lambda: [0] * 64)
-    delays_us: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    delays_us: dict[int, list[int]] = field(default_factory=dict)
     traffic: list[int] = field(default_factory=list)
     missing: int = 0
     duplicate: int = 0
@@ -154,7 +155,7 @@ class Probe:
             return
         measures.deliveries += 1
         measures.hops[min(hops, 63)] += 1
-        pair = (self.origin[index], broker)
+        pair = self.origin[index] * measures.spec.brokers + broker
         sums = measures.delays_us.get(pair)
         if sums is None:
             sums = measures.delays_us[pair] = [0, 0]
