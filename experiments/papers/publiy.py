@@ -405,17 +405,18 @@ def cost_results(result: PaperResult, costs: list[Cost], folder: Path) -> None:
 
 
 def run_table(runs: Mapping[Any, Measures]) -> ResultTable:
-    """Wall time and memory of each run."""
+    """Time and memory of each run."""
     rows = [
         (spec.dataset, spec.brokers, spec.strategy, spec.fanout, spec.seed, each.published,
-         each.deliveries, each.pure_forwards, f"{each.soft_links:.1f}", f"{each.wall_s:.1f}", f"{each.memory_mb:.0f}")
+         each.deliveries, each.pure_forwards, f"{each.soft_links:.1f}", f"{each.wall_s:.1f}", f"{each.cpu_s:.1f}",
+         f"{each.memory_mb:.0f}")
         for each in runs.values()
         for spec in (each.spec,)
     ]  # fmt: skip
     return ResultTable(
-        "runs", "Runs: wall time and memory of each, in a process of its own",
+        "runs", "Runs: time and memory of each, in a process of its own",
         ("dataset", "brokers", "strategy", "fanout", "seed", "published", "deliveries", "pure forwarders",
-         "soft links a broker", "wall s", "memory MB"), rows,
+         "soft links a broker", "wall s", "CPU s", "memory MB"), rows,
     )  # fmt: skip
 
 
