@@ -83,6 +83,7 @@ class NodeActor:
     async def listen(self) -> Listening:
         """Open the node's socket and journal and start its machine."""
         settings = self._settings
+        Path(settings.journal_folder).mkdir(parents=True, exist_ok=True)
         self._writer = JournalWriter(
             Path(settings.journal_folder), self._spec.name, settings.numbers[self._spec.name], self._incarnation
         )

@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 from pubsub.client import CLIENT_MESSAGES
 from pubsub.errors import InputError
 from pubsub.journal import RowKind
+from pubsub.journal_store import store_at
 from spark_analysis import judge as judging
 from spark_analysis import metrics
 from spark_analysis.faults import Faults, checks_table
@@ -49,7 +50,7 @@ def analyze(run: Path, master: str | None = None, progress: Progress = _silent) 
     run = Path(run)
     manifest = read_manifest(run)
     progress("checking the journal", 0, 0)
-    journal_bytes = check_journal(run / "journal")
+    journal_bytes = check_journal(store_at(manifest.journal_at(run)))
     progress("starting Spark", 0, 0)
     with spark_session(master, journal_bytes) as spark:
         analysis = _Analysis(spark, run, manifest, progress)
@@ -66,7 +67,7 @@ def analyze(run: Path, master: str | None = None, progress: Progress = _silent) 
 def judge(run: Path, master: str | None = None) -> dict[str, Any]:
     """The verdict alone, with its findings and the table of faults in `RUN/analysis`; raises as `analyze` does."""
     manifest = read_manifest(run)
-    journal_bytes = check_journal(run / "journal")
+    journal_bytes = check_journal(store_at(manifest.journal_at(run)))
     with spark_session(master, journal_bytes) as spark:
         analysis = _Analysis(spark, run, manifest, _silent)
         try:
@@ -78,7 +79,7 @@ def judge(run: Path, master: str | None = None) -> dict[str, Any]:
 def judge_and_measure(run: Path, master: str | None = None) -> tuple[dict[str, Any], dict[str, float | None]]:
     """The verdict, and the few figures by which runs are compared (`_Analysis.key_figures`); raises as `analyze`."""
     manifest = read_manifest(run)
-    journal_bytes = check_journal(run / "journal")
+    journal_bytes = check_journal(store_at(manifest.journal_at(run)))
     with spark_session(master, journal_bytes) as spark:
         analysis = _Analysis(spark, run, manifest, _silent)
         try:
@@ -103,7 +104,7 @@ class _Analysis:
         self._folder = AnalysisFolder(run)
         self._folder.begin()
         progress("reading the journal", 0, 0)
-        journal = read_journal(spark, run / "journal")
+        journal = read_journal(spark, manifest.journal_at(run))
         self._journal = replace(
             journal, rows=self._keep(journal.rows), events=self._keep(judging.distinct_events(journal.events))
         )
