@@ -266,9 +266,9 @@ class Epidemic:
         if type(input) is TimerFired:
             return self._on_round(now_us)
         if type(input) is LinkUp:
-            return self._table.on_link_up(input.peer) if input.is_broker else ()
+            return self._table.on_link_up(input.peer)
         if type(input) is LinkDown:
-            return self._table.on_link_down(input.peer, now_us) if input.peer in self._table.neighbours else ()
+            return self._table.on_link_down(input.peer, now_us)
         if type(input) is Start:
             self._born_us = now_us
             return ()
