@@ -80,7 +80,7 @@ class _NodeFiles:
     def add(self, rows: np.ndarray) -> None:
         self._waiting.append(rows)
         if sum(map(len, self._waiting)) >= _ROWS_A_SEGMENT:
-            rows = np.concatenate(self._waiting)
+            rows = np.concatenate(self._waiting, dtype=ROW_TYPE)
             whole = len(rows) - len(rows) % _ROWS_A_SEGMENT
             for begin in range(0, whole, _ROWS_A_SEGMENT):
                 self._write(rows[begin : begin + _ROWS_A_SEGMENT])
@@ -93,7 +93,7 @@ class _NodeFiles:
 
     def close(self) -> None:
         if self._waiting:
-            self._write(np.concatenate(self._waiting))
+            self._write(np.concatenate(self._waiting, dtype=ROW_TYPE))
 
     def _write(self, rows: np.ndarray) -> None:
         header = SegmentHeader(self._node, 0, self._segments).of_segment()
@@ -141,7 +141,7 @@ class BigRun:
             own = np.flatnonzero(publisher == each)
             rows += self._rows_of(each, sequence[own], time_us[own], wants[own])
             self._write_records(each, sequence[own], time_us[own], x[own])
-        together = np.concatenate(rows)
+        together = np.concatenate(rows, dtype=ROW_TYPE)
         together = together[np.lexsort((together["time_us"], together["node"]))]
         self.rows += len(together)
         bounds = np.searchsorted(together["node"], np.arange(2 * BROKERS + 1))

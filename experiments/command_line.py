@@ -29,6 +29,10 @@ application = typer.Typer(
 )
 
 RunFolderArgument = Annotated[Path, typer.Argument(help="A run folder.")]
+MasterOption = Annotated[
+    str | None, typer.Option(help="Spark master (spark://HOST:PORT), instead of this machine's cores.")
+]
+ExecutorMemoryOption = Annotated[str | None, typer.Option(help="Of each executor of that master, such as 3g.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print results as one JSON line.")]
 _LAG_WORTH_A_WARNING_US = 20_000
 _COUNTS = ("missing", "duplicate", "spurious", "out_of_order")
@@ -55,7 +59,8 @@ def run(
     out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
     address: Annotated[str | None, typer.Option(help="A Ray cluster (HOST:PORT), instead of this machine.")] = None,
     store: Annotated[str | None, typer.Option(help="A URI for the journal, instead of the run folder.")] = None,
-    master: Annotated[str | None, typer.Option(help="Spark master, instead of this machine's cores.")] = None,
+    master: MasterOption = None,
+    executor_memory: ExecutorMemoryOption = None,
     analysis: Annotated[bool, typer.Option(help="Judge the run and write its report.")] = True,
     as_json: JsonOption = False,
 ) -> None:
@@ -81,7 +86,7 @@ def run(
         _warn_of_lag(finished.lag_us)
         _tell_missing(finished.missing_journals)
     if analysis:
-        _analyze(finished.folder, as_json, master)
+        _analyze(finished.folder, as_json, master, executor_memory)
     elif not as_json:
         print(f"run folder: {finished.folder}")
 
@@ -89,11 +94,12 @@ def run(
 @application.command()
 def analyze(
     run_folder: RunFolderArgument,
-    master: Annotated[str | None, typer.Option(help="Spark master, instead of this machine's cores.")] = None,
+    master: MasterOption = None,
+    executor_memory: ExecutorMemoryOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Judge a run and write its tables and report."""
-    _analyze(run_folder, as_json, master)
+    _analyze(run_folder, as_json, master, executor_memory)
 
 
 @application.command()
@@ -236,11 +242,11 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
-def _analyze(folder: Path, as_json: bool, master: str | None = None) -> None:
+def _analyze(folder: Path, as_json: bool, master: str | None, executor_memory: str | None) -> None:
     from spark_analysis.main import analyze as analyze_run
 
     with RunProgress(quiet=as_json) as progress:
-        verdict = analyze_run(folder, master, progress.step)
+        verdict = analyze_run(folder, master, progress.step, executor_memory)
     if as_json:
         print(json.dumps(verdict))
     else:

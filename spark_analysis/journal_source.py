@@ -12,14 +12,14 @@ that was just being opened has nothing in it, not even a header.
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, Filter, In, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     BinaryType,
@@ -73,6 +73,8 @@ SUBSCRIPTIONS_SCHEMA = StructType(
 _PARTITION_BYTES_MAX = 16 << 20
 _PARTITION_BYTES_MIN = 1 << 20
 _BATCH_RECORDS = 50_000
+SMALL_JOURNAL_BYTES = 32 << 20
+_CHECK_TASKS = 64
 _NAME = re.compile(r"(?P<series>.+-\d+)-(?P<number>\d+)\.(?:seg|blob)")
 
 
@@ -123,17 +125,45 @@ def journal_files(store: JournalStore, ending: str) -> list[JournalFile]:
 
 
 def check_journal(store: JournalStore) -> int:
-    """The size of the journal in bytes; raises `InputError`, naming the file, if one cannot be read to its end."""
+    """The size of the journal in bytes; raises `InputError`, naming the file, if one cannot be read to its end.
+
+    The records of a journal above `SMALL_JOURNAL_BYTES` are not looked at: `check_side_files` does that in Spark.
+    """
     segments = journal_files(store, "seg")
     if not segments:
         raise InputError(store.place, "no segment (*.seg)", "the journal of a run")
     for file in segments:
         check_segment(store.name_of(file.name), store.read(file.name, HEADER_BYTES), file.size)
     side_files = journal_files(store, "blob")
-    for file in side_files:
-        for _ in parse_side(store.name_of(file.name), store.read(file.name)):
-            pass
-    return sum(file.size for file in (*segments, *side_files))
+    size = sum(file.size for file in (*segments, *side_files))
+    if size <= SMALL_JOURNAL_BYTES:
+        for file in side_files:
+            _check_records(store, file.name)
+    return size
+
+
+def check_side_files(spark: SparkSession, place: str, journal_bytes: int) -> None:
+    """Raise `InputError` for a side file of a large journal that cannot be read to its end."""
+    if journal_bytes <= SMALL_JOURNAL_BYTES:
+        return
+
+    def troubles(names: Iterator[str]) -> Iterator[tuple[str, str, str]]:
+        store = store_at(place)
+        for name in names:
+            try:
+                _check_records(store, name)
+            except InputError as error:
+                yield error.place, error.found, error.allowed
+
+    names = [file.name for file in journal_files(store_at(place), "blob")]
+    found = spark.sparkContext.parallelize(names, min(len(names), _CHECK_TASKS) or 1).mapPartitions(troubles).collect()
+    if found:
+        raise InputError(*min(found))
+
+
+def _check_records(store: JournalStore, name: str) -> None:
+    for _ in parse_side(store.name_of(name), store.read(name)):
+        pass
 
 
 def _was_just_opened(store: JournalStore, name: str, size: int) -> bool:
@@ -157,8 +187,19 @@ def _grouped(files: Sequence[JournalFile]) -> list[FileGroup]:
 
 
 class _RowsReader(DataSourceReader):
+    """Rows, of some kinds only if that is what is asked for: the others do not leave the reader."""
+
     def __init__(self, place: str) -> None:
         self._place = place
+        self._kinds: frozenset[int] | None = None
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        for asked in filters:
+            wanted = isinstance(asked, EqualTo | In) and asked.attribute == ("kind",)
+            if wanted and self._kinds is None:
+                self._kinds = frozenset(asked.value if isinstance(asked, In) else [asked.value])
+            else:
+                yield asked
 
     def partitions(self) -> Sequence[InputPartition]:
         return _grouped(journal_files(store_at(self._place), "seg")) or [FileGroup(())]
@@ -169,9 +210,11 @@ class _RowsReader(DataSourceReader):
         store = store_at(self._place)
         for file in partition.files:
             header, rows = parse_segment(store.name_of(file.name), store.read(file.name))
-            columns = {name: np.ascontiguousarray(rows[name]) for name in rows.dtype.names or ()}
-            columns["incarnation"] = np.full(len(rows), header.incarnation)
-            columns["position"] = np.arange(file.first_position, file.first_position + len(rows))
+            wanted = np.ones(len(rows), bool) if self._kinds is None else np.isin(rows["kind"], list(self._kinds))
+            chosen = np.flatnonzero(wanted)
+            columns = {name: rows[name][chosen] for name in rows.dtype.names or ()}
+            columns["incarnation"] = np.full(len(chosen), header.incarnation)
+            columns["position"] = file.first_position + chosen
             arrays = [pa.array(columns[field.name]).cast(field.type) for field in schema]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -282,6 +325,7 @@ class Journal:
 
 def read_journal(spark: SparkSession, place: str) -> Journal:
     """The tables of the journal at a path or URI, not read yet; `check_journal` says beforehand what is wrong there."""
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     for source in (JournalRows, JournalEvents, JournalSubscriptions):
         spark.dataSource.register(source)
     tables = [spark.read.format(f"murmur-{name}").load(place) for name in ("rows", "events", "subscriptions")]
