@@ -24,7 +24,7 @@ _EVERY_US = 50
 _HOP_US = 900
 _BEGIN_US = 1_000_000
 _EVENTS_AT_ONCE = 40_000
-_ROWS_AN_EVENT = 57
+_ROWS_AN_EVENT = 53
 _PLANTED_EVERY = 10_000
 _ROWS_A_SEGMENT = 131_072
 _PUBLISHERS = tuple(range(BROKERS // 2, BROKERS))
@@ -102,10 +102,12 @@ class _NodeFiles:
 
 
 class BigRun:
-    """Writes one run. `planted` counts what was done to deliveries on purpose, `rows` and `required` what there is."""
+    """Writes one run. `planted` counts what was done to deliveries on purpose; `rows`, `events` and deliveries
+    `required` what there is."""
 
     def __init__(self, folder: Path, seed: int = 1) -> None:
         self.rows = 0
+        self.events = 0
         self.required = 0
         self.planted: Counter[str] = Counter()
         self._folder = folder
@@ -119,7 +121,7 @@ class BigRun:
 
     def write(self, rows: int) -> None:
         """So many rows, about."""
-        events = max(_EVENTS_AT_ONCE, rows // _ROWS_AN_EVENT)
+        events = self.events = rows // _ROWS_AN_EVENT
         for begin in range(0, events, _EVENTS_AT_ONCE):
             self._write_events(begin, min(_EVENTS_AT_ONCE, events - begin))
         for files in self._files.values():
@@ -187,7 +189,7 @@ class BigRun:
         choose = self._random.choice
         # Even subscribers lose, double and invent; odd ones have events swapped: no fault hides another.
         even = np.flatnonzero(subscriber % 2 == 0)
-        faults = len(event) // _PLANTED_EVERY
+        faults = max(1, len(event) // _PLANTED_EVERY)
         lost, doubled = choose(even, 2 * faults, replace=False).reshape(2, faults)
         pairs = np.flatnonzero((subscriber[:-1] % 2 == 1) & (subscriber[1:] == subscriber[:-1]))
         swapped = choose(pairs[::4], min(faults, len(pairs) // 4), replace=False)

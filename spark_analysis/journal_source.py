@@ -147,7 +147,7 @@ def check_side_files(spark: SparkSession, place: str, journal_bytes: int) -> Non
     if journal_bytes <= SMALL_JOURNAL_BYTES:
         return
 
-    def troubles(names: Iterator[str]) -> Iterator[tuple[str, str, str]]:
+    def troubles(names: Iterable[str]) -> Iterator[tuple[str, str, str]]:
         store = store_at(place)
         for name in names:
             try:
@@ -195,8 +195,7 @@ class _RowsReader(DataSourceReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         for asked in filters:
-            wanted = isinstance(asked, EqualTo | In) and asked.attribute == ("kind",)
-            if wanted and self._kinds is None:
+            if self._kinds is None and isinstance(asked, EqualTo | In) and asked.attribute == ("kind",):
                 self._kinds = frozenset(asked.value if isinstance(asked, In) else [asked.value])
             else:
                 yield asked

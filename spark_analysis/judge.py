@@ -79,7 +79,7 @@ OUTCOMES_SCHEMA = StructType(
         StructField("out_of_order", IntegerType(), False),
     ]
 )
-"""`after`: the highest sequence of the publisher that the subscriber had been delivered before this one (null: none)."""
+"""`after`: the highest sequence of the publisher that the subscriber was delivered before this one (null: none)."""
 FINDINGS_SCHEMA = StructType(
     [
         StructField("finding", StringType(), False),
@@ -217,7 +217,7 @@ def outcomes(
     filters: Sequence[str],
     deliveries: DataFrame,
     grace_us: int,
-    many: bool = False,
+    many: bool,
 ) -> DataFrame:
     """One row for each (event, subscriber) that matches or was delivered (`OUTCOMES_SCHEMA`).
 

@@ -57,7 +57,7 @@ def analyze(
     """
     run = Path(run)
     manifest = read_manifest(run)
-    with _analysis(run, manifest, master, executor_memory, progress) as analysis:
+    with _opened(run, manifest, master, executor_memory, progress) as analysis:
         verdict = analysis.judge()
         analysis.measure()
     progress("drawing the report", 0, 0)
@@ -67,18 +67,18 @@ def analyze(
 
 def judge(run: Path, master: str | None = None, executor_memory: str | None = None) -> dict[str, Any]:
     """The verdict alone, with its findings and the table of faults in `RUN/analysis`; raises as `analyze` does."""
-    with _analysis(Path(run), read_manifest(Path(run)), master, executor_memory, _silent) as analysis:
+    with _opened(Path(run), read_manifest(Path(run)), master, executor_memory, _silent) as analysis:
         return analysis.judge()
 
 
 def judge_and_measure(run: Path) -> tuple[dict[str, Any], dict[str, float | None]]:
     """The verdict, and the few figures by which runs are compared (`_Analysis.key_figures`); raises as `analyze`."""
-    with _analysis(run, read_manifest(run), None, None, _silent) as analysis:
+    with _opened(run, read_manifest(run), None, None, _silent) as analysis:
         return analysis.judge(), analysis.key_figures()
 
 
 @contextmanager
-def _analysis(
+def _opened(
     run: Path, manifest: Manifest, master: str | None, executor_memory: str | None, progress: Progress
 ) -> "Iterator[_Analysis]":
     progress("checking the journal", 0, 0)
@@ -135,9 +135,8 @@ class _Analysis:
         if any(counts[name] for name in judging.FINDINGS):
             late = judging.out_of_order(self._outcomes)
             explainer, publishers = self._faults.explainer(self._outcomes), self._faults.publishers()
-            listed = judging.findings(
-                self._outcomes, late, self._journal.events, list(filters), names, explainer, publishers
-            )
+            events = self._journal.events
+            listed = judging.findings(self._outcomes, late, events, list(filters), names, explainer, publishers)
         else:
             listed = self._spark.createDataFrame([], judging.FINDINGS_SCHEMA)
         explained = self._folder.write_findings(listed)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -157,7 +157,7 @@ def check_executors(spark: SparkSession, place: str, folder: Path) -> None:
     mark = folder / ".murmur"
     mark.touch()
 
-    def look(_: Iterator[int]) -> Iterator[tuple[str, str]]:  # travels as it stands: needs nothing of ours over there
+    def look(_: Iterable[int]) -> Iterator[tuple[str, str]]:  # travels as it stands: needs nothing of ours over there
         host = socket.gethostname()
         try:
             from pubsub.journal_store import store_at
@@ -171,16 +171,15 @@ def check_executors(spark: SparkSession, place: str, folder: Path) -> None:
 
     try:
         tasks = 4 * executors
-        found = spark.sparkContext.parallelize(range(tasks), tasks).mapPartitions(look).collect()
+        troubles = spark.sparkContext.parallelize(range(tasks), tasks).mapPartitions(look).collect()
     except Exception as error:
         words = [line for line in str(error).splitlines() if "Error" in line or "Exception" in line]
-        raise InputError(
-            master, f"a cluster that cannot run tasks ({words[-1].strip()})", "the same versions"
-        ) from None
+        found = f"a cluster that cannot run tasks ({words[-1].strip() if words else error})"
+        raise InputError(master, found, "Python and Spark as here, on every machine") from None
     finally:
         mark.unlink()
-    if found:
-        host, trouble = min(found)
+    if troubles:
+        host, trouble = min(troubles)
         allowed = "murmur at the same path, and run folders on storage that all machines share"
         raise InputError(f"{master}, machine {host}", trouble, allowed)
 

@@ -1,0 +1,133 @@
+"""The judge over runs of 10, 30 and 100 million rows: on a Spark cluster of two workers, and on this machine's cores.
+
+`python -m benchmarks.judge_scale [ROWS…]`. Each run is generated (`benchmarks.big_run`), judged by both, and deleted.
+The counts have to be those that were planted, in both. The ratio is to what any such tool must do at least, in the
+same session: scan the run's rows as Parquet and count them by node and kind. Memory is the largest resident set of each
+process while the judge works, looked at ten times a second.
+"""
+
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+from pyspark.sql import functions as F
+
+from benchmarks.big_run import BigRun
+from benchmarks.table import print_table
+from pubsub.journal_store import store_at
+from spark_analysis.journal_source import check_journal, read_journal
+from spark_analysis.main import judge
+from spark_analysis.session import spark_session
+from tests.spark.standalone import SparkCluster
+
+ROWS = (10_000_000, 30_000_000, 100_000_000)
+_EXECUTOR_MEMORY = "2g"
+_WORKER_MEMORY = "3g"
+_LOOK_EVERY_S = 0.1
+_GB = 1e9
+
+
+class MemoryWatch(threading.Thread):
+    """The largest resident set of each kind of process below these, in bytes."""
+
+    def __init__(self, roots: list[int]) -> None:
+        super().__init__(daemon=True)
+        self.peak: dict[str, int] = defaultdict(int)
+        self._roots = roots
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        """See `threading.Thread`."""
+        while not self._over.wait(_LOOK_EVERY_S):
+            for root in self._roots:
+                for process in [psutil.Process(root), *psutil.Process(root).children(recursive=True)]:
+                    self._look(process)
+
+    def _look(self, process: psutil.Process) -> None:
+        try:
+            words, resident = " ".join(process.cmdline()), process.memory_info().rss
+        except psutil.Error:
+            return
+        kind = (
+            "executor" if "ExecutorBackend" in words
+            else "Spark driver" if "SparkSubmit" in words
+            else "Python worker" if "pyspark.daemon" in words
+            else ""
+        )  # fmt: skip
+        if kind:
+            self.peak[kind] = max(self.peak[kind], resident)
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._over.set()
+        self.join()
+
+
+@contextmanager
+def _watched(roots: list[int]) -> Iterator[MemoryWatch]:
+    watch = MemoryWatch(roots)
+    watch.start()
+    yield watch
+    watch.stop()
+
+
+def _seconds(action: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def measure(rows: int, folder: Path, cluster: SparkCluster) -> list[tuple[str, ...]]:
+    """Rows of the table for one size."""
+    generated = BigRun(folder)
+    generated.write(rows)
+    place = str(folder / "journal")
+    journal_bytes = check_journal(store_at(place))
+    parquet = str(folder / "rows.parquet")
+    lines = []
+    for where, master, memory in (("cluster", cluster.url, _EXECUTOR_MEMORY), ("local", None, None)):
+        with spark_session(master, journal_bytes, memory) as spark:
+            if not Path(parquet).exists():
+                read_journal(spark, place).rows.write.parquet(parquet)
+            found: dict[str, Any] = {}
+            with _watched([psutil.Process().pid, *(each.pid for each in cluster.processes.values())]) as watch:
+                judge_s = _seconds(lambda found=found: found.update(judge(folder)))  # type: ignore[misc]
+
+            def scan(spark: Any = spark) -> None:
+                counted = spark.read.parquet(parquet).groupBy("node", "kind").agg(F.count(F.lit(1)), F.max("position"))
+                counted.collect()
+
+            plain_s = min(_seconds(scan) for _ in range(2))
+        assert {name: found[name] for name in generated.planted} == dict(generated.planted), found
+        assert (found["required"], found["published"]) == (generated.required, generated.events)
+        peaks = "  ".join(f"{kind} {peak / _GB:.1f}" for kind, peak in sorted(watch.peak.items()))
+        size = f"{generated.rows / 1e6:,.0f} M"
+        rate, ratio = f"{generated.rows / judge_s / 1e6:.2f} M", f"{judge_s / plain_s:.1f}"
+        lines.append((size, where, f"{generated.required / 1e6:.1f} M", f"{judge_s:.0f}", rate, ratio, peaks))
+        print(*lines[-1], file=sys.stderr, flush=True)
+    return lines
+
+
+def main(sizes: tuple[int, ...] = ROWS) -> None:
+    """Print the table."""
+    lines: list[tuple[str, ...]] = []
+    cluster = SparkCluster(memory=_WORKER_MEMORY)
+    try:
+        for rows in sizes:
+            with tempfile.TemporaryDirectory() as folder:
+                lines += measure(rows, Path(folder) / "run", cluster)
+    finally:
+        cluster.stop()
+    headings = ("rows", "where", "pairs", "seconds", "rows/s", "times a Parquet scan", "peak memory in GB")
+    print_table("The judge over large runs", headings, lines)
+
+
+if __name__ == "__main__":
+    main(tuple(map(int, sys.argv[1:])) or ROWS)
