@@ -92,10 +92,13 @@ def execute(
 
 
 def check_store(store: str) -> None:
-    """Raise `InputError` for what is no URI, or cannot be written from here."""
+    """Raise `InputError` for what is no URI, cannot be written from here, or has a journal in it."""
     if not is_uri(store):
         raise InputError("--store", repr(store), "a URI, such as s3://bucket/runs/first (a folder: --out)")
-    store_at(store).check_writable(f".murmur-{secrets.token_hex(8)}")
+    opened = store_at(store)
+    opened.check_writable(f".murmur-{secrets.token_hex(8)}")
+    if opened.sizes("seg"):
+        raise InputError("--store", f"a journal that is already at {store}", "a new place")
 
 
 def _play_live(

@@ -12,7 +12,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.big_run import BigRun
-from spark_analysis.main import judge
+from pubsub.errors import InputError
+from pubsub.journal import RowKind
+from spark_analysis import journal_source, main
+from spark_analysis import judge as judging
+from spark_analysis.journal_source import read_journal
+from spark_analysis.main import analyze, judge
 from tests.spark.standalone import SparkCluster
 
 ROOT = Path(__file__).parents[2]
@@ -57,3 +62,35 @@ def test_no_master_at_the_address_is_named_at_once(tmp_path: Path) -> None:
     assert done.returncode == 2, done.stderr
     assert "no master" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.spark
+def test_pairs_and_deliveries_are_shuffled_once(spark: SparkSession, tmp_path: Path) -> None:
+    BigRun(tmp_path / "run").write(20_000)
+    journal = read_journal(spark, str(tmp_path / "run" / "journal"))
+    judged = judging.judge(journal, judging.count_filters(journal.subscriptions), 0)
+    plan = judged._jdf.queryExecution().executedPlan().toString()
+    above, _, below = plan.partition("Exchange")
+    assert "Window" in above
+    assert "HashAggregate" in above, "pairs are judged and streams looked at where they have been brought"
+    assert below.startswith(" hashpartitioning(source")
+    assert "Union" in below
+    assert "SortMergeJoin [filter_number" not in plan, "subscriptions go to where events are matched"
+    assert f"kind = {int(RowKind.DELIVER)}" not in plan, "the reader leaves the other rows out"
+
+
+@pytest.mark.spark
+def test_a_large_journal_is_judged_alike(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = BigRun(tmp_path / "run")
+    run.write(20_000)
+    as_small = analyze(tmp_path / "run")
+    traffic = pd.read_csv(tmp_path / "run" / "analysis" / "traffic.csv")
+    monkeypatch.setattr(main, "_ROWS_KEPT_BYTES_MAX", 0)
+    monkeypatch.setattr(journal_source, "SMALL_JOURNAL_BYTES", 0)
+    assert analyze(tmp_path / "run") == as_small
+    assert as_small["missing"] == run.planted["missing"] > 0
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "run" / "analysis" / "traffic.csv"), traffic)
+    damaged = sorted((tmp_path / "run" / "journal").glob("c*.blob"))[0]
+    damaged.write_bytes(damaged.read_bytes()[:-3])
+    with pytest.raises(InputError, match=f"{damaged.name}, byte .*damaged record"):
+        judge(tmp_path / "run")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem, _MockFileSystem
 
+from experiments.driver import check_store
 from pubsub.errors import InputError
 from pubsub.journal import JournalWriter, RowKind, parse_segment
 from pubsub.journal_store import JournalStore, journal_names, store_at
@@ -43,6 +44,15 @@ def test_what_is_written_is_listed_and_read(tmp_path: Path, kind: int) -> None:
 def test_a_uri_of_no_filesystem_is_named(place: str) -> None:
     with pytest.raises(InputError, match=f"{place}: found .*; allowed: a folder, or a URI"):
         store_at(place)
+
+
+def test_a_run_has_a_store_of_its_own(tmp_path: Path) -> None:
+    check_store(tmp_path.as_uri())
+    with pytest.raises(InputError, match="a URI, such as"):
+        check_store(str(tmp_path))
+    (tmp_path / "b0-0-00000.seg").touch()
+    with pytest.raises(InputError, match="already at"):
+        check_store(tmp_path.as_uri())
 
 
 def test_a_store_that_cannot_be_written_is_named(tmp_path: Path) -> None:
