@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, Filter, In, InputPartition
+from pyspark.sql import functions as F
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     BinaryType,
@@ -33,7 +34,7 @@ from pyspark.sql.types import (
 )
 
 from pubsub.errors import InputError
-from pubsub.journal import HEADER_BYTES, ROW, SideKind, check_segment, parse_segment, parse_side
+from pubsub.journal import HEADER_BYTES, ROW, RowKind, SideKind, check_segment, parse_segment, parse_side
 from pubsub.journal_store import JournalStore, store_at
 
 ROWS_SCHEMA = StructType(
@@ -187,18 +188,15 @@ def _grouped(files: Sequence[JournalFile]) -> list[FileGroup]:
 
 
 class _RowsReader(DataSourceReader):
-    """Rows, of some kinds only if that is what is asked for: the others do not leave the reader."""
+    """Rows, of some kinds only if that is what is asked for: the others do not leave the reader.
 
-    def __init__(self, place: str) -> None:
+    The kinds are an option of the source, and no filter that Spark pushes down: one that it pushes for one use of a
+    table holds for every other use of the same table (Spark 4.3).
+    """
+
+    def __init__(self, place: str, kinds: Sequence[int]) -> None:
         self._place = place
-        self._kinds: frozenset[int] | None = None
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        for asked in filters:
-            if self._kinds is None and isinstance(asked, EqualTo | In) and asked.attribute == ("kind",):
-                self._kinds = frozenset(asked.value if isinstance(asked, In) else [asked.value])
-            else:
-                yield asked
+        self._kinds = kinds
 
     def partitions(self) -> Sequence[InputPartition]:
         return _grouped(journal_files(store_at(self._place), "seg")) or [FileGroup(())]
@@ -209,8 +207,7 @@ class _RowsReader(DataSourceReader):
         store = store_at(self._place)
         for file in partition.files:
             header, rows = parse_segment(store.name_of(file.name), store.read(file.name))
-            wanted = np.ones(len(rows), bool) if self._kinds is None else np.isin(rows["kind"], list(self._kinds))
-            chosen = np.flatnonzero(wanted)
+            chosen = np.flatnonzero(np.isin(rows["kind"], self._kinds) if self._kinds else rows["kind"])
             columns = {name: rows[name][chosen] for name in rows.dtype.names or ()}
             columns["incarnation"] = np.full(len(chosen), header.incarnation)
             columns["position"] = file.first_position + chosen
@@ -272,7 +269,10 @@ class _JournalSource(DataSource):
 
 
 class JournalRows(_JournalSource):
-    """Format `murmur-rows`: every written row of every segment of a journal (`ROWS_SCHEMA`)."""
+    """Format `murmur-rows`: every written row of every segment of a journal (`ROWS_SCHEMA`).
+
+    Option `kinds`: only rows of these, as numbers with commas between.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -282,7 +282,8 @@ class JournalRows(_JournalSource):
         return ROWS_SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return _RowsReader(self._place)
+        kinds = self.options.get("kinds")
+        return _RowsReader(self._place, [int(kind) for kind in kinds.split(",")] if kinds else ())
 
 
 class JournalEvents(_JournalSource):
@@ -315,17 +316,28 @@ class JournalSubscriptions(_JournalSource):
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """The three tables of a journal; see the schemas above."""
+    """The tables of the journal at a path or URI; see the schemas above. `kept`: the rows are in Spark's memory."""
 
+    place: str
     rows: DataFrame
     events: DataFrame
     subscriptions: DataFrame
+    kept: bool = False
+
+    def of(self, *kinds: RowKind) -> DataFrame:
+        """The rows of these kinds."""
+        numbers = [int(kind) for kind in kinds]
+        if self.kept:
+            return self.rows.where(F.col("kind").isin(numbers))
+        source = self.rows.sparkSession.read.format("murmur-rows")
+        return source.option("kinds", ",".join(map(str, numbers))).load(self.place)
 
 
 def read_journal(spark: SparkSession, place: str) -> Journal:
     """The tables of the journal at a path or URI, not read yet; `check_journal` says beforehand what is wrong there."""
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     for source in (JournalRows, JournalEvents, JournalSubscriptions):
         spark.dataSource.register(source)
-    tables = [spark.read.format(f"murmur-{name}").load(place) for name in ("rows", "events", "subscriptions")]
-    return Journal(*tables)
+    rows, events, subscriptions = (
+        spark.read.format(f"murmur-{name}").load(place) for name in ("rows", "events", "subscriptions")
+    )
+    return Journal(place, rows, events, subscriptions)

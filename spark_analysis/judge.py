@@ -120,9 +120,9 @@ def distinct_events(events: DataFrame) -> DataFrame:
     )
 
 
-def deliveries_of(rows: DataFrame) -> DataFrame:
+def deliveries_of(journal: Journal) -> DataFrame:
     """The DELIVER rows with `value` under its meaning, `subscriber`."""
-    return rows.where(F.col("kind") == int(RowKind.DELIVER)).withColumnRenamed("value", "subscriber")
+    return journal.of(RowKind.DELIVER).withColumnRenamed("value", "subscriber")
 
 
 def issued_first(subscriptions: DataFrame) -> DataFrame:
@@ -132,7 +132,7 @@ def issued_first(subscriptions: DataFrame) -> DataFrame:
     return first.where((F.col("time") == 1) | (F.col("ordinal") == NONE)).drop("time", "ordinal")
 
 
-def subscription_lives(subscriptions: DataFrame, rows: DataFrame) -> DataFrame:
+def subscription_lives(subscriptions: DataFrame, settled: DataFrame) -> DataFrame:
     """Each subscription with the times of its life (`LIVES_SCHEMA`); null: that has not happened.
 
     A subscriber may hold filters of one text several times; a withdrawal ends the one issued first of those held,
@@ -151,22 +151,22 @@ def subscription_lives(subscriptions: DataFrame, rows: DataFrame) -> DataFrame:
     begun = numbered.where(~F.col("withdrawn")).withColumnRenamed("time_us", "issued_us")
     begun = begun.drop("withdrawn", "position", "balance", "lowest")
     lives = begun.join(ends, ["subscriber", "filter", "number"], "left").drop("number")
-    settling = settling_times(subscriptions.select("time_us").distinct(), rows)
+    settling = settling_times(subscriptions.select("time_us").distinct(), settled)
     issued = settling.withColumnsRenamed({"time_us": "issued_us"})
     ended = settling.withColumnsRenamed({"time_us": "withdrawn_us", "settled_us": "withdrawal_settled_us"})
     return conform(lives.join(issued, "issued_us").join(ended, "withdrawn_us", "left"), LIVES_SCHEMA)
 
 
-def settling_times(times: DataFrame, rows: DataFrame) -> DataFrame:
+def settling_times(times: DataFrame, settled: DataFrame) -> DataFrame:
     """For each `time_us`, the smallest time of a SETTLED row whose value is no earlier (null: none)."""
-    settled = rows.where(F.col("kind") == int(RowKind.SETTLED)).select(
+    covered = settled.select(
         F.col("value").alias("covers_us"),
         F.col("time_us").alias("settled_us"),
         F.lit(None).cast("long").alias("time_us"),
     )
     asked = times.select(F.col("time_us").alias("covers_us"), F.lit(None).cast("long").alias("settled_us"), "time_us")
     from_the_last = Window.orderBy(F.desc("covers_us")).rangeBetween(Window.unboundedPreceding, Window.currentRow)
-    filled = settled.unionByName(asked).withColumn("settled_us", F.min("settled_us").over(from_the_last))
+    filled = covered.unionByName(asked).withColumn("settled_us", F.min("settled_us").over(from_the_last))
     return filled.where(F.col("time_us").isNotNull()).select("time_us", "settled_us")
 
 
@@ -453,7 +453,7 @@ def verdict(
 
 def judge(journal: Journal, filters: Mapping[str, int], grace_us: int) -> DataFrame:
     """The outcome of every pair of a run; `filters` as `count_filters` gives them, events as `distinct_events` does."""
-    lives = subscription_lives(issued_first(journal.subscriptions), journal.rows)
+    lives = subscription_lives(issued_first(journal.subscriptions), journal.of(RowKind.SETTLED))
     texts = list(filters)
     many = sum(filters.values()) > _LIVES_SENT_MAX
-    return outcomes(matches(journal.events, texts), lives, texts, deliveries_of(journal.rows), grace_us, many)
+    return outcomes(matches(journal.events, texts), lives, texts, deliveries_of(journal), grace_us, many)

@@ -117,9 +117,9 @@ class _Analysis:
         journal = read_journal(spark, manifest.journal_at(run))
         self._journal = replace(journal, events=self._keep(judging.distinct_events(journal.events)))
         if journal_bytes <= _ROWS_KEPT_BYTES_MAX:
-            self._journal = replace(self._journal, rows=self._keep(journal.rows))
-        self._deliveries = judging.deliveries_of(self._journal.rows)
-        self._faults = Faults(self._journal.rows, manifest)
+            self._journal = replace(self._journal, rows=self._keep(journal.rows), kept=True)
+        self._deliveries = judging.deliveries_of(self._journal)
+        self._faults = Faults(self._journal, manifest)
 
     def judge(self) -> dict[str, Any]:
         """Write verdict and findings."""
