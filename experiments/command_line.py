@@ -1,4 +1,4 @@
-"""The command line: run, list, analyze, report, paper, sweep, churn, doctor.
+"""The command line: run, list, analyze, report, trace, paper, sweep, churn, doctor.
 
 Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 the input cannot be used;
 130 interrupted. Bad input is one message, never a traceback.
@@ -123,6 +123,18 @@ def report(run_folder: RunFolderArgument) -> None:
     from spark_analysis.main import report as write_report
 
     print(write_report(run_folder))
+
+
+@application.command()
+def trace(
+    run_folder: RunFolderArgument,
+    event: Annotated[str, typer.Argument(help="PUBLISHER:NUMBER, as in analysis/findings.csv.")],
+    out: Annotated[Path | None, typer.Option(help="The diagram: .svg, .png or .pdf.")] = None,
+) -> None:
+    """One event's way through the overlay, as text and as a Lamport diagram."""
+    from experiments.trace_command import trace as show
+
+    show(run_folder, event, out)
 
 
 @application.command()

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
-from experiments.papers.framework import Progress, in_parallel
+from experiments.papers.framework import WORKERS, Progress, in_parallel
 
 Point = TypeVar("Point", bound=Hashable)
 Result = TypeVar("Result")
@@ -24,9 +24,10 @@ def carry_out(
     folder: Path,
     progress: Progress,
     result_type: Callable[[Point], Any],
+    workers: int = WORKERS,
 ) -> dict[Point, Result]:
     """The function's result for each point, of those kept in the folder or else of a run now; each point is run once.
-    `result_type`: what a point's result is read back as."""
+    `result_type`: what a point's result is read back as; `workers`: how many are run at a time."""
     wanted = list(dict.fromkeys(points))
     path = folder / "runs.jsonl"
     found = read_kept(path, wanted, result_type)
@@ -40,7 +41,9 @@ def carry_out(
             file.write(json.dumps({"point": to_jsonable_python(point), "result": to_jsonable_python(result)}) + "\n")
             file.flush()
 
-        results = in_parallel(function, waiting, lambda done, _: progress(before + done, len(wanted)), keep=keep)
+        results = in_parallel(
+            function, waiting, lambda done, _: progress(before + done, len(wanted)), workers=workers, keep=keep
+        )
     return found | dict(zip(waiting, results, strict=True))
 
 

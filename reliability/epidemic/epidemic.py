@@ -38,6 +38,7 @@ from pubsub.machine import (
     TimerFired,
 )
 from reliability.epidemic.cache import CachedEvent, EventCache
+from reliability.epidemic.client import EpidemicClient
 from reliability.epidemic.dispatcher import Dispatcher, Gossip
 from reliability.epidemic.interval import GossipInterval
 from reliability.epidemic.loss_detection import LossDetector, LostBuffer
@@ -74,6 +75,7 @@ class Epidemic:
 
     message_types: tuple[type, ...] = EPIDEMIC_MESSAGES
     guarantee = "at_most_once"
+    client = EpidemicClient
 
     def __init__(
         self, context: NodeContext, services: BrokerServices, parameters: EpidemicParameters | None = None
