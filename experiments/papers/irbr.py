@@ -15,6 +15,7 @@ from experiments.papers.irbr_run import (
     FOUND_US,
     KILL_US,
     PUBLISH_UNTIL_US,
+    ROUTED,
     ROUTINGS,
     Cost,
     CostSpec,
@@ -59,10 +60,11 @@ def full_plan(seed: int) -> Plan:
             CostSpec(routing, nodes, Rates(matching=rate), at[:4], 40, seed)
             for nodes, at in sizes.items()
             for rate in (0.01, 0.1, 0.5)
-            for routing in ROUTINGS
+            for routing in (*ROUTINGS, *ROUTED)
         ],
         [
-            *(FaultSpec(routing, 1_024, share, seed=seed) for share in (0.05, 0.1, 0.2, 0.3) for routing in ROUTINGS),
+            *(FaultSpec(routing, 256, share, seed=seed) for share in (0.05, 0.1, 0.2, 0.3) for routing in ROUTINGS),
+            *(FaultSpec(routing, 1_024, 0.2, seed=seed) for routing in ROUTINGS),
             *(FaultSpec(routing, 1_024, 0.0, churn_per_s=10, seed=seed) for routing in ROUTINGS),
         ],
     )
@@ -74,7 +76,11 @@ def quick_plan(seed: int) -> Plan:
     return Plan(
         64,
         [CostSpec(each, 64, Rates(covering=rate), at, 0, seed) for rate in (0.2,) for each in ROUTINGS],
-        [CostSpec(each, 64, Rates(matching=rate), at[:3], 20, seed) for rate in (0.1, 0.5) for each in ROUTINGS],
+        [
+            CostSpec(each, 64, Rates(matching=rate), at[:3], 20, seed)
+            for rate in (0.1, 0.5)
+            for each in (*ROUTINGS, *ROUTED)
+        ],
         [FaultSpec(each, 64, 0.2, rate_per_s=40, matching=0.2, seed=seed) for each in ROUTINGS],
     )
 
@@ -114,9 +120,12 @@ class Irbr:
             result.figures.append(plots.subscribing(subscribed, nodes, folder))
             result.figures.append(plots.publishing(published, nodes, folder))
         first = [runs[spec] for spec in plan.faults]
-        result.figures.append(plots.delivery_over_time(first, plan.nodes, folder))
-        if len({run.spec.killed for run in first}) > 1:
-            result.figures.append(plots.delivery_by_share(first, plan.nodes, folder))
+        result.figures.append(
+            plots.delivery_over_time([run for run in first if run.spec.nodes == plan.nodes], plan.nodes, folder)
+        )
+        others = [run for run in first if run.spec.nodes != plan.nodes]
+        if others:
+            result.figures.append(plots.delivery_by_share(others, others[0].spec.nodes, folder))
         set_bars(result, plan, costs, runs)
         return result
 
@@ -183,7 +192,7 @@ def set_bars(result: PaperResult, plan: Plan, costs: dict[CostSpec, Cost], runs:
     for cost in publishing:
         if cost.spec.routing != "irbr":
             continue
-        for other in ("rpf", "scribe"):
+        for other in ("rpf_routed", "scribe_routed", "rpf", "scribe"):
             beside = _beside(publishing, cost, other)
             ratio = sum(cost.publish) / sum(beside.publish)
             name = f"publish messages of IRBR over those of {plots.NAMES[other]}, {_rates(cost)}"
@@ -203,7 +212,7 @@ def set_bars(result: PaperResult, plan: Plan, costs: dict[CostSpec, Cost], runs:
     result.bars.append(
         Bar("missing, duplicate and spurious without failures", "0", wrong, wrong == 0, f"of {required:,} required")
     )
-    killed = {run.spec.routing: run for run in runs.values() if run.spec.killed == 0.2 and run.spec.seed == 1}
+    killed = {spec.routing: runs[spec] for spec in plan.faults if (spec.nodes, spec.killed) == (plan.nodes, 0.2)}
     irbr = killed["irbr"]
     rate = 100 * after(irbr)
     result.bars.append(

@@ -7,10 +7,19 @@ from typing import Any
 from experiments.papers.irbr_run import BIN_US, FOUND_US, KILL_US, PUBLISH_FROM_US, Cost, Resilience
 from experiments.papers.plotting import panels, save
 
-NAMES = {"irbr": "IRBR", "rpf": "RPF", "scribe": "Scribe"}
-_COLOURS = {"irbr": "#d62728", "rpf": "#1f77b4", "scribe": "#2ca02c"}
-_MARKERS = {"irbr": "o", "rpf": "s", "scribe": "^"}
-_STYLES = {"irbr": "-", "rpf": "--", "scribe": ":"}
+NAMES = {
+    "irbr": "IRBR", "rpf": "RPF", "scribe": "Scribe", "rpf_routed": "RPF, routed back",
+    "scribe_routed": "Scribe, routed back",
+}  # fmt: skip
+_COLOURS = {
+    "irbr": "#d62728",
+    "rpf": "#1f77b4",
+    "scribe": "#2ca02c",
+    "rpf_routed": "#1f77b4",
+    "scribe_routed": "#2ca02c",
+}
+_MARKERS = {"irbr": "o", "rpf": "s", "scribe": "^", "rpf_routed": "D", "scribe_routed": "v"}
+_STYLES = {"irbr": "-", "rpf": "--", "scribe": ":", "rpf_routed": "-", "scribe_routed": "-"}
 """Different styles, for the curves often lie on each other."""
 
 

@@ -35,6 +35,8 @@ from simulation.simulated_node import CONTROL_MESSAGE, EVENT_MESSAGE
 from simulation.simulation import Simulation
 
 ROUTINGS = ("irbr", "rpf", "scribe")
+ROUTED = {"rpf_routed": "rpf", "scribe_routed": "scribe"}
+"""The baselines whose events take Pastry's way back over each edge, as the text has it."""
 BASE = 4
 DIGITS = {64: 3, 256: 4, 1_024: 5, 4_096: 6}
 """Nodes to digits: as in the paper every identifier is a node's."""
@@ -80,7 +82,8 @@ class Cost:
 @dataclass(frozen=True, slots=True)
 class FaultSpec:
     """A run in which a share of the nodes is killed at once at `KILL_US`, or (churn above 0) so many nodes a second are
-    killed from then on, each back after `BACK_US` as a new node that subscribes again."""
+    killed from then on, each back after `BACK_US` as a new node that subscribes again. So many nodes have a
+    subscription each."""
 
     routing: str
     nodes: int
@@ -88,6 +91,7 @@ class FaultSpec:
     churn_per_s: float = 0.0
     rate_per_s: int = 50
     matching: float = 0.1
+    subscriptions: int = 256
     seed: int = 1
 
 
@@ -161,9 +165,11 @@ class PastryNetwork:
         self._events = 0
         identifiers = list(range(BASE ** DIGITS[nodes]))
         self.rng.shuffle(identifiers)
+        back = {"reverse_paths": "routed" if routing in ROUTED else "direct"}
         self._parameters: dict[str, dict[str, Any]] = {
             name: {
-                "matching": "bitset", "routing": routing, "reliability": "best_effort",
+                "matching": "bitset", "routing": ROUTED.get(routing, routing), "reliability": "best_effort",
+                "rpf": back, "scribe": back,
                 "pastry": {
                     "identifier": identifiers[number], "base": BASE, "digits": DIGITS[nodes], "leaf_set": 16,
                     "probe_us": probe_us, "probe_timeout_us": PROBE_TIMEOUT_US,
@@ -287,15 +293,15 @@ def _publish_and_check(network: PastryNetwork, attributes: dict[str, float], cos
 
 
 def measure_resilience(spec: FaultSpec) -> Resilience:
-    """One subscription a node, a steady stream of events, and failures."""
+    """Subscriptions of random nodes, a steady stream of events, and failures."""
     result = Resilience(spec)
     generator = Generator(Rates(matching=spec.matching), spec.seed)
     with tempfile.TemporaryDirectory() as folder:
         network = PastryNetwork(spec.routing, spec.nodes, spec.seed, Path(folder), PROBE_US)
-        for name in network.names:
+        simulation, rng = network.simulation, network.rng
+        for name in rng.sample(network.names, min(spec.nodes, spec.subscriptions)):
             network.subscribe(name, generator.filter())
             network.quiet()
-        simulation, rng = network.simulation, network.rng
         begin_us = (simulation.now_us // PROBE_US + 1) * PROBE_US
         killed = rng.sample(network.names, int(spec.killed * spec.nodes))
         churned = [
@@ -309,7 +315,8 @@ def measure_resilience(spec: FaultSpec) -> Resilience:
 
         def come_back(name: str, now_us: int) -> None:
             network.start(name, rng.sample(stays, 4))
-            network.subscribe(name, network.wanted[name].pop())
+            for wanted in network.wanted.pop(name, ()):
+                network.subscribe(name, wanted)
 
         for name in killed:
             simulation.call_at(begin_us + KILL_US, functools.partial(crash, name))

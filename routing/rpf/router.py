@@ -27,6 +27,7 @@ from routing.forwarding import FilterSet
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, CellFilled, Peer, PeerFailed
 from routing.pastry.neighbour_filters import NeighbourFilters
+from routing.pastry.reverse_paths import ReversePaths
 from routing.router import Hop
 
 
@@ -53,7 +54,8 @@ class PathReleased(NamedTuple):
 
 
 class ReversePathForwarding(OverPastry):
-    """See `routing.router.Router`. An event's header is how many digits its last two nodes share."""
+    """See `routing.router.Router`. An event's header is how many digits its last two nodes share, and what
+    `ReversePaths` adds."""
 
     message_types: tuple[type, ...] = (*PASTRY_MESSAGES, PathFilter, PathWithdrawn, PathReleased)
 
@@ -62,6 +64,7 @@ class ReversePathForwarding(OverPastry):
         self._space = self.pastry.space
         self._own = self.pastry.own
         self._local = FilterSet()
+        self._back = ReversePaths(self.pastry, context.parameters.get("rpf", {}), "broker.parameters.rpf")
         self.received = NeighbourFilters()
         self._forwarded: dict[Peer, FilterSet] = {}
         self.receivers = {
@@ -83,13 +86,19 @@ class ReversePathForwarding(OverPastry):
 
     def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
         """See `routing.router.Router`."""
+        if self._back.passes_on(header):
+            return self._back.onward(header)
         below = header[0] if header else self._space.digits
-        hops = []
+        hops: list[Hop] = []
         for peer in self.received.destinations(event.attributes):
             shared = self._shared(peer)
             if shared < below:
-                hops.append(Hop(peer.name, (shared,)))
+                hops += self._back.back_to(peer, shared)
         return hops
+
+    def is_relay(self, header: Sequence[int]) -> bool:
+        """Is the event on its way back over an edge that is not this node's?"""
+        return self._back.passes_on(header)
 
     def _on_filter(self, source: NodeName, message: PathFilter) -> list[Effect]:
         peer = Peer(*message.peer)

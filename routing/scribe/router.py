@@ -23,10 +23,11 @@ from routing.pastry.identifiers import EVERYTHING
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, CellFilled, Joined, LeavesChanged, Peer, PeerFailed, RoundEnded
 from routing.pastry.neighbour_filters import NeighbourFilters
+from routing.pastry.reverse_paths import ReversePaths
 from routing.router import Hop
 
-_UP, _DOWN = (0,), (1,)
-"""Headers: on the way to the rendezvous, on the way down from it."""
+_UP, _DOWN = 0, 1
+"""The header's first field: on the way to the rendezvous, on the way down from it."""
 
 
 @message(70, control=True)
@@ -61,6 +62,7 @@ class Scribe(OverPastry):
         self.rendezvous = self.pastry.space.middle(EVERYTHING)
         self.parent: Peer | None = None
         self.children = NeighbourFilters()
+        self._back = ReversePaths(self.pastry, context.parameters.get("scribe", {}), "broker.parameters.scribe")
         self._wanted: dict[Filter, int] = {}
         self.receivers = {
             TreeSubscription: self._on_subscription,
@@ -82,15 +84,20 @@ class Scribe(OverPastry):
 
     def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
         """See `routing.router.Router`."""
-        if tuple(header) != _DOWN:
+        if self._back.passes_on(header):
+            return self._back.onward(header)
+        if not header or header[0] == _UP:
             hop = self.pastry.next_hop(self.rendezvous)
             if hop is not None:
-                return [Hop(hop.name, _UP)]
-        return [Hop(child.name, _DOWN) for child in self.children.destinations(event.attributes)]
+                return [Hop(hop.name, (_UP,))]
+        children = self.children.destinations(event.attributes)
+        return [hop for child in children for hop in self._back.back_to(child, _DOWN)]
 
     def is_relay(self, header: Sequence[int]) -> bool:
         """An event is delivered on its way down, its publisher included."""
-        return tuple(header) != _DOWN and self.pastry.next_hop(self.rendezvous) is not None
+        if header and header[0] == _DOWN:
+            return self._back.passes_on(header)
+        return self.pastry.next_hop(self.rendezvous) is not None
 
     def _want(self, filters: Sequence[Filter]) -> list[Effect]:
         """Somebody more here or below wants these."""
