@@ -114,7 +114,7 @@ def check_parts(
     parameters: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Raise `InputError`, with the reason, for parts that do not exist or cannot work together. A reliability factory
-    may have a `check_parts(parameters, is_tree, has_datagrams)` of its own that does so."""
+    may have a `check_parts(parameters, is_tree, has_datagrams, routing_carries_gossip)` of its own that does so."""
     if matching not in INDEXES:
         raise InputError("broker.matching", repr(matching), ", ".join(INDEXES))
     router = routing_named(routing)
@@ -146,7 +146,8 @@ def check_parts(
         )
     check_reliability = getattr(promised, "check_parts", None)
     if check_reliability is not None:
-        check_reliability(parameters, ground.is_tree, ground.has_datagrams)
+        carries_gossip = getattr(router, "carries_gossip", False)
+        check_reliability(parameters, ground.is_tree, ground.has_datagrams, carries_gossip)
 
 
 def _named(name: str, place: str, known: Mapping[str, Any]) -> Any:

@@ -29,6 +29,7 @@ from simulation.simulation import Simulation
 
 CONSTANT = Delay("constant", 1_000)
 PROBE_US = 2_000_000
+PROBE_TIMEOUT_US = 500_000
 ROUND_US = PROBE_US
 
 
@@ -133,8 +134,8 @@ class StructuredNetwork:
         )
 
     def rounds(self, count: int) -> None:
-        """Let so many rounds of probes pass."""
-        self.simulation.run(until_us=self.simulation.now_us + count * ROUND_US)
+        """Let so many rounds of probes pass, to the time at which the last of those asked must have answered."""
+        self.simulation.run(until_us=self.simulation.now_us + count * ROUND_US + PROBE_TIMEOUT_US)
         self.quiet()
 
     def close(self) -> None:

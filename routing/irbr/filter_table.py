@@ -138,6 +138,10 @@ class FilterTable:
         """The ranges with a filter that an event with these attributes matches."""
         return self._index.destinations(attributes)
 
+    def matching(self, attributes: Mapping[str, Value]) -> list[Filter]:
+        """The filters that an event with these attributes matches."""
+        return list(dict.fromkeys(self._entries[key][1] for key in self._index.matching(attributes)))
+
     def digest(self, wide: Range) -> int:
         """A number that says whether two nodes hold the same filters for a range."""
         found = self._digests.get(wide)

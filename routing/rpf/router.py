@@ -58,6 +58,7 @@ class ReversePathForwarding(OverPastry):
     `ReversePaths` adds."""
 
     message_types: tuple[type, ...] = (*PASTRY_MESSAGES, PathFilter, PathWithdrawn, PathReleased)
+    carries_gossip = True
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
@@ -95,6 +96,16 @@ class ReversePathForwarding(OverPastry):
             if shared < below:
                 hops += self._back.back_to(peer, shared)
         return hops
+
+    def patterns_of(self, event: Event) -> Sequence[Filter]:
+        """See `routing.router.GossipRouter`."""
+        return self.received.matching(event.attributes)
+
+    def towards(self, pattern: Filter, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
+        """See `routing.router.GossipRouter`: straight back along the tracks of filters."""
+        below = header[0] if header else self._space.digits
+        near = ((peer, self._shared(peer)) for peer in self.received.related(pattern))
+        return [Hop(peer.name, (shared,)) for peer, shared in near if shared < below]
 
     def is_relay(self, header: Sequence[int]) -> bool:
         """Is the event on its way back over an edge that is not this node's?"""

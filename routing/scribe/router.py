@@ -26,8 +26,8 @@ from routing.pastry.neighbour_filters import NeighbourFilters
 from routing.pastry.reverse_paths import ReversePaths
 from routing.router import Hop
 
-_UP, _DOWN = 0, 1
-"""The header's first field: on the way to the rendezvous, on the way down from it."""
+_UP, _DOWN, _CLIMBING = range(3)
+"""The header's first field: on the way to the rendezvous; on the way down; gossip that goes up and down from there."""
 
 
 @message(70, control=True)
@@ -56,6 +56,7 @@ class Scribe(OverPastry):
     """See `routing.router.Router`."""
 
     message_types: tuple[type, ...] = (*PASTRY_MESSAGES, TreeSubscription, TreeCancellation, Detached)
+    carries_gossip = True
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
@@ -93,9 +94,21 @@ class Scribe(OverPastry):
         children = self.children.destinations(event.attributes)
         return [hop for child in children for hop in self._back.back_to(child, _DOWN)]
 
+    def patterns_of(self, event: Event) -> Sequence[Filter]:
+        """See `routing.router.GossipRouter`: those of the tree below this node."""
+        return self.children.matching(event.attributes)
+
+    def towards(self, pattern: Filter, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
+        """See `routing.router.GossipRouter`: down to children that want it, and up until it has once gone down, since
+        only parents know of subscribers elsewhere."""
+        hops = [Hop(child.name, (_DOWN,)) for child in self.children.related(pattern) if child.name != came_from]
+        if self.parent is not None and (not header or header[0] == _CLIMBING):
+            hops.append(Hop(self.parent.name, (_CLIMBING,)))
+        return hops
+
     def is_relay(self, header: Sequence[int]) -> bool:
         """An event is delivered on its way down, its publisher included."""
-        if header and header[0] == _DOWN:
+        if header and header[0] != _UP:
             return self._back.passes_on(header)
         return self.pastry.next_hop(self.rendezvous) is not None
 
