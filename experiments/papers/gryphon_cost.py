@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.deploy import deploy
-from experiments.papers.gryphon_run import FailureTest, journal, play, scenario
+from experiments.papers.gryphon_run import FailureTest, play, scenario
+from experiments.papers.run_journal import read_journal
 from experiments.scenario import check_scenario
 from pubsub.journal import RowKind
 from reliability.broker import Broker
@@ -40,7 +41,7 @@ def measure_cost(reliability: str, runtime: str, folder: Path, seconds: float, r
     data = scenario(test, runtime, reliability, rate_per_s)
     verdict = play(data, folder)
     spent = json.loads((folder / "manifest.json").read_text())["cpu_seconds"]
-    rows = journal(folder)
+    rows = read_journal(folder)
     sent = rows[rows.kind == RowKind.SEND]
     cpu_s = spent["virtual"] if runtime == "virtual" else spent["publishing"]
     return Cost(reliability, cpu_s, len(sent), int(sent.bytes.sum()), int(verdict["delivered"]), verdict["verdict"])

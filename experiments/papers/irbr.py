@@ -47,7 +47,7 @@ class Plan:
 
 def full_plan(seed: int) -> Plan:
     """The sheet's sizes and rates."""
-    sizes = {256: (32, 64, 128, 256, 512), 1_024: (64, 128, 256, 512, 1_024)}
+    sizes = {256: (32, 64, 128, 256, 512), 1_024: (64, 128, 256, 512)}
     return Plan(
         1_024,
         [
@@ -57,7 +57,7 @@ def full_plan(seed: int) -> Plan:
             for routing in ROUTINGS
         ],
         [
-            CostSpec(routing, nodes, Rates(matching=rate), at[:4], 40, seed)
+            CostSpec(routing, nodes, Rates(matching=rate), at[:-1], 40, seed)
             for nodes, at in sizes.items()
             for rate in (0.01, 0.1, 0.5)
             for routing in (*ROUTINGS, *ROUTED)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
-from experiments.papers.framework import Progress, in_parallel
+from experiments.papers.framework import WORKERS, Progress, in_parallel
 
 Point = TypeVar("Point", bound=Hashable)
 Result = TypeVar("Result")
@@ -24,6 +24,7 @@ def carry_out(
     folder: Path,
     progress: Progress,
     result_type: Callable[[Point], Any],
+    workers: int = WORKERS,
 ) -> dict[Point, Result]:
     """The function's result for each point, of those kept in the folder or else of a run now; each point is run once.
     `result_type`: what a point's result is read back as."""
@@ -40,7 +41,7 @@ def carry_out(
             file.write(json.dumps({"point": to_jsonable_python(point), "result": to_jsonable_python(result)}) + "\n")
             file.flush()
 
-        results = in_parallel(function, waiting, lambda done, _: progress(before + done, len(wanted)), keep=keep)
+        results = in_parallel(function, waiting, lambda done, _: progress(before + done, len(wanted)), workers, keep)
     return found | dict(zip(waiting, results, strict=True))
 
 
