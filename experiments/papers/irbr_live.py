@@ -23,7 +23,7 @@ from pubsub.journal import FaultStage, Phase, RowKind, SideKind, read_side
 from pubsub.values import Value
 
 BIN_S = 2
-AFTER_KILL_S, FOUND_S, CHURN_S, END_S = 10, 20, 30, 60
+KILL_S, FOUND_S, CHURN_S, END_S = 10, 20, 30, 60
 """From the scenario: the kill, when it has been found and repaired at the latest (a round of probes begins every 4 s
 and takes 2 s; repairs are learnt in the next), churn, the end."""
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.papers.irbr_live import BIN_S, CHURN_S, END_S, KILL_S, Live
 from experiments.papers.irbr_run import BIN_US, FOUND_US, KILL_US, PUBLISH_FROM_US, Cost, Resilience
 from experiments.papers.plotting import panels, save
 
@@ -83,6 +84,28 @@ def delivery_over_time(runs: Sequence[Resilience], nodes: int, folder: Path) -> 
     axes[0].legend(frameon=False, loc="lower right")
     figure.suptitle(f"Failures, {nodes:,} nodes")
     return save(figure, folder, f"failures_{nodes}")
+
+
+def live_delivery(runs: Sequence[Live], folder: Path) -> Path:
+    """Delivery rate on live actors among those that no fault touched, by time of publication; kills and starts are
+    marked below."""
+    figure, (axes,) = panels(1, width=9.0)
+    for run in runs:
+        x = [(at + 0.5) * BIN_S for at in range(END_S // BIN_S)]
+        rates = [100 * made / max(1, due) for made, due in zip(run.made, run.required, strict=True)]
+        _line(axes, run.spec.routing, x, rates[: len(x)])
+    for at_s, text in ((KILL_S, "13 killed at once"), (CHURN_S, "churn begins")):
+        axes.axvline(at_s, color="black", linewidth=0.8, linestyle=":")
+        axes.annotate(text, (at_s + 0.3, 40), fontsize=8)
+    first = runs[0]
+    axes.plot(first.kills, [3] * len(first.kills), "x", color="#444444", markersize=5, label="a kill")
+    axes.plot(first.starts, [8] * len(first.starts), "+", color="#444444", markersize=6, label="a start")
+    axes.set(
+        xlabel="time of publication (s)", ylabel="delivered to nodes that stayed up (%)", ylim=(0, 103),
+        xlim=(0, END_S), title="64 live actors",
+    )  # fmt: skip
+    axes.legend(frameon=False, loc="lower left", ncols=2)
+    return save(figure, folder, "live")
 
 
 def delivery_by_share(runs: Sequence[Resilience], nodes: int, folder: Path) -> Path:
