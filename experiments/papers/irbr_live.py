@@ -14,7 +14,7 @@ import pandas as pd
 from experiments.deploy import deploy
 from experiments.driver import execute
 from experiments.papers.run_journal import node_names, read_journal
-from experiments.scenario import load_scenario
+from experiments.scenario import LoadedScenario, load_scenario
 from pubsub.event import unpack_attributes
 from pubsub.faults import FaultKind
 from pubsub.filter import Filter
@@ -63,16 +63,19 @@ def measure_live(spec: LiveSpec) -> Live:
     from spark_analysis.main import judge
 
     loaded = load_scenario(Path("irbr_live"), [f"seed={spec.seed}", f"broker.routing={spec.routing}", *spec.changes])
-    overlay = loaded.build_overlay()
-    plan = deploy(loaded, overlay, loaded.build_workload(overlay)).faults
-    touched = {name for fault in plan for name in fault.nodes}
     with TemporaryDirectory() as folder:
         execute(loaded, Path(folder), lambda *_: None)
         verdict = judge(Path(folder))
-        live = read_live(spec, Path(folder), touched)
+        live = read_live(spec, Path(folder), touched_by_faults(loaded))
     counted = ("required", "delivered", "missing", "explained", "duplicate", "spurious", "faults_bit", "faults_failed")
     live.judged = {name: int(verdict[name]) for name in counted}
     return live
+
+
+def touched_by_faults(loaded: LoadedScenario) -> set[str]:
+    """The nodes that the scenario's plan, churn included, kills or starts."""
+    overlay = loaded.build_overlay()
+    return {name for fault in deploy(loaded, overlay, loaded.build_workload(overlay)).faults for name in fault.nodes}
 
 
 def read_live(spec: LiveSpec, folder: Path, touched: set[str]) -> Live:

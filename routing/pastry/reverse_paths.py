@@ -19,18 +19,24 @@ from routing.router import Hop
 ReversePath = Literal["direct", "routed"]
 
 
-class ReversePaths:
-    """The edges of one node, taken backwards. `place`: where a scenario says how."""
+def chosen_path(parameters: Mapping[str, Any], routing: str) -> ReversePath:
+    """What the parameters of the routing say; raises `InputError`."""
+    given, place = parameters.get(routing, {}), f"broker.parameters.{routing}"
+    for name in given:
+        if name != "reverse_paths":
+            raise InputError(f"{place}.{name}", "an unknown key", "reverse_paths")
+    chosen: ReversePath = given.get("reverse_paths", "direct")
+    if chosen not in get_args(ReversePath):
+        raise InputError(f"{place}.reverse_paths", repr(chosen), ", ".join(get_args(ReversePath)))
+    return chosen
 
-    def __init__(self, pastry: Pastry, given: Mapping[str, Any], place: str) -> None:
-        for name in given:
-            if name != "reverse_paths":
-                raise InputError(f"{place}.{name}", "an unknown key", "reverse_paths")
-        chosen = given.get("reverse_paths", "direct")
-        if chosen not in get_args(ReversePath):
-            raise InputError(f"{place}.reverse_paths", repr(chosen), ", ".join(get_args(ReversePath)))
+
+class ReversePaths:
+    """The edges of one node, taken backwards."""
+
+    def __init__(self, pastry: Pastry, path: ReversePath) -> None:
         self._pastry = pastry
-        self._routed = chosen == "routed"
+        self._routed = path == "routed"
 
     def back_to(self, peer: Peer, field: int) -> list[Hop]:
         """The hop to whoever asked, with the router's own field of the header; none if there is no way."""

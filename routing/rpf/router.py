@@ -16,7 +16,7 @@ had asked for. Until the paths are built anew, events are lost. Filters and with
 their order: datagrams with random delays do not serve.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pubsub.event import Event
@@ -27,7 +27,7 @@ from routing.forwarding import FilterSet
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, CellFilled, Peer, PeerFailed
 from routing.pastry.neighbour_filters import NeighbourFilters
-from routing.pastry.reverse_paths import ReversePaths
+from routing.pastry.reverse_paths import ReversePaths, chosen_path
 from routing.router import Hop
 
 
@@ -65,7 +65,7 @@ class ReversePathForwarding(OverPastry):
         self._space = self.pastry.space
         self._own = self.pastry.own
         self._local = FilterSet()
-        self._back = ReversePaths(self.pastry, context.parameters.get("rpf", {}), "broker.parameters.rpf")
+        self._back = ReversePaths(self.pastry, chosen_path(context.parameters, "rpf"))
         self.received = NeighbourFilters()
         self._forwarded: dict[Peer, FilterSet] = {}
         self.receivers = {
@@ -74,6 +74,11 @@ class ReversePathForwarding(OverPastry):
             PathReleased: self._on_released,
         }
         self.watchers = {CellFilled: self._on_cell_filled, PeerFailed: self._on_failed}
+
+    @classmethod
+    def check_parameters(cls, parameters: Mapping[str, Any]) -> None:
+        """Raise `InputError` for parameters that cannot be (see `experiments.registry`)."""
+        chosen_path(parameters, "rpf")
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
         """See `routing.router.Router`."""

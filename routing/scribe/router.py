@@ -12,7 +12,7 @@ it wants to its next hop of now, a parent whose child is gone forgets what it wa
 closest node attaches itself to the one that is. Events are lost as long as that takes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pubsub.event import Event
@@ -23,7 +23,7 @@ from routing.pastry.identifiers import EVERYTHING
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, CellFilled, Joined, LeavesChanged, Peer, PeerFailed, RoundEnded
 from routing.pastry.neighbour_filters import NeighbourFilters
-from routing.pastry.reverse_paths import ReversePaths
+from routing.pastry.reverse_paths import ReversePaths, chosen_path
 from routing.router import Hop
 
 _UP, _DOWN, _CLIMBING = range(3)
@@ -63,7 +63,7 @@ class Scribe(OverPastry):
         self.rendezvous = self.pastry.space.middle(EVERYTHING)
         self.parent: Peer | None = None
         self.children = NeighbourFilters()
-        self._back = ReversePaths(self.pastry, context.parameters.get("scribe", {}), "broker.parameters.scribe")
+        self._back = ReversePaths(self.pastry, chosen_path(context.parameters, "scribe"))
         self._wanted: dict[Filter, int] = {}
         self.receivers = {
             TreeSubscription: self._on_subscription,
@@ -74,6 +74,11 @@ class Scribe(OverPastry):
             PeerFailed: self._on_failed,
             **dict.fromkeys((Joined, CellFilled, LeavesChanged, RoundEnded), self._on_overlay_changed),
         }
+
+    @classmethod
+    def check_parameters(cls, parameters: Mapping[str, Any]) -> None:
+        """Raise `InputError` for parameters that cannot be (see `experiments.registry`)."""
+        chosen_path(parameters, "scribe")
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
         """See `routing.router.Router`."""

@@ -21,7 +21,6 @@ from simulation.run import play
 from tests.deployments import Shape, random_deployment, structured_deployment
 from tests.plain_judge import Verdict, judge
 
-
 PUSH = {"epidemic": {"algorithm": "push", "rest_after_us": 1_000_000}}
 
 

@@ -2,10 +2,12 @@
 
 import random
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from experiments.scenario import load_scenario
 from pubsub.errors import InputError
 from tests.structured import StructuredNetwork
 
@@ -154,7 +156,7 @@ def test_irbr_s3_the_way_back_over_an_edge_is_longer_when_it_is_routed(routing: 
 @pytest.mark.parametrize("routing", ["rpf", "scribe"])
 @pytest.mark.parametrize("given", [{"reverse_paths": "by air"}, {"reverse": "routed"}])
 def test_a_way_back_that_there_is_not_is_refused(routing: str, given: Mapping[str, Any]) -> None:
-    network = StructuredNetwork(routing=routing, parameters={routing: given})
+    text = ", ".join(f"{key}: {value}" for key, value in given.items())
+    changes = [f"broker.routing={routing}", f"broker.parameters={{{routing}: {{{text}}}}}"]
     with pytest.raises(InputError, match=f"broker.parameters.{routing}"):
-        network.start("n0", 1)
-    network.close()
+        load_scenario(Path("irbr"), changes).build_overlay()
