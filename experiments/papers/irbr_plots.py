@@ -58,7 +58,7 @@ def publishing(costs: Sequence[Cost], nodes: int, folder: Path) -> Path:
         each.plot(first.spec.checkpoints, first.interested, color="#888888", linewidth=1, label="interested nodes")
         each.set(xlabel="subscriptions", ylim=(0, None), title=f"matching rate {100 * first.matching:.1f} %")
     axes[0].set_ylabel("messages a publish operation")
-    axes[0].legend(frameon=False)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
     figure.suptitle(f"Publishing, {nodes:,} nodes")
     return save(figure, folder, f"publish_{nodes}")
 
