@@ -248,16 +248,10 @@ class Pastry:
         if not cells:
             return []
         longest = cells[-1][0].length
-        told = {peer.name for cell, peer in cells if cell.length == longest}
-        effects: list[Effect] = [
-            Send(peer.name, Arrived(self.me, cell)) for cell, peer in cells if cell.length == longest
-        ]
+        met = {peer: cell for cell, peer in cells if cell.length == longest}
         for leaf in self.leaves:
-            if leaf.name not in told:
-                effects.append(
-                    Send(leaf.name, Arrived(self.me, self.space.range_of(leaf.identifier, self.space.digits)))
-                )
-        return effects
+            met.setdefault(leaf, self.space.range_of(leaf.identifier, self.space.digits))
+        return [Send(peer.name, Arrived(self.me, cell)) for peer, cell in met.items()]
 
     def _on_arrived(self, source: NodeName, arrived: Arrived) -> list[Effect]:
         peer, destination = Peer(*arrived.peer), Range(*arrived.destination)
