@@ -2,7 +2,7 @@
 
 The text (DEBS 2003) has no figures of its own and refers to an evaluation that appeared later (ICDCS 2004): what is
 "remembered" of that one is known without its text. All runs are on the virtual runtime. docs/protocols/epidemic.md
-says how each table is made. The full size takes about three hours on two cores; every finished run is kept in the folder,
+says how each table is made. The full size takes about three hours on two cores; finished runs are kept in the folder,
 so that `--out` with the same folder goes on where it was.
 """
 

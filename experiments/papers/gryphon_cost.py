@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.deploy import deploy
-from experiments.papers.gryphon_run import FailureTest, play, scenario
-from experiments.papers.run_journal import read_journal
+from experiments.papers.gryphon_run import FailureTest, scenario
+from experiments.papers.judged_run import journal, play
 from experiments.scenario import check_scenario
 from pubsub.journal import RowKind
 from reliability.broker import Broker
@@ -39,9 +39,9 @@ def measure_cost(reliability: str, runtime: str, folder: Path, seconds: float, r
     """Run it and count."""
     test = dataclasses.replace(_QUIET, seconds=seconds)
     data = scenario(test, runtime, reliability, rate_per_s)
-    verdict = play(data, folder)
+    _, verdict = play(data, folder)
     spent = json.loads((folder / "manifest.json").read_text())["cpu_seconds"]
-    rows = read_journal(folder)
+    rows = journal(folder)
     sent = rows[rows.kind == RowKind.SEND]
     cpu_s = spent["virtual"] if runtime == "virtual" else spent["publishing"]
     return Cost(reliability, cpu_s, len(sent), int(sent.bytes.sum()), int(verdict["delivered"]), verdict["verdict"])

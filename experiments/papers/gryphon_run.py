@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.driver import execute
-from experiments.papers.run_journal import node_names, read_journal
-from experiments.scenario import check_scenario
+from experiments.papers.judged_run import journal, node_names, play
 from pubsub.journal import NONE, FaultStage, Phase, RowKind
 from reliability.gryphon.messages import AckExpected
 from reliability.gryphon.streams import NACK_SENT
@@ -121,20 +119,12 @@ def scenario(test: FailureTest, runtime: str, reliability: str = "gryphon", rate
     }  # fmt: skip
 
 
-def play(data: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """Run the scenario and judge it; the verdict."""
-    from spark_analysis.main import judge
-
-    execute(check_scenario(dict(data), str(data["name"])), folder, lambda *_: None)
-    return judge(folder)
-
-
 def observe(test: FailureTest, runtime: str, folder: Path) -> Observed:
     """Run a failure test and read what it showed."""
     data = scenario(test, runtime)
-    verdict = play(data, folder)
+    _, verdict = play(data, folder)
     names = node_names(folder)
-    rows = read_journal(folder)
+    rows = journal(folder)
     begin_us = int(rows[(rows.kind == RowKind.PHASE) & (rows.value == Phase.PUBLISHING)].time_us.iloc[0])
     faults = rows[(rows.kind == RowKind.FAULT) & (rows.hops == FaultStage.IN_EFFECT)]
     if len(faults):

@@ -12,8 +12,7 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from experiments.deploy import deploy
-from experiments.driver import execute
-from experiments.papers.run_journal import node_names, read_journal
+from experiments.papers.judged_run import journal, node_names, play
 from experiments.scenario import LoadedScenario, load_scenario
 from pubsub.event import unpack_attributes
 from pubsub.faults import FaultKind
@@ -60,12 +59,9 @@ class Live:
 
 def measure_live(spec: LiveSpec) -> Live:
     """Play it, judge it, and read its journal."""
-    from spark_analysis.main import judge
-
     loaded = load_scenario(Path("irbr_live"), [f"seed={spec.seed}", f"broker.routing={spec.routing}", *spec.changes])
     with TemporaryDirectory() as folder:
-        execute(loaded, Path(folder), lambda *_: None)
-        verdict = judge(Path(folder))
+        _, verdict = play(loaded.data, Path(folder))
         live = read_live(spec, Path(folder), touched_by_faults(loaded))
     counted = ("required", "delivered", "missing", "explained", "duplicate", "spurious", "faults_bit", "faults_failed")
     live.judged = {name: int(verdict[name]) for name in counted}
@@ -82,7 +78,7 @@ def read_live(spec: LiveSpec, folder: Path, touched: set[str]) -> Live:
     """What a run's journal says of the pairs that no fault touched."""
     names = node_names(folder)
     stays = {number for number, name in enumerate(names) if name not in touched}
-    rows = read_journal(folder)
+    rows = journal(folder)
     begin_us = int(rows[(rows.kind == RowKind.PHASE) & (rows.value == Phase.PUBLISHING)].time_us.iloc[0])
     wanted: dict[int, tuple[int, list[Filter]]] = {}
     events: dict[tuple[int, int], dict[str, Value]] = {}

@@ -27,7 +27,7 @@ def carry_out(
     workers: int = WORKERS,
 ) -> dict[Point, Result]:
     """The function's result for each point, of those kept in the folder or else of a run now; each point is run once.
-    `result_type`: what a point's result is read back as."""
+    `result_type`: what a point's result is read back as; `workers`: how many are run at a time."""
     wanted = list(dict.fromkeys(points))
     path = folder / "runs.jsonl"
     found = read_kept(path, wanted, result_type)
@@ -41,7 +41,9 @@ def carry_out(
             file.write(json.dumps({"point": to_jsonable_python(point), "result": to_jsonable_python(result)}) + "\n")
             file.flush()
 
-        results = in_parallel(function, waiting, lambda done, _: progress(before + done, len(wanted)), workers, keep)
+        results = in_parallel(
+            function, waiting, lambda done, _: progress(before + done, len(wanted)), workers=workers, keep=keep
+        )
     return found | dict(zip(waiting, results, strict=True))
 
 

@@ -1,13 +1,17 @@
 """Plots of the multipath paper's figures: measured in colour, the paper's in grey where its numbers are known."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from experiments.papers.plotting import panels, save
 from experiments.papers.publiy_cost import Cost, Covering
 from experiments.papers.publiy_run import Measures
 from routing.multipath.parameters import STRATEGIES, Strategy
+
+if TYPE_CHECKING:
+    from experiments.papers.publiy_live import LiveMeasures, Runtime
 
 _COLOURS = {"S0": "#444444", "S1": "#1f77b4", "S2": "#d62728", "SH": "#2ca02c"}
 _MARKERS = {"S0": "o", "S1": "s", "S2": "^", "SH": "D"}
@@ -21,20 +25,31 @@ def path_lengths(by: Mapping[tuple[str, Strategy], Measures], folder: Path) -> P
     datasets = list(dict.fromkeys(dataset for dataset, _ in by))
     figure, axes = panels(len(datasets))
     for each, dataset in zip(axes, datasets, strict=True):
-        for strategy in STRATEGIES:
-            run = by[dataset, strategy]
-            shares, total = [], 0
-            longest = max(length for length, count in enumerate(run.hops) if count)
-            for count in run.hops[: longest + 1]:
-                total += count
-                shares.append(100 * total / run.deliveries)
-            each.plot(
-                shares, color=_COLOURS[strategy], marker=_MARKERS[strategy], markersize=3, label=strategy,
-                linestyle=_STYLES[strategy],
-            )  # fmt: skip
-        each.set(xlabel="path length (hops)", ylabel="% of deliveries", title=f"Figure 9: {dataset}", ylim=(0, 102))
-        each.legend(frameon=False)
+        _path_length_cdf(each, {strategy: by[dataset, strategy].hops for strategy in STRATEGIES})
+        each.set_title(f"Figure 9: {dataset}")
     return save(figure, folder, "figure_9_path_length")
+
+
+def live_path_lengths(by: "Mapping[tuple[Runtime, Strategy], LiveMeasures]", folder: Path) -> Path:
+    """Figure 9 on live brokers and in virtual time."""
+    figure, axes = panels(2)
+    titles: dict[Runtime, str] = {"ray": "live", "virtual": "virtual time"}
+    for each, (runtime, title) in zip(axes, titles.items(), strict=True):
+        _path_length_cdf(each, {strategy: by[runtime, strategy].hops for strategy in STRATEGIES})
+        each.set_title(f"DT1, {title}")
+    return save(figure, folder, "live_path_length")
+
+
+def _path_length_cdf(axes: Any, hops: Mapping[Strategy, Sequence[int]]) -> None:
+    for strategy, counts in hops.items():
+        longest = max(length for length, count in enumerate(counts) if count)
+        shares = [100 * total / sum(counts) for total in itertools.accumulate(counts[: longest + 1])]
+        axes.plot(
+            shares, color=_COLOURS[strategy], marker=_MARKERS[strategy], markersize=3, label=strategy,
+            linestyle=_STYLES[strategy],
+        )  # fmt: skip
+    axes.set(xlabel="path length (hops)", ylabel="% of deliveries", ylim=(0, 102))
+    axes.legend(frameon=False)
 
 
 def yields(

@@ -39,6 +39,7 @@ from pubsub.machine import (
     TimerFired,
 )
 from reliability.epidemic.cache import CachedEvent, EventCache, Pattern
+from reliability.epidemic.client import EpidemicClient
 from reliability.epidemic.dispatcher import Dispatcher, Gossip
 from reliability.epidemic.interval import GossipInterval
 from reliability.epidemic.loss_detection import LossDetector, LostBuffer
@@ -76,6 +77,7 @@ class Epidemic:
 
     message_types: tuple[type, ...] = EPIDEMIC_MESSAGES
     guarantee = "at_most_once"
+    client = EpidemicClient
 
     def __init__(
         self, context: NodeContext, services: BrokerServices, parameters: EpidemicParameters | None = None

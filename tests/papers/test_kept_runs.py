@@ -37,7 +37,11 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     ran: list[Any] = []
 
     def in_process(
-        function: Callable[[Any], Any], points: Sequence[Any], progress: object, keep: Callable[[Any, Any], None]
+        function: Callable[[Any], Any],
+        points: Sequence[Any],
+        progress: object,
+        workers: int,
+        keep: Callable[[Any, Any], None],
     ) -> list[Any]:
         for point in points:
             ran.append(point)
