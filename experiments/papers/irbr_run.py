@@ -10,7 +10,7 @@ import functools
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -149,16 +149,25 @@ class _Node:
 
 class PastryNetwork:
     """An overlay whose nodes know each other. `operations` and `forwarded` count messages sent, `delivered` counts
-    deliveries by event and node."""
+    deliveries by event and node. `loss`: of events and gossip; `epidemic`: parameters of recovery (None: none)."""
 
-    def __init__(self, routing: str, nodes: int, seed: int, folder: Path, probe_us: int) -> None:
+    def __init__(
+        self,
+        routing: str,
+        nodes: int,
+        seed: int,
+        folder: Path,
+        probe_us: int,
+        loss: float = 0.0,
+        epidemic: Mapping[str, Any] | None = None,
+    ) -> None:
         self.names = [f"b{number}" for number in range(nodes)]
         self.operations = self.forwarded = 0
         self.delivered: Counter[tuple[int, str]] = Counter()
         self.wanted: dict[str, list[Filter]] = {}
         self._numbers = {name: number for number, name in enumerate(self.names)}
         self._writer = JournalWriter(folder, "run", nodes)
-        datagrams = LinkSpec(delay=Delay("constant", DELAY_US))
+        datagrams = LinkSpec(delay=Delay("constant", DELAY_US), loss=loss)
         self.simulation = Simulation(seed, self._writer, self._numbers, datagrams, journal_hops=False)
         self.rng = random.Random(f"{seed}/irbr/{nodes}")
         self._seed = seed
@@ -168,8 +177,8 @@ class PastryNetwork:
         back = {"reverse_paths": "routed" if routing in ROUTED else "direct"}
         self._parameters: dict[str, dict[str, Any]] = {
             name: {
-                "matching": "bitset", "routing": ROUTED.get(routing, routing), "reliability": "best_effort",
-                "rpf": back, "scribe": back,
+                "matching": "bitset", "routing": ROUTED.get(routing, routing), "rpf": back, "scribe": back,
+                "reliability": "best_effort" if epidemic is None else "epidemic", "epidemic": epidemic or {},
                 "pastry": {
                     "identifier": identifiers[number], "base": BASE, "digits": DIGITS[nodes], "leaf_set": 16,
                     "probe_us": probe_us, "probe_timeout_us": PROBE_TIMEOUT_US,
