@@ -56,8 +56,8 @@ class Broker:
         # Only a routing that changes its tree under traffic has to know a second copy when it sees one.
         self._is_duplicate: Callable[[Event], bool] | None = getattr(self.router, "is_duplicate", None)
         self._watcher: FilterWatcher | None = self.reliability if isinstance(self.reliability, FilterWatcher) else None
-        # Only a routing that sends events round by nodes they are not for has to say when that is so.
-        self._is_relay: Callable[[Sequence[int]], bool] | None = getattr(self.router, "is_relay", None)
+        # Only a routing that sends events by nodes they are not for, or twice by some, has to say when that is so.
+        self._is_relay: Callable[[Event, Sequence[int]], bool] | None = getattr(self.router, "is_relay", None)
         self._relaying = False
         self._clients: dict[NodeName, None] = {}
         self._routing_messages = frozenset(self.router.message_types)
@@ -133,7 +133,8 @@ class Broker:
                 if event is not None and self._is_duplicate(event):
                     return ()
             if self._is_relay is not None:
-                self._relaying = self._is_relay(getattr(received.message, "header", ()))
+                event = getattr(received.message, "event", None)
+                self._relaying = event is not None and self._is_relay(event, getattr(received.message, "header", ()))
             effects = self.reliability.handle(received, now_us)
             self._relaying = False
             return effects
@@ -152,7 +153,7 @@ class Broker:
 
     def _publish(self, event: Event, now_us: int) -> Sequence[Effect]:
         if self._is_relay is not None:
-            self._relaying = self._is_relay(())
+            self._relaying = self._is_relay(event, ())
         effects = self.reliability.publish(event, now_us)
         self._relaying = False
         return effects

@@ -104,7 +104,7 @@ class Irbr(OverPastry):
                     hops.append(Hop(stands.name, wide))
         return hops
 
-    def is_relay(self, header: Sequence[int]) -> bool:
+    def is_relay(self, event: Event, header: Sequence[int]) -> bool:
         """Is an event with this header only passing here, on its way to a range that this node is not in?"""
         return bool(header) and not self._space.contains(Range(*header), self._own)
 

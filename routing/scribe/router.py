@@ -88,7 +88,7 @@ class Scribe(OverPastry):
                 return [Hop(hop.name, _UP)]
         return [Hop(child.name, _DOWN) for child in self.children.destinations(event.attributes)]
 
-    def is_relay(self, header: Sequence[int]) -> bool:
+    def is_relay(self, event: Event, header: Sequence[int]) -> bool:
         """An event is delivered on its way down, its publisher included."""
         return tuple(header) != _DOWN and self.pastry.next_hop(self.rendezvous) is not None
 
