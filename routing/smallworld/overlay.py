@@ -50,8 +50,8 @@ class Contact:
 
 class GossipOverlay:
     """`table`: the selected neighbours, each with the round in which it last spoke. `known` and `direct`: the ring as
-    this node knows it, with and without lookahead. The layer above reads and clears `changed` (either ring is another
-    one), `failed` (who was found to be gone) and `moved` (who has another identifier), and keeps in `uplinks` its
+    this node knows it, with and without lookahead. The layer above reads and clears `changed` (who is next on the
+    ring, or where: what else has changed can wait for the next round), `failed` (who was found to be gone) and `moved` (who has another identifier), and keeps in `uplinks` its
     versions of what it has installed, by peer."""
 
     def __init__(self, context: NodeContext, parameters: SmallWorldParameters, utility: Callable[[bytes], float]):
@@ -130,9 +130,8 @@ class GossipOverlay:
         return min(self._usable(), key=lambda each: clockwise(own, each[1].identifier), default=None)
 
     def know(self, peers: Iterable[Peer]) -> list[Effect]:
-        """Learn of peers before anything is sent: candidates as if they had been told in an exchange."""
-        self.joined = True
-        return self._consider([(*peer, 0) for peer in peers])
+        """Be part of an overlay with these peers in it, as if told when joining."""
+        return self._learn([(*peer, 0) for peer in peers])
 
     def speak_as(self, profile: bytes) -> None:
         """Subscribe to other ranges: it is gossiped from now on."""
@@ -236,6 +235,7 @@ class GossipOverlay:
         if not contact.answered:
             contact.answered = True
             self._forget_rings()
+            self.changed = self.changed or source in self.selection.ring
         return effects
 
     def _hear(self, source: NodeName, said: Beat | BeatAnswer) -> list[Effect]:
@@ -254,6 +254,7 @@ class GossipOverlay:
         if contact.heard >= 0 and contact.identifier != said.identifier:
             self.moved.append(source)
         if contact.identifier != said.identifier or contact.reach != said.reach:
+            self.changed = self.changed or contact.identifier != said.identifier
             contact.identifier, contact.reach = said.identifier, said.reach
             self._forget_rings()
         contact.heard = self.round
@@ -310,6 +311,7 @@ class GossipOverlay:
             self._forget_rings()
         if set(self.selection.ring) != set(ring_before):
             self.stable_rounds = 0
+            self.changed = True
         effects: list[Effect] = []
         for name in chosen:
             if name not in before:
@@ -336,7 +338,6 @@ class GossipOverlay:
 
     def _forget_rings(self) -> None:
         self._known = self._direct = self._reach = None
-        self.changed = True
 
     # -------------------------------------------------------------------------------------------- joining
     def _ask_to_join(self) -> list[Effect]:
@@ -368,12 +369,15 @@ class GossipOverlay:
         return [*self._consider([request.me]), Send(joining.name, Welcome(told))]
 
     def _on_welcome(self, source: NodeName, welcome: Welcome) -> list[Effect]:
-        self.joined = True
-        for name, incarnation, identifier, profile, age in self._believed(welcome.peers):
-            self._sampling.add(Peer(name, incarnation, identifier, profile), self.round - age)
-        effects = self._consider(welcome.peers)
+        effects = self._learn(welcome.peers)
         held, self._held = self._held, []
         return effects + [effect for request in held for effect in self._on_join_request(self.me.name, request)]
+
+    def _learn(self, told: Sequence[Sequence[Any]]) -> list[Effect]:
+        self.joined = True
+        for name, incarnation, identifier, profile, age in self._believed(told):
+            self._sampling.add(Peer(name, incarnation, identifier, profile), self.round - age)
+        return self._consider(told)
 
     def check_invariants(self) -> None:
         """Raise AssertionError if the state contradicts itself."""

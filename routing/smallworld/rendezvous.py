@@ -12,7 +12,7 @@ passes on an event of an attribute once in each phase; if it meets it again on t
 is out of date, and it goes on by direct contacts alone. A node's own subscribers get an event when it first comes by.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pubsub.event import Event
@@ -33,9 +33,10 @@ from pubsub.machine import (
 from routing.router import Hop
 from routing.smallworld.boxes import Boxes, aggregate, from_wire, to_wire, within
 from routing.smallworld.content_table import ContentTable, Entry
-from routing.smallworld.messages import OVERLAY_MESSAGES, Beat, BeatAnswer, Install
+from routing.smallworld.messages import OVERLAY_MESSAGES, Beat, BeatAnswer, Install, Peer
 from routing.smallworld.overlay import GossipOverlay
 from routing.smallworld.parameters import SmallWorldParameters
+from routing.smallworld.ring import KnownRing
 
 UP, UP_DIRECT, DOWN = range(3)
 """Phases: to the rendezvous node, the same by direct contacts alone, from it."""
@@ -66,6 +67,8 @@ class RendezvousRouter:
         self._uplinks: dict[NodeName, tuple[int, Boxes]] = {}
         self._version = 0
         self._dirty = True
+        self._excess = False  # is more installed than is wanted?
+        self._cut_by: KnownRing | None = None
         self._flushing = False
         self._flush_us = max(1, parameters.cycle_us // 1_000)
         self._asked_in = 0
@@ -141,6 +144,10 @@ class RendezvousRouter:
             attribute, value, phase = header
             return self._onward(event, came_from, (attribute, value), phase)
         return [hop for target in self.targets(event) for hop in self._onward(event, None, target, UP)]
+
+    def know(self, peers: Iterable[Peer]) -> Sequence[Effect]:
+        """Begin as part of an overlay with these peers in it."""
+        return self._after(self.overlay.know(peers))
 
     def is_relay(self, event: Event, header: Sequence[int]) -> bool:
         """Has the event been handed to the subscribers here before?"""
@@ -245,9 +252,10 @@ class RendezvousRouter:
 
     def _install_all(self, shrink: bool) -> list[Effect]:
         """Tell the next hops what has come to be wanted; with `shrink` also what is wanted no more."""
-        if not self.overlay.joined or not (self._dirty or shrink):
+        known = self.overlay.known
+        if not self.overlay.joined or not (self._dirty or (shrink and (self._excess or known is not self._cut_by))):
             return []
-        self._dirty = False
+        self._dirty, self._excess, self._cut_by = False, not shrink, known
         parts = self._parts()
         effects: list[Effect] = []
         for name in [*parts, *(name for name in self._uplinks if name not in parts)]:
