@@ -81,8 +81,10 @@ def read_domains(given: Any, place: str) -> dict[str, Domain]:
 
 def _of_string(text: str) -> int:
     number = 0
+    beyond = False  # a character above those that are told apart: whatever follows, the string comes last
     for at in range(_CHARACTERS):
-        number = number * 256 + (min(ord(text[at]), 255) if at < len(text) else 0)
+        beyond = beyond or (at < len(text) and ord(text[at]) > 255)
+        number = number * 256 + (255 if beyond else ord(text[at]) if at < len(text) else 0)
     return number
 
 
