@@ -25,7 +25,6 @@ from reliability.broker import Broker
 from routing.smallworld.messages import Peer
 from routing.smallworld.rendezvous import DOWN, RendezvousRouter
 from routing.smallworld.ring import RING
-from simulation.simulated_node import EVENT_MESSAGE
 from simulation.simulation import Simulation
 
 DELAY_US = 1_000
@@ -98,6 +97,8 @@ class _Node:
         network = self._network
         depth = 0
         if type(input) is Received and type(input.message) is Forwarded:
+            if not network.has_room(self._name):
+                return ()
             event, _, header = input.message
             key = (event.sequence, header[0])
             depth = network.depths.get((*key, input.source), 0) + (header[2] == DOWN)
@@ -118,7 +119,9 @@ class _Node:
 
 
 class GossipNetwork:
-    """`routing`: "vinifera" or "ferry"; `parameters`: its own. Time passes by `run`, in cycles."""
+    """`routing`: "vinifera" or "ferry"; `parameters`: its own. `capacity`: so many messages with events a node takes in
+    a cycle, and drops the others (None: it takes all). `joining_us`: so long after its start nothing is owed to a node.
+    """
 
     def __init__(
         self,
@@ -136,7 +139,11 @@ class GossipNetwork:
         self.up: dict[str, None] = {}
         self.events: dict[int, EventCount] = {}
         self.depths: dict[tuple[int, int, str], int] = {}
-        self.relayed: Counter[str] = Counter()
+        self.capacity: int | None = None
+        self.joining_us = 0
+        self._started_us: dict[str, int] = {}
+        self._taken: Counter[str] = Counter()
+        self._taken_in = 0
         self._numbers = {name: number for number, name in enumerate(self.names)}
         self._writer = JournalWriter(folder, "run", len(self.names))
         datagrams = LinkSpec(delay=Delay("constant", DELAY_US))
@@ -170,6 +177,7 @@ class GossipNetwork:
         else:
             self.simulation.restart(name, machine)
         self.up[name] = None
+        self._started_us[name] = self.simulation.now_us
         for wanted in self.wanted.get(name, ()):
             self._command(name, Subscribe(self._numbers[name], wanted))
 
@@ -215,12 +223,29 @@ class GossipNetwork:
         """Publish at the node; the event's number."""
         self._published += 1
         number = self._published
-        interested = {each for each in self.up if any(want.matches(attributes) for want in self.wanted.get(each, ()))}
+        since_us = self.simulation.now_us - self.joining_us
+        interested = {
+            each
+            for each in self.up
+            if self._started_us[each] <= since_us
+            and any(want.matches(attributes) for want in self.wanted.get(each, ()))
+        }
         self._interested[number], self._delivered[number], self._relays[number] = interested, set(), set()
         self.events[number] = EventCount(len(interested))
         event = Event(self._numbers[name], number, self.simulation.now_us, dict(attributes))
         self._command(name, Publish(event))
         return number
+
+    def has_room(self, name: str) -> bool:
+        """Does the node take one more message with an event in this cycle?"""
+        if self.capacity is None:
+            return True
+        cycle = self.simulation.now_us // self.cycle_us
+        if cycle != self._taken_in:
+            self._taken.clear()
+            self._taken_in = cycle
+        self._taken[name] += 1
+        return self._taken[name] <= self.capacity
 
     def note_received(self, name: str, event: Event) -> None:
         """A message with the event has come to the node."""
@@ -257,23 +282,13 @@ class GossipNetwork:
                 setattr(totals, name, getattr(totals, name) + getattr(count, name))
             totals.relayed.update(self._relays[number])
         for kept in (self.events, self.depths, self._delivered, self._interested, self._relays):
-            kept.clear()  # type: ignore[attr-defined]
+            kept.clear()
         return totals
 
     # ---------------------------------------------------------------------------------------------- time
     def cycles(self, count: float) -> None:
         """Let so many cycles pass."""
         self.simulation.run(until_us=self.simulation.now_us + int(count * self.cycle_us))
-
-    def quiet(self) -> None:
-        """Until no event is on its way."""
-        in_flight = self.simulation.in_flight
-        if in_flight[EVENT_MESSAGE]:
-            limit_us = self.simulation.now_us + 10 * DELAY_US
-            while True:
-                # Heartbeats are no control messages either: an event has had its time after so many hops.
-                self.simulation.run(until_us=limit_us)
-                break
 
     def close(self) -> None:
         """Leave the journal closed."""

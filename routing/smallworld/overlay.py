@@ -50,9 +50,9 @@ class Contact:
 
 class GossipOverlay:
     """`table`: the selected neighbours, each with the round in which it last spoke. `known` and `direct`: the ring as
-    this node knows it, with and without lookahead. The layer above reads and clears `changed` (who is next on the
-    ring, or where: what else has changed can wait for the next round), `failed` (who was found to be gone) and `moved` (who has another identifier), and keeps in `uplinks` its
-    versions of what it has installed, by peer."""
+    this node knows it, with and without lookahead. The layer above reads and clears `changed` (who is next on the ring,
+    or where: what else has changed can wait for the next round), `failed` (who was found to be gone) and `moved` (who
+    has another identifier), and keeps in `uplinks` its versions of what it has installed, by peer."""
 
     def __init__(self, context: NodeContext, parameters: SmallWorldParameters, utility: Callable[[bytes], float]):
         self.parameters = parameters

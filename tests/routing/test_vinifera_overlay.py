@@ -26,7 +26,7 @@ class Overlay:
     """A settled network and what its nodes want."""
 
     def __init__(
-        self, tmp_path: Path, routing: str = "vinifera", seed: int = 1, nodes: int = NODES, **given: Any
+        self, folder: Path, routing: str = "vinifera", seed: int = 1, nodes: int = NODES, **given: Any
     ) -> None:
         parameters: dict[str, Any] = {"attributes": DOMAINS if routing == "vinifera" else list(DOMAINS), **given}
         self.network = GossipNetwork(routing, [f"b{number}" for number in range(nodes)], seed, folder, parameters)
