@@ -15,6 +15,7 @@ from workloads.churn.generator import GeneratedChurn, generate
 from workloads.churn.sessions import Availability
 
 Routing = Literal["vinifera", "ferry"]
+Trace = Literal["skype", "generated"]
 SHARES = tuple(at / 20 for at in range(21))
 """Points of the load's distribution, as shares of all events."""
 _EVENTS_A_CYCLE = 50
@@ -67,7 +68,7 @@ class ChurnSpec:
     `cycle_s`; `events` are published in each hour, a second apart from its middle on."""
 
     routing: Routing
-    trace: Literal["skype", "generated"]
+    trace: Trace
     model: Model
     nodes: int
     days: float

@@ -54,7 +54,7 @@ class Overlay:
             self.network.cycles(0.01)
             assert not self.network.missing(number), f"{event} from {publisher}"
         totals = self.network.totals()
-        assert totals.interested > events
+        assert totals.interested > 0
         assert totals.duplicate == 0
 
 
