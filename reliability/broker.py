@@ -119,6 +119,11 @@ class Broker:
         """See `pubsub.machine.is_waiting`."""
         return bool(getattr(self.reliability, "waiting", False) or getattr(self.router, "waiting", False))
 
+    @property
+    def hears_resets(self) -> bool:
+        """See `pubsub.machine.hears_resets`."""
+        return bool(getattr(self.router, "hears_resets", False))
+
     def check_invariants(self) -> None:
         """All parts' invariants."""
         self.local.check_invariants()

@@ -90,6 +90,7 @@ class _Node:
     def __init__(self, name: str, broker: Broker, network: "GossipNetwork") -> None:
         self.broker = broker
         self.message_types = broker.message_types
+        self.hears_resets = broker.hears_resets
         self._name = name
         self._network = network
 
@@ -109,10 +110,6 @@ class _Node:
             if type(effect) is Deliver:
                 network.note_delivered(self._name, effect.event.sequence, effect.hops, depth)
         return effects
-
-    @property
-    def settling(self) -> bool:
-        return self.broker.settling
 
     def check_invariants(self) -> None:
         self.broker.check_invariants()

@@ -103,10 +103,10 @@ def full_plan(seeds: int) -> Plan:
 
 
 def quick_plan(seeds: int) -> Plan:
-    """Under 50 s: networks of 60 nodes."""
-    small = StaticSpec("vinifera", 60, "random", friends=4, cycles=12, events=60)
-    churn = [ChurnSpec(each, "generated", "skewed", 60, 0.5, 900, events=4, friends=4) for each in ROUTINGS]
-    return Plan(small, (0, 8), (30, 60), (1, 3), (5,), 10, churn, 60 if data_folder() else 0, seeds)
+    """Under 50 s: networks of 40 nodes."""
+    small = StaticSpec("vinifera", 40, "random", friends=3, cycles=8, events=60)
+    churn = [ChurnSpec(each, "generated", "skewed", 50, 0.5, 900, events=4, friends=3) for each in ROUTINGS]
+    return Plan(small, (0, 8), (20, 40), (1, 3), (5,), 10, churn, 40 if data_folder() else 0, seeds)
 
 
 def carry_out(plan: Plan, folder: Path, progress: Progress) -> dict[Spec, Outcome]:

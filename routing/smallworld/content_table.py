@@ -41,10 +41,13 @@ class ContentTable:
         return 0 if entry is None else entry.version
 
     def install(self, neighbour: NodeName, entry: Entry, round: int) -> bool:
-        """The neighbour wants this, and nothing else; False if it is outdated or known."""
+        """The neighbour wants this, and nothing else; False if that is outdated, or what it wanted before."""
         known = self._entries.get(neighbour)
         self._confirmed[neighbour] = round
         if known is not None and known[:2] >= entry[:2]:
+            return False
+        if known is not None and known.boxes == entry.boxes:
+            self._entries[neighbour] = entry
             return False
         self.drop(neighbour)
         self._confirmed[neighbour] = round
@@ -54,11 +57,15 @@ class ContentTable:
             listed += [(low, high, wanted) for low, high in ranges]
         return True
 
-    def confirm(self, neighbour: NodeName, incarnation: int, version: int, round: int) -> None:
-        """The neighbour says that its entry of that version holds."""
+    def confirm(self, neighbour: NodeName, incarnation: int, version: int, round: int) -> bool:
+        """The neighbour says that its entry of that version holds (another one is on its way, or will expire). True if
+        the neighbour is a new incarnation that knows nothing of what was wanted."""
         known = self._entries.get(neighbour)
-        if known is not None and known[:2] == (incarnation, version):
+        if known is None:
+            return False
+        if known[:2] == (incarnation, version):
             self._confirmed[neighbour] = round
+        return known.incarnation < incarnation and self.drop(neighbour)
 
     def drop(self, neighbour: NodeName) -> bool:
         """The neighbour is gone, or wants nothing; True if it wanted something."""

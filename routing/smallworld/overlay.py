@@ -166,19 +166,27 @@ class GossipOverlay:
 
     def fail(self, name: NodeName) -> list[Effect]:
         """The peer is gone: forget it everywhere, and select others in its place."""
-        contact = self.contacts.pop(name, None)
-        entry = self.table.pop(name, None)
-        incarnation = contact.incarnation if contact else entry[0].incarnation if entry else 0
-        self._quarantine[name] = incarnation, self.round + _QUARANTINE_ROUNDS
         self._sampling.forget(name)
         self._awaited.pop(name, None)
+        contact = self.contacts.pop(name, None)
+        entry = self.table.pop(name, None)
+        if contact is None and entry is None and name not in self.uplinks:
+            return []
+        incarnation = contact.incarnation if contact else entry[0].incarnation if entry else 0
+        self._quarantine[name] = incarnation, self.round + _QUARANTINE_ROUNDS
         self._forget_rings()
         self.failed.append(name)
+        if contact is not None:
+            for other in self.contacts.values():
+                if contact.identifier in other.reach:
+                    other.reach = [each for each in other.reach if each != contact.identifier]
         if entry is None:
             return []
         if name in self.selection.ring:
             self._seeking = 2
-        return [*self._consider(()), *self._seek()]
+        # Who knows of the failed one by this node's heartbeats alone would go on sending it what is meant for that one.
+        news = [Send(each, BeatAnswer(*self._said(), self.installed_version(each))) for each in self.contacts]
+        return [*news, *self._consider(()), *self._seek()]
 
     # --------------------------------------------------------------------------------------------- rounds
     def _begin_round(self) -> list[Effect]:

@@ -4,7 +4,7 @@ Theory of operation (Vinifera IV-B3 and IV-B4). What a node wants, for itself an
 something at it, is aggregated and cut into parts by the next hop towards each part's rendezvous nodes; each of those is
 sent its part, in full whenever it has grown, while its version alone is confirmed with every heartbeat: an entry that
 is not confirmed expires, and what is left shrinks all the way with the next rounds. When the way to a part changes, the
-new neighbour is told at once and the old one with the next round, so that events find one way or the other.
+new neighbour is told at once and the old one a round later, so that events find one way or the other.
 
 An event goes to one rendezvous node for each of its targets, and from there to the neighbours that want it, each doing
 the same. Its header says (attribute, hashed value, phase). While tables change an event may meet a node twice: a node
@@ -41,7 +41,7 @@ from routing.smallworld.ring import KnownRing
 UP, UP_DIRECT, DOWN = range(3)
 """Phases: to the rendezvous node, the same by direct contacts alone, from it."""
 _FLUSH = ("routing", "flush")
-_OVERLAY = frozenset(OVERLAY_MESSAGES)
+_FLUSH_US_MAX = 100_000
 _STABLE_ROUNDS = 3
 _UNSETTLED_ROUNDS_MAX = 60
 _EXPIRES_ROUNDS = 3
@@ -67,10 +67,14 @@ class RendezvousRouter:
         self._uplinks: dict[NodeName, tuple[int, Boxes]] = {}
         self._version = 0
         self._dirty = True
-        self._excess = False  # is more installed than is wanted?
+        self._excess = False
+        """May more be installed than is wanted?"""
+        self._last_round: dict[NodeName, Boxes] = {}
+        """What was wanted by way of each next hop in the last round."""
         self._cut_by: KnownRing | None = None
         self._flushing = False
-        self._flush_us = max(1, parameters.cycle_us // 1_000)
+        self.hears_resets = parameters.resets
+        self._flush_us = min(_FLUSH_US_MAX, max(1, parameters.cycle_us // 1_000))
         self._asked_in = 0
         self._seen: list[dict[tuple[int, ...], None]] = [{}, {}]
 
@@ -120,7 +124,9 @@ class RendezvousRouter:
             effects = self._on_timer(input)
         elif type(input) is Start:
             effects = self.overlay.start()
-        elif type(input) in (LinkUp, LinkDown):
+        elif type(input) is LinkDown:
+            effects = self.overlay.fail(input.peer)
+        elif type(input) is LinkUp:
             return ()
         else:
             raise TypeError(f"a rendezvous router takes no {input!r}")
@@ -189,9 +195,7 @@ class RendezvousRouter:
         return []
 
     def _on_beat(self, source: NodeName, beat: Beat) -> None:
-        if beat.version:
-            self.table.confirm(source, beat.incarnation, beat.version, self.overlay.round)
-        elif self.table.version(source) and self.table.drop(source):
+        if self.table.confirm(source, beat.incarnation, beat.version, self.overlay.round):
             self._dirty = True
 
     def _confirmed_version(self, peer: NodeName) -> int:
@@ -210,7 +214,7 @@ class RendezvousRouter:
             if self.table.expire(self.overlay.round - _EXPIRES_ROUNDS):
                 self._dirty = True
             effects += self.on_round()
-            effects += self._install_all(True)
+            effects = [*self._install_all(True), *effects]  # first, so that heartbeats are answered with its versions
         return effects
 
     def _after(self, effects: list[Effect]) -> list[Effect]:
@@ -219,6 +223,7 @@ class RendezvousRouter:
         if overlay.failed:
             for name in overlay.failed:
                 self._uplinks.pop(name, None)
+                self._last_round.pop(name, None)
                 overlay.uplinks.pop(name, None)
                 self.table.drop(name)
             overlay.failed.clear()
@@ -250,29 +255,37 @@ class RendezvousRouter:
                         parts.setdefault(hop, {}).setdefault(key, []).append((begin, end))
         return parts
 
-    def _install_all(self, shrink: bool) -> list[Effect]:
-        """Tell the next hops what has come to be wanted; with `shrink` also what is wanted no more."""
+    def _install_all(self, in_round: bool) -> list[Effect]:
+        """Tell the next hops what has come to be wanted by way of them; in a round also what is wanted no more, and was
+        not in the last round either: until then what replaces it has come into effect."""
         known = self.overlay.known
-        if not self.overlay.joined or not (self._dirty or (shrink and (self._excess or known is not self._cut_by))):
+        calm = known is self._cut_by and not self._excess
+        if not self.overlay.joined or not (self._dirty or (in_round and not calm)):
             return []
-        self._dirty, self._excess, self._cut_by = False, not shrink, known
+        self._dirty, self._cut_by = False, known
         parts = self._parts()
+        self._excess = not in_round or parts != self._last_round
         effects: list[Effect] = []
-        for name in [*parts, *(name for name in self._uplinks if name not in parts)]:
+        for name in dict.fromkeys((*parts, *self._uplinks)):
             wanted = parts.get(name, {})
-            version, installed = self._uplinks.get(name, (0, {}))
-            if wanted == installed and version:
+            _, installed = self._uplinks.get(name, (0, {}))
+            if wanted == installed:
                 continue
-            if not shrink:
-                if within(wanted, installed):
+            if not in_round and within(wanted, installed):
+                continue
+            kept = self._last_round.get(name) if in_round else installed
+            if kept:
+                wanted = aggregate([wanted, kept])
+                if wanted == installed:
                     continue
-                wanted = aggregate([wanted, installed])
             self._version += 1
             self._uplinks[name] = self._version, wanted
             self.overlay.uplinks[name] = self._version
             effects.append(self._installation(name))
             if not wanted:
                 del self._uplinks[name], self.overlay.uplinks[name]
+        if in_round:
+            self._last_round = parts
         return effects
 
     def _installation(self, name: NodeName) -> Send:
