@@ -40,6 +40,7 @@ from pubsub.machine import (
     TimerFired,
     TimerKey,
     Truncate,
+    hears_resets,
 )
 from pubsub.recorder import Recorder
 
@@ -101,6 +102,7 @@ class LiveNode:
         self._encoded = b""
         self._paused_for: NodeName | None = None
         self._lag_noted_us = 0
+        self._hears_resets = hears_resets(machine)
         self._loop = asyncio.get_running_loop()
         self._interpreters: Mapping[type, Callable[[Any, int], None]] = {
             Deliver: self._deliver,
@@ -230,6 +232,8 @@ class LiveNode:
         if connection.purpose is Purpose.DATAGRAMS:
             for _ in range(self.peering.datagrams_lost(connection)):
                 self._recorder.plain(now_us, RowKind.DROP, DropReason.UNREACHABLE, peer)
+            if self._hears_resets:
+                self.take_input(LinkDown(peer, reason))
             return
         if self.connections.get(peer) is not connection:
             return

@@ -17,6 +17,7 @@ from reliability.broker import Broker, ReliabilityFactory, RouterFactory
 from reliability.epidemic.epidemic import Epidemic
 from reliability.gryphon.gryphon import Gryphon
 from routing.cells.router import CellRouting
+from routing.ferry.router import Ferry
 from routing.flooding import Flooding
 from routing.forwarding import SubscriptionForwarding
 from routing.irbr.router import Irbr
@@ -24,6 +25,7 @@ from routing.local_subscriptions import INDEXES
 from routing.multipath.router import MultipathRouter
 from routing.rpf.router import ReversePathForwarding
 from routing.scribe.router import Scribe
+from routing.vinifera.router import Vinifera
 
 ROUTINGS: Mapping[str, RouterFactory] = {
     "flooding": Flooding,
@@ -33,6 +35,8 @@ ROUTINGS: Mapping[str, RouterFactory] = {
     "irbr": Irbr,
     "scribe": Scribe,
     "rpf": ReversePathForwarding,
+    "vinifera": Vinifera,
+    "ferry": Ferry,
 }
 RELIABILITIES: Mapping[str, ReliabilityFactory] = {
     "best_effort": BestEffort,
@@ -120,11 +124,12 @@ def check_parts(
         raise InputError("broker.matching", repr(matching), ", ".join(INDEXES))
     router = routing_named(routing)
     promised = reliability_named(reliability)
+    structured = ", ".join(name for name, each in ROUTINGS.items() if getattr(each, "requires_structure", False))
     if ground.is_structured != getattr(router, "requires_structure", False):
         raise InputError(
             "broker.routing",
             f"{routing!r} on an overlay {'without' if ground.is_structured else 'with'} links",
-            "irbr, scribe or rpf on an overlay of the kind 'structured', and none of them on another",
+            f"{structured} on an overlay of the kind 'structured', and none of them on another",
         )
     if ground.is_structured and not ground.has_datagrams:
         raise InputError("datagrams", "nothing", "a delay: brokers of a structured overlay talk by datagrams")

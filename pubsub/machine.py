@@ -170,6 +170,12 @@ def is_settling(machine: Machine) -> bool:
     return bool(getattr(machine, "settling", False))
 
 
+def hears_resets(machine: Machine) -> bool:
+    """Is the machine to be told, by a `LinkDown`, when a peer to which it sends datagrams is not there, or its process
+    is gone and closes its connections? A machine with an attribute `hears_resets` says so."""
+    return bool(getattr(machine, "hears_resets", False))
+
+
 @dataclass(frozen=True, slots=True)
 class NodeContext:
     """What a factory knows when it makes a machine.

@@ -59,8 +59,8 @@ class Broker:
         self._is_duplicate: Callable[[Event], bool] | None = getattr(self.router, "is_duplicate", None)
         self._watcher: FilterWatcher | None = self.reliability if isinstance(self.reliability, FilterWatcher) else None
         self._client_watcher = self.reliability if isinstance(self.reliability, ClientWatcher) else None
-        # Only a routing that sends events round by nodes they are not for has to say when that is so.
-        self._is_relay: Callable[[Sequence[int]], bool] | None = getattr(self.router, "is_relay", None)
+        # Only a routing that sends events by nodes they are not for, or twice by some, has to say when that is so.
+        self._is_relay: Callable[[Event, Sequence[int]], bool] | None = getattr(self.router, "is_relay", None)
         self._clients: dict[NodeName, None] = {}
         self._routing_messages = frozenset(self.router.message_types)
         self._reliability_messages = frozenset(self.reliability.message_types)
@@ -121,6 +121,11 @@ class Broker:
         """See `pubsub.machine.is_waiting`."""
         return bool(getattr(self.reliability, "waiting", False) or getattr(self.router, "waiting", False))
 
+    @property
+    def hears_resets(self) -> bool:
+        """See `pubsub.machine.hears_resets`."""
+        return bool(getattr(self.router, "hears_resets", False))
+
     def check_invariants(self) -> None:
         """All parts' invariants."""
         self.local.check_invariants()
@@ -135,8 +140,8 @@ class Broker:
                 if event is not None and self._is_duplicate(event):
                     return ()
             if self._is_relay is not None:
-                header = getattr(received.message, "header", None)
-                self.relaying = header is not None and self._is_relay(header)
+                event, header = getattr(received.message, "event", None), getattr(received.message, "header", None)
+                self.relaying = event is not None and header is not None and self._is_relay(event, header)
             effects = self.reliability.handle(received, now_us)
             self.relaying = False
             return effects
@@ -155,7 +160,7 @@ class Broker:
 
     def _publish(self, event: Event, now_us: int) -> Sequence[Effect]:
         if self._is_relay is not None:
-            self.relaying = self._is_relay(())
+            self.relaying = self._is_relay(event, ())
         effects = self.reliability.publish(event, now_us)
         self.relaying = False
         return effects

@@ -5,8 +5,9 @@ A router is a machine of its own: the broker hands it link changes, its timers a
 sees the broker, the reliability part or local subscribers. Every message class of routing has a `KIND` from
 16 to 127.
 
-Two more methods are optional: `is_duplicate(event)`, and `is_relay(header)`, which says that an event with this header
-(none: one published here) only passes this broker and is not for its subscribers yet. A router with the attribute
+Two more methods are optional: `is_duplicate(event)`, and `is_relay(event, header)`, asked once
+whenever the event comes by, which says that with this header (none: it is published here) it only passes this broker
+and is not for its subscribers: not yet, or no more. A router with the attribute
 `requires_structure` works on structured overlays, whose nodes have no links and talk by datagrams.
 """
 

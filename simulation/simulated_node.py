@@ -3,6 +3,7 @@
 The counterpart on Ray is `actors.node_actor`; a machine cannot tell which of the two carries it.
 """
 
+import functools
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from pubsub.machine import (
     Deliver,
     Effect,
     Input,
+    LinkDown,
     Machine,
     NodeName,
     Persist,
@@ -28,6 +30,7 @@ from pubsub.machine import (
     TimerFired,
     TimerKey,
     Truncate,
+    hears_resets,
 )
 from pubsub.recorder import Recorder
 from simulation.storage import VirtualStorage
@@ -45,16 +48,16 @@ _new = tuple.__new__
 class SimulatedNode:
     """One incarnation of a node. Links are kept with the peer's node, looked up once.
 
-    `down`, `stalled` and `work_us` (so much more for each message) are what faults have done to it; `stalls` counts
-    how often it was stalled; `disturbed` says that any of that matters, or a severed link, so that an undisturbed
-    node pays for one test.
+    `addressed`: to whom it has sent datagrams, if its machine wants to hear when they are gone. `down`, `stalled` and
+    `work_us` (so much more for each message) are what faults have done to it; `stalls` counts how often it was stalled;
+    `disturbed` says that any of that matters, or a severed link, so that an undisturbed node pays for one test.
     """
 
     __slots__ = (
         "_awake", "_busy_until_us", "_codec", "_datagrams", "_encoded", "_encoded_message", "_encoders", "_exempt",
         "_held", "_hops", "_name", "_network", "_push", "_recorder", "_severed", "_stale", "_timers", "_uplink",
-        "_waiting", "disturbed", "down", "incarnation", "links", "machine", "paused_until_us", "spec", "stalled",
-        "stalls", "storage", "work_us",
+        "_waiting", "addressed", "disturbed", "down", "incarnation", "links", "machine", "paused_until_us", "spec",
+        "stalled", "stalls", "storage", "work_us",
     )  # fmt: skip
 
     def __init__(
@@ -92,6 +95,7 @@ class SimulatedNode:
         self._exempt: NodeName | None = None
         self._held: deque[tuple[NodeName, int, bytes]] | None = None
         self._datagrams = network.datagrams
+        self.addressed: dict[NodeName, None] | None = {} if hears_resets(machine) else None
         self._uplink: Link | None = None
         if spec.uplink is not None:
             self._uplink = Link(spec.uplink, random.Random(f"{network.seed}/{spec.name}/uplink"))
@@ -181,6 +185,11 @@ class SimulatedNode:
         """Take nothing more from the peer until there is a new link to it."""
         self._severed[peer] = None
         self._refresh()
+
+    def reset_by(self, peer: NodeName, now_us: int) -> None:
+        """What carried datagrams to the peer was closed by its end."""
+        if self.addressed is not None and self.addressed.pop(peer, self) is None and not self.down:
+            self.take_input(LinkDown(peer, "connection reset"), now_us)
 
     def crash(self, now_us: int) -> None:
         """Be gone: what waits here is lost, timers and what was not synced too."""
@@ -324,6 +333,10 @@ class SimulatedNode:
             link, target = self.links[to]
         elif self._datagrams is not None and to in network.nodes:
             link, target = self._datagrams, network.nodes[to]
+            if self.addressed is not None:
+                self.addressed[to] = None
+                if target.down:  # nobody listens there
+                    network.call_at(now_us + link.draw_us(), functools.partial(self.reset_by, to))
             if network.divided(self._name, to):
                 self._recorder.dropped(now_us, message, to, DropReason.LINK_BROKEN)
                 return

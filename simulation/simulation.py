@@ -5,6 +5,7 @@ in the order in which they were made, and all randomness comes from the deployme
 whole deployment (`simulation.run`), or build a network by hand and step it, as tests and benchmarks do.
 """
 
+import functools
 import gc
 import random
 from collections.abc import Callable, Sequence
@@ -95,6 +96,11 @@ class Simulation:
         that its peers have to find out by missing heartbeats."""
         self.nodes[name].crash(self.now_us)
         self.wiring.node_died(name, silently)
+        if self.datagrams is not None and not silently:
+            hearing = [node for node in self.nodes.values() if node.addressed and name in node.addressed]
+            for node in hearing:
+                delay_us = self.datagrams.draw_us()
+                self.call_at(self.now_us + delay_us, functools.partial(node.reset_by, name))
 
     def restart(self, name: NodeName, machine: Machine | None = None) -> SimulatedNode:
         """Start the next incarnation of a node that is down, from what it had stored; its links come up again."""

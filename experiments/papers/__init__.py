@@ -10,4 +10,5 @@ PAPERS: Mapping[str, str] = {
     "publiy": "experiments.papers.publiy:Publiy",
     "gryphon": "experiments.papers.gryphon:Gryphon",
     "epidemic": "experiments.papers.epidemic:Epidemic",
+    "vinifera": "experiments.papers.vinifera:Vinifera",
 }

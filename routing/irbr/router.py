@@ -125,7 +125,7 @@ class Irbr(OverPastry):
         hop = self._redirected(destination)
         return [] if hop is None else [Hop(hop.name, destination)]
 
-    def is_relay(self, header: Sequence[int]) -> bool:
+    def is_relay(self, event: Event, header: Sequence[int]) -> bool:
         """Is an event with this header only passing here, on its way to a range that this node is not in?"""
         return bool(header) and not self._space.contains(Range(*header), self._own)
 

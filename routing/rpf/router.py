@@ -112,7 +112,7 @@ class ReversePathForwarding(OverPastry):
         near = ((peer, self._shared(peer)) for peer in self.received.related(pattern))
         return [Hop(peer.name, (shared,)) for peer, shared in near if shared < below]
 
-    def is_relay(self, header: Sequence[int]) -> bool:
+    def is_relay(self, event: Event, header: Sequence[int]) -> bool:
         """Is the event on its way back over an edge that is not this node's?"""
         return self._back.passes_on(header)
 

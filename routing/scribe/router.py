@@ -111,7 +111,7 @@ class Scribe(OverPastry):
             hops.append(Hop(self.parent.name, (_CLIMBING,)))
         return hops
 
-    def is_relay(self, header: Sequence[int]) -> bool:
+    def is_relay(self, event: Event, header: Sequence[int]) -> bool:
         """An event is delivered on its way down, its publisher included."""
         if header and header[0] != _UP:
             return self._back.passes_on(header)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,10 @@ from pubsub.faults import FailureDetection
 from pubsub.filter_parser import parse_filter
 from pubsub.journal import DropReason, JournalWriter, RowKind, read_segment
 from pubsub.links import Delay, LinkSpec
-from pubsub.machine import Persist, Publish, Send, Subscribe
+from pubsub.machine import Effect, Input, LinkDown, Persist, Publish, Send, Subscribe
 from pubsub.recorder import Recorder
 from reliability.best_effort import Forwarded
+from reliability.broker import Broker
 from reliability.epidemic.messages import EventsRequested, PushDigest
 from tests.deployments import PARTS
 
@@ -338,6 +339,30 @@ def test_datagrams_reach_a_node_without_a_link(tmp_path: Path) -> None:
             net.nodes["b0"].perform((Send("b1", Forwarded(event, 1, ())),), 0)
         await until(lambda: net.nodes["b1"].counters.received == 3)
         assert net.count("b0", RowKind.LINK_UP) == 0
+        end(net)
+
+    run(scenario())
+
+
+def test_who_asks_hears_when_a_peer_of_its_datagrams_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decision 0009."""
+    monkeypatch.setattr(Broker, "hears_resets", True)
+    lost: list[str] = []
+    handle = Broker.handle
+
+    def noting(self: Broker, input: Input, now_us: int) -> Sequence[Effect]:
+        if isinstance(input, LinkDown):
+            lost.append(input.peer)
+        return handle(self, input, now_us)
+
+    monkeypatch.setattr(Broker, "handle", noting)
+
+    async def scenario() -> None:
+        net = await pair(tmp_path, default_link=LinkSpec(), links=False)
+        net.nodes["b0"].perform((Send("b1", Forwarded(Event(0, 0, 1, {"x": 1}), 1, ())),), 0)
+        await until(lambda: net.nodes["b1"].counters.received == 1)
+        net.nodes["b1"].peering.end()
+        await until(lambda: "b1" in lost)
         end(net)
 
     run(scenario())

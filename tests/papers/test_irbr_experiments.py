@@ -75,11 +75,11 @@ def test_irbr_s6_events_are_lost_until_failures_are_found_and_none_afterwards(ro
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("broker.routing=forwarding", "irbr, scribe or rpf"),
+        ("broker.routing=forwarding", "irbr, scribe, rpf"),
         ("overlay.base=6", "power of two"),
         ("overlay.digits=2", "at most 16"),
         ("datagrams=null", "talk by datagrams"),
-        ("overlay={kind: chain, brokers: 64}", "irbr, scribe or rpf"),
+        ("overlay={kind: chain, brokers: 64}", "irbr, scribe, rpf"),
     ],
 )
 def test_parts_that_do_not_fit_a_structured_overlay_are_refused(change: str, words: str) -> None:

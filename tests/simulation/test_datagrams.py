@@ -9,7 +9,7 @@ from experiments.scenario import check_scenario
 from pubsub.deployment import LinkPlan, NodeSpec
 from pubsub.journal import JournalWriter
 from pubsub.links import Delay, LinkSpec
-from pubsub.machine import Received, Send
+from pubsub.machine import LinkDown, Received, Send
 from reliability.epidemic.messages import EPIDEMIC_MESSAGES, EventsRequested, PushDigest
 from simulation.simulation import Simulation
 
@@ -17,13 +17,17 @@ from simulation.simulation import Simulation
 class Listener:
     """Sends nothing, keeps what it gets."""
 
-    def __init__(self) -> None:
+    def __init__(self, hears_resets: bool = False) -> None:
         self.message_types = EPIDEMIC_MESSAGES
+        self.hears_resets = hears_resets
         self.got: list[object] = []
+        self.lost: list[str] = []
 
     def handle(self, input: object, now_us: int) -> tuple[()]:
         if isinstance(input, Received):
             self.got.append(input.message)
+        elif isinstance(input, LinkDown):
+            self.lost.append(input.peer)
         return ()
 
     def check_invariants(self) -> None:
@@ -44,6 +48,25 @@ def test_a_datagram_does_not_share_the_fate_of_the_link_to_a_neighbour(has_datag
     assert machines["b"].got == ([EventsRequested([1, 2])] if has_datagrams else [])
     simulation.run()
     assert machines["b"].got == ([EventsRequested([1, 2])] if has_datagrams else [])
+
+
+@pytest.mark.parametrize("hears", [True, False])
+def test_who_asks_hears_when_a_peer_of_its_datagrams_is_killed(hears: bool, tmp_path: Path) -> None:
+    """Decision 0009."""
+    datagrams = LinkSpec(delay=Delay("constant", 500), ordered=False)
+    simulation = Simulation(1, JournalWriter(tmp_path, "run", 3), {"a": 0, "b": 1, "c": 2}, datagrams)
+    machines = {name: Listener(hears) for name in "abc"}
+    for name, machine in machines.items():
+        simulation.add_node(NodeSpec(name, "broker", ""), machine)
+    simulation.nodes["a"].perform([Send("b", EventsRequested([1])), Send("c", EventsRequested([1]))], 0)
+    simulation.run(until_us=1_000)
+    simulation.crash("b")
+    simulation.crash("c", silently=True)
+    simulation.run(until_us=3_000)
+    assert machines["a"].lost == (["b"] if hears else [])
+    simulation.nodes["a"].perform([Send("b", EventsRequested([2]))], 3_000)
+    simulation.run(until_us=5_000)
+    assert machines["a"].lost == (["b", "b"] if hears else []), "nobody listens there any more"
 
 
 def test_datagrams_of_a_scenario_have_no_order() -> None:

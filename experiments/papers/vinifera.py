@@ -1,0 +1,248 @@
+"""`murmur paper vinifera`: subscription-aware rendezvous routing beside a baseline like Ferry.
+
+All runs are on the virtual runtime. docs/protocols/vinifera.md says how each figure is made, what the text leaves open
+and how long the full size takes. Every finished run is kept in the folder: `--out` with the same folder goes on.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import mean, stdev
+
+from experiments.papers import vinifera_plots as plots
+from experiments.papers.framework import Bar, PaperResult, Progress, ResultTable
+from experiments.papers.vinifera_plan import MODELS, ROUTINGS, Outcome, Plan, Spec, carry_out, full_plan, quick_plan
+from experiments.papers.vinifera_run import Churn, Routing, Static, StaticSpec
+from experiments.papers.vinifera_workload import Model
+
+Runs = Mapping[Spec, Outcome]
+BAR_NODES = 1_000
+_MEASURES = (("traffic overhead", lambda run: run.overhead), ("path length (hops)", lambda run: run.path))
+_COLUMNS = ("traffic overhead: paper", "measured", "hops: paper", "from publisher", "from rendezvous", "hit ratio")
+PAPER: Mapping[tuple[str, str, str], tuple[str, str]] = {
+    ("friends", "skewed", "0"): ("22 %", "-"), ("friends", "skewed", "8"): ("under 10 %", "about 3"),
+    ("friends", "random", "0"): ("about 80 %", "-"), ("friends", "random", "8"): ("58 to 60 %", "-"),
+    ("size", "vinifera", "random"): ("60 %", "a third of the baseline's"),
+    ("size", "vinifera", "skewed"): ("about 10 %", "a third of the baseline's"),
+    ("size", "ferry", "random"): ("over 80 %", "-"), ("size", "ferry", "skewed"): ("32 to 40 %", "about 7"),
+}  # fmt: skip
+"""What the text says, as (overhead, hops)."""
+
+
+class Vinifera:
+    """See `experiments.papers.framework.Paper`."""
+
+    name = "vinifera"
+    title = "Subscription awareness meets rendezvous routing: Vinifera (AP2PS 2012)"
+
+    def reproduce(self, folder: Path, quick: bool, seeds: int, progress: Progress) -> PaperResult:
+        """Measure everything; the full size takes at least three seeds."""
+        plan = quick_plan(seeds) if quick else full_plan(seeds)
+        runs = carry_out(plan, folder, progress)
+        result = PaperResult()
+        figure_3(result, plan, runs, folder)
+        by_size(result, plan, runs, folder)
+        by_attributes(result, plan, runs, folder)
+        by_rate(result, plan, runs, folder)
+        figure_5(result, plan, runs, folder)
+        others(result, plan, runs)
+        bars(result, plan, runs)
+        return result
+
+
+def static(runs: Runs, spec: StaticSpec) -> Static:
+    """The outcome of a run without failures."""
+    found = runs[spec]
+    assert isinstance(found, Static)
+    return found
+
+
+def _row(found: Sequence[Static], paper: tuple[str, str]) -> tuple[str, ...]:
+    def shown(values: Sequence[float], scale: float = 1, unit: str = "") -> str:
+        spread = f" ± {scale * stdev(values):.1f}" if len(values) > 1 else ""
+        return f"{scale * mean(values):.1f}{spread}{unit}"
+
+    return (
+        paper[0], shown([run.overhead for run in found], 100, " %"), paper[1], shown([run.path for run in found]),
+        shown([run.tree_path for run in found]), f"{mean(run.hit_ratio for run in found):.4f}",
+    )  # fmt: skip
+
+
+def _seeds(plan: Plan) -> range:
+    return range(1, plan.seeds + 1)
+
+
+def figure_3(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> None:
+    """Overhead and path length against the number of friend links."""
+    rows = []
+    curves: dict[tuple[Routing, Model], list[tuple[float, list[Static]]]] = {}
+    for model in MODELS:
+        points = [
+            (float(k), [static(runs, plan.by_friends(model, k, seed)) for seed in _seeds(plan)]) for k in plan.friends
+        ]
+        flat = [static(runs, plan.static("ferry", model, seed)) for seed in _seeds(plan)]
+        curves["vinifera", model] = points
+        curves["ferry", model] = [(float(k), flat) for k in plan.friends]
+        for friends, found in points:
+            rows.append(
+                (model, f"{friends:g}", *_row(found, PAPER.get(("friends", model, f"{friends:g}"), ("-", "-"))))
+            )
+        rows.append((model, "baseline", *_row(flat, PAPER["size", "ferry", model])))
+    title = f"Figure 3: {plan.base.nodes:,} nodes, {plan.seeds} seeds (mean ± deviation)"
+    result.tables.append(ResultTable("figure_3", title, ("interests", "friend links", *_COLUMNS), rows))
+    result.figures.append(plots.lines(curves, _MEASURES, "friend links (of 8)", folder, "figure_3"))
+
+
+def by_size(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> None:
+    """Figures 4(a) and (b), and what a node has to do."""
+    curves = {
+        (routing, model): [(float(nodes), [static(runs, plan.by_size(routing, model, nodes))]) for nodes in plan.sizes]
+        for model in MODELS
+        for routing in ROUTINGS
+    }
+    rows = [
+        (plots.NAMES[routing], model, f"{nodes:,.0f}", *_row(found, PAPER["size", routing, model]),
+         f"{found[0].messages:.1f}", f"{found[0].degree}")
+        for (routing, model), points in curves.items()
+        for nodes, found in points
+    ]  # fmt: skip
+    columns = ("system", "interests", "nodes", *_COLUMNS, "messages a node and cycle", "largest degree")
+    result.tables.append(ResultTable("figure_4ab", "Figures 4(a) and (b): against the number of nodes", columns, rows))
+    measures = (*_MEASURES, ("messages a node and cycle", lambda run: run.messages))
+    result.figures.append(plots.lines(curves, measures, "nodes", folder, "figure_4ab", logarithmic=True))
+
+
+def by_attributes(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> None:
+    """Figures 4(c), (d) and (e)."""
+    curves = {
+        (routing, model): [
+            (float(count), [static(runs, plan.static(routing, model, attributes=count))]) for count in plan.attributes
+        ]
+        for model in MODELS
+        for routing in ROUTINGS
+    }
+    rows = [
+        (plots.NAMES[routing], model, f"{count:g}", *_row(found, ("-", "-")), f"{100 * found[0].most:.1f} %",
+         f"{100 * found[0].load[4]:.1f} %")
+        for (routing, model), points in curves.items()
+        for count, found in points
+    ]  # fmt: skip
+    columns = ("system", "interests", "attributes", *_COLUMNS, "largest load", "nodes with load up to 20 %")
+    result.tables.append(ResultTable("figure_4cde", "Figures 4(c), (d), (e): against attributes", columns, rows))
+    result.figures.append(plots.lines(curves, _MEASURES, "attributes", folder, "figure_4cd"))
+    shown = [found[0] for points in curves.values() for count, found in points if count <= 3]
+    result.figures.append(plots.load(shown, folder))
+
+
+def by_rate(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> None:
+    """Figure 4(f)."""
+    curves = {
+        (routing, model): [(float(rate), [static(runs, plan.by_rate(routing, model, rate))]) for rate in plan.rates]
+        for model in MODELS
+        for routing in ROUTINGS
+    }
+    rows = [
+        (plots.NAMES[routing], model, f"{rate:g} X", f"{found[0].hit_ratio:.3f}")
+        for (routing, model), points in curves.items()
+        for rate, found in points
+    ]
+    title = f"Figure 4(f): events published in a cycle, of which a node takes X = {plan.capacity} messages"
+    result.tables.append(ResultTable("figure_4f", title, ("system", "interests", "rate", "hit ratio"), rows))
+    measures = (("hit ratio", lambda run: run.hit_ratio),)
+    result.figures.append(plots.lines(curves, measures, "publication rate (X)", folder, "figure_4f"))
+
+
+def figure_5(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> None:
+    """Churn."""
+    rows = []
+    for trace in dict.fromkeys(spec.trace for spec in plan.churn):
+        found = [churn(runs, spec) for spec in plan.churn if spec.trace == trace]
+        hours = len(found[0].population)
+        result.figures.append(plots.churn(found, folder, f"figure_5_{trace}", max(1, hours // 80)))
+        for run in found:
+            crowd = run.flash_crowd()
+            rest = set(range(hours)) - crowd
+            rows.append(
+                (trace, plots.NAMES[run.spec.routing], run.spec.model, f"{hours}", f"{run.spec.cycle_s} s",
+                 f"{mean(run.population):,.0f}", _ratio(run.hit_ratio(rest)), f"{len(crowd)}",
+                 _ratio(run.hit_ratio(crowd)), f"{100 * sum(run.uninterested) / max(1, sum(run.received)):.1f} %",
+                 f"{sum(run.hops) / max(1, sum(run.delivered)):.1f}", f"{run.duplicate}")
+            )  # fmt: skip
+    columns = (
+        "trace", "system", "interests", "hours", "cycle", "nodes up", "hit ratio outside flash crowds",
+        "hours of flash crowds", "hit ratio in them", "traffic overhead", "hops", "duplicates",
+    )  # fmt: skip
+    result.tables.append(ResultTable("figure_5", "Figure 5: churn", columns, rows))
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def churn(runs: Runs, spec: Spec) -> Churn:
+    """The outcome of a run under churn."""
+    found = runs[spec]
+    assert isinstance(found, Churn)
+    return found
+
+
+def others(result: PaperResult, plan: Plan, runs: Runs) -> None:
+    """What the paper has no figure of: the friendship graph, and routing without lookahead."""
+    shown: list[tuple[str, StaticSpec]] = []
+    if plan.social:
+        shown += [(f"friendship graph, {each}", plan.static(each, "social", nodes=plan.social)) for each in ROUTINGS]
+    shown += [(f"without lookahead, {model}", plan.without_lookahead(model)) for model in MODELS]
+    rows = [(name, *_row([static(runs, spec)], ("-", "-"))) for name, spec in shown]
+    result.tables.append(
+        ResultTable("others", "A friendship graph; Vinifera without lookahead", ("run", *_COLUMNS), rows)
+    )
+
+
+def bars(result: PaperResult, plan: Plan, runs: Runs) -> None:
+    """The sheet's."""
+    full = plan.base.nodes == BAR_NODES
+    note = f"{plan.base.nodes:,} nodes" + ("" if full else f"; the bar is of {BAR_NODES:,}")
+
+    def ratio(model: Model, value: str) -> float:
+        own, other = (
+            mean(float(getattr(static(runs, plan.static(routing, model, seed)), value)) for seed in _seeds(plan))
+            for routing in ROUTINGS
+        )
+        return round(own / max(1e-9, other), 3)
+
+    def bar(name: str, paper: str, measured: float | str, met: bool | None, more: str = note) -> None:
+        result.bars.append(Bar(name, paper, measured, met if full else None, more))
+
+    overhead, path, random = ratio("skewed", "overhead"), ratio("skewed", "path"), ratio("random", "overhead")
+    tree = ratio("skewed", "tree_path")
+    bar(
+        "skewed: traffic overhead over the baseline's", "a sixth to a third; at most 0.333", overhead, overhead <= 1 / 3
+    )
+    bar("skewed: path length over the baseline's", "a third; at most 0.5", path, path <= 0.5,
+        f"{note}; from the rendezvous node on: {tree}")  # fmt: skip
+    bar("random: traffic overhead over the baseline's", "0.75; at most 0.8", random, random <= 0.8)
+    most = max(static(runs, plan.static("vinifera", model, attributes=3)).most for model in MODELS)
+    bar("largest load with 3 attributes", "30 %; at most 0.3", round(most, 3), most <= 0.3)
+    wrong = [each for each in runs.values() if isinstance(each, Static) and not each.spec.capacity]
+    perfect = all(run.hit_ratio == 1 and not run.duplicate for run in wrong)
+    result.bars.append(Bar("every event once without failures", "yes", "yes" if perfect else "no", perfect,
+                           f"{len(wrong)} runs"))  # fmt: skip
+    for trace in dict.fromkeys(spec.trace for spec in plan.churn):
+        own, other = (churn(runs, next(each for each in plan.churn if (each.trace, each.routing) == (trace, routing)))
+                      for routing in ROUTINGS)  # fmt: skip
+        crowd = own.flash_crowd()
+        rest = set(range(len(own.population))) - crowd
+        outside, within, beside = own.hit_ratio(rest), own.hit_ratio(crowd), other.hit_ratio(rest)
+        if outside is not None and beside is not None:
+            bar(f"churn, {trace}: hit ratio outside flash crowds", "close to 1; at least 0.99", round(outside, 4),
+                outside >= 0.99)  # fmt: skip
+            bar(
+                f"churn, {trace}: baseline's hit ratio lower",
+                "clearly",
+                round(outside - beside, 4),
+                outside > beside + 0.01,
+            )
+        if within is not None:
+            bar(f"churn, {trace}: hit ratio in flash crowds", "slightly lower; at least 0.95", round(within, 4),
+                within >= 0.95)  # fmt: skip
+    result.bars.append(Bar("a live replay of churn without a miss", "no miss", "not run here", None,
+                           "murmur run vinifera-live"))  # fmt: skip

@@ -1,0 +1,143 @@
+"""Which runs the Vinifera paper's figures are made of, and how finished ones are kept."""
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.papers.framework import Progress, in_parallel
+from experiments.papers.vinifera_run import (
+    Churn,
+    ChurnSpec,
+    Routing,
+    Static,
+    StaticSpec,
+    Trace,
+    data_folder,
+    measure,
+)
+from experiments.papers.vinifera_workload import Model, friend_links
+
+Spec = StaticSpec | ChurnSpec
+Outcome = Static | Churn
+MODELS: tuple[Model, ...] = ("random", "skewed")
+ROUTINGS: tuple[Routing, ...] = ("vinifera", "ferry")
+SEEDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`base`: what is varied; `friends`, `sizes`, `attributes`, `rates`: the values along the axes of the figures;
+    `capacity`: messages a node takes in a cycle, for the last; `churn`: the runs of Figure 5; `social`: users of the
+    friendship graph (0: it is not there)."""
+
+    base: StaticSpec
+    friends: Sequence[int]
+    sizes: Sequence[int]
+    attributes: Sequence[int]
+    rates: Sequence[int]
+    capacity: int
+    churn: Sequence[ChurnSpec]
+    social: int
+    seeds: int
+
+    def static(self, routing: Routing, model: Model, seed: int = 1, **changes: int | bool) -> StaticSpec:
+        """A run on a network of the paper's size, or as changed."""
+        spec = dataclasses.replace(self.base, routing=routing, model=model, seed=seed, **changes)  # type: ignore[arg-type]
+        if routing == "ferry":  # it has no friends, and a run that differs in them alone is done once
+            return dataclasses.replace(spec, friends=0, small_world=8, beta=0, lookahead=False)
+        return spec
+
+    def by_friends(self, model: Model, friends: int, seed: int) -> StaticSpec:
+        """Figure 3: the links that are no friends' are small-world links."""
+        return self.static("vinifera", model, seed, friends=friends, small_world=8 - friends)
+
+    def by_size(self, routing: Routing, model: Model, nodes: int) -> StaticSpec:
+        """Figures 4(a) and (b); the largest ones with fewer events and cycles."""
+        if nodes == self.base.nodes:
+            return self.static(routing, model)
+        events = min(self.base.events, max(30, 200_000 // nodes))
+        return self.static(routing, model, nodes=nodes, friends=friend_links(nodes), events=events)
+
+    def by_rate(self, routing: Routing, model: Model, rate: int) -> StaticSpec:
+        """Figure 4(f), two cycles of publishing."""
+        return self.static(routing, model, rate=rate, capacity=self.capacity, events=2 * rate * self.capacity)
+
+    def without_lookahead(self, model: Model) -> StaticSpec:
+        """Vinifera routing by its own links alone."""
+        return self.static("vinifera", model, lookahead=False)
+
+    def specs(self) -> list[Spec]:
+        """All runs, each once, those of the bars first."""
+        found: list[Spec] = []
+        for seed in range(1, self.seeds + 1):
+            found += [self.static(routing, model, seed) for model in MODELS for routing in ROUTINGS]
+        found += [self.static(each, model, attributes=count) for count in self.attributes for model in MODELS
+                  for each in ROUTINGS]  # fmt: skip
+        found += [self.without_lookahead(model) for model in MODELS]
+        if self.social:
+            found += [self.static(routing, "social", nodes=self.social) for routing in ROUTINGS]
+        found += self.churn
+        for seed in range(1, self.seeds + 1):
+            found += [self.by_friends(model, friends, seed) for friends in self.friends for model in MODELS]
+        found += [self.by_rate(each, model, rate) for rate in self.rates for model in MODELS for each in ROUTINGS]
+        found += [self.by_size(each, model, nodes) for nodes in self.sizes for model in MODELS for each in ROUTINGS]
+        return list(dict.fromkeys(found))
+
+
+def full_plan(seeds: int) -> Plan:
+    """The paper's sizes, where that is affordable: see docs/protocols/vinifera.md for how long it takes."""
+    played: list[tuple[Trace, int, float, int]] = [("skype", 0, 25.0, 900), ("generated", 4_000, 30.0, 2_700)]
+    traces = [
+        ChurnSpec(routing, trace, "skewed", nodes, days, cycle_s)
+        for trace, nodes, days, cycle_s in played
+        for routing in ROUTINGS
+    ]
+    if data_folder() is None:
+        traces = [each for each in traces if each.trace != "skype"]
+    return Plan(
+        StaticSpec("vinifera", 1_000, "random"), (0, 2, 4, 6, 8), (256, 512, 1_000, 2_048, 4_096, 8_192), (1, 2, 3, 5),
+        (1, 2, 3, 5), 20, traces, 1_000 if data_folder() else 0, max(seeds, SEEDS),
+    )  # fmt: skip
+
+
+def quick_plan(seeds: int) -> Plan:
+    """Under 50 s: networks of 40 nodes."""
+    small = StaticSpec("vinifera", 40, "random", friends=3, cycles=8, events=60)
+    churn = [ChurnSpec(each, "generated", "skewed", 50, 0.5, 900, events=4, friends=3) for each in ROUTINGS]
+    return Plan(small, (0, 8), (20, 40), (1, 3), (5,), 10, churn, 40 if data_folder() else 0, seeds)
+
+
+def carry_out(plan: Plan, folder: Path, progress: Progress) -> dict[Spec, Outcome]:
+    """Every run of the plan. A finished one is kept in the folder's `runs.jsonl` and never done again there."""
+    kept = folder / "runs.jsonl"
+    found = read_kept(kept)
+    specs = plan.specs()
+    waiting = [spec for spec in specs if spec not in found]
+    before = len(specs) - len(waiting)
+    with kept.open("a") as file:
+
+        def keep(spec: Spec, outcome: Outcome) -> None:
+            file.write(json.dumps({"kind": type(spec).__name__, **dataclasses.asdict(outcome)}) + "\n")
+            file.flush()
+
+        results = in_parallel(measure, waiting, lambda done, _: progress(before + done, len(specs)), keep=keep)
+    return found | dict(zip(waiting, results, strict=True))
+
+
+def read_kept(path: Path) -> dict[Spec, Outcome]:
+    """The finished runs of a file; a line that was cut short is left out."""
+    found: dict[Spec, Outcome] = {}
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            fields = json.loads(line)
+            spec_type, outcome_type = _TYPES[fields.pop("kind")]
+            spec = spec_type(**fields.pop("spec"))
+            found[spec] = outcome_type(spec, **fields)
+        except (json.JSONDecodeError, TypeError, KeyError):
+            continue  # written by an interrupted run, or for other parameters than there are now
+    return found
+
+
+_TYPES: Mapping[str, tuple[type, type]] = {"StaticSpec": (StaticSpec, Static), "ChurnSpec": (ChurnSpec, Churn)}

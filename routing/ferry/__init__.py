@@ -1,0 +1,1 @@
+"""The baseline of the Vinifera paper: one rendezvous node an attribute name, as in Ferry."""

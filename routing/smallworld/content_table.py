@@ -1,0 +1,100 @@
+"""The content routing table: which neighbour has asked for which ranges (Vinifera IV-B3).
+
+An entry is what one neighbour wants by way of this node, all its attributes together, replaced as a whole by the
+neighbour's next lookup. It expires when the neighbour has not confirmed it for some rounds.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from pubsub.filter import Filter
+from pubsub.machine import NodeName
+from pubsub.values import Value
+from routing.smallworld.boxes import Boxes
+
+
+class Entry(NamedTuple):
+    """One neighbour's. `version`: the neighbour's number for it."""
+
+    incarnation: int
+    version: int
+    boxes: Boxes
+
+
+class ContentTable:
+    """All entries, and for each attribute the boxes by neighbour."""
+
+    def __init__(self) -> None:
+        self._entries: dict[NodeName, Entry] = {}
+        self._confirmed: dict[NodeName, int] = {}
+        self._boxes: dict[int, dict[NodeName, list[tuple[int, int, Filter]]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[tuple[NodeName, Entry]]:
+        return iter(self._entries.items())
+
+    def version(self, neighbour: NodeName) -> int:
+        """Of the neighbour's entry; 0: there is none."""
+        entry = self._entries.get(neighbour)
+        return 0 if entry is None else entry.version
+
+    def install(self, neighbour: NodeName, entry: Entry, round: int) -> bool:
+        """The neighbour wants this, and nothing else; False if that is outdated, or what it wanted before."""
+        known = self._entries.get(neighbour)
+        self._confirmed[neighbour] = round
+        if known is not None and known[:2] >= entry[:2]:
+            return False
+        if known is not None and known.boxes == entry.boxes:
+            self._entries[neighbour] = entry
+            return False
+        self.drop(neighbour)
+        self._confirmed[neighbour] = round
+        self._entries[neighbour] = entry
+        for (attribute, wanted), ranges in entry.boxes.items():
+            listed = self._boxes.setdefault(attribute, {}).setdefault(neighbour, [])
+            listed += [(low, high, wanted) for low, high in ranges]
+        return True
+
+    def confirm(self, neighbour: NodeName, incarnation: int, version: int, round: int) -> bool:
+        """The neighbour says that its entry of that version holds (another one is on its way, or will expire). True if
+        the neighbour is a new incarnation that knows nothing of what was wanted."""
+        known = self._entries.get(neighbour)
+        if known is None:
+            return False
+        if known[:2] == (incarnation, version):
+            self._confirmed[neighbour] = round
+        return known.incarnation < incarnation and self.drop(neighbour)
+
+    def drop(self, neighbour: NodeName) -> bool:
+        """The neighbour is gone, or wants nothing; True if it wanted something."""
+        entry = self._entries.pop(neighbour, None)
+        self._confirmed.pop(neighbour, None)
+        if entry is None:
+            return False
+        for attribute in dict.fromkeys(attribute for attribute, _ in entry.boxes):
+            del self._boxes[attribute][neighbour]
+        return bool(entry.boxes)
+
+    def expire(self, before: int) -> bool:
+        """Drop what was last confirmed before that round; True if something was."""
+        late = [neighbour for neighbour, confirmed in self._confirmed.items() if confirmed < before]
+        return sum(self.drop(neighbour) for neighbour in late) > 0
+
+    def destinations(self, attribute: int, value: int, attributes: Mapping[str, Value] | None) -> list[NodeName]:
+        """The neighbours that want an event with that hashed value; `attributes`: of the event, matched against their
+        filters (None: they are not)."""
+        found = []
+        for neighbour, boxes in self._boxes.get(attribute, {}).items():
+            for low, high, wanted in boxes:
+                if low <= value <= high and (attributes is None or wanted.matches(attributes)):
+                    found.append(neighbour)
+                    break
+        return found
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if the parts contradict each other."""
+        assert self._entries.keys() == self._confirmed.keys()
+        listed = {neighbour for boxes in self._boxes.values() for neighbour in boxes}
+        assert listed == {neighbour for neighbour, entry in self._entries.items() if entry.boxes}

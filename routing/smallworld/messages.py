@@ -1,0 +1,91 @@
+"""Messages of the gossip overlay and of subscription installation (kinds 85 to 109), all of them datagrams.
+
+A peer is written [name, incarnation, identifier, profile, age]. Periodic ones are no control messages: a run has
+settled while they go on.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pubsub.filter import Filter
+from pubsub.machine import NodeName
+from pubsub.message import message
+
+
+class Peer(NamedTuple):
+    """A node of the overlay. `incarnation` counts its restarts; `profile`: what it has subscribed to, packed."""
+
+    name: NodeName
+    incarnation: int
+    identifier: int
+    profile: bytes
+
+
+@message(85)
+class Shuffle(NamedTuple):
+    """Peer sampling: some of my view; `answer`: in return for yours."""
+
+    peers: Sequence[Any]
+    answer: bool
+
+
+@message(86)
+class Exchange(NamedTuple):
+    """Topology management: myself and my whole routing table; `answer`: in return for yours."""
+
+    me: Sequence[Any]
+    table: Sequence[Any]
+    answer: bool
+
+
+@message(87)
+class Beat(NamedTuple):
+    """Heartbeat. `reach`: the identifiers of my neighbours. `load`: events that I relayed as a rendezvous node without
+    interest; half of them had hashed values up to `median`. `version`: of what I have installed at you (0: nothing)."""
+
+    identifier: int
+    incarnation: int
+    reach: Sequence[Any]
+    load: int
+    median: int
+    version: int
+
+
+@message(88)
+class BeatAnswer(NamedTuple):
+    """I am here. `version`: of what you have installed at me."""
+
+    identifier: int
+    incarnation: int
+    reach: Sequence[Any]
+    load: int
+    median: int
+    version: int
+
+
+@message(89, control=True)
+class JoinRequest(NamedTuple):
+    """On its way to the rendezvous node of the joining node's identifier."""
+
+    me: Sequence[Any]
+
+
+@message(90, control=True)
+class Welcome(NamedTuple):
+    """To the joining node: whom it may want as neighbours, the sender first."""
+
+    peers: Sequence[Any]
+
+
+@message(91, control=True)
+class Install(NamedTuple):
+    """Lookup of ranges: all that the sender wants events for by way of the receiver, in place of what it wanted before.
+    `boxes`: attribute, low, high and the number of a filter in turn; the filter is what must hold besides."""
+
+    incarnation: int
+    version: int
+    boxes: Sequence[Any]
+    filters: Sequence[Filter]
+
+
+OVERLAY_MESSAGES: tuple[type, ...] = (Shuffle, Exchange, Beat, BeatAnswer, JoinRequest, Welcome)

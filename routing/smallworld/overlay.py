@@ -1,0 +1,395 @@
+"""A node of the gossip overlay: rounds of peer sampling, exchange of routing tables, heartbeats, joining, failures.
+
+Theory of operation (Vinifera IV-B1 and IV-C). In each round a node shuffles its view with the oldest peer of it,
+exchanges its routing table with a neighbour drawn at random, both reselecting their neighbours from what they have, got
+and sampled, and sends a heartbeat to its neighbours and to those at which it has installed subscriptions. Who does not
+answer in time has failed and is forgotten; who has not been heard for three rounds too.
+
+A peer of which one has only heard says nothing about who is there: routing uses *contacts* alone, peers that have
+spoken for themselves. A heartbeat tells its receiver the sender's identifier and those of its neighbours, so that with
+`lookahead` a node routes by what its contacts can reach, and over links that others have to it.
+
+A joining node sends a request to a bootstrap peer, which is routed to the rendezvous node of its identifier: its
+successor, which answers with what it knows. The same request, for the identifier after its own, is how a node whose
+successor has failed finds the next one; it goes by direct contacts alone, each closer than the one before.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from pubsub.machine import Effect, NodeContext, NodeName, Send, SetTimer, TimerFired
+from routing.smallworld.messages import Beat, BeatAnswer, Exchange, JoinRequest, Peer, Shuffle, Welcome
+from routing.smallworld.parameters import SmallWorldParameters
+from routing.smallworld.peer_sampling import PeerSampling
+from routing.smallworld.ring import RING, KnownRing, clockwise
+from routing.smallworld.selection import NeighbourSelection
+
+_ROUND = ("routing", "round")
+_DEADLINE = ("routing", "deadline")
+_RETRY = ("routing", "join")
+_SILENT_ROUNDS = 3
+_QUARANTINE_ROUNDS = 12
+"""So long what others still say of a failed peer is not believed."""
+_SEEK_EVERY = 8
+"""In rounds: how often a node looks for its successor though none has failed."""
+
+
+class Contact:
+    """A peer that has spoken for itself. `reach`: identifiers of its neighbours; `heard`: in which round; `links`: it
+    has a link to this node; `answered`: it has answered a heartbeat."""
+
+    __slots__ = ("answered", "heard", "identifier", "incarnation", "links", "load", "median", "reach", "version")
+
+    def __init__(self, incarnation: int) -> None:
+        self.incarnation = incarnation
+        self.heard = -1
+        self.identifier = self.load = self.median = self.version = 0
+        self.reach: Sequence[int] = ()
+        self.links = self.answered = False
+
+
+class GossipOverlay:
+    """`table`: the selected neighbours, each with the round in which it last spoke. `known` and `direct`: the ring as
+    this node knows it, with and without lookahead. The layer above reads and clears `changed` (who is next on the ring,
+    or where: what else has changed can wait for the next round), `failed` (who was found to be gone) and `moved` (who
+    has another identifier), and keeps in `uplinks` its versions of what it has installed, by peer."""
+
+    def __init__(self, context: NodeContext, parameters: SmallWorldParameters, utility: Callable[[bytes], float]):
+        self.parameters = parameters
+        self.me = Peer(context.name, context.incarnation, parameters.identifier, b"")
+        self.table: dict[NodeName, tuple[Peer, int]] = {}
+        self.contacts: dict[NodeName, Contact] = {}
+        self.uplinks: dict[NodeName, int] = {}
+        self.load = self.median = 0
+        self.round = 0
+        self.joined = parameters.founds and not context.incarnation
+        self.changed = True
+        self.failed: list[NodeName] = []
+        self.moved: list[NodeName] = []
+        self.stable_rounds = 0
+        self._random = context.random("overlay")
+        self._sampling = PeerSampling(context.name, parameters.view, parameters.shuffled, self._random)
+        self.selection = NeighbourSelection(
+            parameters.small_world_links, parameters.friend_links, self._random, utility
+        )
+        self._awaited: dict[NodeName, None] = {}
+        self._quarantine: dict[NodeName, tuple[int, int]] = {}
+        self._held: list[JoinRequest] = []
+        self._attempts = 0
+        self._seeking = 2
+        self._reach: Sequence[int] | None = None
+        self._known: KnownRing | None = None
+        self._direct: KnownRing | None = None
+        self._receivers: dict[type, Callable[[NodeName, Any], list[Effect]]] = {
+            Shuffle: self._on_shuffle,
+            Exchange: self._on_exchange,
+            Beat: self._on_beat,
+            BeatAnswer: self._on_answer,
+            JoinRequest: self._on_join_request,
+            Welcome: self._on_welcome,
+        }
+
+    # ------------------------------------------------------------------------------------ what it is asked
+    @property
+    def known(self) -> KnownRing:
+        """The ring as this node knows it, with lookahead if that is on."""
+        if self._known is None:
+            own = self.me.identifier
+            points = [(contact.identifier, 1, name) for name, contact in self._usable()]
+            if self.parameters.lookahead:
+                points += [(each, 2, name) for name, contact in self._usable() for each in contact.reach if each != own]
+            self._known = KnownRing(own, points)
+        return self._known
+
+    @property
+    def direct(self) -> KnownRing:
+        """The ring of its contacts alone."""
+        if not self.parameters.lookahead:
+            return self.known
+        if self._direct is None:
+            points = [(contact.identifier, 1, name) for name, contact in self._usable()]
+            self._direct = KnownRing(self.me.identifier, points)
+        return self._direct
+
+    @property
+    def candidates(self) -> Iterable[Peer]:
+        """Neighbours and the random peers of the view."""
+        yield from (peer for peer, _ in self.table.values())
+        yield from (peer for peer, _ in self._sampling.peers if peer.name not in self.table)
+
+    @property
+    def predecessor(self) -> tuple[NodeName, Contact] | None:
+        """The contact that comes before this node on the ring."""
+        own = self.me.identifier
+        return min(self._usable(), key=lambda each: clockwise(each[1].identifier, own), default=None)
+
+    @property
+    def successor(self) -> tuple[NodeName, Contact] | None:
+        """The contact that comes after it."""
+        own = self.me.identifier
+        return min(self._usable(), key=lambda each: clockwise(own, each[1].identifier), default=None)
+
+    def know(self, peers: Iterable[Peer]) -> list[Effect]:
+        """Be part of an overlay with these peers in it, as if told when joining."""
+        return self._learn([(*peer, 0) for peer in peers])
+
+    def speak_as(self, profile: bytes) -> None:
+        """Subscribe to other ranges: it is gossiped from now on."""
+        self.me = self.me._replace(profile=profile)
+
+    def move(self, identifier: int) -> list[Effect]:
+        """Take another identifier; neighbours stay and are told at once."""
+        self.me = self.me._replace(identifier=identifier)
+        self._forget_rings()
+        return [self._beat(name) for name in self.contacts]
+
+    # ----------------------------------------------------------------------------------------- the inputs
+    def start(self) -> list[Effect]:
+        """Begin with rounds, at a moment of this node's own, and join."""
+        first_us = 1 + self._random.randrange(self.parameters.cycle_us)
+        return [SetTimer(_ROUND, first_us), *([] if self.joined else self._ask_to_join())]
+
+    def on_timer(self, fired: TimerFired) -> list[Effect] | None:
+        """What a timer of the overlay brings about; None if it is not the overlay's."""
+        if fired.key == _ROUND:
+            return [SetTimer(_ROUND, self.parameters.cycle_us), *self._begin_round()]
+        if fired.key == _DEADLINE:
+            silent, self._awaited = self._awaited, {}
+            return [effect for name in silent for effect in self.fail(name)]
+        if fired.key == _RETRY:
+            return [] if self.joined else self._ask_to_join()
+        return None
+
+    def receive(self, source: NodeName, message: Any) -> list[Effect]:
+        """A message of the overlay has come."""
+        return self._receivers[type(message)](source, message)
+
+    def fail(self, name: NodeName) -> list[Effect]:
+        """The peer is gone: forget it everywhere, and select others in its place."""
+        self._sampling.forget(name)
+        self._awaited.pop(name, None)
+        contact = self.contacts.pop(name, None)
+        entry = self.table.pop(name, None)
+        if contact is None and entry is None and name not in self.uplinks:
+            return []
+        incarnation = contact.incarnation if contact else entry[0].incarnation if entry else 0
+        self._quarantine[name] = incarnation, self.round + _QUARANTINE_ROUNDS
+        self._forget_rings()
+        self.failed.append(name)
+        if contact is not None:
+            for other in self.contacts.values():
+                if contact.identifier in other.reach:
+                    other.reach = [each for each in other.reach if each != contact.identifier]
+        if entry is None:
+            return []
+        if name in self.selection.ring:
+            self._seeking = 2
+        # Who knows of the failed one by this node's heartbeats alone would go on sending it what is meant for that one.
+        news = [Send(each, BeatAnswer(*self._said(), self.installed_version(each))) for each in self.contacts]
+        return [*news, *self._consider(()), *self._seek()]
+
+    # --------------------------------------------------------------------------------------------- rounds
+    def _begin_round(self) -> list[Effect]:
+        self.round += 1
+        self.stable_rounds += 1
+        if not self.joined:
+            return []
+        effects: list[Effect] = []
+        overdue = self.round - _SILENT_ROUNDS
+        for name in [name for name, contact in self.contacts.items() if contact.heard < overdue]:
+            if name in self.table:
+                effects += self.fail(name)
+            else:
+                del self.contacts[name]
+                self._forget_rings()
+        if self._quarantine:
+            self._quarantine = {name: entry for name, entry in self._quarantine.items() if entry[1] > self.round}
+        shuffle = self._sampling.begin(self.round, (*self.me, 0))
+        if shuffle is not None:
+            effects.append(Send(shuffle[0], Shuffle(shuffle[1], False)))
+        if self.table:
+            partner = self._random.choice(list(self.table))
+            effects.append(Send(partner, Exchange((*self.me, 0), self._written_table(), False)))
+        if self._seeking or self.round % _SEEK_EVERY == 0:
+            self._seeking = max(0, self._seeking - 1)
+            effects += self._seek()
+        beaten = {**dict.fromkeys(self.table), **dict.fromkeys(self.uplinks)}
+        self._awaited = beaten
+        effects += [self._beat(name) for name in beaten]
+        return [*effects, SetTimer(_DEADLINE, self.parameters.timeout_us)]
+
+    def _beat(self, name: NodeName) -> Send:
+        return Send(name, Beat(*self._said(), self.uplinks.get(name, 0)))
+
+    def _said(self) -> tuple[int, int, Sequence[int], int, int]:
+        return self.me.identifier, self.me.incarnation, self._own_reach(), self.load, self.median
+
+    def _on_beat(self, source: NodeName, beat: Beat) -> list[Effect]:
+        effects = self._hear(source, beat)
+        contact = self.contacts[source]
+        if not contact.links:
+            contact.links = True
+            self._forget_rings()
+        return [*effects, Send(source, BeatAnswer(*self._said(), self.installed_version(source)))]
+
+    def installed_version(self, peer: NodeName) -> int:
+        """Of what the peer has installed here: the layer above puts its own in place of this."""
+        return 0
+
+    def _on_answer(self, source: NodeName, answer: BeatAnswer) -> list[Effect]:
+        self._awaited.pop(source, None)
+        effects = self._hear(source, answer)
+        contact = self.contacts[source]
+        if not contact.answered:
+            contact.answered = True
+            self._forget_rings()
+            self.changed = self.changed or source in self.selection.ring
+        return effects
+
+    def _hear(self, source: NodeName, said: Beat | BeatAnswer) -> list[Effect]:
+        """A contact has spoken for itself."""
+        self._quarantine.pop(source, None)
+        effects: list[Effect] = []
+        contact = self.contacts.get(source)
+        if contact is not None and contact.incarnation < said.incarnation:
+            effects += self.fail(source)
+            self._quarantine.pop(source, None)
+            contact = None
+        if contact is None:
+            contact = self.contacts[source] = Contact(said.incarnation)
+        contact.load, contact.median = said.load, said.median
+        contact.version = said.version
+        if contact.heard >= 0 and contact.identifier != said.identifier:
+            self.moved.append(source)
+        if contact.identifier != said.identifier or contact.reach != said.reach:
+            self.changed = self.changed or contact.identifier != said.identifier
+            contact.identifier, contact.reach = said.identifier, said.reach
+            self._forget_rings()
+        contact.heard = self.round
+        entry = self.table.get(source)
+        if entry is not None:
+            peer = entry[0]
+            if peer.identifier != said.identifier or peer.incarnation != said.incarnation:
+                peer = peer._replace(identifier=said.identifier, incarnation=said.incarnation)
+            self.table[source] = peer, self.round
+        return effects
+
+    # -------------------------------------------------------------------------------- views and tables
+    def _on_shuffle(self, source: NodeName, shuffle: Shuffle) -> list[Effect]:
+        believed = self._believed(shuffle.peers)
+        if shuffle.answer:
+            self._sampling.end(believed, self.round)
+            return []
+        return [Send(source, Shuffle(self._sampling.answer(believed, self.round), True))]
+
+    def _on_exchange(self, source: NodeName, exchange: Exchange) -> list[Effect]:
+        effects: list[Effect] = []
+        if not exchange.answer:
+            effects.append(Send(source, Exchange((*self.me, 0), self._written_table(), True)))
+        return effects + self._consider([exchange.me, *exchange.table])
+
+    def _written_table(self) -> list[Sequence[Any]]:
+        return [(*peer, self.round - spoke) for peer, spoke in self.table.values()]
+
+    def _believed(self, peers: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
+        quarantine = self._quarantine
+        if not quarantine:
+            return list(peers)
+        return [each for each in peers if each[0] not in quarantine or each[1] > quarantine[each[0]][0]]
+
+    def _consider(self, told: Iterable[Sequence[Any]]) -> list[Effect]:
+        """Reselect the neighbours from the own ones, what was told and the view."""
+        heard: dict[NodeName, tuple[Peer, int]] = dict(self.table)
+        own, now = self.me.name, self.round
+        for name, incarnation, identifier, profile, age in self._believed(told):
+            known = heard.get(name)
+            if name != own and (known is None or known[1] < now - age):
+                heard[name] = Peer(name, incarnation, identifier, profile), now - age
+        for peer, spoke in self._sampling.peers:
+            if peer.name not in heard:
+                heard[peer.name] = peer, spoke
+        for name in heard:
+            contact = self.contacts.get(name)
+            if contact is not None and contact.identifier != heard[name][0].identifier:
+                heard[name] = heard[name][0]._replace(identifier=contact.identifier), heard[name][1]
+        before, ring_before = self.table, self.selection.ring
+        chosen = self.selection.select(self.me.identifier, {name: peer for name, (peer, _) in heard.items()}, before)
+        self.table = {name: heard[name] for name in chosen}
+        if self.table.keys() != before.keys():
+            self._forget_rings()
+        if set(self.selection.ring) != set(ring_before):
+            self.stable_rounds = 0
+            self.changed = True
+        effects: list[Effect] = []
+        for name in chosen:
+            if name not in before:
+                self._sampling.add(heard[name][0], heard[name][1])
+                effects.append(self._beat(name))
+                if name in self.selection.ring:
+                    effects.append(Send(name, Exchange((*self.me, 0), self._written_table(), True)))
+        return effects
+
+    def _usable(self) -> list[tuple[NodeName, Contact]]:
+        """The contacts over which it routes: its own links, and with lookahead those that others have to it."""
+        found = [(name, self.contacts[name]) for name in self.table if name in self.contacts]
+        usable = [(name, contact) for name, contact in found if contact.answered]
+        if self.parameters.lookahead:
+            others = [(name, each) for name, each in self.contacts.items() if each.links and name not in self.table]
+            usable += others[: self.parameters.degree]
+        return usable
+
+    def _own_reach(self) -> Sequence[int]:
+        if self._reach is None:
+            found = [self.contacts[name] for name in self.table if name in self.contacts]
+            self._reach = [contact.identifier for contact in found if contact.answered]
+        return self._reach
+
+    def _forget_rings(self) -> None:
+        self._known = self._direct = self._reach = None
+
+    # -------------------------------------------------------------------------------------------- joining
+    def _ask_to_join(self) -> list[Effect]:
+        bootstrap = self.parameters.bootstrap
+        if not bootstrap:
+            self.joined = True
+            return []
+        peer = bootstrap[self._attempts % len(bootstrap)]
+        self._attempts += 1
+        return [Send(peer, JoinRequest((*self.me, 0))), SetTimer(_RETRY, self.parameters.timeout_us)]
+
+    def _seek(self) -> list[Effect]:
+        """Look for the successor."""
+        hop = self.direct.next_hop((self.me.identifier + 1) % RING)
+        return [] if hop is None else [Send(hop, JoinRequest((*self.me, 0)))]
+
+    def _on_join_request(self, source: NodeName, request: JoinRequest) -> list[Effect]:
+        if not self.joined:
+            self._held.append(request)
+            return []
+        joining = Peer(*request.me[:4])
+        if joining.name == self.me.name:
+            return []
+        hop = self.direct.next_hop((joining.identifier + 1) % RING)
+        if hop is not None and hop not in (joining.name, source):
+            return [Send(hop, request)]
+        told = [(*self.me, 0), *self._written_table()]
+        told += [(*peer, self.round - spoke) for peer, spoke in self._sampling.peers]
+        return [*self._consider([request.me]), Send(joining.name, Welcome(told))]
+
+    def _on_welcome(self, source: NodeName, welcome: Welcome) -> list[Effect]:
+        effects = self._learn(welcome.peers)
+        held, self._held = self._held, []
+        return effects + [effect for request in held for effect in self._on_join_request(self.me.name, request)]
+
+    def _learn(self, told: Sequence[Sequence[Any]]) -> list[Effect]:
+        self.joined = True
+        for name, incarnation, identifier, profile, age in self._believed(told):
+            self._sampling.add(Peer(name, incarnation, identifier, profile), self.round - age)
+        return self._consider(told)
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if the state contradicts itself."""
+        assert len(self.table) <= self.parameters.degree
+        assert self.me.name not in self.table
+        assert self.me.name not in self.contacts
+        self._sampling.check_invariants()

@@ -1,0 +1,57 @@
+"""A node's profile: which ranges it has subscribed to on which attributes, packed for gossip.
+
+Profiles are compared far more often than they change, so they travel as bytes and are unpacked once.
+"""
+
+import functools
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+
+from routing.smallworld.ring import Interval, union
+
+_RANGES_MAX = 256
+"""Of one attribute; beyond it the closest ranges are joined."""
+ANY_ATTRIBUTE = 0
+"""The attribute of filters that name none."""
+Profile = Mapping[int, Sequence[Interval]]
+
+
+def attribute_key(name: str) -> int:
+    """An attribute's number on the wire, the same in every process; never `ANY_ATTRIBUTE`."""
+    return zlib.crc32(name.encode()) or 1
+
+
+def pack(profile: Profile) -> bytes:
+    """The profile, attributes ascending, each with its ranges disjoint and ascending."""
+    numbers: list[int] = []
+    for attribute in sorted(profile):
+        ranges = fewer(union(profile[attribute]), _RANGES_MAX)
+        numbers += [attribute, len(ranges)]
+        for low, high in ranges:
+            numbers += [low, high]
+    return struct.pack(f"<{len(numbers)}I", *numbers)
+
+
+@functools.lru_cache(maxsize=65_536)
+def unpack(packed: bytes) -> Profile:
+    """The profile that was packed; anything else is no interest at all."""
+    if len(packed) % 4:
+        return {}
+    numbers = struct.unpack(f"<{len(packed) // 4}I", packed)
+    profile: dict[int, list[Interval]] = {}
+    at = 0
+    while at + 1 < len(numbers):
+        attribute, count = numbers[at], numbers[at + 1]
+        ends = numbers[at + 2 : at + 2 + 2 * count]
+        profile[attribute] = list(zip(ends[::2], ends[1::2], strict=False))
+        at += 2 + 2 * count
+    return profile
+
+
+def fewer(ranges: list[Interval], most: int) -> list[Interval]:
+    """At most so many ranges that hold all of these: the smallest gaps are filled."""
+    while len(ranges) > most:
+        at = min(range(len(ranges) - 1), key=lambda number: ranges[number + 1][0] - ranges[number][1])
+        ranges = [*ranges[:at], (ranges[at][0], ranges[at + 1][1]), *ranges[at + 2 :]]
+    return ranges

@@ -1,0 +1,320 @@
+"""Rendezvous routing over the gossip overlay: installing subscriptions, delivering events.
+
+Theory of operation (Vinifera IV-B3 and IV-B4). What a node wants, for itself and for the neighbours that have installed
+something at it, is aggregated and cut into parts by the next hop towards each part's rendezvous nodes; each of those is
+sent its part, in full whenever it has grown, while its version alone is confirmed with every heartbeat: an entry that
+is not confirmed expires, and what is left shrinks all the way with the next rounds. When the way to a part changes, the
+new neighbour is told at once and the old one a round later, so that events find one way or the other.
+
+An event goes to one rendezvous node for each of its targets, and from there to the neighbours that want it, each doing
+the same. Its header says (attribute, hashed value, phase). While tables change an event may meet a node twice: a node
+passes on an event of an attribute once in each phase; if it meets it again on the way up, somebody's view of the ring
+is out of date, and it goes on by direct contacts alone. A node's own subscribers get an event when it first comes by.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pubsub.event import Event
+from pubsub.filter import Filter
+from pubsub.machine import (
+    Effect,
+    Input,
+    LinkDown,
+    LinkUp,
+    NodeContext,
+    NodeName,
+    Received,
+    Send,
+    SetTimer,
+    Start,
+    TimerFired,
+)
+from routing.router import Hop
+from routing.smallworld.boxes import Boxes, aggregate, from_wire, to_wire, within
+from routing.smallworld.content_table import ContentTable, Entry
+from routing.smallworld.messages import OVERLAY_MESSAGES, Beat, BeatAnswer, Install, Peer
+from routing.smallworld.overlay import GossipOverlay
+from routing.smallworld.parameters import SmallWorldParameters
+from routing.smallworld.ring import KnownRing
+
+UP, UP_DIRECT, DOWN = range(3)
+"""Phases: to the rendezvous node, the same by direct contacts alone, from it."""
+_FLUSH = ("routing", "flush")
+_FLUSH_US_MAX = 100_000
+_STABLE_ROUNDS = 3
+_UNSETTLED_ROUNDS_MAX = 60
+_EXPIRES_ROUNDS = 3
+Target = tuple[int, int]
+"""(attribute, hashed value)."""
+
+
+class RendezvousRouter:
+    """See `routing.router.Router`. A protocol says what it wants (`own_boxes`), where events go (`targets`) and how it
+    compares profiles (`utility`); `prunes`: events are matched against filters on their way down."""
+
+    requires_tree = False
+    requires_structure = True
+    prunes = True
+    message_types: tuple[type, ...] = (*OVERLAY_MESSAGES, Install)
+
+    def __init__(self, context: NodeContext, parameters: SmallWorldParameters) -> None:
+        self.overlay = GossipOverlay(context, parameters, self.utility)
+        self.overlay.installed_version = self._confirmed_version  # type: ignore[method-assign]
+        self.table = ContentTable()
+        self.filters: dict[Filter, None] = {}
+        self.now_us = 0
+        self._uplinks: dict[NodeName, tuple[int, Boxes]] = {}
+        self._version = 0
+        self._dirty = True
+        self._excess = False
+        """May more be installed than is wanted?"""
+        self._last_round: dict[NodeName, Boxes] = {}
+        """What was wanted by way of each next hop in the last round."""
+        self._cut_by: KnownRing | None = None
+        self._flushing = False
+        self.hears_resets = parameters.resets
+        self._flush_us = min(_FLUSH_US_MAX, max(1, parameters.cycle_us // 1_000))
+        self._asked_in = 0
+        self._seen: list[dict[tuple[int, ...], None]] = [{}, {}]
+
+    # ------------------------------------------------------------------------- what a protocol says of itself
+    def own_boxes(self) -> Boxes:
+        """What the node's own filters want."""
+        raise NotImplementedError
+
+    def targets(self, event: Event) -> list[Target]:
+        """To whose rendezvous nodes the event goes."""
+        raise NotImplementedError
+
+    def utility(self, profile: bytes) -> float:
+        """Of a friend link to a node with that profile."""
+        return 0.0
+
+    def on_round(self) -> list[Effect]:
+        """A round has begun."""
+        return []
+
+    def on_rendezvous(self, event: Event, target: Target) -> None:
+        """An event has come to this node as the target's rendezvous node."""
+
+    def on_neighbour_moved(self, name: NodeName) -> None:
+        """A contact has taken another identifier."""
+
+    def filters_changed(self) -> None:
+        """What the node's own subscribers want has changed."""
+
+    # ---------------------------------------------------------------------------------------------- the face
+    @property
+    def settling(self) -> bool:
+        """See `pubsub.machine.is_settling`: the ring or what is wanted has changed of late."""
+        overlay = self.overlay
+        if not overlay.joined:
+            return True
+        if overlay.round - self._asked_in > _UNSETTLED_ROUNDS_MAX:
+            return False
+        return self._flushing or overlay.stable_rounds < _STABLE_ROUNDS
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        """See `routing.router.Router`."""
+        self.now_us = now_us
+        if type(input) is Received:
+            effects = self._receive(input.source, input.message)
+        elif type(input) is TimerFired:
+            effects = self._on_timer(input)
+        elif type(input) is Start:
+            effects = self.overlay.start()
+        elif type(input) is LinkDown:
+            effects = self.overlay.fail(input.peer)
+        elif type(input) is LinkUp:
+            return ()
+        else:
+            raise TypeError(f"a rendezvous router takes no {input!r}")
+        return self._after(effects)
+
+    def subscribe(self, wanted: Filter) -> Sequence[Effect]:
+        """See `routing.router.Router`."""
+        self.filters[wanted] = None
+        self.filters_changed()
+        return self._asked()
+
+    def unsubscribe(self, wanted: Filter) -> Sequence[Effect]:
+        """See `routing.router.Router`."""
+        del self.filters[wanted]
+        self.filters_changed()
+        return self._asked()
+
+    def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
+        """See `routing.router.Router`."""
+        if header:
+            attribute, value, phase = header
+            return self._onward(event, came_from, (attribute, value), phase)
+        return [hop for target in self.targets(event) for hop in self._onward(event, None, target, UP)]
+
+    def know(self, peers: Iterable[Peer]) -> Sequence[Effect]:
+        """Begin as part of an overlay with these peers in it."""
+        return self._after(self.overlay.know(peers))
+
+    def is_relay(self, event: Event, header: Sequence[int]) -> bool:
+        """Has the event been handed to the subscribers here before?"""
+        return self._again((event.source, event.sequence))
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if the state contradicts itself."""
+        self.overlay.check_invariants()
+        self.table.check_invariants()
+        assert self.overlay.uplinks == {name: version for name, (version, _) in self._uplinks.items()}
+        assert self.overlay.me.name not in self._uplinks
+
+    # ------------------------------------------------------------------------------------- installation
+    def _asked(self) -> list[Effect]:
+        self._asked_in = self.overlay.round
+        self.overlay.stable_rounds = 0
+        self.wants_changed()
+        return self._after([])
+
+    def wants_changed(self) -> None:
+        """Something else is to be installed than before."""
+        self._dirty = True
+
+    def _receive(self, source: NodeName, message: Any) -> list[Effect]:
+        if type(message) is Install:
+            return self._on_install(source, message)
+        effects = self.overlay.receive(source, message)
+        if type(message) is Beat:
+            self._on_beat(source, message)
+        elif type(message) is BeatAnswer and source in self._uplinks and message.version != self._uplinks[source][0]:
+            effects.append(self._installation(source))
+        return effects
+
+    def _on_install(self, source: NodeName, install: Install) -> list[Effect]:
+        boxes = from_wire(install.boxes, install.filters)
+        if self.table.install(source, Entry(install.incarnation, install.version, boxes), self.overlay.round):
+            self._dirty = True
+            self.overlay.stable_rounds = 0
+        return []
+
+    def _on_beat(self, source: NodeName, beat: Beat) -> None:
+        if self.table.confirm(source, beat.incarnation, beat.version, self.overlay.round):
+            self._dirty = True
+
+    def _confirmed_version(self, peer: NodeName) -> int:
+        return self.table.version(peer)
+
+    def _on_timer(self, fired: TimerFired) -> list[Effect]:
+        if fired.key == _FLUSH:
+            self._flushing = False
+            return self._install_all(False)
+        before = self.overlay.round
+        effects = self.overlay.on_timer(fired)
+        assert effects is not None, fired
+        if self.overlay.round > before:
+            if before % 2:
+                self._seen = [self._seen[1], {}]
+            if self.table.expire(self.overlay.round - _EXPIRES_ROUNDS):
+                self._dirty = True
+            effects += self.on_round()
+            effects = [*self._install_all(True), *effects]  # first, so that heartbeats are answered with its versions
+        return effects
+
+    def _after(self, effects: list[Effect]) -> list[Effect]:
+        """Whatever has happened, see that what is wanted is installed a little later, once for many changes."""
+        overlay = self.overlay
+        if overlay.failed:
+            for name in overlay.failed:
+                self._uplinks.pop(name, None)
+                self._last_round.pop(name, None)
+                overlay.uplinks.pop(name, None)
+                self.table.drop(name)
+            overlay.failed.clear()
+            self._dirty = True
+        if overlay.moved:
+            for name in overlay.moved:
+                self.on_neighbour_moved(name)
+            overlay.moved.clear()
+        if overlay.changed:
+            overlay.changed = False
+            self._dirty = True
+        if self._dirty and not self._flushing:
+            self._flushing = True
+            effects = [*effects, SetTimer(_FLUSH, self._flush_us)]
+        return effects
+
+    def wanted(self) -> Boxes:
+        """What is wanted by way of this node, its own subscribers included."""
+        return aggregate([self.own_boxes(), *(entry.boxes for _, entry in self.table)])
+
+    def _parts(self) -> dict[NodeName, Boxes]:
+        """What is wanted, by next hop."""
+        known = self.overlay.known
+        parts: dict[NodeName, Boxes] = {}
+        for key, ranges in self.wanted().items():
+            for low, high in ranges:
+                for begin, end, hop in known.shower(low, high):
+                    if hop is not None:
+                        parts.setdefault(hop, {}).setdefault(key, []).append((begin, end))
+        return parts
+
+    def _install_all(self, in_round: bool) -> list[Effect]:
+        """Tell the next hops what has come to be wanted by way of them; in a round also what is wanted no more, and was
+        not in the last round either: until then what replaces it has come into effect."""
+        known = self.overlay.known
+        calm = known is self._cut_by and not self._excess
+        if not self.overlay.joined or not (self._dirty or (in_round and not calm)):
+            return []
+        self._dirty, self._cut_by = False, known
+        parts = self._parts()
+        self._excess = not in_round or parts != self._last_round
+        effects: list[Effect] = []
+        for name in dict.fromkeys((*parts, *self._uplinks)):
+            wanted = parts.get(name, {})
+            _, installed = self._uplinks.get(name, (0, {}))
+            if wanted == installed:
+                continue
+            if not in_round and within(wanted, installed):
+                continue
+            kept = self._last_round.get(name) if in_round else installed
+            if kept:
+                wanted = aggregate([wanted, kept])
+                if wanted == installed:
+                    continue
+            self._version += 1
+            self._uplinks[name] = self._version, wanted
+            self.overlay.uplinks[name] = self._version
+            effects.append(self._installation(name))
+            if not wanted:
+                del self._uplinks[name], self.overlay.uplinks[name]
+        if in_round:
+            self._last_round = parts
+        return effects
+
+    def _installation(self, name: NodeName) -> Send:
+        version, boxes = self._uplinks[name]
+        numbers, filters = to_wire(boxes)
+        return Send(name, Install(self.overlay.me.incarnation, version, numbers, filters))
+
+    # ----------------------------------------------------------------------------------------- delivery
+    def _onward(self, event: Event, came_from: NodeName | None, target: Target, phase: int) -> list[Hop]:
+        key = (event.source, event.sequence, target[0])
+        if phase != DOWN:
+            if self._again((*key, UP)):
+                phase = UP_DIRECT
+            ring = self.overlay.known if phase == UP else self.overlay.direct
+            hop = ring.next_hop(target[1])
+            if hop is not None:
+                return [Hop(hop, (*target, phase))]
+            self.on_rendezvous(event, target)
+            came_from = None  # it has passed the event up, and may have asked for it too
+        if self._again((*key, DOWN)):
+            return []
+        attributes = event.attributes if self.prunes else None
+        down = (*target, DOWN)
+        return [Hop(name, down) for name in self.table.destinations(*target, attributes) if name != came_from]
+
+    def _again(self, key: tuple[int, ...]) -> bool:
+        """Has this been asked before, in this round or one of the last ones?"""
+        before, now = self._seen
+        if key in now or key in before:
+            return True
+        now[key] = None
+        return False

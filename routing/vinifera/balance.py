@@ -1,0 +1,54 @@
+"""Load balancing by moving identifiers (Vinifera IV-B5, after Karger and Ruhl).
+
+A node's load is the events that it received as a rendezvous node without interest in them, half forgotten with each
+comparison. When its successor's load is more than `beta` above its own, a node takes an identifier between the two of
+them so as to halve the successor's load: the successor's median, or the midpoint if all of its events had one value.
+Both then take the average of their loads for their own.
+"""
+
+from collections import deque
+
+from routing.smallworld.ring import RING, clockwise
+
+_REMEMBERED = 64
+
+
+class Load:
+    """A node's load, and where in its range the events were."""
+
+    def __init__(self) -> None:
+        self.events = 0
+        self._values: deque[int] = deque(maxlen=_REMEMBERED)
+
+    def add(self, value: int) -> None:
+        """One more event, with that hashed value."""
+        self.events += 1
+        self._values.append(value)
+
+    def forget_half(self) -> None:
+        """Some time has passed."""
+        self.events //= 2
+
+    def become(self, events: int) -> None:
+        """The load has been divided with a neighbour; so much is this node's part."""
+        self.events = events
+        self._values.clear()
+
+    def median(self, own: int) -> int:
+        """Half of the events were at or before it, on the way up to this node's identifier; that one, if it is not
+        known."""
+        if not self._values:
+            return own
+        ordered = sorted(self._values, key=lambda value: -clockwise(value, own))
+        return ordered[(len(ordered) - 1) // 2]
+
+
+def new_identifier(own: int, successor: int, median: int) -> int | None:
+    """Where the node moves to, so as to take half of its successor's load; None if there is no room."""
+    gap = clockwise(own, successor)
+    if gap < 2:
+        return None
+    forward = clockwise(own, median)
+    if not 0 < forward < gap:
+        forward = gap // 2
+    return (own + forward) % RING

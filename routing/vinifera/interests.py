@@ -1,0 +1,130 @@
+"""A node's own subscriptions in the eyes of Vinifera: profile, utility, primary attribute (IV-B1, Algorithm 1).
+
+Every attribute that a filter names gives ranges of hashed values. The *primary attribute* is the one on which most
+candidate neighbours have a range that overlaps with the node's own; ranks are compared anew each round, and another
+attribute takes its place when it leads by a fifth, so that chance does not change it to and fro. A node's utility for
+friendship is the share of what either wants on the primary attribute that both do. A filter is registered for its
+ranges on the primary attribute, or if it does not name that, on the one of its own with the highest rank.
+"""
+
+import random
+from collections.abc import Iterable, Mapping
+
+from pubsub.event import Event
+from pubsub.filter import EVERYTHING, Filter
+from pubsub.values import Value
+from routing.smallworld.boxes import Boxes
+from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key, pack, unpack
+from routing.smallworld.ring import RING, Interval, overlap, size, union
+from routing.vinifera.hashing import Domain
+
+_LEAD = 1.2
+_CACHED_MAX = 20_000
+_EVERY_VALUE = Domain("any attribute")
+
+
+class Interests:
+    """What the node's own subscribers want."""
+
+    def __init__(self, domains: Mapping[str, Domain], rng: random.Random) -> None:
+        self._domains = domains
+        self._rng = rng
+        self._filters: dict[Filter, dict[int, list[Interval]]] = {}
+        self._ranges: dict[int, list[Interval]] = {}
+        self._ranks: dict[int, int] = {}
+        self._utilities: dict[bytes, float] = {}
+        self.primary: int | None = None
+
+    def change(self, filters: Iterable[Filter]) -> bytes:
+        """The subscriptions are these now; the profile to gossip."""
+        self._filters = {wanted: self._ranges_of(wanted) for wanted in filters}
+        gathered: dict[int, list[Interval]] = {}
+        for ranges in self._filters.values():
+            for attribute, each in ranges.items():
+                gathered.setdefault(attribute, []).extend(each)
+        self._ranges = {attribute: union(each) for attribute, each in gathered.items()}
+        if self.primary not in self._ranges:
+            self.primary = self._rng.choice(sorted(self._ranges)) if self._ranges else None
+        self._utilities.clear()
+        return pack(self._ranges)
+
+    def rank(self, profiles: Iterable[bytes]) -> bool:
+        """Rank the attributes by candidates with an overlapping range; True if the primary attribute has changed."""
+        self._ranks = dict.fromkeys(self._ranges, 0)
+        if len(self._ranges) < 2:
+            return False
+        for packed in profiles:
+            theirs = unpack(packed)
+            for attribute, mine in self._ranges.items():
+                if attribute in theirs and overlap(mine, theirs[attribute]):
+                    self._ranks[attribute] += 1
+        assert self.primary is not None
+        best = max(self._ranks, key=lambda attribute: (self._ranks[attribute], attribute == self.primary))
+        if best == self.primary or self._ranks[best] < _LEAD * self._ranks[self.primary]:
+            return False
+        self.primary = best
+        self._utilities.clear()
+        return True
+
+    def utility(self, packed: bytes) -> float:
+        """Of a friend link to a node with this profile: intersection over union on the primary attribute."""
+        known = self._utilities.get(packed)
+        if known is not None:
+            return known
+        value = 0.0
+        if self.primary is not None:
+            theirs = unpack(packed).get(self.primary)
+            if theirs:
+                mine = self._ranges[self.primary]
+                shared = overlap(mine, theirs)
+                value = shared / (size(mine) + size(theirs) - shared)
+        if len(self._utilities) >= _CACHED_MAX:
+            self._utilities.clear()
+        self._utilities[packed] = value
+        return value
+
+    def boxes(self) -> Boxes:
+        """What to install: each filter under one attribute, which its box's filter names no more."""
+        found: Boxes = {}
+        for wanted, ranges in self._filters.items():
+            for attribute in self._registered(ranges):
+                rest = self._without(wanted, attribute)
+                known = found.get((attribute, rest))
+                found[attribute, rest] = ranges[attribute] if known is None else union([*known, *ranges[attribute]])
+        return found
+
+    def targets(self, event: Event) -> list[tuple[int, int]]:
+        """One rendezvous for each attribute of the event; if it has none that is declared, one more where those are
+        registered who want events whatever they say."""
+        found = [(attribute_key(name), self._domain(name).hash(value)) for name, value in event.attributes.items()]
+        if not any(name in self._domains for name in event.attributes):
+            found.append((ANY_ATTRIBUTE, 0))
+        return found
+
+    def want(self, attributes: Mapping[str, Value]) -> bool:
+        """Do the node's own subscribers want an event with these attributes?"""
+        return any(wanted.matches(attributes) for wanted in self._filters)
+
+    def _registered(self, ranges: Mapping[int, list[Interval]]) -> Iterable[int]:
+        if ANY_ATTRIBUTE in ranges:  # it has no constraint: no event may pass it by, whatever attributes that has
+            return ranges
+        if self.primary is not None and self.primary in ranges:
+            return (self.primary,)
+        return (max(ranges, key=lambda attribute: (self._ranks.get(attribute, 0), attribute)),) if ranges else ()
+
+    def _ranges_of(self, wanted: Filter) -> dict[int, list[Interval]]:
+        if wanted == EVERYTHING:
+            everywhere = {attribute_key(name): [(0, RING - 1)] for name in self._domains}
+            return {ANY_ATTRIBUTE: [(0, 0)], **everywhere}
+        constraints = wanted.constraints or {}
+        return {
+            attribute_key(name): union(self._domain(name).ranges(constraint))
+            for name, constraint in constraints.items()
+        }
+
+    def _without(self, wanted: Filter, attribute: int) -> Filter:
+        constraints = wanted.constraints or {}
+        return Filter({name: each for name, each in constraints.items() if attribute_key(name) != attribute})
+
+    def _domain(self, name: str) -> Domain:
+        return self._domains.get(name, _EVERY_VALUE)

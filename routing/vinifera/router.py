@@ -1,0 +1,83 @@
+"""Vinifera (Rahimian, Girdzijauskas, Payberah and Haridi, "Subscription awareness meets rendezvous routing", 2012).
+
+Theory of operation. Values of every attribute are hashed, in order, onto the ring of node identifiers; the node closest
+above a value is its rendezvous node. A node registers each subscription with the rendezvous nodes of its range on one
+attribute, its primary one, leaving an entry at every node on the way; an event goes to the rendezvous node of its value
+in each attribute and back along those ways, matched against what is registered at each step. Links to nodes with
+similar subscriptions make the ways of those meet early, so that few others are on them. What is shared with the
+baseline is in `routing.smallworld`; here is what knows of subscriptions: the hash, friendship, balancing.
+"""
+
+from pubsub.event import Event
+from pubsub.machine import Effect, NodeContext, NodeName
+from routing.smallworld.boxes import Boxes
+from routing.smallworld.rendezvous import RendezvousRouter, Target
+from routing.vinifera.balance import Load, new_identifier
+from routing.vinifera.interests import Interests
+from routing.vinifera.parameters import ViniferaParameters
+
+
+class Vinifera(RendezvousRouter):
+    """See `routing.router.Router`."""
+
+    def __init__(self, context: NodeContext) -> None:
+        self.parameters = ViniferaParameters.of(context.parameters["pastry"], context.parameters.get("vinifera", {}))
+        self.interests = Interests(self.parameters.attributes, context.random("interests"))
+        self.load = Load()
+        self._boxes: Boxes | None = {}
+        super().__init__(context, self.parameters.overlay)
+
+    def filters_changed(self) -> None:
+        """See `RendezvousRouter`."""
+        self.overlay.speak_as(self.interests.change(self.filters))
+        self._boxes = None
+
+    def own_boxes(self) -> Boxes:
+        """See `RendezvousRouter`."""
+        if self._boxes is None:
+            self._boxes = self.interests.boxes()
+        return self._boxes
+
+    def targets(self, event: Event) -> list[Target]:
+        """See `RendezvousRouter`."""
+        return self.interests.targets(event)
+
+    def utility(self, profile: bytes) -> float:
+        """See `RendezvousRouter`."""
+        return self.interests.utility(profile)
+
+    def on_rendezvous(self, event: Event, target: Target) -> None:
+        """See `RendezvousRouter`."""
+        if not self.interests.want(event.attributes):
+            self.load.add(target[1])
+
+    def on_round(self) -> list[Effect]:
+        """See `RendezvousRouter`."""
+        overlay = self.overlay
+        if self.interests.rank(peer.profile for peer in overlay.candidates):
+            self._boxes = None
+            self.wants_changed()
+        effects: list[Effect] = []
+        if self.parameters.beta and overlay.round % self.parameters.balance_rounds == 0:
+            effects = self._balance()
+            self.load.forget_half()
+        overlay.load, overlay.median = self.load.events, self.load.median(overlay.me.identifier)
+        return effects
+
+    def on_neighbour_moved(self, name: NodeName) -> None:
+        """See `RendezvousRouter`."""
+        predecessor = self.overlay.predecessor
+        if predecessor is not None and predecessor[0] == name:
+            self.load.become(predecessor[1].load)
+
+    def _balance(self) -> list[Effect]:
+        successor = self.overlay.successor
+        if successor is None or successor[1].load - self.load.events <= self.parameters.beta:
+            return []
+        other, own = successor[1], self.overlay.me.identifier
+        moved = new_identifier(own, other.identifier, other.median)
+        if moved is None:
+            return []
+        self.load.become((self.load.events + other.load) // 2)
+        self.overlay.load = self.load.events
+        return self.overlay.move(moved)

@@ -1,0 +1,283 @@
+"""The parts of Vinifera, each alone: ring, hash, utility, primary attribute, boxes, content table, balance."""
+
+import itertools
+import random
+from bisect import bisect_left
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pubsub.errors import InputError
+from pubsub.event import Event
+from pubsub.filter_parser import parse_filter
+from routing.smallworld.boxes import aggregate, contains, from_wire, to_wire
+from routing.smallworld.content_table import ContentTable, Entry
+from routing.smallworld.messages import Peer
+from routing.smallworld.parameters import SmallWorldParameters
+from routing.smallworld.peer_sampling import PeerSampling
+from routing.smallworld.profile import attribute_key, fewer, pack, unpack
+from routing.smallworld.ring import RING, KnownRing, clockwise, overlap, size, union
+from routing.smallworld.selection import NeighbourSelection
+from routing.vinifera.balance import Load, new_identifier
+from routing.vinifera.hashing import Domain
+from routing.vinifera.interests import Interests
+from routing.vinifera.parameters import ViniferaParameters
+
+identifiers = st.integers(0, RING - 1)
+ranges = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)).map(lambda ends: (min(ends), max(ends))))
+PLACE = {"identifier": 5, "base": 4, "digits": 8}
+PERCENT = {"x": Domain("x", 0, 100), "y": Domain("y", 0, 100)}
+
+
+def percent(value: float) -> int:
+    return Domain("x", 0, 100).hash(value)
+
+
+# -------------------------------------------------------------------------------------------------- ring
+@given(own=identifiers, others=st.sets(identifiers, min_size=1, max_size=12), value=identifiers)
+def test_vinifera_s4b2_the_destination_has_the_closest_identifier_at_or_above(
+    own: int, others: set[int], value: int
+) -> None:
+    ring = KnownRing(own, [(each, 1, f"n{each}") for each in others])
+    ordered = sorted({own, *others})
+    closest = ordered[bisect_left(ordered, value) % len(ordered)]
+    assert ring.next_hop(value) == (None if closest == own else f"n{closest}")
+
+
+@given(own=identifiers, others=st.sets(identifiers, max_size=12), ends=st.tuples(identifiers, identifiers))
+def test_vinifera_s4b2_showering_cuts_a_range_into_parts_that_go_the_way_of_their_values(
+    own: int, others: set[int], ends: tuple[int, int]
+) -> None:
+    low, high = min(ends), max(ends)
+    ring = KnownRing(own, [(each, 1, f"n{each}") for each in others])
+    parts = ring.shower(low, high)
+    assert parts[0][0] == low
+    assert parts[-1][1] == high
+    assert all(before[1] + 1 == after[0] for before, after in itertools.pairwise(parts))
+    for begin, end, hop in parts:
+        assert ring.next_hop(begin) == ring.next_hop(end) == hop
+
+
+@given(first=ranges, second=ranges)
+def test_ranges_behave_like_sets_of_values(first: list[tuple[int, int]], second: list[tuple[int, int]]) -> None:
+    def values(each: list[tuple[int, int]]) -> set[int]:
+        return {value for low, high in each for value in range(low, high + 1)}
+
+    one, other = union(first), union(second)
+    assert values(one) == values(first)
+    assert size(one) == len(values(first))
+    assert overlap(one, other) == len(values(first) & values(second))
+    assert contains(one, other) == (values(second) <= values(first))
+    assert values(fewer(one, 2)) >= values(first)
+    assert len(fewer(one, 2)) <= 2
+
+
+# ------------------------------------------------------------------------------------- hash and profiles
+@given(st.lists(st.one_of(st.integers(-(10**6), 10**6), st.floats(-1e6, 1e6)), min_size=2))
+def test_vinifera_s4a_the_hash_keeps_the_order_of_numbers(values: list[float]) -> None:
+    for domain in (Domain("x", -1_000, 1_000.5), Domain("x")):
+        hashed = [domain.hash(value) for value in sorted(values)]
+        assert hashed == sorted(hashed)
+        assert all(0 <= each < RING for each in hashed)
+
+
+@given(st.lists(st.text(), min_size=2))
+def test_vinifera_s4a_the_hash_keeps_the_order_of_strings(values: list[str]) -> None:
+    for domain in (Domain("s", "a", "z"), Domain("s")):
+        hashed = [domain.hash(value) for value in sorted(values)]
+        assert hashed == sorted(hashed)
+
+
+def test_vinifera_s4a_a_domain_is_mapped_to_the_whole_space() -> None:
+    domain = Domain("temperature", -50, 50)
+    assert (domain.hash(-50), domain.hash(50)) == (0, RING - 1)
+    assert domain.hash(0) == pytest.approx(RING / 2, abs=1)
+
+
+def test_a_value_outside_its_domain_is_clamped() -> None:
+    domain = Domain("temperature", -50, 50)
+    assert (domain.hash(-51), domain.hash(10**400)) == (0, RING - 1)
+
+
+@pytest.mark.parametrize(
+    "ends", [(1, 1), (2, 1), ("b", "a"), (1, "z"), (None, 3), (True, False), ("same as", "same as!")]
+)
+def test_a_domain_whose_min_is_not_below_its_max_is_refused(ends: tuple[object, object]) -> None:
+    with pytest.raises(InputError):
+        Domain("broker.parameters.vinifera.attributes.x", *ends)
+
+
+@given(st.dictionaries(st.integers(0, RING - 1), ranges.filter(bool).map(union), max_size=4))
+def test_a_profile_survives_packing(profile: dict[int, list[tuple[int, int]]]) -> None:
+    assert unpack(pack(profile)) == {attribute: list(each) for attribute, each in profile.items()}
+    assert unpack(b"abc") == {}
+
+
+def test_vinifera_s4b1_utility_is_intersection_over_union_on_the_primary_attribute() -> None:
+    mine, theirs = Interests(PERCENT, random.Random(1)), Interests(PERCENT, random.Random(1))
+    mine.change([parse_filter("x BETWEEN 10 AND 30")])
+    assert mine.utility(theirs.change([parse_filter("x BETWEEN 20 AND 40")])) == pytest.approx(1 / 3, abs=1e-6)
+    assert mine.utility(theirs.change([parse_filter("y BETWEEN 10 AND 30")])) == 0
+    assert mine.utility(theirs.change([parse_filter("x BETWEEN 10 AND 30 AND y > 3")])) == pytest.approx(1)
+
+
+def test_vinifera_algorithm_1_the_primary_attribute_has_most_overlapping_candidates() -> None:
+    interests, other = Interests(PERCENT, random.Random(1)), Interests(PERCENT, random.Random(1))
+    interests.change([parse_filter("x BETWEEN 10 AND 20 AND y BETWEEN 10 AND 20")])
+    on_x = [other.change([parse_filter(f"x = {value} AND y = 90")]) for value in (12, 14, 16)]
+    on_y = [other.change([parse_filter(f"x = 90 AND y = {value}")]) for value in (12, 14, 16, 18, 19)]
+    interests.rank([*on_x, *on_y])
+    assert interests.primary == attribute_key("y")
+    interests.rank([*on_x, *on_x, *on_y])
+    assert interests.primary == attribute_key("x")
+    assert interests.rank([*on_x, *on_x, *on_y, on_y[0]]) is False, "a lead of less than a fifth changes nothing"
+
+
+def test_vinifera_s4b3_a_subscription_is_registered_on_one_attribute() -> None:
+    interests = Interests(PERCENT, random.Random(1))
+    interests.change([parse_filter("x BETWEEN 10 AND 20 AND y > 5"), parse_filter("y = 3")])
+    boxes = interests.boxes()
+    assert len(boxes) == 2
+    assert (attribute_key("y"), parse_filter("TRUE")) in boxes, "a filter without the primary attribute has its own"
+
+
+def test_vinifera_s4b4_an_event_has_a_target_for_each_attribute() -> None:
+    interests = Interests(PERCENT, random.Random(1))
+    event = Event(1, 1, 0, {"x": 50, "y": 0})
+    assert interests.targets(event) == [(attribute_key("x"), percent(50)), (attribute_key("y"), 0)]
+
+
+# ---------------------------------------------------------------------------------- boxes and the table
+def test_vinifera_s4b3_requests_on_one_attribute_are_aggregated() -> None:
+    """Figure 2(b): [75, 85] and [80, 100] become [75, 100]."""
+    everything = parse_filter("TRUE")
+    boxes = aggregate([{(1, everything): [(75, 85)]}, {(1, everything): [(80, 100)]}])
+    assert boxes == {(1, everything): [(75, 100)]}
+
+
+def test_vinifera_s4b3_what_a_wider_request_covers_is_left_out() -> None:
+    wide, narrow = parse_filter("y > 1"), parse_filter("y BETWEEN 3 AND 4")
+    boxes = aggregate([{(1, narrow): [(10, 20)]}, {(1, wide): [(5, 30)]}, {(2, narrow): [(10, 20)]}])
+    assert boxes == {(1, wide): [(5, 30)], (2, narrow): [(10, 20)]}
+    numbers, filters = to_wire(boxes)
+    assert from_wire(numbers, filters) == boxes
+
+
+def test_vinifera_s4b4_events_go_to_neighbours_whose_whole_subscription_matches() -> None:
+    table = ContentTable()
+    table.install("n1", Entry(0, 1, {(1, parse_filter("y > 5")): [(10, 20)]}), 0)
+    table.install("n2", Entry(0, 1, {(1, parse_filter("TRUE")): [(20, 30)]}), 0)
+    assert table.destinations(1, 20, {"y": 9}) == ["n1", "n2"]
+    assert table.destinations(1, 20, {"y": 3}) == ["n2"]
+    assert table.destinations(1, 20, None) == ["n1", "n2"], "the baseline does not match"
+    assert table.destinations(2, 20, {"y": 9}) == []
+
+
+def test_vinifera_s4c_an_entry_that_is_not_confirmed_expires() -> None:
+    table = ContentTable()
+    boxes = {(1, parse_filter("TRUE")): [(10, 20)]}
+    table.install("n1", Entry(0, 1, boxes), 0)
+    table.install("n2", Entry(0, 1, boxes), 0)
+    table.confirm("n1", 0, 1, 3)
+    table.confirm("n2", 0, 2, 3)  # another version than the one it has here
+    assert table.expire(2)
+    assert table.destinations(1, 15, {}) == ["n1"]
+    table.check_invariants()
+
+
+def test_an_entry_that_is_older_than_the_known_one_changes_nothing() -> None:
+    table = ContentTable()
+    newer, older = {(1, parse_filter("TRUE")): [(10, 20)]}, {(1, parse_filter("TRUE")): [(0, 5)]}
+    assert table.install("n1", Entry(0, 2, newer), 0)
+    assert not table.install("n1", Entry(0, 1, older), 0)
+    assert table.destinations(1, 15, {}) == ["n1"]
+    assert table.install("n1", Entry(1, 1, older), 0), "a new incarnation counts anew"
+    assert table.destinations(1, 15, {}) == []
+
+
+# ------------------------------------------------------------------------------ selection and sampling
+def _peers(count: int, seed: int = 1) -> dict[str, Peer]:
+    rng = random.Random(seed)
+    return {f"n{number}": Peer(f"n{number}", 0, rng.randrange(RING), bytes([number % 7])) for number in range(count)}
+
+
+@given(seed=st.integers(0, 10_000), count=st.integers(1, 40), small_world=st.integers(0, 4), friends=st.integers(0, 6))
+def test_vinifera_s4b1_a_node_selects_ring_small_world_and_friend_links(
+    seed: int, count: int, small_world: int, friends: int
+) -> None:
+    peers, own = _peers(count, seed), seed
+    selection = NeighbourSelection(small_world, friends, random.Random(seed), lambda profile: profile[0])
+    chosen = selection.select(own, peers, {})
+    assert len(chosen) == len(set(chosen)) == min(count, 2 + small_world + friends) or count == 1
+    nearest = {
+        min(peers.values(), key=lambda peer: clockwise(peer.identifier, own)).name,
+        min(peers.values(), key=lambda peer: clockwise(own, peer.identifier)).name,
+    }
+    assert set(selection.ring) == nearest <= set(chosen)
+    if friends and not small_world:
+        best = sorted((peers[name].profile[0] for name in peers if name not in nearest), reverse=True)[:friends]
+        assert sorted((peers[name].profile[0] for name in chosen if name not in nearest), reverse=True) == best
+
+
+def test_vinifera_s4b1_small_world_links_are_nearer_more_often() -> None:
+    """Kleinberg: as many links to distances from 1/1,000 to 1/100 of the ring as from 1/100 to 1/10."""
+    peers = {f"n{at}": Peer(f"n{at}", 0, at * (RING // 1_000), b"") for at in range(1, 1_000)}
+    distances = []
+    for seed in range(400):
+        selection = NeighbourSelection(1, 0, random.Random(seed), lambda profile: 0.0)
+        *_, link = selection.select(0, peers, {})
+        if link not in selection.ring:
+            distances.append(clockwise(peers[link].identifier, 0) / RING)
+    near = sum(0.002 < distance < 0.02 for distance in distances)
+    far = sum(0.02 < distance < 0.2 for distance in distances)
+    assert near == pytest.approx(far, rel=0.35)
+
+
+def test_peer_sampling_forgets_who_does_not_answer_and_keeps_its_size() -> None:
+    sampling = PeerSampling("me", 4, 3, random.Random(1))
+    for name, peer in _peers(6).items():
+        sampling.add(peer, 0 if name == "n0" else 1)
+    assert len(sampling) == 4
+    oldest, sent = sampling.begin(5, ("me", 0, 1, b"", 0))  # type: ignore[misc]
+    assert oldest == "n0"
+    assert len(sent) == 3
+    sampling.end([(*peer, 0) for peer in _peers(30, 2).values()], 5)
+    assert len(sampling) == 4
+    sampling.check_invariants()
+
+
+# ---------------------------------------------------------------------------------------------- balance
+def test_vinifera_s4b5_a_new_identifier_halves_the_successors_load() -> None:
+    load = Load()
+    for value in (100, 200, 300, 400):
+        load.add(value)
+    assert load.median(500) == 200
+    assert new_identifier(50, 500, load.median(500)) == 200
+    assert new_identifier(50, 500, 500) == 275, "all events had one value: the midpoint"
+    assert new_identifier(499, 500, 500) is None
+
+
+# -------------------------------------------------------------------------------------------- bad input
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"degree": 10, "small_world_links": 4, "friend_links": 5}, "4 small-world and 5 friend links of degree 10"),
+        ({"degree": 1}, "at least 2"),
+        ({"friends": 3}, "an unknown key"),
+        ({"friend_links": "many"}, "a whole number"),
+        ({"view": 3}, "at most 3, the view"),
+        ({"beta": -1}, "from 0 on"),
+        ({"attributes": ["x"]}, "a mapping"),
+        ({"attributes": {"x": {"min": 1}}}, "min"),
+        ({"attributes": {"x": {"min": 9, "max": 1}}}, "a min below the max"),
+    ],
+)
+def test_parameters_that_cannot_be_are_refused(given: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        ViniferaParameters.of(PLACE, given)
+
+
+def test_a_node_needs_a_place_in_a_structured_overlay() -> None:
+    with pytest.raises(InputError, match="structured"):
+        SmallWorldParameters.of({}, "vinifera", {}, {})
