@@ -1,4 +1,4 @@
-"""The command line: run, list, analyze, report, trace, paper, sweep, churn, doctor.
+"""The command line: run, list, analyze, report, trace, replay, paper, sweep, churn, doctor.
 
 Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 the input cannot be used;
 130 interrupted. Bad input is one message, never a traceback.
@@ -61,6 +61,7 @@ def run(
     store: Annotated[str | None, typer.Option(help="A URI for the journal, instead of the run folder.")] = None,
     master: MasterOption = None,
     executor_memory: ExecutorMemoryOption = None,
+    keep_inputs: Annotated[bool, typer.Option("--keep-inputs", help="For murmur replay.")] = False,
     analysis: Annotated[bool, typer.Option(help="Judge the run and write its report.")] = True,
     as_json: JsonOption = False,
 ) -> None:
@@ -70,6 +71,7 @@ def run(
     from experiments.scenario import load_scenario
 
     overrides = list(changes or []) + ([f"runtime={runtime}"] if runtime else [])
+    overrides += ["keep_inputs=true"] if keep_inputs else []
     loaded = load_scenario(Path(scenario), overrides, seed)
     if analysis:
         from spark_analysis.session import check_java
@@ -135,6 +137,19 @@ def trace(
     from experiments.trace_command import trace as show
 
     show(run_folder, event, out)
+
+
+@application.command()
+def replay(
+    run_folder: RunFolderArgument,
+    node: Annotated[str, typer.Option(help="Which broker or client.")],
+    incarnation: Annotated[int, typer.Option(min=0, help="0: the first; one more for each restart.")] = 0,
+    show: Annotated[bool, typer.Option("--show", help="Print every input and its effects.")] = False,
+) -> None:
+    """Run one node of a run with --keep-inputs again, step by step, and compare what it does."""
+    from experiments.replay_command import replay as run_again
+
+    run_again(run_folder, node, incarnation, show)
 
 
 @application.command()
