@@ -27,7 +27,7 @@ def test_brokers_pinned_to_a_zone_take_turns_on_its_machines() -> None:
     zones = [Place("head", "10.0.0.1", zone="north"), *(Place(f"m{n}", f"10.0.0.{n}", zone="south") for n in (2, 3))]
     placed = place_brokers(BROKERS, {"b0": "south", "b1": "north", "b2": "south", "b3": "south"}, zones)
     assert placed == {"b0": 1, "b1": 0, "b2": 2, "b3": 1, "b4": 0}
-    with pytest.raises(InputError, match="machine 'east'; allowed: .*; or a zone: north, south"):
+    with pytest.raises(InputError, match=r"machine 'east'; allowed: .*; or a zone: north, south"):
         place_brokers(BROKERS, {"b0": "east"}, zones)
 
 
