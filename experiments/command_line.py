@@ -58,10 +58,10 @@ def run(
     seed: Annotated[int | None, typer.Option(help="Instead of the scenario's.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
     address: Annotated[str | None, typer.Option(help="A Ray cluster (HOST:PORT), instead of this machine.")] = None,
+    keep_inputs: Annotated[bool, typer.Option("--keep-inputs", help="For murmur replay.")] = False,
     store: Annotated[str | None, typer.Option(help="A URI for the journal, instead of the run folder.")] = None,
     master: MasterOption = None,
     executor_memory: ExecutorMemoryOption = None,
-    keep_inputs: Annotated[bool, typer.Option("--keep-inputs", help="For murmur replay.")] = False,
     analysis: Annotated[bool, typer.Option(help="Judge the run and write its report.")] = True,
     as_json: JsonOption = False,
 ) -> None:

@@ -113,6 +113,11 @@ class SideKind(IntEnum):
     UNSUBSCRIBE = 3  # the same
 
 
+def inputs_file(name: str, incarnation: int) -> str:
+    """The name of the file with the inputs of a node's incarnation, beside its journal (`pubsub.kept_inputs`)."""
+    return f"{name}-{incarnation}.inputs"
+
+
 @dataclass(frozen=True, slots=True)
 class SegmentHeader:
     """Who wrote a segment or side file: node and incarnation, and its number in the series."""
@@ -132,11 +137,6 @@ class SegmentHeader:
     def _packed(self, magic: bytes, row_bytes: int) -> bytes:
         packed = _HEADER.pack(magic, SCHEMA_VERSION, row_bytes, self.node, self.incarnation, self.number, 0)
         return packed.ljust(HEADER_BYTES, b"\0")
-
-
-def inputs_path(folder: Path, name: str, incarnation: int) -> Path:
-    """Where the inputs of a node's incarnation are kept, beside its journal (`pubsub.kept_inputs`)."""
-    return folder / f"{name}-{incarnation}.inputs"
 
 
 class _MappedFile:

@@ -65,7 +65,7 @@ def _name(info: Any) -> str:
 
 
 def journal_names(folder: Path) -> list[str]:
-    """The names of the journal files in a folder, and of the inputs that nodes kept."""
+    """The names of the journal files in a folder."""
     return sorted(path.name for ending in ("seg", "blob", "inputs") for path in folder.glob(f"*.{ending}"))
 
 
