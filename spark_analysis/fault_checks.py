@@ -155,13 +155,15 @@ def _chance(name: str, hits: int, tries: int, probability: float) -> tuple[str, 
 
 
 def _passages(rows: pd.DataFrame, ends: tuple[int, ...]) -> pd.DataFrame:
-    """Events that were sent and received while the change was in force: node (sender), sent_us, received_us."""
+    """Events that were sent and received while the change was in force: node (sender), sent_us, received_us. One that
+    was sent or received twice is left out, for which was which nobody can tell."""
     keys = ["source", "sequence"]
     sent, received = (_over(rows, ends, kind) for kind in (RowKind.SEND, RowKind.RECEIVE))
     sent, received = sent[sent["source"] >= 0], received[received["source"] >= 0]
     left = sent[["node", *keys, "time_us"]].rename(columns={"time_us": "sent_us"})
     right = received[["peer", *keys, "time_us"]].rename(columns={"peer": "node", "time_us": "received_us"})
-    return left.merge(right, on=["node", *keys]).sort_values(["node", "sent_us"], kind="stable")
+    once = [each.drop_duplicates(["node", *keys], keep=False) for each in (left, right)]
+    return once[0].merge(once[1], on=["node", *keys]).sort_values(["node", "sent_us"], kind="stable")
 
 
 def _delay(passed: pd.DataFrame, low_us: int) -> tuple[str, str]:
