@@ -23,7 +23,8 @@ from actors.peering import Address
 from actors.processes import ProcessPlace, own_place
 from pubsub.deployment import NodeSpec, make_machine
 from pubsub.faults import FailureDetection
-from pubsub.journal import JournalWriter, RowKind
+from pubsub.journal import JournalWriter, RowKind, inputs_path
+from pubsub.kept_inputs import InputKeeper
 from pubsub.links import LinkSpec
 from pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe, is_settling, is_waiting
 from pubsub.recorder import Recorder
@@ -48,6 +49,7 @@ class ActorSettings:
     origin_wall_ns: int
     time_dilation: float
     journal_hops: bool
+    keep_inputs: bool
     host: str | None
 
 
@@ -72,6 +74,9 @@ class NodeActor:
         self._player = None if script is None else Player(script)
         self._incarnation = incarnation
         self._machine = make_machine(spec, settings.seed, incarnation)
+        if settings.keep_inputs:
+            path = inputs_path(Path(settings.journal_folder), spec.name, incarnation)
+            self._machine = InputKeeper(self._machine, path.open("ab", buffering=0).write)
         self._node: LiveNode | None = None
         self._publishing: asyncio.Task[None] | None = None
         self._leaving: list[Connection] = []

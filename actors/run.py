@@ -69,6 +69,7 @@ class LiveRun:
             origin_wall_ns=origin_wall_ns,
             time_dilation=deployment.time_dilation,
             journal_hops=deployment.journal_hops,
+            keep_inputs=deployment.keep_inputs,
             detection=deployment.detection,
             default_link=deployment.default_link,
             host=host,

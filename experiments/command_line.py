@@ -1,4 +1,4 @@
-"""The command line: run, list, analyze, report, paper, sweep, churn, doctor.
+"""The command line: run, list, analyze, report, trace, replay, paper, sweep, churn, doctor.
 
 Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 the input cannot be used;
 130 interrupted. Bad input is one message, never a traceback.
@@ -53,6 +53,7 @@ def run(
     seed: Annotated[int | None, typer.Option(help="Instead of the scenario's.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
     address: Annotated[str | None, typer.Option(help="A Ray cluster (HOST:PORT), instead of this machine.")] = None,
+    keep_inputs: Annotated[bool, typer.Option("--keep-inputs", help="For murmur replay.")] = False,
     analysis: Annotated[bool, typer.Option(help="Judge the run and write its report.")] = True,
     as_json: JsonOption = False,
 ) -> None:
@@ -61,6 +62,7 @@ def run(
     from experiments.scenario import load_scenario
 
     overrides = list(changes or []) + ([f"runtime={runtime}"] if runtime else [])
+    overrides += ["keep_inputs=true"] if keep_inputs else []
     loaded = load_scenario(Path(scenario), overrides, seed)
     if analysis:
         from spark_analysis.session import check_java
@@ -97,6 +99,31 @@ def report(run_folder: RunFolderArgument) -> None:
     from spark_analysis.main import report as write_report
 
     print(write_report(run_folder))
+
+
+@application.command()
+def trace(
+    run_folder: RunFolderArgument,
+    event: Annotated[str, typer.Argument(help="PUBLISHER:NUMBER, as in analysis/findings.csv.")],
+    out: Annotated[Path | None, typer.Option(help="The diagram: .svg, .png or .pdf.")] = None,
+) -> None:
+    """One event's way through the overlay, as text and as a Lamport diagram."""
+    from experiments.trace_command import trace as show
+
+    show(run_folder, event, out)
+
+
+@application.command()
+def replay(
+    run_folder: RunFolderArgument,
+    node: Annotated[str, typer.Option(help="Which broker or client.")],
+    incarnation: Annotated[int, typer.Option(min=0, help="0: the first; one more for each restart.")] = 0,
+    show: Annotated[bool, typer.Option("--show", help="Print every input and its effects.")] = False,
+) -> None:
+    """Run one node of a run with --keep-inputs again, step by step, and compare what it does."""
+    from experiments.replay_command import replay as run_again
+
+    run_again(run_folder, node, incarnation, show)
 
 
 @application.command()

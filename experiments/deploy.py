@@ -104,6 +104,7 @@ def deploy(
         drain_limit_us=scenario.drain.limit,
         time_dilation=scenario.time_dilation,
         journal_hops=scenario.journal == "hops",
+        keep_inputs=scenario.keep_inputs,
     )
 
 

@@ -146,6 +146,7 @@ class Scenario(_Section):
     time_dilation: Annotated[float, Field(gt=0, le=1000)] = 1.0
     drain: Drain = Drain()
     journal: Literal["hops", "deliveries"] = "hops"
+    keep_inputs: bool = False
     withdrawal_grace: DurationUs = 1_000_000
     faults: list[dict[str, Any]] = []
     churn: Churn | None = None

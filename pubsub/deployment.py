@@ -62,6 +62,7 @@ class Deployment:
     drain_limit_us: int = 60_000_000
     time_dilation: float = 1.0
     journal_hops: bool = True
+    keep_inputs: bool = False
     faults: tuple[Fault, ...] = ()
     start_down: frozenset[NodeName] = frozenset()
     detection: FailureDetection = DEFAULT_DETECTION

@@ -113,6 +113,11 @@ class SideKind(IntEnum):
     UNSUBSCRIBE = 3  # the same
 
 
+def inputs_path(folder: Path, name: str, incarnation: int) -> Path:
+    """Where the inputs of a node's incarnation are kept, beside its journal (`pubsub.kept_inputs`)."""
+    return folder / f"{name}-{incarnation}.inputs"
+
+
 class _MappedFile:
     """A file of stated size, allocated on disk and mapped; cut to what was used when it is closed."""
 

@@ -33,7 +33,7 @@ from pubsub.machine import (
     TimerFired,
     Unsubscribe,
 )
-from reliability.layer import BrokerServices, FilterWatcher, Reliability
+from reliability.layer import BrokerServices, ClientWatcher, FilterWatcher, Reliability
 from routing.local_subscriptions import LocalSubscriptions
 from routing.router import Hop, Router, StreamRouter
 
@@ -56,6 +56,7 @@ class Broker:
         # Only a routing that changes its tree under traffic has to know a second copy when it sees one.
         self._is_duplicate: Callable[[Event], bool] | None = getattr(self.router, "is_duplicate", None)
         self._watcher: FilterWatcher | None = self.reliability if isinstance(self.reliability, FilterWatcher) else None
+        self._client_watcher = self.reliability if isinstance(self.reliability, ClientWatcher) else None
         # Only a routing that sends events by nodes they are not for, or twice by some, has to say when that is so.
         self._is_relay: Callable[[Event, Sequence[int]], bool] | None = getattr(self.router, "is_relay", None)
         self._relaying = False
@@ -171,13 +172,15 @@ class Broker:
         if change.is_broker:
             return self._both(change, now_us)
         self._clients[change.peer] = None
-        return self.reliability.handle(change, now_us)
+        return () if self._client_watcher is None else self._client_watcher.client_up(change.peer, now_us)
 
     def _on_link_down(self, change: LinkDown, now_us: int) -> Sequence[Effect]:
         if change.peer not in self._clients:
             return self._both(change, now_us)
         del self._clients[change.peer]
-        effects = [*self.reliability.handle(change, now_us)]
+        effects: list[Effect] = []
+        if self._client_watcher is not None:
+            effects += self._client_watcher.client_down(change.peer, now_us)
         for wanted in self.local.remove_client(change.peer):
             effects += self._gone(wanted, now_us)
         return effects

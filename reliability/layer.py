@@ -51,7 +51,7 @@ class Reliability(Protocol):
         ...
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        """Take `Start`, link changes of brokers and clients, `Received` of a message of its own, a timer, `Stored`."""
+        """Take `Start`, link changes of brokers, `Received` of a message of its own, its timer or `Stored`."""
         ...
 
     def check_invariants(self) -> None:
@@ -69,4 +69,17 @@ class FilterWatcher(Protocol):
 
     def unsubscribe(self, wanted: Filter, now_us: int) -> Sequence[Effect]:
         """The last local subscriber with exactly this filter has gone."""
+        ...
+
+
+@runtime_checkable
+class ClientWatcher(Protocol):
+    """A reliability protocol that must know which clients are there: the broker tells it of their links."""
+
+    def client_up(self, client: NodeName, now_us: int) -> Sequence[Effect]:
+        """The client's link is up (again)."""
+        ...
+
+    def client_down(self, client: NodeName, now_us: int) -> Sequence[Effect]:
+        """The client's link is gone; its subscriptions are still there, and go next."""
         ...

@@ -45,6 +45,7 @@ class VirtualRun:
             deployment.journal_hops,
             deployment.detection,
             deployment.sync_us,
+            journal_folder if deployment.keep_inputs else None,
         )
         self._players = {
             name: Player(script) for name, script in deployment.scripts.items() if name not in deployment.start_down

@@ -9,11 +9,13 @@ import functools
 import gc
 import random
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from pubsub.codec import Codec
 from pubsub.deployment import LinkPlan, NodeSpec, make_machine
 from pubsub.faults import DEFAULT_DETECTION, FailureDetection
-from pubsub.journal import JournalWriter, RowKind
+from pubsub.journal import JournalWriter, RowKind, inputs_path
+from pubsub.kept_inputs import InputKeeper
 from pubsub.links import Link, LinkSpec
 from pubsub.machine import Machine, NodeName, Start, is_settling, is_waiting
 from pubsub.recorder import Recorder
@@ -37,6 +39,7 @@ class Simulation:
 
     `default_link`: what carries messages between nodes without a link of their own (None: they are dropped
     as unreachable); all pairs share it, so it must be one that `only_delays`.
+    `inputs_folder`: where the nodes' inputs are kept (None: they are not).
     `in_flight`: messages on their way, by kind: EVENT_MESSAGE and CONTROL_MESSAGE. `busy`: nodes that run, but are too
     slow for what waits for them.
     """
@@ -50,8 +53,10 @@ class Simulation:
         journal_hops: bool = True,
         detection: FailureDetection = DEFAULT_DETECTION,
         sync_us: int = 2_000,
+        inputs_folder: Path | None = None,
     ) -> None:
         self.seed = seed
+        self._inputs_folder = inputs_folder
         self.sync_us = sync_us
         self.wiring = Wiring(self, detection)
         self.datagrams = None if default_link is None else Link(default_link, random.Random(f"{seed}/datagrams"))
@@ -137,6 +142,9 @@ class Simulation:
 
     def _start(self, spec: NodeSpec, machine: Machine, storage: VirtualStorage, incarnation: int) -> SimulatedNode:
         recorder = Recorder(self._writer, self._numbers[spec.name], self._numbers, self._journal_hops)
+        if self._inputs_folder is not None:
+            path = inputs_path(self._inputs_folder, spec.name, incarnation)
+            machine = InputKeeper(machine, path.open("ab", buffering=0).write)
         node = SimulatedNode(self, spec, machine, recorder, storage, incarnation)
         self.nodes[spec.name] = node
         recorder.plain(self.now_us, RowKind.START, incarnation)

@@ -11,6 +11,7 @@ Plain Python over small tables, for tests as well as for Spark.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pubsub.faults import FaultKind
 from pubsub.journal import RowKind
@@ -75,6 +76,7 @@ class Connections:
     away: Mapping[str, Sequence[Away]]
     windows: Sequence[Window]
     homes: Mapping[str, str]
+    looks_at_order: ClassVar[bool] = True
 
     def explain(
         self, finding: str, publisher: str | None, subscriber: str, published_us: int, overtaken_us: int | None

@@ -13,7 +13,7 @@ import bisect
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from pubsub.faults import REPAIRS, FaultKind
 
@@ -142,6 +142,8 @@ class Explainer:
     exposure_us: int
     held_up_us: int
     homes: Mapping[str, str] = field(default_factory=dict)
+    looks_at_order: ClassVar[bool] = False
+    """Does `explain` need to be told what overtook an event?"""
     _neighbours: dict[str, list[str]] = field(default_factory=dict)
     _about: dict[str | frozenset[str], list[Window]] = field(default_factory=dict)
     _parents: dict[str, dict[str, str | None]] = field(default_factory=dict)

@@ -289,14 +289,20 @@ def findings(
     )
     times = events.select("source", "sequence", F.col("time_us").alias("event_us"), "attributes")
     together = pairs.unionByName(overtaken).join(times, ["source", "sequence"], "left")
+    if explainer.looks_at_order:
+        together = _with_what_overtook(together, judged)
+    return together.mapInPandas(_describer(filters, clients, explainer, publishers), FINDINGS_SCHEMA)
+
+
+def _with_what_overtook(together: DataFrame, judged: DataFrame) -> DataFrame:
+    """`overtaken_us`: when the subscriber first got a later event of the publisher."""
     streams = together.select("source", "subscriber").distinct()
     later = Window.partitionBy("source", "subscriber").orderBy(F.desc("sequence"))
     overtaking = judged.join(streams, ["source", "subscriber"], "left_semi").select(
         "source", "sequence", "subscriber",
         F.min("delivered_us").over(later.rowsBetween(Window.unboundedPreceding, -1)).alias("overtaken_us"),
     )  # fmt: skip
-    together = together.join(overtaking, ["source", "sequence", "subscriber"], "left")
-    return together.mapInPandas(_describer(filters, clients, explainer, publishers), FINDINGS_SCHEMA)
+    return together.join(overtaking, ["source", "sequence", "subscriber"], "left")
 
 
 def _describer(
@@ -308,7 +314,7 @@ def _describer(
         for frame in frames:
             rows = []
             for pair in frame.to_dict("records"):
-                overtaken_us = None if pd.isna(pair["overtaken_us"]) else int(pair["overtaken_us"])
+                overtaken_us = None if pd.isna(pair.get("overtaken_us")) else int(pair["overtaken_us"])
                 for row in _rows_of(pair, filters, clients):
                     finding, publisher, client, published_us = row[0], publishers.get(row[2]), row[6], row[7]
                     why = None

@@ -1,4 +1,4 @@
-"""Which runs the epidemic paper's tables and charts are made of, and how finished ones are kept.
+"""Which runs the epidemic paper's tables and charts are made of.
 
 The bars are measured on the evaluation's network of 100 dispatchers and 70 patterns. Charts that vary a parameter take
 a network of 40 dispatchers and 28 patterns, where as many subscribers share a pattern (2.86) and a run costs a sixth.
@@ -9,14 +9,11 @@ default parameters; the overheads themselves are in the tables.
 """
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from experiments.papers.epidemic_run import Measures, RunSpec, measure
-from experiments.papers.framework import Progress, in_parallel
+from experiments.papers.epidemic_run import RunSpec
 from reliability.epidemic.parameters import ALGORITHMS, Algorithm
 
 AT_LOW_LOSS: tuple[Algorithm, ...] = ("none", "push", "combined-pull")
@@ -115,34 +112,3 @@ def quick_plan(seeds: int) -> Plan:
     )  # fmt: skip
     reconfigured = dataclasses.replace(tiny, loss=0.0, reconfigured_every_s=0.2)
     return Plan(Network(tiny, 0.55), Network(tiny, 0.55), Network(reconfigured, 0.55), SWEEPS[:1], seeds, seeds, seeds)
-
-
-def carry_out(plan: Plan, folder: Path, progress: Progress) -> dict[RunSpec, Measures]:
-    """Every run of the plan. A finished one is kept in the folder's `runs.jsonl` and never done again there."""
-    kept = folder / "runs.jsonl"
-    found = read_kept(kept)
-    specs = plan.specs()
-    waiting = [spec for spec in specs if spec not in found]
-    before = len(specs) - len(waiting)
-    with kept.open("a") as file:
-
-        def keep(spec: RunSpec, measures: Measures) -> None:
-            file.write(json.dumps(dataclasses.asdict(measures)) + "\n")
-            file.flush()
-
-        results = in_parallel(measure, waiting, lambda done, _: progress(before + done, len(specs)), keep=keep)
-    return found | dict(zip(waiting, results, strict=True))
-
-
-def read_kept(path: Path) -> dict[RunSpec, Measures]:
-    """The finished runs of a file; a line that was cut short is left out."""
-    found = {}
-    for line in path.read_text().splitlines() if path.exists() else ():
-        try:
-            fields = json.loads(line)
-            spec = RunSpec(**fields.pop("spec"))
-        except (json.JSONDecodeError, TypeError):
-            continue  # written by an interrupted run, or for other parameters than there are now
-        fields["over_time"] = [(made, due) for made, due in fields["over_time"]]
-        found[spec] = Measures(spec, **fields)
-    return found

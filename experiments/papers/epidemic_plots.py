@@ -4,12 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot
-
 from experiments.papers.epidemic_plan import Sweep
+from experiments.papers.plotting import panels, save
 from reliability.epidemic.parameters import Algorithm
 
 if TYPE_CHECKING:
@@ -26,29 +22,6 @@ _LOOKS: Mapping[Algorithm, tuple[str, str, str]] = {
 """Colour, marker and line; the control is dashed."""
 
 
-def _axes(count: int = 1) -> tuple[Any, list[Any]]:
-    """So many panels, three in a row."""
-    columns = min(count, 3)
-    rows = -(-count // columns)
-    figure, axes = pyplot.subplots(
-        rows, columns, figsize=(6.0 * columns, 4.2 * rows), squeeze=False, layout="constrained"
-    )
-    panels = list(axes.flat)
-    for each in panels:
-        each.spines[["top", "right"]].set_visible(False)
-        each.grid(alpha=0.3)
-    for each in panels[count:]:
-        each.set_axis_off()
-    return figure, panels[:count]
-
-
-def _save(figure: Any, folder: Path, name: str) -> Path:
-    path = folder / f"{name}.png"
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
-    return path
-
-
 def _legend(figure: Any, axes: Any) -> None:
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
@@ -56,7 +29,7 @@ def _legend(figure: Any, axes: Any) -> None:
 
 def sweep(sweep: Sweep, found: "Mapping[Algorithm, Sequence[Point]]", folder: Path) -> Path:
     """Delivery rate against a parameter."""
-    figure, (axes,) = _axes()
+    figure, (axes,) = panels(width=6.0)
     for algorithm, (colour, marker, line) in _LOOKS.items():
         points = found[algorithm]
         axes.errorbar(
@@ -69,7 +42,7 @@ def sweep(sweep: Sweep, found: "Mapping[Algorithm, Sequence[Point]]", folder: Pa
     axes.set(ylabel="delivery rate (deviation)" if seeds > 1 else "delivery rate", title=title)
     axes.set_ylim(top=1.01)
     _legend(figure, axes)
-    return _save(figure, folder, f"sweep_{sweep.name}")
+    return save(figure, folder, f"sweep_{sweep.name}")
 
 
 def _x_axis(axes: Any, sweep: Sweep) -> None:
@@ -82,8 +55,8 @@ def _x_axis(axes: Any, sweep: Sweep) -> None:
 
 def overhead(sweeps: Sequence[Sweep], found: "Mapping[str, Mapping[Algorithm, Sequence[Point]]]", folder: Path) -> Path:
     """Gossip messages for each event message, against every parameter."""
-    figure, panels = _axes(len(sweeps))
-    for axes, each in zip(panels, sweeps, strict=True):
+    figure, charts = panels(len(sweeps), width=6.0)
+    for axes, each in zip(charts, sweeps, strict=True):
         for algorithm, (colour, marker, line) in _LOOKS.items():
             if algorithm != "none":
                 axes.plot(
@@ -92,38 +65,38 @@ def overhead(sweeps: Sequence[Sweep], found: "Mapping[str, Mapping[Algorithm, Se
                 )  # fmt: skip
         _x_axis(axes, each)
         axes.set_ylim(bottom=0)
-    for axes in panels[::3]:
+    for axes in charts[::3]:
         axes.set_ylabel("gossip messages for each event message")
-    _legend(figure, panels[0])
-    return _save(figure, folder, "overhead")
+    _legend(figure, charts[0])
+    return save(figure, folder, "overhead")
 
 
 def over_time(found: "Mapping[Algorithm, Point]", folder: Path) -> Path:
     """Delivery rate of the events of each tenth of a second, over the time in which links break; to the right the same
     without the curve of no recovery, so that the others can be told apart."""
-    figure, panels = _axes(2)
+    figure, charts = panels(2, width=6.0)
     for algorithm, (colour, _, line) in _LOOKS.items():
         runs = found[algorithm].runs
         spec = runs[0].spec
         length = min(len(run.over_time) for run in runs) - int(spec.tail_s * 10)
         made = [sum(run.over_time[at][0] for run in runs) for at in range(length)]
         due = [sum(run.over_time[at][1] for run in runs) for at in range(length)]
-        for axes in panels if algorithm != "none" else panels[:1]:
+        for axes in charts if algorithm != "none" else charts[:1]:
             axes.plot(
                 [at / 10 for at in range(length)],
                 [share / max(1, total) for share, total in zip(made, due, strict=True)],
                 color=colour, linestyle=line, linewidth=1.3, label=algorithm,
             )  # fmt: skip
-    for axes in panels:
+    for axes in charts:
         axes.axvline(spec.learn_s, color="#999999", linestyle=":", linewidth=1)
         axes.set_xlabel("time of publication (s)")
-    panels[0].text(
+    charts[0].text(
         spec.learn_s, 0.02, "links \nbegin to \nbreak ", fontsize=8, color="#666666", va="bottom", ha="right",
-        transform=panels[0].get_xaxis_transform(),
+        transform=charts[0].get_xaxis_transform(),
     )  # fmt: skip
-    panels[0].set(ylabel="delivery rate", title=f"A link breaks every {spec.reconfigured_every_s:g} s")
-    panels[1].set_title("the same, enlarged, without the lowest curve")
-    for axes in panels:
+    charts[0].set(ylabel="delivery rate", title=f"A link breaks every {spec.reconfigured_every_s:g} s")
+    charts[1].set_title("the same, enlarged, without the lowest curve")
+    for axes in charts:
         axes.margins(y=0.03)
-    _legend(figure, panels[0])
-    return _save(figure, folder, "reconfiguration")
+    _legend(figure, charts[0])
+    return save(figure, folder, "reconfiguration")

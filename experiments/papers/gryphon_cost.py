@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.deploy import deploy
-from experiments.papers.gryphon_run import FailureTest, journal, play, scenario
+from experiments.papers.gryphon_run import FailureTest, scenario
+from experiments.papers.judged_run import journal, play
 from experiments.scenario import check_scenario
 from pubsub.journal import RowKind
 from reliability.broker import Broker
@@ -38,7 +39,7 @@ def measure_cost(reliability: str, runtime: str, folder: Path, seconds: float, r
     """Run it and count."""
     test = dataclasses.replace(_QUIET, seconds=seconds)
     data = scenario(test, runtime, reliability, rate_per_s)
-    verdict = play(data, folder)
+    _, verdict = play(data, folder)
     spent = json.loads((folder / "manifest.json").read_text())["cpu_seconds"]
     rows = journal(folder)
     sent = rows[rows.kind == RowKind.SEND]

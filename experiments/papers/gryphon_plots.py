@@ -4,13 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot
-
 from experiments.papers.gryphon_cost import Kept
 from experiments.papers.gryphon_run import Observed
+from experiments.papers.plotting import panels, save
 
 _COLOURS = {"s1": "#1f77b4", "s2": "#2ca02c", "b2": "#d62728", "s3": "#9467bd", "s4": "#8c564b", "s5": "#e377c2"}
 _MARKERS = {"s1": "o", "s2": "s", "b2": "^", "s3": "v", "s4": "D", "s5": "P"}
@@ -19,7 +15,7 @@ _MARKERS = {"s1": "o", "s2": "s", "b2": "^", "s3": "v", "s4": "D", "s5": "P"}
 def failure(seen: Observed, number: int, folder: Path) -> Path:
     """Figure 6, 7 or 8: latency of one subscriber (and another's beside it), and the nacks, zoomed in to where they
     are; faults are marked."""
-    figure, (above, below) = pyplot.subplots(1, 2, figsize=(11.5, 4.2), layout="constrained")
+    figure, (above, below) = panels(2, width=5.8)
     broker, publisher = seen.test.watched
     for name in (broker, *([seen.test.beside] if seen.test.beside else [])):
         frame = seen.latencies[name, publisher]
@@ -48,12 +44,12 @@ def failure(seen: Observed, number: int, folder: Path) -> Path:
     below.set(xlabel="time of the nack (s)", ylabel="ticks asked for, cumulative (ms)", ylim=(0, None))
     above.legend(frameon=False, loc="center right")
     figure.suptitle(f"{seen.test.title} ({'live' if seen.runtime == 'ray' else 'virtual time'})")
-    return _save(figure, folder, f"figure_{number}_{seen.test.name}")
+    return save(figure, folder, f"figure_{number}_{seen.test.name}")
 
 
 def memory(kept: Mapping[str, Sequence[Kept]], folder: Path) -> Path:
     """Messages kept over time, with a slow subscriber and without."""
-    figure, axes = pyplot.subplots(1, len(kept), figsize=(5.8 * len(kept), 4.0), layout="constrained", sharey=True)
+    figure, axes = panels(len(kept), width=5.8, share_y=True)
     for each, (title, series) in zip(axes, kept.items(), strict=True):
         times = [point.at_s for point in series]
         each.plot(times, [point.log for point in series], color="#444444", label="p1: log not yet acknowledged")
@@ -63,16 +59,12 @@ def memory(kept: Mapping[str, Sequence[Kept]], folder: Path) -> Path:
             times, [point.outstanding for point in series], color="#2ca02c", ls="--", label="slow client: to hand back"
         )
         each.set(xlabel="time (s)", ylabel="messages kept", title=title)
-        each.grid(alpha=0.3)
-        each.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylim(bottom=0)
     axes[0].legend(frameon=False)
-    return _save(figure, folder, "memory")
+    return save(figure, folder, "memory")
 
 
 def _mark(axes: Any, faults: Sequence[tuple[float, str]], words: bool) -> None:
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
     for at_ms, text in faults:
         axes.axvline(at_ms / 1e3, color="#888888", linestyle=":", linewidth=1)
         if words:
@@ -80,10 +72,3 @@ def _mark(axes: Any, faults: Sequence[tuple[float, str]], words: bool) -> None:
                 f" {text} ", (at_ms / 1e3, 0.98), xycoords=("data", "axes fraction"), rotation=90, fontsize=8,
                 color="#444444", ha="left", va="top", bbox={"color": "white", "alpha": 0.7, "pad": 0.5},
             )  # fmt: skip
-
-
-def _save(figure: Any, folder: Path, name: str) -> Path:
-    path = folder / f"{name}.png"
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
-    return path

@@ -7,7 +7,6 @@ of publishing.
 """
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.driver import execute
-from experiments.scenario import check_scenario
-from pubsub.journal import NONE, FaultStage, Phase, RowKind, read_segment
+from experiments.papers.judged_run import journal, node_names, play
+from pubsub.journal import NONE, FaultStage, Phase, RowKind
 from reliability.gryphon.messages import AckExpected
 from reliability.gryphon.streams import NACK_SENT
 
@@ -121,18 +119,10 @@ def scenario(test: FailureTest, runtime: str, reliability: str = "gryphon", rate
     }  # fmt: skip
 
 
-def play(data: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """Run the scenario and judge it; the verdict."""
-    from spark_analysis.main import judge
-
-    execute(check_scenario(dict(data), str(data["name"])), folder, lambda *_: None)
-    return judge(folder)
-
-
 def observe(test: FailureTest, runtime: str, folder: Path) -> Observed:
     """Run a failure test and read what it showed."""
     data = scenario(test, runtime)
-    verdict = play(data, folder)
+    _, verdict = play(data, folder)
     names = node_names(folder)
     rows = journal(folder)
     begin_us = int(rows[(rows.kind == RowKind.PHASE) & (rows.value == Phase.PUBLISHING)].time_us.iloc[0])
@@ -161,17 +151,6 @@ def observe(test: FailureTest, runtime: str, folder: Path) -> Observed:
         _noticed(rows, names, begin_us, int(faults.time_us.min())),
         _first_ack_expected(rows, names.index("p1"), begin_us, int(faults.time_us.max())),
     )  # fmt: skip
-
-
-def node_names(folder: Path) -> list[str]:
-    """Node names by number, of a run folder."""
-    return [node["name"] for node in json.loads((folder / "manifest.json").read_text())["nodes"]]
-
-
-def journal(folder: Path) -> pd.DataFrame:
-    """All rows of a run, in order of time."""
-    rows = [pd.DataFrame(read_segment(path)[1]) for path in sorted((folder / "journal").glob("*.seg"))]
-    return pd.concat(rows).sort_values("time_us", kind="stable").reset_index(drop=True)
 
 
 def _base_us(faults: pd.DataFrame, data: Mapping[str, Any]) -> int:

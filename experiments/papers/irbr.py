@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.papers import irbr_plots as plots
-from experiments.papers.framework import Bar, PaperResult, Progress, ResultTable, in_parallel
+from experiments.papers.framework import Bar, PaperResult, Progress, ResultTable
 from experiments.papers.irbr_run import (
     FOUND_US,
     KILL_US,
@@ -24,6 +24,7 @@ from experiments.papers.irbr_run import (
     measure_resilience,
 )
 from experiments.papers.irbr_workload import Rates
+from experiments.papers.kept_runs import carry_out
 
 BAR_NODES = 1_024
 """The size that the bars are about: fewer nodes may show another order."""
@@ -78,7 +79,7 @@ def quick_plan(seed: int) -> Plan:
     )
 
 
-def carry_out(spec: CostSpec | FaultSpec) -> Cost | Resilience:
+def measure(spec: CostSpec | FaultSpec) -> Cost | Resilience:
     """One run, in a process of its own."""
     return measure_cost(spec) if isinstance(spec, CostSpec) else measure_resilience(spec)
 
@@ -95,9 +96,11 @@ class Irbr:
         specs: list[CostSpec | FaultSpec] = []
         for plan in plans:
             specs += sorted((*plan.faults, *plan.publishing, *plan.subscribing), key=lambda spec: -spec.nodes)
-        outcomes = in_parallel(carry_out, specs, progress)
-        costs = {cost.spec: cost for cost in outcomes if isinstance(cost, Cost)}
-        runs = {run.spec: run for run in outcomes if isinstance(run, Resilience)}
+        outcomes = carry_out(
+            measure, specs, folder, progress, lambda spec: Cost if isinstance(spec, CostSpec) else Resilience
+        )
+        costs = {cost.spec: cost for cost in outcomes.values() if isinstance(cost, Cost)}
+        runs = {run.spec: run for run in outcomes.values() if isinstance(run, Resilience)}
         result = PaperResult()
         subscribing = [costs[spec] for plan in plans for spec in plan.subscribing]
         publishing = [costs[spec] for plan in plans for spec in plan.publishing]

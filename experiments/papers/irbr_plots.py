@@ -4,33 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot
-
 from experiments.papers.irbr_run import BIN_US, FOUND_US, KILL_US, PUBLISH_FROM_US, Cost, Resilience
+from experiments.papers.plotting import panels, save
 
 NAMES = {"irbr": "IRBR", "rpf": "RPF", "scribe": "Scribe"}
 _COLOURS = {"irbr": "#d62728", "rpf": "#1f77b4", "scribe": "#2ca02c"}
 _MARKERS = {"irbr": "o", "rpf": "s", "scribe": "^"}
 _STYLES = {"irbr": "-", "rpf": "--", "scribe": ":"}
 """Different styles, for the curves often lie on each other."""
-
-
-def _axes(columns: int) -> tuple[Any, list[Any]]:
-    figure, axes = pyplot.subplots(1, columns, figsize=(4.6 * columns, 3.8), squeeze=False, layout="constrained")
-    for each in axes[0]:
-        each.spines[["top", "right"]].set_visible(False)
-        each.grid(alpha=0.3)
-    return figure, list(axes[0])
-
-
-def _save(figure: Any, folder: Path, name: str) -> Path:
-    path = folder / f"{name}.png"
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
-    return path
 
 
 def _line(axes: Any, routing: str, x: Sequence[float], y: Sequence[float]) -> None:
@@ -43,7 +24,7 @@ def _line(axes: Any, routing: str, x: Sequence[float], y: Sequence[float]) -> No
 def subscribing(costs: Sequence[Cost], nodes: int, folder: Path) -> Path:
     """Mean messages a subscribe operation against subscriptions."""
     rates = list(dict.fromkeys(cost.spec.rates for cost in costs))
-    figure, axes = _axes(len(rates))
+    figure, axes = panels(len(rates), width=4.6)
     for each, rate in zip(axes, rates, strict=True):
         chosen = [cost for cost in costs if cost.spec.rates == rate]
         for cost in chosen:
@@ -52,13 +33,13 @@ def subscribing(costs: Sequence[Cost], nodes: int, folder: Path) -> Path:
     axes[0].set_ylabel("messages a subscribe operation")
     axes[0].legend(frameon=False)
     figure.suptitle(f"Subscribing, {nodes:,} nodes")
-    return _save(figure, folder, f"subscribe_{nodes}")
+    return save(figure, folder, f"subscribe_{nodes}")
 
 
 def publishing(costs: Sequence[Cost], nodes: int, folder: Path) -> Path:
     """Mean messages a publish operation against subscriptions, and the interested nodes, which are the least."""
     rates = list(dict.fromkeys(cost.spec.rates for cost in costs))
-    figure, axes = _axes(len(rates))
+    figure, axes = panels(len(rates), width=4.6)
     for each, rate in zip(axes, rates, strict=True):
         chosen = [cost for cost in costs if cost.spec.rates == rate]
         for cost in chosen:
@@ -69,13 +50,13 @@ def publishing(costs: Sequence[Cost], nodes: int, folder: Path) -> Path:
     axes[0].set_ylabel("messages a publish operation")
     axes[0].legend(frameon=False)
     figure.suptitle(f"Publishing, {nodes:,} nodes")
-    return _save(figure, folder, f"publish_{nodes}")
+    return save(figure, folder, f"publish_{nodes}")
 
 
 def delivery_over_time(runs: Sequence[Resilience], nodes: int, folder: Path) -> Path:
     """Delivery rate among those that stayed up, by time of publication, for each killed share."""
     kinds = list(dict.fromkeys((run.spec.killed, run.spec.churn_per_s) for run in runs))
-    figure, axes = _axes(len(kinds))
+    figure, axes = panels(len(kinds), width=4.6)
     for each, kind in zip(axes, kinds, strict=True):
         for run in runs:
             if (run.spec.killed, run.spec.churn_per_s) == kind:
@@ -92,12 +73,12 @@ def delivery_over_time(runs: Sequence[Resilience], nodes: int, folder: Path) -> 
     axes[0].set_ylabel("delivered to nodes that stayed up (%)")
     axes[0].legend(frameon=False, loc="lower right")
     figure.suptitle(f"Failures, {nodes:,} nodes")
-    return _save(figure, folder, f"failures_{nodes}")
+    return save(figure, folder, f"failures_{nodes}")
 
 
 def delivery_by_share(runs: Sequence[Resilience], nodes: int, folder: Path) -> Path:
     """Delivery rate before the failures are found, against the killed share."""
-    figure, axes = _axes(1)
+    figure, axes = panels(width=4.6)
     for routing in NAMES:
         chosen = sorted(
             (100 * run.spec.killed, 100 * run.rate(KILL_US + BIN_US, FOUND_US))
@@ -111,4 +92,4 @@ def delivery_by_share(runs: Sequence[Resilience], nodes: int, folder: Path) -> P
         title=f"Before the failures are found, {nodes:,} nodes",
     )  # fmt: skip
     axes[0].legend(frameon=False)
-    return _save(figure, folder, f"killed_share_{nodes}")
+    return save(figure, folder, f"killed_share_{nodes}")

@@ -1,8 +1,9 @@
 """`murmur paper publiy`: the tables and figures of opportunistic multipath forwarding, beside the paper's.
 
-All runs are on the virtual runtime, at the paper's size unless `quick` is asked for: C1 has 120 brokers, C2 250, C3
-500, CPL 21, each a balanced tree of degree 3, 1 ms between brokers, Δ = 4. Links are learned from traffic before the
-measurement begins. docs/protocols/multipath.md says how each figure is made and what the text leaves open.
+Runs are on the virtual runtime, at the paper's size unless `quick` is asked for: C1 has 120 brokers, C2 250, C3 500,
+CPL 21, each a balanced tree of degree 3, 1 ms between brokers, Δ = 4. Links are learned from traffic before the
+measurement begins. C1/DT1 then runs on live brokers as well (`publiy_live`). docs/protocols/multipath.md says how each
+figure is made and what the text leaves open.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments.papers import publiy_plots as plots
-from experiments.papers.framework import Bar, PaperResult, Progress, ResultTable, in_parallel
+from experiments.papers.framework import Bar, PaperResult, Progress, ResultTable
+from experiments.papers.kept_runs import carry_out
 from experiments.papers.publiy_cost import COST_POINTS, Cost, Covering, measure_cost, measure_covering
+from experiments.papers.publiy_live import RUNTIMES, LiveSpec, compare
 from experiments.papers.publiy_run import Measures, RunSpec, measure
 from routing.multipath.parameters import STRATEGIES, Strategy
 from workloads.multipath_datasets import PUBLISHED
@@ -121,13 +124,16 @@ def quick_plan(seed: int) -> Plan:
     )  # fmt: skip
 
 
-def carry_out(job: Job) -> Measures | Covering | list[Cost]:
+ACTIONS: dict[str, tuple[Callable[..., Measures | Covering | list[Cost]], Any]] = {
+    "run": (measure, Measures), "covering": (measure_covering, Covering), "cost": (measure_cost, list[Cost]),
+}  # fmt: skip
+"""Kind of job to what carries it out, and what it gives."""
+
+
+def do_job(job: Job) -> Measures | Covering | list[Cost]:
     """One job, in a process of its own."""
     kind, point = job
-    actions: dict[str, Callable[..., Measures | Covering | list[Cost]]] = {
-        "run": measure, "covering": measure_covering, "cost": measure_cost,
-    }  # fmt: skip
-    return actions[kind](point)
+    return ACTIONS[kind][0](point)
 
 
 class Publiy:
@@ -140,7 +146,7 @@ class Publiy:
         """Measure everything; with several seeds, each bar is of the first and the others are in the table of runs."""
         plans = [quick_plan(seed) if quick else full_plan(seed) for seed in range(1, seeds + 1)]
         jobs = [job for plan in plans for job in plan.jobs()]
-        results = dict(zip(jobs, in_parallel(carry_out, jobs, progress), strict=True))
+        results = carry_out(do_job, jobs, folder, progress, lambda job: ACTIONS[job[0]][1])
         runs = {job[1]: result for job, result in results.items() if isinstance(result, Measures)}
         plan = plans[0]
         result = PaperResult()
@@ -159,6 +165,9 @@ class Publiy:
         costs = [results["cost", point] for point in plan.cost]
         cost_results(result, [cost for each in costs if isinstance(each, list) for cost in each], folder)
         result.tables.append(run_table(runs))
+        if not quick:
+            live = [LiveSpec(runtime, strategy) for strategy in STRATEGIES for runtime in RUNTIMES]
+            compare(result, live, folder, progress)
         return result
 
 
@@ -401,17 +410,18 @@ def cost_results(result: PaperResult, costs: list[Cost], folder: Path) -> None:
 
 
 def run_table(runs: Mapping[Any, Measures]) -> ResultTable:
-    """Wall time and memory of each run."""
+    """Time and memory of each run."""
     rows = [
         (spec.dataset, spec.brokers, spec.strategy, spec.fanout, spec.seed, each.published,
-         each.deliveries, each.pure_forwards, f"{each.soft_links:.1f}", f"{each.wall_s:.1f}", f"{each.memory_mb:.0f}")
+         each.deliveries, each.pure_forwards, f"{each.soft_links:.1f}", f"{each.wall_s:.1f}", f"{each.cpu_s:.1f}",
+         f"{each.memory_mb:.0f}")
         for each in runs.values()
         for spec in (each.spec,)
     ]  # fmt: skip
     return ResultTable(
-        "runs", "Runs: wall time and memory of each, in a process of its own",
+        "runs", "Runs: time and memory of each, in a process of its own",
         ("dataset", "brokers", "strategy", "fanout", "seed", "published", "deliveries", "pure forwarders",
-         "soft links a broker", "wall s", "memory MB"), rows,
+         "soft links a broker", "wall s", "CPU s", "memory MB"), rows,
     )  # fmt: skip
 
 

@@ -1,17 +1,17 @@
 """Plots of the multipath paper's figures: measured in colour, the paper's in grey where its numbers are known."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot
-
+from experiments.papers.plotting import panels, save
 from experiments.papers.publiy_cost import Cost, Covering
 from experiments.papers.publiy_run import Measures
 from routing.multipath.parameters import STRATEGIES, Strategy
+
+if TYPE_CHECKING:
+    from experiments.papers.publiy_live import LiveMeasures, Runtime
 
 _COLOURS = {"S0": "#444444", "S1": "#1f77b4", "S2": "#d62728", "SH": "#2ca02c"}
 _MARKERS = {"S0": "o", "S1": "s", "S2": "^", "SH": "D"}
@@ -20,40 +20,36 @@ _STYLES = {"S0": "-", "S1": "-", "S2": "-", "SH": (0, (4, 3))}
 _PAPER = "#bbbbbb"
 
 
-def _axes(columns: int = 1) -> tuple[Any, list[Any]]:
-    figure, axes = pyplot.subplots(1, columns, figsize=(5.6 * columns, 4.0), squeeze=False, layout="constrained")
-    for each in axes[0]:
-        each.spines[["top", "right"]].set_visible(False)
-        each.grid(alpha=0.3)
-    return figure, list(axes[0])
-
-
-def _save(figure: Any, folder: Path, name: str) -> Path:
-    path = folder / f"{name}.png"
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
-    return path
-
-
 def path_lengths(by: Mapping[tuple[str, Strategy], Measures], folder: Path) -> Path:
     """Figure 9."""
     datasets = list(dict.fromkeys(dataset for dataset, _ in by))
-    figure, axes = _axes(len(datasets))
+    figure, axes = panels(len(datasets))
     for each, dataset in zip(axes, datasets, strict=True):
-        for strategy in STRATEGIES:
-            run = by[dataset, strategy]
-            shares, total = [], 0
-            longest = max(length for length, count in enumerate(run.hops) if count)
-            for count in run.hops[: longest + 1]:
-                total += count
-                shares.append(100 * total / run.deliveries)
-            each.plot(
-                shares, color=_COLOURS[strategy], marker=_MARKERS[strategy], markersize=3, label=strategy,
-                linestyle=_STYLES[strategy],
-            )  # fmt: skip
-        each.set(xlabel="path length (hops)", ylabel="% of deliveries", title=f"Figure 9: {dataset}", ylim=(0, 102))
-        each.legend(frameon=False)
-    return _save(figure, folder, "figure_9_path_length")
+        _path_length_cdf(each, {strategy: by[dataset, strategy].hops for strategy in STRATEGIES})
+        each.set_title(f"Figure 9: {dataset}")
+    return save(figure, folder, "figure_9_path_length")
+
+
+def live_path_lengths(by: "Mapping[tuple[Runtime, Strategy], LiveMeasures]", folder: Path) -> Path:
+    """Figure 9 on live brokers and in virtual time."""
+    figure, axes = panels(2)
+    titles: dict[Runtime, str] = {"ray": "live", "virtual": "virtual time"}
+    for each, (runtime, title) in zip(axes, titles.items(), strict=True):
+        _path_length_cdf(each, {strategy: by[runtime, strategy].hops for strategy in STRATEGIES})
+        each.set_title(f"DT1, {title}")
+    return save(figure, folder, "live_path_length")
+
+
+def _path_length_cdf(axes: Any, hops: Mapping[Strategy, Sequence[int]]) -> None:
+    for strategy, counts in hops.items():
+        longest = max(length for length, count in enumerate(counts) if count)
+        shares = [100 * total / sum(counts) for total in itertools.accumulate(counts[: longest + 1])]
+        axes.plot(
+            shares, color=_COLOURS[strategy], marker=_MARKERS[strategy], markersize=3, label=strategy,
+            linestyle=_STYLES[strategy],
+        )  # fmt: skip
+    axes.set(xlabel="path length (hops)", ylabel="% of deliveries", ylim=(0, 102))
+    axes.legend(frameon=False)
 
 
 def yields(
@@ -61,7 +57,7 @@ def yields(
 ) -> Path:
     """Table 2 as bars."""
     datasets = list(dict.fromkeys(dataset for dataset, _ in by))
-    figure, axes = _axes(len(datasets))
+    figure, axes = panels(len(datasets))
     for each, dataset in zip(axes, datasets, strict=True):
         _beside(
             each,
@@ -69,7 +65,7 @@ def yields(
             [100 * by[dataset, strategy].system_yield for strategy in STRATEGIES],
         )
         each.set(ylabel="yield (%)", title=f"Table 2: {dataset}", ylim=(0, 100))
-    return _save(figure, folder, "table_2_yield")
+    return save(figure, folder, "table_2_yield")
 
 
 def _beside(
@@ -89,7 +85,7 @@ def _beside(
 
 def pair_delays(by: Mapping[Strategy, Measures], paper: Mapping[str, float], folder: Path) -> Path:
     """Figure 10."""
-    figure, axes = _axes()
+    figure, axes = panels()
     base = by["S0"].delays_us
     pairs = sorted(base, key=lambda pair: base[pair][0] / base[pair][1])
     for strategy, run in by.items():
@@ -104,12 +100,12 @@ def pair_delays(by: Mapping[Strategy, Measures], paper: Mapping[str, float], fol
         title=f"Figure 10: {by['S0'].spec.dataset}", ylim=(0, None),
     )  # fmt: skip
     axes[0].legend(frameon=False, markerscale=8, fontsize=8)
-    return _save(figure, folder, "figure_10_delay")
+    return save(figure, folder, "figure_10_delay")
 
 
 def traffic(by: Mapping[Strategy, Measures], paper: Mapping[str, float], folder: Path) -> Path:
     """Figure 11."""
-    figure, axes = _axes()
+    figure, axes = panels()
     for strategy, run in by.items():
         whole = run.traffic[: int(run.spec.seconds)]
         axes[0].plot(whole, color=_COLOURS[strategy], linestyle=_STYLES[strategy], linewidth=0.8, label=strategy)
@@ -120,13 +116,13 @@ def traffic(by: Mapping[Strategy, Measures], paper: Mapping[str, float], folder:
         title=f"Figure 11: {by['S0'].spec.dataset} (dotted: the paper's means)",
     )  # fmt: skip
     axes[0].legend(frameon=False, fontsize=8, ncols=4)
-    return _save(figure, folder, "figure_11_traffic")
+    return save(figure, folder, "figure_11_traffic")
 
 
 def throughput(runs: Sequence[Measures], folder: Path) -> Path:
     """Figure 13 (a) and (b)."""
     datasets = list(dict.fromkeys(run.spec.dataset for run in runs))
-    figure, axes = _axes(len(datasets))
+    figure, axes = panels(len(datasets))
     for each, dataset in zip(axes, datasets, strict=True):
         fanouts = sorted({run.spec.fanout for run in runs if run.spec.dataset == dataset})
         for strategy in STRATEGIES:
@@ -145,24 +141,24 @@ def throughput(runs: Sequence[Measures], folder: Path) -> Path:
         each.set(xlabel="fanout", ylabel="deliveries (thousands)", ylim=(0, None))
         each.set_title(f"Figure 13: {dataset}, {brokers} brokers")
         each.legend(frameon=False)
-    return _save(figure, folder, "figure_13_throughput")
+    return save(figure, folder, "figure_13_throughput")
 
 
 def capped(by: Mapping[Strategy, Measures], paper: Mapping[str, tuple[int, float]], folder: Path) -> Path:
     """Figure 14."""
-    figure, axes = _axes(2)
+    figure, axes = panels(2)
     shown = [strategy for strategy in STRATEGIES if strategy in paper]
     _beside(axes[0], [paper[each][0] / 1e3 for each in shown], [by[each].deliveries / 1e3 for each in shown], shown)
     axes[0].set(ylabel="deliveries (thousands)", title="Figure 14: uplinks of 150 publications a second")
     _beside(axes[1], [paper[each][1] for each in shown], [by[each].mean_hops for each in shown], shown)
     axes[1].set(ylabel="mean path length (hops)")
-    return _save(figure, folder, "figure_14_capped")
+    return save(figure, folder, "figure_14_capped")
 
 
 def planetlab(runs: Sequence[Measures], folder: Path) -> Path:
     """Figure 13 (c)."""
     datasets = list(dict.fromkeys(run.spec.dataset for run in runs))
-    figure, axes = _axes(len(datasets))
+    figure, axes = panels(len(datasets))
     for each, dataset in zip(axes, datasets, strict=True):
         chosen = [run for run in runs if run.spec.dataset == dataset]
         heights = [run.deliveries / 1e3 for run in chosen]
@@ -171,12 +167,12 @@ def planetlab(runs: Sequence[Measures], folder: Path) -> Path:
         each.axhline(chosen[0].required / 1e3, color="black", linestyle=":", label="all that match")
         each.set(ylabel="deliveries (thousands)", title=f"Figure 13 (c): {dataset}, uplinks of 10 KB/s")
         each.legend(frameon=False)
-    return _save(figure, folder, "figure_13c_planetlab")
+    return save(figure, folder, "figure_13c_planetlab")
 
 
 def covering(points: Sequence[Covering], folder: Path) -> Path:
     """Figure 12."""
-    figure, axes = _axes()
+    figure, axes = panels()
     fanouts = [point.fanout for point in points]
     first = points[0]
     axes[0].plot(fanouts, [100 * point.set_size / first.set_size for point in points], "o-", label="covering set size")
@@ -187,12 +183,12 @@ def covering(points: Sequence[Covering], folder: Path) -> Path:
     axes[0].plot([5, 10], [100, 134], "s:", color=_PAPER, label="paper: evaluations")
     axes[0].set(xlabel="fanout", ylabel="% of fanout 5", title="Figure 12: C3/DT-C")
     axes[0].legend(frameon=False)
-    return _save(figure, folder, "figure_12_covering")
+    return save(figure, folder, "figure_12_covering")
 
 
 def cost(costs: Sequence[Cost], folder: Path) -> Path:
     """Rebuild and forwarding times against links."""
-    figure, axes = _axes(2)
+    figure, axes = panels(2)
     for number, dataset in enumerate(dict.fromkeys(each.dataset for each in costs)):
         chosen = [each for each in costs if each.dataset == dataset]
         links, size = [each.links for each in chosen], chosen[0].subscriptions
@@ -206,4 +202,4 @@ def cost(costs: Sequence[Cost], folder: Path) -> Path:
     axes[1].set(xlabel="links", ylabel="matching and path computation (µs)", ylim=(0, None), title="Forwarding")
     for each in axes:
         each.legend(frameon=False, fontsize=7)
-    return _save(figure, folder, "cost")
+    return save(figure, folder, "cost")

@@ -76,7 +76,8 @@ class RunSpec:
 
 @dataclass(slots=True)
 class Measures:
-    """What came out. hops: deliveries by path length. delays_us: pair of broker numbers to (sum, count). traffic:
+    """What came out. hops: deliveries by path length. delays_us: publishing broker's number * brokers + subscribing
+    broker's to (sum, count). traffic:
     publications sent between brokers in each second."""
 
     spec: RunSpec
@@ -84,7 +85,7 @@ class Measures:
     deliveries: int = 0
     pure_forwards: int = 0
     hops: list[int] = field(default_factory=lambda: [0] * 64)
-    delays_us: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    delays_us: dict[int, list[int]] = field(default_factory=dict)
     traffic: list[int] = field(default_factory=list)
     missing: int = 0
     duplicate: int = 0
@@ -94,8 +95,8 @@ class Measures:
     publication_bytes: int = 0
     soft_links: float = 0.0
     wall_s: float = 0.0
+    cpu_s: float = 0.0
     memory_mb: float = 0.0
-    wall_setup_s: float = 0.0
     dataset: dict[str, float | int | str] = field(default_factory=dict)
 
     @property
@@ -154,7 +155,7 @@ class Probe:
             return
         measures.deliveries += 1
         measures.hops[min(hops, 63)] += 1
-        pair = (self.origin[index], broker)
+        pair = self.origin[index] * measures.spec.brokers + broker
         sums = measures.delays_us.get(pair)
         if sums is None:
             sums = measures.delays_us[pair] = [0, 0]
@@ -199,10 +200,8 @@ class MultipathNetwork:
         self.simulation = Simulation(spec.seed, self.writer, self.numbers, LINK, journal_hops=False)
         self.routers: dict[NodeName, MultipathRouter] = {}
         self._contents: list[int] = []
-        began = time.perf_counter()
         self._add_brokers()
         self._settle()
-        self.measures.wall_setup_s = time.perf_counter() - began
 
     def parameters(self) -> MultipathParameters:
         """Of every broker."""
@@ -329,8 +328,8 @@ def make_dataset(name: str, overlay: Overlay, seed: int) -> Dataset:
 
 
 def measure(spec: RunSpec) -> Measures:
-    """Run and measure; wall time and memory are this process's (give it one of its own)."""
-    began = time.perf_counter()
+    """Run and measure; time and memory are this process's (give it one of its own)."""
+    began, began_cpu = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         network = MultipathNetwork(spec, Path(folder))
         if spec.warm_s:
@@ -339,6 +338,7 @@ def measure(spec: RunSpec) -> Measures:
         network.publish(int(spec.seconds * spec.rate_per_s), spec.rate_per_s, 2)
         measures = network.finish()
     measures.wall_s = time.perf_counter() - began
+    measures.cpu_s = time.process_time() - began_cpu
     measures.memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     del network
     gc.collect()

@@ -38,6 +38,7 @@ from pubsub.machine import (
     TimerFired,
 )
 from reliability.epidemic.cache import CachedEvent, EventCache
+from reliability.epidemic.client import EpidemicClient
 from reliability.epidemic.dispatcher import Dispatcher, Gossip
 from reliability.epidemic.interval import GossipInterval
 from reliability.epidemic.loss_detection import LossDetector, LostBuffer
@@ -74,6 +75,7 @@ class Epidemic:
 
     message_types: tuple[type, ...] = EPIDEMIC_MESSAGES
     guarantee = "at_most_once"
+    client = EpidemicClient
 
     def __init__(
         self, context: NodeContext, services: BrokerServices, parameters: EpidemicParameters | None = None
@@ -266,9 +268,9 @@ class Epidemic:
         if type(input) is TimerFired:
             return self._on_round(now_us)
         if type(input) is LinkUp:
-            return self._table.on_link_up(input.peer) if input.is_broker else ()
+            return self._table.on_link_up(input.peer)
         if type(input) is LinkDown:
-            return self._table.on_link_down(input.peer, now_us) if input.peer in self._table.neighbours else ()
+            return self._table.on_link_down(input.peer, now_us)
         if type(input) is Start:
             self._born_us = now_us
             return ()

@@ -14,7 +14,7 @@ takes off the digest; when nothing is left the digest goes no further.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pubsub.event import EventId
 from pubsub.machine import Effect, NodeName, Send
@@ -29,9 +29,13 @@ from reliability.epidemic.messages import (
     check_names,
 )
 
+Digest = TypeVar("Digest", SubscriberPull, RandomPull)
 
-class PullFromSubscribers:
-    """See `dispatcher.Gossip`."""
+
+class _PullByPattern(Generic[Digest]):
+    """The digest of a pattern, passed on from one dispatcher to the next. See `dispatcher.Gossip`."""
+
+    _digest: type[Digest]
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
@@ -42,19 +46,48 @@ class PullFromSubscribers:
         if drawn is None:
             return []
         pattern = drawn[2]
-        digest = SubscriberPull(here.name, pattern, here.lost.of_pattern(pattern))
-        return [Send(peer, digest) for peer in here.towards_subscribers(pattern)]
+        return self._send(self._digest(here.name, pattern, here.lost.of_pattern(pattern)), None)
 
     def handle(self, came_from: NodeName, message: Any) -> list[Effect]:
-        if type(message) is not SubscriberPull:
+        if type(message) is not self._digest:
             return []
-        here = self._dispatcher
         initiator, pattern, missing = message
-        effects, left = _answer_by_pattern(here, initiator, pattern, missing)
-        if left and (pattern not in here.table.local or here.tosses_p_forward()):
-            digest = SubscriberPull(initiator, pattern, left)
-            effects += [Send(peer, digest) for peer in here.towards_subscribers(pattern, came_from)]
+        check_missing(missing, str)
+        effects, left = _answer(
+            self._dispatcher, initiator, missing, lambda group, number: (group[0], group[1], pattern, number)
+        )
+        if left and self._goes_on(pattern):
+            effects += self._send(self._digest(initiator, pattern, left), came_from)
         return effects
+
+    def _goes_on(self, pattern: int) -> bool:
+        return self._dispatcher.tosses_p_forward()
+
+    def _send(self, digest: Digest, came_from: NodeName | None) -> list[Effect]:
+        raise NotImplementedError
+
+
+class PullFromSubscribers(_PullByPattern[SubscriberPull]):
+    """Along the tree, to all who subscribe the pattern."""
+
+    _digest = SubscriberPull
+
+    def _goes_on(self, pattern: int) -> bool:
+        return pattern not in self._dispatcher.table.local or super()._goes_on(pattern)
+
+    def _send(self, digest: SubscriberPull, came_from: NodeName | None) -> list[Effect]:
+        return [Send(peer, digest) for peer in self._dispatcher.towards_subscribers(digest.pattern, came_from)]
+
+
+class PullAtRandom(_PullByPattern[RandomPull]):
+    """To one neighbour, whoever that is."""
+
+    _digest = RandomPull
+
+    def _send(self, digest: RandomPull, came_from: NodeName | None) -> list[Effect]:
+        here = self._dispatcher
+        peers = [peer for peer in here.table.neighbours if peer != came_from]
+        return [Send(here.rng.choice(peers), digest)] if peers else []
 
 
 class PullFromPublisher:
@@ -78,7 +111,7 @@ class PullFromPublisher:
         check_missing(missing, int)
         check_names(route)
         effects, left = _answer(
-            self._dispatcher, initiator, missing, 2, lambda group, number: (source, group[0], group[1], number)
+            self._dispatcher, initiator, missing, lambda group, number: (source, group[0], group[1], number)
         )
         if left and route:
             effects += _walk_back(PublisherPull(initiator, source, left, route))
@@ -105,70 +138,31 @@ class CombinedPull:
         return self._from_subscribers.handle(came_from, message)
 
 
-class PullAtRandom:
-    """See `dispatcher.Gossip`."""
-
-    def __init__(self, dispatcher: Dispatcher) -> None:
-        self._dispatcher = dispatcher
-
-    def start_round(self) -> list[Effect]:
-        here = self._dispatcher
-        drawn = here.lost.draw(here.rng)
-        if drawn is None:
-            return []
-        pattern = drawn[2]
-        digest = RandomPull(here.name, pattern, here.lost.of_pattern(pattern))
-        return _to_one_of(here, digest, None)
-
-    def handle(self, came_from: NodeName, message: Any) -> list[Effect]:
-        if type(message) is not RandomPull:
-            return []
-        here = self._dispatcher
-        initiator, pattern, missing = message
-        effects, left = _answer_by_pattern(here, initiator, pattern, missing)
-        if left and here.tosses_p_forward():
-            effects += _to_one_of(here, RandomPull(initiator, pattern, left), came_from)
-        return effects
-
-
-def _to_one_of(here: Dispatcher, digest: RandomPull, came_from: NodeName | None) -> list[Effect]:
-    peers = [peer for peer in here.table.neighbours if peer != came_from]
-    return [Send(here.rng.choice(peers), digest)] if peers else []
-
-
 def _walk_back(pull: PublisherPull) -> list[Effect]:
     """One step of the route back: a neighbour on the tree; out of band, if the tree has changed since."""
     return [Send(pull.route[0], pull._replace(route=pull.route[1:]))]
-
-
-def _answer_by_pattern(
-    here: Dispatcher, initiator: NodeName, pattern: int, missing: Sequence[Any]
-) -> tuple[list[Effect], list[list[Any]]]:
-    check_missing(missing, str)
-    return _answer(here, initiator, missing, 2, lambda group, number: (group[0], group[1], pattern, number))
 
 
 def _answer(
     here: Dispatcher,
     initiator: NodeName,
     missing: Sequence[list[Any]],
-    prefix: int,
     name_of: Callable[[list[Any], int], Number],
 ) -> tuple[list[Effect], list[list[Any]]]:
-    """The events of the digest that are cached here, sent to the initiator, and what is left of the digest. `prefix`:
-    how many fields of a group come before its numbers; `name_of`: an event's name, of its group and number."""
+    """The events of the digest that are cached here, sent to the initiator, and what is left of the digest. In each
+    group two fields come before its numbers; `name_of`: an event's name, of its group and number."""
     found: dict[EventId, CachedEvent] = {}
     left: list[list[Any]] = []
     for group in missing:
         numbers = []
-        for number in group[prefix:]:
+        for number in group[2:]:
             cached = here.cache.numbered(name_of(group, number))
             if cached is None:
                 numbers.append(number)
             else:
                 found[cached.event.id] = cached
         if numbers:
-            left.append([*group[:prefix], *numbers])
+            left.append([*group[:2], *numbers])
     effects: list[Effect] = [
         Send(initiator, EventRecovered(each.event, each.hops + 1, each.source, each.incarnation, each.numbers))
         for each in found.values()

@@ -109,16 +109,23 @@ class Gryphon:
             return self._on_timer(input.key)
         if type(input) is Stored:
             return self._on_stored(input.token)
-        if type(input) is LinkUp:
-            if not input.is_broker:
-                self._next_session += 1
-                self._sessions[input.peer] = Session(input.peer, self._next_session)
-            return ()
-        if type(input) is LinkDown:
-            return self._unblock() if self._sessions.pop(input.peer, None) is not None else ()
         if type(input) is Start:
             return self._recover(input.records)
+        if type(input) in (LinkUp, LinkDown):
+            return ()  # nacks and acknowledgements take the ways that there are when they are sent
         raise TypeError(f"guaranteed delivery takes no {input!r}")
+
+    def client_up(self, client: NodeName, now_us: int) -> Sequence[Effect]:
+        """See `reliability.layer.ClientWatcher`."""
+        self._next_session += 1
+        self._sessions[client] = Session(client, self._next_session)
+        return ()
+
+    def client_down(self, client: NodeName, now_us: int) -> Sequence[Effect]:
+        """See `reliability.layer.ClientWatcher`."""
+        self._now_us = now_us
+        del self._sessions[client]
+        return self._unblock()
 
     @property
     def settling(self) -> bool:

@@ -166,11 +166,7 @@ class BrokerStream:
                 epoch = self._router.stamp(branch) if self.pubend is not None else stamp
                 if data is None or data.start != first or data.stamp != epoch:
                     data = _new(Data, (self.number, first, tick, event, hops + 1, epoch, False, ""))
-                way = self._router.way(branch, self.number)
-                if way is not None:
-                    effects.append(_new(Send, (way, data)))
-                else:
-                    effects += self._send(branch, data)
+                effects += self._send(branch, data)
             elif late:
                 effects += self._send(branch, Silence(self.number, start, tick, False, ""))
         return effects

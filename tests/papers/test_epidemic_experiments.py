@@ -1,13 +1,12 @@
-"""`murmur paper epidemic`: plans, what is kept of finished runs, tables and bars of a plan that is tiny."""
+"""`murmur paper epidemic`: plans, tables and bars of a plan that is tiny."""
 
 import dataclasses
-import json
 from pathlib import Path
 
 import pytest
 
-from experiments.papers import epidemic, epidemic_plan
-from experiments.papers.epidemic_plan import Network, Plan, Sweep, carry_out, full_plan, quick_plan, read_kept
+from experiments.papers import epidemic, kept_runs
+from experiments.papers.epidemic_plan import Network, Plan, Sweep, full_plan, quick_plan
 from experiments.papers.epidemic_run import Measures, RunSpec, measure
 from experiments.papers.framework import PaperResult, Progress
 from reliability.epidemic.parameters import ALGORITHMS
@@ -70,24 +69,8 @@ def test_the_full_plan_is_the_evaluations_network_with_five_seeds_and_more() -> 
     assert {spec.algorithm for spec in quick_plan(1).specs()} == set(ALGORITHMS)
 
 
-def test_finished_runs_are_kept_and_not_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(epidemic_plan, "in_parallel", in_process)
-    first = carry_out(tiny_plan(), tmp_path, lambda *_: None)
-    kept = tmp_path / "runs.jsonl"
-    whole = kept.read_text()
-    assert read_kept(kept) == first
-
-    def never(spec: RunSpec) -> Measures:
-        raise AssertionError(f"{spec} was done before")
-
-    monkeypatch.setattr("tests.papers.test_epidemic_experiments.measure", never)
-    assert carry_out(tiny_plan(), tmp_path, lambda *_: None) == first
-    kept.write_text(whole[: len(whole) - 30] + "\n" + json.dumps({"spec": {"of": "another version"}}) + "\n")
-    assert len(read_kept(kept)) == len(first) - 1
-
-
 def test_tables_figures_and_bars_come_of_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(epidemic_plan, "in_parallel", in_process)
+    monkeypatch.setattr(kept_runs, "in_parallel", in_process)
     monkeypatch.setattr(epidemic, "quick_plan", lambda seeds: tiny_plan())
     result = epidemic.Epidemic().reproduce(tmp_path, True, 1, lambda *_: None)
     assert [table.name for table in result.tables] == ["delivery", "sweep_loss", "reconfiguration"]

@@ -1,23 +1,29 @@
 """Publiy section 7: datasets, the in-process measures against the judge, uplinks, links and loads one by one."""
 
 import itertools
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 
+from experiments.driver import FinishedRun, execute
+from experiments.papers import kept_runs, publiy_live
+from experiments.papers.framework import PaperResult
 from experiments.papers.publiy_run import MultipathNetwork, RunSpec, measure
-from experiments.scenario import load_scenario
+from experiments.scenario import check_scenario, load_scenario
 from pubsub.codec import Codec
 from pubsub.deployment import LinkPlan, NodeSpec
 from pubsub.errors import InputError
 from pubsub.filter_parser import parse_filter
-from pubsub.journal import DropReason, JournalWriter, RowKind, read_segment
+from pubsub.journal import NONE, DropReason, JournalWriter, Phase, RowKind, read_segment
 from pubsub.links import LinkSpec
 from pubsub.machine import Received, Send
 from routing.multipath.load import Loads, UplinkMeter
 from routing.multipath.messages import LoadExchange, SubscriptionTable
 from routing.multipath.overlay_maps import MasterOverlayMap
-from routing.multipath.parameters import MultipathParameters
+from routing.multipath.parameters import STRATEGIES, MultipathParameters
 from routing.multipath.soft_links import SoftLinks
 from simulation.simulation import Simulation
 from tests.plain_judge import judge
@@ -243,3 +249,55 @@ def test_publiy_s6_a_soft_link_that_does_not_answer_is_given_up() -> None:
     assert "c" in links.soft, "it has had no round yet in which to answer"
     links.end_round(mom, {"b": None}, Loads(), {}, lambda _: True)
     assert "c" not in links.soft
+
+
+# ------------------------------------------------------------------------------------------------ live beside virtual
+def test_live_arrivals_are_those_of_measured_publications_and_know_who_wanted_them() -> None:
+    """Publication 0 is of the warm-up; 1 comes to brokers 2, where it is wanted, and 3, which passes it on."""
+    rows = pd.DataFrame(
+        [
+            (RowKind.PHASE, 0, NONE, NONE, 0, Phase.PUBLISHING, 1_000_000),
+            (RowKind.PUBLISH, 1, 1, 0, 0, 0, 1_000_000),
+            (RowKind.RECEIVE, 2, 1, 0, 1, 0, 1_100_000),
+            (RowKind.DELIVER, 2, 1, 0, 1, 7, 1_100_000),
+            (RowKind.PUBLISH, 1, 1, 1, 0, 0, 3_000_000),
+            (RowKind.RECEIVE, 3, NONE, NONE, 1, 60, 3_050_000),
+            (RowKind.RECEIVE, 3, 1, 1, 1, 0, 3_100_000),
+            (RowKind.RECEIVE, 2, 1, 1, 2, 0, 3_200_000),
+            (RowKind.DELIVER, 2, 1, 1, 2, 7, 3_200_000),
+            (RowKind.DELIVER, 2, 1, 1, 2, 8, 3_200_000),
+        ],
+        columns=["kind", "node", "source", "sequence", "hops", "value", "time_us"],
+    )
+    found = publiy_live.measured_arrivals(rows, warm_s=2)
+    assert found[["node", "hops", "matched"]].values.tolist() == [[3, 1, False], [2, 2, True]]
+
+
+def test_live_comparison_gives_table_figure_and_bars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The live half is played in virtual time here, so the two must agree to the last publication."""
+
+    def play_in_virtual_time(data: dict[str, Any], folder: Path) -> tuple[FinishedRun, dict[str, int]]:
+        finished = execute(check_scenario(data | {"runtime": "virtual"}, "test"), folder, lambda *_: None)
+        verdict = judge(folder / "journal")
+        wrong = {name: len(getattr(verdict, name)) for name in ("missing", "duplicate", "spurious")}
+        return finished, wrong | {"required": verdict.required}
+
+    def in_process(function: Callable[[Any], Any], points: Sequence[Any], *_: object, **__: object) -> list[Any]:
+        return [function(point) for point in points]
+
+    monkeypatch.setattr(publiy_live, "play", play_in_virtual_time)
+    monkeypatch.setattr(kept_runs, "in_parallel", in_process)
+    specs = [
+        publiy_live.LiveSpec(runtime, strategy, brokers=15, seconds=3, warm_s=25)
+        for strategy in STRATEGIES
+        for runtime in publiy_live.RUNTIMES
+    ]
+    result = PaperResult()
+    publiy_live.compare(result, specs, tmp_path, lambda *_: None)
+    (table,) = result.tables
+    for virtual, live in zip(table.rows[::2], table.rows[1::2], strict=True):
+        assert [each for each in virtual if each != "virtual"] == [each for each in live if each != "live"]
+    by_name = {bar.name: bar for bar in result.bars}
+    assert by_name["live: yields apart from virtual time, points"].measured == 0
+    assert by_name["live: missing, duplicate and spurious deliveries"].met
+    assert result.figures[0].stat().st_size > 5_000

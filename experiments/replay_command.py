@@ -1,0 +1,90 @@
+"""What `murmur replay` does: one node of a run, run again in this process from its kept inputs, step by step."""
+
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from experiments.deploy import deploy
+from experiments.scenario import load_scenario
+from pubsub.codec import Codec
+from pubsub.deployment import NodeSpec, make_machine
+from pubsub.errors import InputError
+from pubsub.journal import inputs_path
+from pubsub.kept_inputs import KeptInput, digest_of, read_inputs
+from pubsub.machine import Effect, Machine
+
+_WIDTH = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One input taken again. `same`: are the effects those of the run (None: the run has none)? `failure`: what the
+    machine raised, or the invariants that it broke."""
+
+    kept: KeptInput
+    effects: Sequence[Effect]
+    same: bool | None
+    failure: str | None = None
+
+
+def replay(run: Path, node: str, incarnation: int, show: bool) -> None:
+    """Run the node again and say whether it does what it did; exits with 1 if it does not, or breaks."""
+    spec, seed = node_of(run, node)
+    path = inputs_path(run / "journal", node, incarnation)
+    if not path.exists():
+        allowed = "a run with keep_inputs (murmur run --keep-inputs), and an incarnation that it had"
+        raise InputError(str(path), "no kept inputs", allowed)
+    machine = make_machine(spec, seed, incarnation)
+    inputs = effects = 0
+    last_us = 0
+    for step in steps(machine, read_inputs(str(path), path.read_bytes(), machine.message_types)):
+        inputs, effects, last_us = inputs + 1, effects + len(step.effects), step.kept.time_us
+        wrong = step.failure is not None or step.same is False
+        if show or wrong:
+            print("\n".join(words(step)))
+        if wrong:
+            print(f"input {inputs}: " + (step.failure or "the effects are not those of the run"))
+            raise typer.Exit(1)
+    counts = f"{inputs:,} inputs up to {last_us / 1e6:,.3f} s, {effects:,} effects"
+    print(f"{node}, incarnation {incarnation}: {counts}, as in the run")
+
+
+def node_of(run: Path, name: str) -> tuple[NodeSpec, int]:
+    """The node as the run's scenario has it, and the run's seed."""
+    if not (run / "scenario.yaml").exists():
+        raise InputError(str(run), "no scenario.yaml", "the folder of a run")
+    loaded = load_scenario(run / "scenario.yaml")
+    overlay = loaded.build_overlay()
+    deployment = deploy(loaded, overlay, loaded.build_workload(overlay))
+    specs = {spec.name: spec for spec in deployment.nodes}
+    if name not in specs:
+        names = list(specs)
+        raise InputError("--node", repr(name), f"a node of the run: {names[0]} to {names[-1]}")
+    return specs[name], deployment.seed
+
+
+def steps(machine: Machine, inputs: Iterator[KeptInput]) -> Iterator[Step]:
+    """Each input taken by the machine, and its invariants checked after each."""
+    codec = Codec(machine.message_types)
+    for kept in inputs:
+        try:
+            effects = machine.handle(kept.input, kept.time_us)
+            machine.check_invariants()
+        except Exception:
+            yield Step(kept, (), None, f"the machine raised\n{traceback.format_exc()}")
+            return
+        yield Step(kept, effects, None if kept.digest is None else digest_of(effects, codec) == kept.digest)
+
+
+def words(step: Step) -> Iterator[str]:
+    """The input, and what came of it."""
+    yield f"{step.kept.time_us / 1e6:>14,.6f} s  {_cut(repr(step.kept.input))}"
+    for effect in step.effects:
+        yield f"{'':>14}    -> {_cut(repr(effect))}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"

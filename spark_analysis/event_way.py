@@ -1,0 +1,205 @@
+"""The way of one event through a run, put together from the journal alone: who had it when, from whom, and what then.
+
+A *visit* is one arrival of the event at a node (or its publication there) with all that the node did because of it:
+deliveries, messages sent on, messages that were lost. Rows of a node are in the order in which they were written, so
+whatever follows an arrival and comes before the next one is of that visit. A message is followed from its SEND row to
+a RECEIVE row of its receiver: the first of its kind from that sender not yet accounted for. Times of different machines
+are compared as they stand.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pubsub.errors import InputError
+from pubsub.event import unpack_attributes
+from pubsub.journal import NONE, DropReason, FaultStage, RowKind, SideKind, read_segment, read_side
+from spark_analysis.run_folder import Manifest, read_manifest
+
+LOSSES = {
+    DropReason.LOSS: "lost by the link",
+    DropReason.OVERFLOW: "dropped: the queue is full",
+    DropReason.UNREACHABLE: "there is no link",
+    DropReason.LINK_BROKEN: "the link is down",
+    DropReason.NODE_DOWN: "the node is down",
+}
+
+
+@dataclass(slots=True)
+class Message:
+    """A message that carried the event. `kind`: its type's name; `loss`: why it did not arrive (None: it arrived, or
+    nobody knows: `received` tells); `copy`: the link made it of another one."""
+
+    sender: str
+    receiver: str
+    kind: str
+    hops: int
+    sent: "Visit | None" = None
+    received: "Visit | None" = None
+    loss: str | None = None
+    copy: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Visit:
+    """See above. `cause`: the message that brought it (None: it was published here, or came some other way)."""
+
+    time_us: int
+    node: str
+    published: bool = False
+    cause: Message | None = None
+    delivered: list[int] = field(default_factory=list)
+    sent: list[Message] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """A fault that came into effect, or a node that began again, while the event was on its way."""
+
+    time_us: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventWay:
+    """Everything known of the event; `visits` and `incidents` in order of time."""
+
+    source: int
+    sequence: int
+    published_us: int
+    attributes: dict[str, Any]
+    visits: Sequence[Visit]
+    incidents: Sequence[Incident]
+    has_messages: bool
+
+    @property
+    def messages(self) -> Iterator[Message]:
+        """All messages that carried it."""
+        return (message for visit in self.visits for message in visit.sent)
+
+
+def follow(run: Path, source: int, sequence: int) -> EventWay:
+    """The way of the event in the run folder; raises `InputError` for a folder that is no run's, a damaged journal, or
+    an event that nobody published."""
+    manifest = read_manifest(run)
+    rows, incidents, has_messages = _read(run / "journal", source, sequence)
+    published = rows[rows["kind"] == RowKind.PUBLISH]
+    if not len(published):
+        raise InputError(f"{run}, event {source}:{sequence}", "no such publication", _some_events(run / "journal"))
+    begin_us = int(published["time_us"].min())
+    end_us = int(rows["time_us"].max())
+    return EventWay(
+        source, sequence, begin_us, _attributes(run / "journal", source, sequence),
+        _visits(rows, manifest), list(_named(incidents, manifest, begin_us, end_us)), has_messages,
+    )  # fmt: skip
+
+
+def _read(journal: Path, source: int, sequence: int) -> tuple[np.ndarray, np.ndarray, bool]:
+    """The rows about the event, and those about faults and starts, each in order of time; has it rows of messages?"""
+    about, around, has_messages = [], [], False
+    for path in sorted(journal.glob("*.seg")):
+        rows = read_segment(path)[1]
+        kinds = rows["kind"]
+        of_events = (kinds >= RowKind.PUBLISH) & (kinds <= RowKind.DROP) | (kinds == RowKind.DUPLICATE)
+        about.append(rows[of_events & (rows["source"] == source) & (rows["sequence"] == sequence)])
+        has_messages = has_messages or bool((kinds == RowKind.RECEIVE).any())
+        again = (kinds == RowKind.START) & (rows["value"] > 0)
+        around.append(rows[again | (kinds == RowKind.FAULT) & (rows["hops"] == FaultStage.IN_EFFECT)])
+    if not about:
+        raise InputError(str(journal), "no segment", "the journal of a run")
+    found, other = np.concatenate(about), np.concatenate(around)
+    in_order, around_it = (each[np.argsort(each["time_us"], kind="stable")] for each in (found, other))
+    return in_order, around_it, has_messages
+
+
+def _attributes(journal: Path, source: int, sequence: int) -> dict[str, Any]:
+    for path in sorted(journal.glob("*.blob")):
+        for kind, fields in read_side(path):
+            if kind is SideKind.EVENT and (fields[0], fields[1]) == (source, sequence):
+                return dict(unpack_attributes(bytes(fields[3])))
+    return {}
+
+
+def _some_events(journal: Path) -> str:
+    """Words for what can be asked for."""
+    last: dict[int, int] = {}
+    for path in sorted(journal.glob("*.seg")):
+        rows = read_segment(path)[1]
+        for row in rows[rows["kind"] == RowKind.PUBLISH]:
+            last[int(row["source"])] = max(int(row["sequence"]), last.get(int(row["source"]), 0))
+    if not last:
+        return "an event of the run, which has none"
+    publisher = min(last)
+    return f"PUBLISHER:NUMBER, such as {publisher}:{last[publisher]} (publishers {min(last)} to {max(last)})"
+
+
+def _visits(rows: np.ndarray, manifest: Manifest) -> list[Visit]:
+    names = {node.number: node.name for node in manifest.nodes}
+    kinds = manifest.message_kinds
+    current: dict[str, Visit] = {}
+    visits: list[Visit] = []
+    arrivals: list[tuple[Visit, str, str, int]] = []
+
+    def visit(node: str, time_us: int, published: bool = False) -> Visit:
+        current[node] = Visit(time_us, node, published)
+        visits.append(current[node])
+        return current[node]
+
+    for row in rows:
+        node, time_us, kind = names[int(row["node"])], int(row["time_us"]), int(row["kind"])
+        peer = names.get(int(row["peer"]), "?") if row["peer"] != NONE else ""
+        hops, value = int(row["hops"]), int(row["value"])
+        if kind == RowKind.PUBLISH:
+            visit(node, time_us, published=True)
+        elif kind == RowKind.RECEIVE:
+            arrivals.append((visit(node, time_us), peer, kinds.get(value, str(value)), hops))
+            continue
+        here = current.get(node) or visit(node, time_us)
+        if kind == RowKind.DELIVER:
+            here.delivered.append(value)
+        elif kind == RowKind.SEND:
+            here.sent.append(Message(node, peer, kinds.get(value, str(value)), hops, here))
+        elif kind == RowKind.DUPLICATE:
+            made = [each for each in here.sent if each.receiver == peer]
+            here.sent.append(Message(node, peer, made[-1].kind if made else "?", hops, here, copy=True))
+        elif kind == RowKind.DROP:
+            _lose(here, peer, hops, LOSSES[DropReason(value)])
+    _pair(visits, arrivals)
+    return visits
+
+
+def _lose(here: Visit, peer: str, hops: int, why: str) -> None:
+    for message in here.sent:
+        if message.receiver == peer and message.hops == hops and message.loss is None:
+            message.loss = why
+            return
+    here.sent.append(Message(here.node, peer, "", hops, here, loss=why))
+
+
+def _pair(visits: Iterable[Visit], arrivals: Iterable[tuple[Visit, str, str, int]]) -> None:
+    """Give every arrival the message that brought it."""
+    under_way: dict[tuple[str, str], list[Message]] = {}
+    for visit in visits:
+        for message in visit.sent:
+            if message.loss is None:
+                under_way.setdefault((message.sender, message.receiver), []).append(message)
+    for visit, sender, kind, hops in arrivals:
+        sent = under_way.get((sender, visit.node), [])
+        unheard_of = Message(sender, visit.node, kind, hops)
+        message = next((each for each in sent if each.kind == kind and each.received is None), unheard_of)
+        message.received, visit.cause = visit, message
+
+
+def _named(rows: np.ndarray, manifest: Manifest, begin_us: int, end_us: int) -> Iterator[Incident]:
+    names = {node.number: node.name for node in manifest.nodes}
+    for row in rows:
+        time_us = int(row["time_us"])
+        if not begin_us <= time_us <= end_us:
+            continue
+        if row["kind"] == RowKind.START:
+            yield Incident(time_us, f"{names[int(row['node'])]} begins again")
+        elif int(row["sequence"]) < len(manifest.faults):
+            yield Incident(time_us, str(manifest.faults[int(row["sequence"])].get("text", "a fault")))
