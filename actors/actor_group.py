@@ -6,8 +6,10 @@ other actor that dies or falls silent ends the run by name. Faults come from a t
 marked before anything is done to it.
 """
 
+import dataclasses
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import ray
@@ -24,17 +26,27 @@ from pubsub.machine import NodeName
 _ANSWER_TIMEOUT_S = 180.0
 """An actor that does not answer for so long never will; the longest answer is to a call that starts actors."""
 _LOOK_AGAIN_S = 0.25
+_LOSS_NOTICED_S = 60.0
+"""Ray takes a machine for dead after so many missed health checks; by default that takes a quarter of a minute."""
 
 
 class ActorGroup:
     """All actors of one run.
 
-    `machines`: Ray's identifiers of the machines, by their number in the deployment. `held_up` were stalled or slowed
-    down once: their lag is no fault of the machine. `cut` are the links that a fault keeps down, `partition` is the
-    group of each node while datagrams pass within groups only.
+    `machines`: Ray's identifiers of the machines, by their number in the deployment; `scratch`: the folders of those
+    that keep journals and logs for themselves. `watched`: somebody notices when a machine is gone. `held_up` were
+    stalled or slowed down once: their lag is no fault of the machine. `cut` are the links that a fault keeps down,
+    `partition` is the group of each node while datagrams pass within groups only.
     """
 
-    def __init__(self, deployment: Deployment, settings: ActorSettings, machines: Sequence[str]) -> None:
+    def __init__(
+        self,
+        deployment: Deployment,
+        settings: ActorSettings,
+        machines: Sequence[str],
+        scratch: Mapping[int, str] = MappingProxyType({}),
+        watched: bool = False,
+    ) -> None:
         for spec in deployment.nodes:
             if spec.uplink is not None:
                 found = f"{spec.name} has one in a live run"
@@ -51,6 +63,13 @@ class ActorGroup:
         self.specs = {spec.name: spec for spec in deployment.nodes}
         self._deployment = deployment
         self._settings = settings
+        self._settings_at = {
+            number: dataclasses.replace(
+                settings, journal_folder=f"{folder}/journal", storage_folder=f"{folder}/storage"
+            )
+            for number, folder in scratch.items()
+        }
+        self._watched = watched
         self._remote = ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0)(NodeActor)
         self._actors: dict[NodeName, Any] = {}
         self._addresses: dict[NodeName, tuple[str, int]] = {}
@@ -89,10 +108,12 @@ class ActorGroup:
             script = self._deployment.scripts.get(name)
             incarnation = self.incarnations[name] = self.incarnations.get(name, -1) + 1
             options: dict[str, Any] = {}
+            number = self._deployment.machines.get(name, 0)
             if len(self.machines) > 1:
-                machine = self.machines[self._deployment.machines.get(name, 0)]
+                machine = self.machines[number]
                 options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node_id=machine, soft=False)
-            actor = self._remote.options(**options).remote(self.specs[name], self._settings, script, incarnation)
+            settings = self._settings_at.get(number, self._settings)
+            actor = self._remote.options(**options).remote(self.specs[name], settings, script, incarnation)
             self._actors[name] = actor
         for name in names:
             listening: Listening = self._answer(name, self._actors[name].listen.remote(), wanted=True)
@@ -182,7 +203,7 @@ class ActorGroup:
             try:
                 return ray.get(reference, timeout=_LOOK_AGAIN_S)
             except ray.exceptions.RayActorError as error:
-                if wanted or self._serves(name):
+                if wanted or (self._serves(name) and not self._vanished(name)):
                     raise RunError(f"the actor of {name} died: {error}") from error
                 return _NOBODY
             except ray.exceptions.GetTimeoutError as error:
@@ -190,6 +211,26 @@ class ActorGroup:
                     return _NOBODY
                 if time.monotonic() > deadline:
                     raise RunError(f"the actor of {name} did not answer in {_ANSWER_TIMEOUT_S:.0f} s") from error
+
+    def _vanished(self, name: NodeName) -> bool:
+        """Did a machine go away with this node, which does not answer? Ray knows some seconds later; then whoever
+        watches takes the node out of service."""
+        deadline = time.monotonic() + _LOSS_NOTICED_S
+        while self._watched and self._serves(name) and time.monotonic() < deadline:
+            try:
+                ray.get(self._actors[name].status.remote(), timeout=_LOOK_AGAIN_S)
+            except ray.exceptions.ActorDiedError:
+                if self.places[name].machine in living_machines():
+                    return False
+            except ray.exceptions.RayError:
+                pass
+            time.sleep(_LOOK_AGAIN_S)
+        return not self._serves(name)
+
+
+def living_machines() -> dict[str, tuple[str, str]]:
+    """Ray's identifiers of the machines that live, with their names and addresses."""
+    return {node["NodeID"]: (node["NodeName"], node["NodeManagerAddress"]) for node in ray.nodes() if node["Alive"]}
 
 
 _NOBODY: Any = object()

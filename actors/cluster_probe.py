@@ -1,8 +1,8 @@
-"""Looks at the cluster at an address before anything is started there: `python -m actors.cluster_probe ADDRESS FOLDER`.
+"""Looks at a cluster before anything is started there: `python -m actors.cluster_probe ADDRESS FOLDER [STORE]`.
 
 Ray's client waits a minute for a cluster that is not there, and then ends its process: so a process of its own looks.
 It prints one line of JSON: the versions of the cluster and its machines, or what went wrong. Each machine is asked for
-its version of murmur, and whether it sees the folder in which journals are to be gathered, and how much room is there.
+its versions, whether it sees the run folder and can write to the store, and how much room there is for journals.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ import secrets
 import shutil
 import socket
 import sys
+import tempfile
 import time
 from importlib.metadata import version
 from pathlib import Path
@@ -20,10 +21,12 @@ from typing import Any
 _CONNECT_TIMEOUT_S = 5.0
 _ANSWER_TIMEOUT_S = 30.0
 _CLOCK_ASKED = 5
+_ZONE = "ray.io/availability-zone"
+"""The label that Ray's autoscaler gives machines of a cloud; `ray start --labels` gives it to others."""
 
 
-def look(address: str, folder: Path) -> dict[str, Any]:
-    """`error` (kind, words), or `ray`, `python` and `machines`: identifier, name, address, memory, what it says."""
+def look(address: str, folder: Path, store: str | None) -> dict[str, Any]:
+    """`error` (kind, words), or `ray`, `python` and `machines`: the fields of `actors.joining.Facts` for each."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=_CONNECT_TIMEOUT_S).close()
@@ -49,11 +52,11 @@ def look(address: str, folder: Path) -> dict[str, Any]:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError, AssertionError) as error:
         return {"error": ["join", str(error).strip().splitlines()[0]]}
-    found["machines"] = _ask_machines(folder)
+    found["machines"] = _ask_machines(folder, store)
     return found
 
 
-def _ask_machines(folder: Path) -> list[dict[str, Any]]:
+def _ask_machines(folder: Path, store: str | None) -> list[dict[str, Any]]:
     """What each machine that lives says of itself, the driver's own first."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -67,7 +70,7 @@ def _ask_machines(folder: Path) -> list[dict[str, Any]]:
         asked = [
             ray.remote(num_cpus=0, max_retries=0)(_say)
             .options(scheduling_strategy=NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False))
-            .remote(str(mark))
+            .remote(str(mark), store)
             for node in nodes
         ]
         said = [_answer(each) for each in asked]
@@ -81,6 +84,7 @@ def _ask_machines(folder: Path) -> list[dict[str, Any]]:
             "identifier": node["NodeID"],
             "name": node["NodeName"],
             "address": node["NodeManagerAddress"],
+            "zone": node.get("Labels", {}).get(_ZONE),
             "memory": int(node["Resources"].get("memory", 0)),
             **answer,
             **clock,
@@ -123,20 +127,55 @@ def _now_ns() -> int:
     return time.time_ns()
 
 
-def _say(mark: str) -> dict[str, Any]:
+def _say(mark: str, store: str | None) -> dict[str, Any]:
     """Runs on a machine; needs nothing of ours, which may not be there."""
+    import ray
+
     own = None
     with contextlib.suppress(Exception):
         own = version("murmuration")
     path = Path(mark)
     seen = path.exists()
+    scratch = os.environ.get("MURMUR_SCRATCH")
+    if scratch is None and not (seen and store is None):
+        scratch = tempfile.gettempdir()
+    place = path.parent if scratch is None else Path(scratch)
     return {
+        "murmur": own,
+        "ray": ray.__version__,
+        "python": ".".join(map(str, sys.version_info[:3])),
         "seen": seen,
-        "written": seen and os.access(path.parent, os.W_OK),
-        "free": shutil.disk_usage(path.parent).free if seen else 0,
-        "version": own,
+        "scratch": scratch,
+        "trouble": _trouble(place),
+        "free": shutil.disk_usage(place).free if place.is_dir() else 0,
+        "store_trouble": None if store is None else _store_trouble(store, path.name),
     }
 
 
+def _trouble(place: Path) -> str | None:
+    """Why no file can be made there."""
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            return None
+    except OSError as error:
+        return str(error)
+
+
+def _store_trouble(store: str, mark: str) -> str | None:
+    """Why this machine cannot write to the store."""
+    from pyarrow.fs import FileSystem
+
+    own = f"{mark}-{secrets.token_hex(8)}"
+    try:
+        filesystem, path = FileSystem.from_uri(store)
+        filesystem.create_dir(path, recursive=True)
+        with filesystem.open_output_stream(f"{path}/{own}") as stream:
+            stream.write(b"murmur")
+        filesystem.delete_file(f"{path}/{own}")
+    except (OSError, ValueError) as error:
+        return str(error).splitlines()[0]
+    return None
+
+
 if __name__ == "__main__":
-    print(json.dumps(look(sys.argv[1], Path(sys.argv[2]))))
+    print(json.dumps(look(sys.argv[1], Path(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else None)))

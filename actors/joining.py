@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -19,28 +20,58 @@ _TOKEN = "the cluster's token: RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN_PATH or ~
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
-    """A machine of a cluster: Ray's identifier, its name and address there, how many actors fit, and how far its clock
-    is ahead of this machine's (microseconds)."""
+class Facts:
+    """What a machine of a cluster says of itself, before anything is checked.
+
+    `seen`: it sees the run folder. `scratch`: where it would keep journals until they are gathered (None: straight in
+    the run folder); `trouble`: why it cannot write there; `free`: bytes there. `store_trouble`: why it cannot write to
+    the store. `failure`: it said nothing, and why.
+    """
 
     identifier: str
     name: str
     address: str
+    zone: str | None = None
+    memory: int = 0
+    murmur: str | None = None
+    ray: str = ""
+    python: str = ""
+    seen: bool = False
+    scratch: str | None = None
+    trouble: str | None = None
+    free: int = 0
+    store_trouble: str | None = None
+    clock_us: float = 0.0
+    clock_unsure_us: float = 0.0
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine of a cluster: Ray's identifier, its name, address and zone there, how many actors fit, how far its
+    clock is ahead of this machine's (microseconds), and where it keeps journals until they are gathered (None: it
+    writes straight into the run folder)."""
+
+    identifier: str
+    name: str
+    address: str
+    zone: str | None
     room: int
     clock_us: int
+    scratch: str | None
 
 
-def machines_at(address: str, folder: Path) -> list[Machine]:
+def machines_at(address: str, folder: Path, store: str | None = None, shared: bool = False) -> list[Machine]:
     """The machines of the cluster at HOST:PORT, the one this process is on first.
 
-    Raises `InputError` if there is no cluster, this process may not join it, versions differ, or a machine does not
-    see the folder, which must exist, or has no room there.
+    Raises `InputError` if there is no cluster, this process may not join it, or a machine is not fit (`check_machine`).
+    The folder must exist; `shared`: every machine has to see it.
     """
     place = f"--address {address}"
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or "/" in address:
         raise InputError(place, repr(address), "HOST:PORT of the cluster's head, such as 10.0.0.5:6379")
-    found = _look(place, address, folder.resolve())
+    found = _look(place, address, folder.resolve(), store)
     if "error" in found:
         kind, words = found["error"]
         if kind == "token":
@@ -48,17 +79,37 @@ def machines_at(address: str, folder: Path) -> list[Machine]:
         if kind == "join":
             raise InputError(place, words, "a run from a machine of the cluster: its head, or by `ray job submit`")
         raise InputError(place, f"no cluster ({words})", "the address of a cluster's head: HOST:PORT")
-    check_versions(place, found)
-    return [_checked(place, machine, folder) for machine in found["machines"]]
+    own = own_versions()
+    check_versions(place, "a cluster", found, own)
+    machines = [Facts(**said) for said in found["machines"]]
+    for number, facts in enumerate(machines):
+        check_machine(f"{place}, machine {facts.address} ({facts.name})", facts, own, shared or number == 0, store)
+    return [
+        Machine(
+            facts.identifier,
+            facts.name,
+            facts.address,
+            facts.zone,
+            max(0, (facts.memory - RAY_BYTES) // ACTOR_BYTES),
+            round(facts.clock_us),
+            facts.scratch if number else None,
+        )
+        for number, facts in enumerate(machines)
+    ]
 
 
-def check_versions(place: str, found: dict[str, Any]) -> None:
-    """Raise `InputError` if the cluster has another Ray or Python than this process."""
-    own = {"ray": version("ray"), "python": ".".join(map(str, sys.version_info[:3]))}
-    if any(found[each] != own[each] for each in own):
+def own_versions() -> dict[str, str]:
+    """The versions that every machine must have as well."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    return {"ray": version("ray"), "python": python, "murmur": version("murmuration")}
+
+
+def check_versions(place: str, what: str, found: Mapping[str, str], own: Mapping[str, str]) -> None:
+    """Raise `InputError` if there is another Ray or Python than here."""
+    if any(found[each] != own[each] for each in ("ray", "python")):
         raise InputError(
             place,
-            f"a cluster of Ray {found['ray']} and Python {found['python']}",
+            f"{what} of Ray {found['ray']} and Python {found['python']}",
             f"Ray {own['ray']} and Python {own['python']}, as here",
         )
 
@@ -70,8 +121,30 @@ def check_clock(machine: str, ahead_us: float, unsure_us: float) -> None:
         raise InputError(machine, found, f"clocks that agree to {CLOCK_US_MAX / 1e3:.0f} ms (NTP)")
 
 
-def _look(place: str, address: str, folder: Path) -> dict[str, Any]:
-    command = [sys.executable, "-m", "actors.cluster_probe", address, str(folder)]
+def check_machine(place: str, facts: Facts, own: Mapping[str, str], shared: bool, store: str | None) -> None:
+    """Raise `InputError` for a machine on which no actor should start; `shared`: it has to see the run folder."""
+    if facts.failure is not None:
+        raise InputError(place, facts.failure, "a machine that runs tasks")
+    check_versions(place, "a machine", {"ray": facts.ray, "python": facts.python}, own)
+    if facts.murmur != own["murmur"]:
+        found = f"murmur {facts.murmur or 'missing'}"
+        raise InputError(place, found, f"murmur {own['murmur']} on every machine, as here")
+    if shared and not facts.seen:
+        found = "no run folder that it and this machine both see"
+        raise InputError(place, found, "storage that all machines share (--out)")
+    if facts.trouble is not None:
+        found = f"no place for journals ({facts.trouble})"
+        raise InputError(place, found, "a run folder (--out), or MURMUR_SCRATCH there, that can be written")
+    if facts.free < FREE_BYTES_MIN:
+        found = f"{facts.free / 1e6:.0f} MB free for journals"
+        raise InputError(place, found, f"{FREE_BYTES_MIN / 1e6:.0f} MB or more")
+    if facts.store_trouble is not None:
+        raise InputError(place, f"a store {store} that it cannot write to ({facts.store_trouble})", "--store elsewhere")
+    check_clock(place, facts.clock_us, facts.clock_unsure_us)
+
+
+def _look(place: str, address: str, folder: Path, store: str | None) -> dict[str, Any]:
+    command = [sys.executable, "-m", "actors.cluster_probe", address, str(folder), *([store] if store else [])]
     root = Path(__file__).resolve().parents[1]
     try:
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=_LOOK_TIMEOUT_S, check=False)
@@ -85,21 +158,3 @@ def _look(place: str, address: str, folder: Path) -> dict[str, Any]:
         last = (done.stderr.strip().splitlines() or ["without a word"])[-1]
         raise InputError(place, f"a look at it that ended {last}", "a cluster that can be joined") from None
     return found_there
-
-
-def _checked(place: str, said: dict[str, Any], folder: Path) -> Machine:
-    machine = f"{place}, machine {said['address']} ({said['name']})"
-    if "failure" in said:
-        raise InputError(machine, said["failure"], "a machine that runs tasks")
-    own = version("murmuration")
-    if said["version"] != own:
-        raise InputError(machine, f"murmur {said['version'] or 'missing'}", f"murmur {own} on every machine, as here")
-    if not said["written"]:
-        found = f"no folder {folder.resolve()} that it can write to and that this machine sees too"
-        raise InputError(machine, found, "run folders on storage that all machines share (--out)")
-    if said["free"] < FREE_BYTES_MIN:
-        found = f"{said['free'] / 1e6:.0f} MB free in {folder.resolve()}"
-        raise InputError(machine, found, f"{FREE_BYTES_MIN / 1e6:.0f} MB or more")
-    check_clock(machine, said["clock_us"], said["clock_unsure_us"])
-    room = max(0, (said["memory"] - RAY_BYTES) // ACTOR_BYTES)
-    return Machine(said["identifier"], said["name"], said["address"], room, round(said["clock_us"]))

@@ -26,7 +26,8 @@ from pubsub.recorder import Recorder
 
 class LiveBreaker:
     """Does to a group of actors what a fault says. `base_us`: when publishing began, for scripts of nodes that come
-    back; None before that. `lose_machine(number)` takes a whole machine away."""
+    back; None before that. `lose_machine(number)` takes a whole machine away. `observed`: what nobody planned; its
+    steps in the journal come after those of the plan."""
 
     def __init__(
         self,
@@ -41,12 +42,41 @@ class LiveBreaker:
         self._clock = clock
         self._recorder = recorder
         self._lose_machine = lose_machine
+        self.observed: list[Fault] = []
+        self._steps_planned = len(deployment.faults)
+        self._one_at_a_time = threading.Lock()
         self._planned = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
         self._machines = deployment.machines
 
     def carry_out(self, step: int, fault: Fault) -> None:
         """Do it, and return when it is in effect; raises `RunError` if it is not."""
-        self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.ORDERED)
+        with self._one_at_a_time:
+            self._carry_out(step, fault, self._clock.now_us())
+
+    def machine_vanished(self, number: int, since_us: int) -> None:
+        """A machine went away by itself, after `since_us`: its nodes are out of service."""
+        group = self._group
+        with self._one_at_a_time:
+            for name in self.nodes_on(number):
+                group.down[name] = None
+                group.stalled.pop(name, None)
+            step, fault = self._observe(FaultKind.LOSE_MACHINE, number)
+            self._recorder.fault(since_us, step, fault, FaultStage.ORDERED)
+            self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
+
+    def machine_returned(self, number: int, identifier: str) -> None:
+        """The machine is back, under another identifier: its nodes start on it, with the logs that are there."""
+        with self._one_at_a_time:
+            self._group.machines[number] = identifier
+            self._carry_out(*self._observe(FaultKind.RETURN_MACHINE, number), self._clock.now_us())
+
+    def _observe(self, kind: FaultKind, machine: int) -> tuple[int, Fault]:
+        base_us = self._clock.now_us() if self.base_us is None else self.base_us
+        self.observed.append(Fault(max(0, self._clock.now_us() - base_us), kind, machine=machine))
+        return self._steps_planned + len(self.observed) - 1, self.observed[-1]
+
+    def _carry_out(self, step: int, fault: Fault, ordered_us: int) -> None:
+        self._recorder.fault(ordered_us, step, fault, FaultStage.ORDERED)
         try:
             self._do(fault)
         except RunError as error:

@@ -23,7 +23,7 @@ from actors.peering import Address
 from actors.processes import ProcessPlace, own_place
 from pubsub.deployment import NodeSpec, make_machine
 from pubsub.faults import FailureDetection
-from pubsub.journal import JournalWriter, RowKind, inputs_path
+from pubsub.journal import JournalWriter, RowKind, inputs_file
 from pubsub.kept_inputs import InputKeeper
 from pubsub.links import LinkSpec
 from pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe, is_settling, is_waiting
@@ -75,7 +75,7 @@ class NodeActor:
         self._incarnation = incarnation
         self._machine = make_machine(spec, settings.seed, incarnation)
         if settings.keep_inputs:
-            path = inputs_path(Path(settings.journal_folder), spec.name, incarnation)
+            path = Path(settings.journal_folder) / inputs_file(spec.name, incarnation)
             self._machine = InputKeeper(self._machine, path.open("ab", buffering=0).write)
         self._node: LiveNode | None = None
         self._publishing: asyncio.Task[None] | None = None
@@ -88,6 +88,7 @@ class NodeActor:
     async def listen(self) -> Listening:
         """Open the node's socket and journal and start its machine."""
         settings = self._settings
+        Path(settings.journal_folder).mkdir(parents=True, exist_ok=True)
         self._writer = JournalWriter(
             Path(settings.journal_folder), self._spec.name, settings.numbers[self._spec.name], self._incarnation
         )

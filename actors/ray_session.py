@@ -10,11 +10,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
 from pubsub.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    from actors.joining import Machine
 
 ACTOR_BYTES = 75 * 1024 * 1024
 """Memory an idle actor holds of its own (measured: benchmarks/actors.py), with a little to work in."""
@@ -38,17 +41,27 @@ def check_memory(actors: int, available_bytes: int | None = None) -> None:
         )
 
 
+def words_of(error: Exception) -> str:
+    """How a task or actor failed, in one line."""
+    cause = getattr(error, "cause", None) or error
+    lines = str(cause).strip().splitlines()
+    return f"{type(cause).__name__}: {lines[-1] if lines else 'no more is known'}"
+
+
 class RaySession:
     """Ray while it runs. `machines`: Ray's identifiers of the machines, the driver's own first; `lose_machine(number)`
-    takes one away; `head` are the processes without which nothing works, as far as they were started here."""
+    takes one away; `head` are the processes without which nothing works, as far as they were started here. `known_as`:
+    names and addresses of machines that are not the run's own, by which one that was away is known again."""
 
     def __init__(
         self,
         machines: Sequence[str],
         head: Sequence[psutil.Process] = (),
         lose: Callable[[int], None] | None = None,
+        known_as: Sequence[tuple[str, str]] = (),
     ) -> None:
         self.machines = list(machines)
+        self.known_as = list(known_as)
         self.lose_machine = lose
         self._head = list(head)
 
@@ -70,12 +83,12 @@ def _lives(process: psutil.Process) -> bool:
 
 @contextlib.contextmanager
 def ray_session(
-    actors: int, address: str | None = None, machines: int = 1, joined: Sequence[str] = ()
+    actors: int, address: str | None = None, machines: int = 1, joined: Sequence["Machine"] = ()
 ) -> Iterator[RaySession]:
     """Ray for so many actors and the length of the block; what was started here is stopped at its end.
 
     `address` None starts a Ray of this run's own, with a folder of its own; otherwise the cluster is joined,
-    of whose machines those `joined` are used (Ray's identifiers; none: the one this process is on).
+    of whose machines those `joined` are used (none: the one this process is on).
     `machines` above one starts so many raylets here, each of which stands for a machine that can be lost.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -89,7 +102,8 @@ def ray_session(
     try:
         if address is not None:
             ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
-            yield RaySession(joined or [ray.get_runtime_context().get_node_id()])
+            identifiers = [each.identifier for each in joined] or [ray.get_runtime_context().get_node_id()]
+            yield RaySession(identifiers, known_as=[(each.name, each.address) for each in joined])
             return
         # Unix socket paths are at most 107 bytes long, so the folder's name must be short.
         folder = tempfile.mkdtemp(prefix="murmur-", dir="/tmp")

@@ -10,17 +10,20 @@ more.
 import contextlib
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from actors.actor_group import ActorGroup
 from actors.clock import Clock
 from actors.live_breaker import FaultThread, LiveBreaker
+from actors.machine_watch import MachineWatch
 from actors.node_actor import ActorSettings
 from actors.ray_session import RaySession
 from pubsub.deployment import Deployment
 from pubsub.errors import RunError
+from pubsub.faults import Fault
 from pubsub.journal import JournalWriter, Phase, RowKind
 from pubsub.machine import NodeName
 from pubsub.recorder import Recorder
@@ -40,7 +43,8 @@ _SETTLE_TIMEOUT_S = 60.0
 class LiveRun:
     """One live run of a deployment; Ray must be initialised.
 
-    Journals go to `folder`/journal, stable logs to `folder`/storage. `cpu_seconds`: what the nodes' processes that are
+    Journals go to `folder`/journal, stable logs to `folder`/storage; below the folder in `scratch` on the machines
+    (by number) that keep them for themselves. `cpu_seconds`: what the nodes' processes that are
     there at the end have spent before publishing began, and since.
     """
 
@@ -51,6 +55,7 @@ class LiveRun:
         progress: Progress,
         host: str | None,
         session: RaySession,
+        scratch: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
         self._deployment = deployment
         self._progress = progress
@@ -75,12 +80,15 @@ class LiveRun:
             host=host,
         )
         self._session = session
-        self.group = ActorGroup(deployment, settings, session.machines)
+        watched = len(session.known_as) > 1
+        self.group = ActorGroup(deployment, settings, session.machines, scratch, watched)
         self.breaker = LiveBreaker(deployment, self.group, self._clock, fault_recorder, session.lose_machine)
+        self._watch = MachineWatch(session, self.breaker, lambda: self._answered_us) if watched else None
         self._faults: FaultThread | None = None
         self._poll_s = max(_POLL_S, _POLL_S_AN_ACTOR * len(deployment.nodes))
-        self._unsettled = any(script.changes for script in deployment.scripts.values()) or bool(deployment.faults)
-        self._asked_us = 0
+        changing = any(script.changes for script in deployment.scripts.values())
+        self._unsettled = changing or bool(deployment.faults) or watched
+        self._asked_us = self._answered_us = 0
         self._before: tuple[tuple[int, int], int] | None = None
         self._published = 0
         self._published_by: dict[tuple[NodeName, int], int] = {}
@@ -90,6 +98,11 @@ class LiveRun:
         self.wall_seconds: dict[str, float] = {}
         self.cpu_seconds: dict[str, float] = {}
         self.totals: dict[str, int] = {}
+
+    @property
+    def observed(self) -> Sequence[Fault]:
+        """The faults that were not of the plan, in order; their steps come after its last."""
+        return self.breaker.observed
 
     def play(self) -> None:
         """Run to the end. Whatever happens, actors are killed and the journal is closed and readable."""
@@ -110,8 +123,9 @@ class LiveRun:
 
     def end(self) -> None:
         """Kill every actor and close the driver's journals."""
-        if self._faults is not None:
-            self._faults.cancel()
+        for thread in (self._faults, self._watch):
+            if thread is not None:
+                thread.cancel()
         with contextlib.suppress(RunError):
             self._session.check()
             self.group.kill_all()
@@ -133,6 +147,8 @@ class LiveRun:
             group.start(wave)
             self._progress(Phase.STARTING, begin + len(wave))
         group.introduce(names)
+        if self._watch is not None:
+            self._watch.start()
         deadline = time.monotonic() + _LINK_TIMEOUT_S
         while unlinked := group.unlinked(self._ask_all()):
             if time.monotonic() > deadline:
@@ -213,6 +229,8 @@ class LiveRun:
 
     def stop(self) -> None:
         """Let every node in service leave and close its journal."""
+        if self._watch is not None:
+            self._watch.cancel()
         self.totals = self._total(self._ask_all())
         spent = self.totals["cpu_us"] / 1e6
         self.cpu_seconds["publishing"] = spent - self.cpu_seconds.get("before publishing", 0.0)
@@ -221,8 +239,12 @@ class LiveRun:
 
     def _ask_all(self) -> dict[NodeName, dict[str, Any]]:
         self._session.check()
+        if self._watch is not None and self._watch.failure is not None:
+            raise self._watch.failure
         self._asked_us = self._clock.now_us()
-        return self.group.status()
+        statuses = self.group.status()
+        self._answered_us = self._asked_us
+        return statuses
 
     def _total(self, statuses: dict[NodeName, dict[str, Any]]) -> dict[str, int]:
         lags = [status["lag_us_max"] for name, status in statuses.items() if name not in self.group.held_up]

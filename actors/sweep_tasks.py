@@ -12,7 +12,7 @@ from typing import Any
 
 import ray
 
-from actors.ray_session import RaySession
+from actors.ray_session import RaySession, words_of
 from pubsub.deployment import load
 from pubsub.errors import InputError
 
@@ -66,7 +66,7 @@ def tasks_as_they_finish(
             try:
                 yield TaskEnd(key, ray.get(finished))
             except ray.exceptions.RayError as error:
-                yield TaskEnd(key, failure=_words(error))
+                yield TaskEnd(key, failure=words_of(error))
     finally:
         for reference in under_way:
             ray.cancel(reference, force=True)
@@ -74,9 +74,3 @@ def tasks_as_they_finish(
 
 def _apply(function: str, work: Any) -> Any:
     return load(function, "sweep")(work)
-
-
-def _words(error: Exception) -> str:
-    cause = getattr(error, "cause", None)
-    lines = str(cause or error).strip().splitlines()
-    return f"{type(cause or error).__name__}: {lines[-1] if lines else 'no more is known'}"

@@ -39,6 +39,9 @@ _STRETCHES = 5
 class _Services:
     """A broker with one neighbour beyond, that wants everything here and there."""
 
+    relaying = False
+    gossip_router = None
+
     def next_hops(self, event: Event, came_from: NodeName | None, header: Any) -> list[Hop]:
         """See `reliability.layer.BrokerServices`."""
         return [Hop("y")]

@@ -56,7 +56,7 @@ def measure(folder: Path) -> list[tuple[object, ...]]:
     timed = [("packed bare", _seconds(pack_bare)), ("written (JournalWriter)", _seconds(lambda: write_journal(folder)))]
     timed.append(("counted by node, numpy", min(_seconds(lambda: count_with_numpy(folder)) for _ in range(_ROUNDS))))
     with spark_session(journal_bytes=rows * ROW.size) as spark:
-        table = read_journal(spark, folder).rows
+        table = read_journal(spark, str(folder)).rows
 
         def count_with_spark() -> None:
             counted = table.groupBy("node").agg(F.count(F.lit(1)).alias("rows"), F.max("position")).collect()

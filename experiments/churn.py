@@ -42,4 +42,5 @@ def plan_churn(churn: "Churn", scene: Scene, seed: int) -> ChurnPlan:
     if churn.window is not None:
         begin_s, end_s = (source.begin_s + int(_DAY_S * day) for day in churn.window)
         source = source.window(begin_s, end_s)
-    return churn_plan(select(source, len(names), churn.select, seed), names, churn.speed, churn.shortest)
+    chosen = select(source, len(names), churn.select, seed)
+    return churn_plan(chosen, names, churn.speed, churn.shortest).begun_at(churn.begin)

@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from experiments.deploy import deploy, describe_fault, manifest
-from experiments.driver import RunFolder, own_version
+from experiments.driver import own_version
 from experiments.fault_handle import FaultHandle
+from experiments.run_folder import RunFolder
 from experiments.scenario import check_scenario, parse_duration
 from pubsub.deployment import Deployment
 from pubsub.errors import InputError, RunError
@@ -220,7 +221,7 @@ class Cluster:
         built = loaded.build_overlay()
         workload = loaded.build_workload(built)
         deployment = deploy(loaded, built, workload)
-        run_folder = RunFolder(folder or Path(tempfile.mkdtemp(prefix="murmur-cluster-")) / "run")
+        run_folder = RunFolder.make(folder or Path(tempfile.mkdtemp(prefix="murmur-cluster-")) / "run")
         run_folder.write_manifest(**manifest(loaded, built, workload, deployment, own_version()))
         with carrier_of(runtime, deployment, run_folder.folder) as carrier:
             cluster = cls(deployment, carrier, run_folder)

@@ -8,6 +8,7 @@ import csv
 import functools
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,6 +29,10 @@ application = typer.Typer(
 )
 
 RunFolderArgument = Annotated[Path, typer.Argument(help="A run folder.")]
+MasterOption = Annotated[
+    str | None, typer.Option(help="Spark master (spark://HOST:PORT), instead of this machine's cores.")
+]
+ExecutorMemoryOption = Annotated[str | None, typer.Option(help="Of each executor of that master, such as 3g.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print results as one JSON line.")]
 _LAG_WORTH_A_WARNING_US = 20_000
 _COUNTS = ("missing", "duplicate", "spurious", "out_of_order")
@@ -54,11 +59,15 @@ def run(
     out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
     address: Annotated[str | None, typer.Option(help="A Ray cluster (HOST:PORT), instead of this machine.")] = None,
     keep_inputs: Annotated[bool, typer.Option("--keep-inputs", help="For murmur replay.")] = False,
+    store: Annotated[str | None, typer.Option(help="A URI for the journal, instead of the run folder.")] = None,
+    master: MasterOption = None,
+    executor_memory: ExecutorMemoryOption = None,
     analysis: Annotated[bool, typer.Option(help="Judge the run and write its report.")] = True,
     as_json: JsonOption = False,
 ) -> None:
     """Run a scenario, judge it, and write its report."""
-    from experiments.driver import default_folder, execute
+    from experiments.driver import execute
+    from experiments.run_folder import default_folder
     from experiments.scenario import load_scenario
 
     overrides = list(changes or []) + ([f"runtime={runtime}"] if runtime else [])
@@ -71,14 +80,15 @@ def run(
     folder = out or default_folder(loaded.scenario.name)
     try:
         with RunProgress(quiet=as_json) as progress:
-            finished = execute(loaded, folder, progress.phase, address)
+            finished = execute(loaded, folder, progress.phase, address, store)
     except (KeyboardInterrupt, OSError, RunError) as error:
         raise CutShort(folder, error) from None
     if not as_json:
         print("workload:", ", ".join(f"{name} {value}" for name, value in finished.workload.items()))
         _warn_of_lag(finished.lag_us)
+        _tell_missing(finished.missing_journals)
     if analysis:
-        _analyze(finished.folder, as_json)
+        _analyze(finished.folder, as_json, master, executor_memory)
     elif not as_json:
         print(f"run folder: {finished.folder}")
 
@@ -86,11 +96,27 @@ def run(
 @application.command()
 def analyze(
     run_folder: RunFolderArgument,
-    master: Annotated[str | None, typer.Option(help="Spark master, instead of this machine's cores.")] = None,
+    master: MasterOption = None,
+    executor_memory: ExecutorMemoryOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Judge a run and write its tables and report."""
-    _analyze(run_folder, as_json, master)
+    _analyze(run_folder, as_json, master, executor_memory)
+
+
+@application.command()
+def gather(
+    run_folder: RunFolderArgument,
+    address: Annotated[str, typer.Option(help="The Ray cluster (HOST:PORT) that played the run.")],
+) -> None:
+    """Fetch the journals of machines that were away when the run ended and are back now."""
+    from experiments.gathering import gather_again
+
+    with RunProgress(quiet=False) as progress:
+        missing = gather_again(run_folder, address, functools.partial(progress.step, "gathering"))
+    _tell_missing(missing)
+    if missing:
+        raise typer.Exit(1)
 
 
 @application.command()
@@ -135,9 +161,9 @@ def paper(
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds to run.")] = 1,
 ) -> None:
     """Make a paper's tables and figures again and print the paper beside what was measured."""
-    from experiments.driver import default_folder
     from experiments.papers import PAPERS
     from experiments.papers.framework import Paper, print_result, write_tables
+    from experiments.run_folder import default_folder
     from pubsub.deployment import load
 
     if name not in PAPERS:
@@ -243,11 +269,11 @@ def doctor() -> None:
         raise typer.Exit(1)
 
 
-def _analyze(folder: Path, as_json: bool, master: str | None = None) -> None:
+def _analyze(folder: Path, as_json: bool, master: str | None, executor_memory: str | None) -> None:
     from spark_analysis.main import analyze as analyze_run
 
     with RunProgress(quiet=as_json) as progress:
-        verdict = analyze_run(folder, master, progress.step)
+        verdict = analyze_run(folder, master, progress.step, executor_memory)
     if as_json:
         print(json.dumps(verdict))
     else:
@@ -256,6 +282,15 @@ def _analyze(folder: Path, as_json: bool, master: str | None = None) -> None:
         print(f"report: {folder / 'report.html'}")
     if verdict["verdict"] != "valid":
         raise typer.Exit(1)
+
+
+def _tell_missing(machines: Mapping[str, str]) -> None:
+    for name, why in machines.items():
+        Console(stderr=True).print(
+            f"[yellow]the journals of {name} are not here ({escape(why)});"
+            " `murmur gather` fetches them when it is back[/yellow]",
+            highlight=False,
+        )
 
 
 def _print_verdict(verdict: dict[str, Any]) -> None:

@@ -1,17 +1,17 @@
 """One run from scenario to run folder: build, play on either runtime, leave everything readable.
 
-The run folder holds the manifest, the scenario and the journal. A run that ends early (Ctrl-C, a full disk, an
-actor that died) is marked `interrupted` in the manifest; its journal stays and can be analysed.
+The run folder holds the manifest, the scenario and, if that does not go to a store, the journal. A run that ends early
+(Ctrl-C, a full disk, an actor that died) is marked `interrupted` in the manifest; its journal can be analysed.
 """
 
 import contextlib
-import json
+import functools
 import os
 import platform
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,15 @@ from typing import Any
 import psutil
 import yaml
 
-from experiments.deploy import deploy, manifest
+from experiments.deploy import deploy, describe_fault, manifest
+from experiments.gathering import gather_run, missing_journals
 from experiments.joined_cluster import JoinedCluster, join
+from experiments.run_folder import RunFolder
 from experiments.scenario import LoadedScenario
 from pubsub.deployment import Deployment
 from pubsub.errors import InputError
 from pubsub.journal import Phase
+from pubsub.journal_store import is_uri, store_at
 
 Progress = Callable[[Phase, int, int], None]
 """Phase, how much of it is done, and how much there is (0: not known beforehand)."""
@@ -32,11 +35,13 @@ Progress = Callable[[Phase, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """`folder` is the run folder; `workload` what was generated; `lag_us` the worst lag (live only)."""
+    """`folder` is the run folder; `workload` what was generated; `lag_us` the worst lag (live only);
+    `missing_journals`: the machines whose journals are not with the others, and why."""
 
     folder: Path
     workload: Mapping[str, float | int | str]
     lag_us: int
+    missing_journals: Mapping[str, str]
 
 
 @dataclass(slots=True)
@@ -47,38 +52,15 @@ class Spent:
     cpu_seconds: dict[str, float] = field(default_factory=dict)
 
 
-class RunFolder:
-    """The folder of one run while it is written."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.journal = folder / "journal"
-        self._manifest: dict[str, Any] = {}
-        try:
-            self.journal.mkdir(parents=True, exist_ok=False)
-        except FileExistsError:
-            raise InputError(str(folder), "a run that is already there", "a new folder (--out)") from None
-        except OSError as error:
-            raise InputError(str(folder), str(error), "a folder that can be written") from None
-
-    def write_manifest(self, **fields: Any) -> None:
-        """Add the fields and write the manifest anew, whole or not at all."""
-        self._manifest |= fields
-        draft = self.folder / "manifest.json.new"
-        draft.write_text(json.dumps(self._manifest, indent=1) + "\n")
-        draft.replace(self.folder / "manifest.json")
-
-
-def default_folder(name: str) -> Path:
-    """Where a run goes unless told otherwise."""
-    return Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
-
-
-def execute(loaded: LoadedScenario, folder: Path, progress: Progress, address: str | None = None) -> FinishedRun:
-    """Play the scenario, on the Ray cluster at the address if one is given; raises `InputError` before anything starts
-    if it cannot be."""
+def execute(
+    loaded: LoadedScenario, folder: Path, progress: Progress, address: str | None = None, store: str | None = None
+) -> FinishedRun:
+    """Play the scenario, on the Ray cluster at the address if one is given; the journal goes to the store at that URI,
+    or stays in the run folder. Raises `InputError` before anything starts if it cannot be."""
     scenario = loaded.scenario
-    cluster = None if address is None else join(loaded, address, folder)
+    if store is not None:
+        check_store(store)
+    cluster = None if address is None else join(loaded, address, folder, store)
     overlay = loaded.build_overlay()
     workload = loaded.build_workload(overlay)
     deployment = deploy(loaded, overlay, workload, None if cluster is None else cluster.places)
@@ -88,7 +70,7 @@ def execute(loaded: LoadedScenario, folder: Path, progress: Progress, address: s
         from actors.ray_session import check_memory
 
         check_memory(len(deployment.nodes))
-    run_folder = RunFolder(folder)
+    run_folder = RunFolder.make(folder, store)
     (run_folder.folder / "scenario.yaml").write_text(yaml.safe_dump(dict(loaded.data), sort_keys=False))
     run_folder.write_manifest(**manifest(loaded, overlay, workload, deployment, own_version()), host=_host())
     if cluster is not None:
@@ -98,17 +80,34 @@ def execute(loaded: LoadedScenario, folder: Path, progress: Progress, address: s
     try:
         expected = workload.expected_publications
         if scenario.runtime == "ray":
-            lag_us = _play_live(deployment, run_folder.folder, progress, expected, spent, cluster)
+            lag_us = _play_live(deployment, run_folder, progress, expected, spent, cluster)
         else:
             lag_us = _play_virtual(deployment, run_folder.folder, progress, expected, spent)
         status = "complete"
     finally:
         run_folder.write_manifest(status=status, wall_seconds=spent.wall_seconds, cpu_seconds=spent.cpu_seconds)
-    return FinishedRun(run_folder.folder, workload.description, lag_us)
+        if store is not None:
+            run_folder.store_journal(functools.partial(progress, Phase.STOPPED))
+    return FinishedRun(run_folder.folder, workload.description, lag_us, missing_journals(run_folder.manifest))
+
+
+def check_store(store: str) -> None:
+    """Raise `InputError` for what is no URI, cannot be written from here, or has a journal in it."""
+    if not is_uri(store):
+        raise InputError("--store", repr(store), "a URI, such as s3://bucket/runs/first (a folder: --out)")
+    opened = store_at(store)
+    opened.check_writable(f".murmur-{secrets.token_hex(8)}")
+    if opened.sizes("seg"):
+        raise InputError("--store", f"a journal that is already at {store}", "a new place")
 
 
 def _play_live(
-    deployment: Deployment, folder: Path, progress: Progress, expected: int, spent: Spent, cluster: JoinedCluster | None
+    deployment: Deployment,
+    run_folder: RunFolder,
+    progress: Progress,
+    expected: int,
+    spent: Spent,
+    cluster: JoinedCluster | None,
 ) -> int:
     from actors.ray_session import ray_session
     from actors.run import LiveRun
@@ -120,16 +119,21 @@ def _play_live(
             machines = 1 + max(deployment.machines.values(), default=0)
             session = stack.enter_context(ray_session(actors, machines=machines))
         else:
-            session = stack.enter_context(ray_session(actors, cluster.address, joined=cluster.identifiers))
+            session = stack.enter_context(ray_session(actors, cluster.address, joined=cluster.machines))
         spent.wall_seconds["ray"] = time.perf_counter() - began
 
         def tell(phase: Phase, done: int) -> None:
             progress(phase, done, actors if phase is Phase.STARTING else expected)
 
-        run = LiveRun(deployment, folder.resolve(), tell, "127.0.0.1" if cluster is None else None, session)
+        host, scratch = ("127.0.0.1", {}) if cluster is None else (None, cluster.scratch)
+        run = LiveRun(deployment, run_folder.folder.resolve(), tell, host, session, scratch)
         try:
             run.play()
         finally:
+            faults = run_folder.manifest["faults"]
+            run_folder.write_manifest(faults=faults + [describe_fault(each, deployment) for each in run.observed])
+            if cluster is not None:
+                gather_run(cluster, run_folder, deployment, functools.partial(progress, Phase.STOPPED))
             spent.wall_seconds |= run.wall_seconds
             spent.cpu_seconds |= run.cpu_seconds
         return run.totals["lag_us_max"]

@@ -1,5 +1,7 @@
 """A run on a cluster that is there already: who may join, and which node goes to which machine."""
 
+import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,20 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JoinedCluster:
-    """The machines of the cluster at an address, the one with the driver first."""
+    """The machines of the cluster at an address, the one with the driver first. `scratch`: the run's folder on those
+    that keep journals until they are gathered, by number."""
 
     address: str
     machines: "tuple[Machine, ...]"
+    scratch: Mapping[int, str]
 
     @property
     def places(self) -> list[Place]:
         """The machines as nodes are put on them."""
-        return [Place(machine.name, machine.address, machine.room) for machine in self.machines]
-
-    @property
-    def identifiers(self) -> list[str]:
-        """Ray's identifiers of the machines."""
-        return [machine.identifier for machine in self.machines]
+        return [Place(each.name, each.address, each.room, each.zone) for each in self.machines]
 
     def check(self, deployment: Deployment) -> None:
         """Raise `InputError` for a deployment that does not fit, or whose faults would break what is not ours."""
@@ -49,7 +48,10 @@ class JoinedCluster:
                     {
                         "name": machine.name,
                         "address": machine.address,
+                        "zone": machine.zone,
                         "clock_us": machine.clock_us,
+                        "scratch": self.scratch.get(number),
+                        "gathered": None,
                         "brokers": [name for name, at in deployment.machines.items() if at == number],
                     }
                     for number, machine in enumerate(self.machines)
@@ -58,7 +60,7 @@ class JoinedCluster:
         }
 
 
-def join(loaded: LoadedScenario, address: str, folder: Path) -> JoinedCluster:
+def join(loaded: LoadedScenario, address: str, folder: Path, store: str | None = None) -> JoinedCluster:
     """Look at the cluster; raises `InputError` if a run in that folder cannot be played there."""
     scenario = loaded.scenario
     if scenario.runtime != "ray":
@@ -71,10 +73,12 @@ def join(loaded: LoadedScenario, address: str, folder: Path) -> JoinedCluster:
 
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        machines = machines_at(address, folder.parent)
+        machines = machines_at(address, folder.parent, store)
     except OSError as error:
         raise InputError(str(folder), str(error), "a folder that can be written") from None
     if len(machines) < scenario.machines:
         found = f"{len(machines)} machines at {address}, of {scenario.machines} wanted"
         raise loaded.error_at(("machines",), found, f"at most {len(machines)}, or a larger cluster")
-    return JoinedCluster(address, tuple(machines))
+    own = f"murmur-{folder.name}-{secrets.token_hex(4)}"
+    kept = {number: f"{each.scratch}/{own}" for number, each in enumerate(machines) if each.scratch is not None}
+    return JoinedCluster(address, tuple(machines), kept)

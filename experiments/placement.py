@@ -3,6 +3,7 @@
 Clients are on the first machine, with the driver: losing another one costs brokers only.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -16,11 +17,12 @@ _NAMED_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A machine to put nodes on; `room`: how many actors fit, None if that is not known."""
+    """A machine to put nodes on; `room`: how many actors fit, None if that is not known; `zone`: of its cloud."""
 
     name: str
     address: str
     room: int | None = None
+    zone: str | None = None
 
 
 def here(machines: int) -> list[Place]:
@@ -32,17 +34,21 @@ def place_brokers(brokers: Sequence[NodeName], policy: Policy, places: Sequence[
     """The number of the machine of each broker; raises `InputError` (place: the scenario's key).
 
     spread: brokers take turns on the machines. pack: a machine is filled before the next one is used. A mapping of
-    brokers to machines (number, name or address) pins those, and the others are spread.
+    brokers to machines (number, name or address) or zones pins those, and the others are spread; brokers pinned to a
+    zone take turns on its machines.
     """
     if policy == "pack":
         return _packed(brokers, places)
     pinned: dict[NodeName, int] = {}
+    turns: Counter[str | int] = Counter()
     if not isinstance(policy, str):
         for broker, wanted in policy.items():
             if broker not in brokers:
                 allowed = ", ".join(brokers[:_NAMED_MAX])
                 raise InputError(f"placement.{broker}", "no broker of that name", f"brokers: {allowed}")
-            pinned[broker] = _number(broker, wanted, places)
+            candidates = _numbers(broker, wanted, places)
+            pinned[broker] = candidates[turns[wanted] % len(candidates)]
+            turns[wanted] += 1
     others = [broker for broker in brokers if broker not in pinned]
     return pinned | {broker: number % len(places) for number, broker in enumerate(others)}
 
@@ -68,9 +74,14 @@ def _packed(brokers: Sequence[NodeName], places: Sequence[Place]) -> dict[NodeNa
     return placed
 
 
-def _number(broker: NodeName, wanted: str | int, places: Sequence[Place]) -> int:
+def _numbers(broker: NodeName, wanted: str | int, places: Sequence[Place]) -> list[int]:
     for number, place in enumerate(places):
         if wanted in (number, place.name, place.address):
-            return number
+            return [number]
+    in_zone = [number for number, place in enumerate(places) if place.zone == wanted]
+    if in_zone:
+        return in_zone
     there = ", ".join(f"{number} ({place.address})" for number, place in enumerate(places[:_NAMED_MAX]))
-    raise InputError(f"placement.{broker}", f"machine {wanted!r}", f"number, name or address of one of: {there}")
+    zones = ", ".join(sorted({place.zone for place in places if place.zone is not None}))
+    allowed = f"number, name or address of one of: {there}" + (f"; or a zone: {zones}" if zones else "")
+    raise InputError(f"placement.{broker}", f"machine {wanted!r}", allowed)

@@ -117,8 +117,9 @@ def check_parts(
     ground: Ground,
     parameters: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Raise `InputError`, with the reason, for parts that do not exist or cannot work together. A reliability factory
-    may have a `check_parts(parameters, is_tree, has_datagrams)` of its own that does so."""
+    """Raise `InputError`, with the reason, for parts that do not exist or cannot work together. A routing factory
+    may have a `check_parameters(parameters)` of its own that does so, a reliability factory
+    a `check_parts(parameters, is_tree, has_datagrams, routing_carries_gossip)` of its own that does so."""
     if matching not in INDEXES:
         raise InputError("broker.matching", repr(matching), ", ".join(INDEXES))
     router = routing_named(routing)
@@ -149,9 +150,13 @@ def check_parts(
             f"a routing that carries streams ({able}): over others a broker that has restarted would filter out what"
             " it has not been told that somebody wants",
         )
+    check_parameters = getattr(router, "check_parameters", None)
+    if check_parameters is not None:
+        check_parameters(parameters)
     check_reliability = getattr(promised, "check_parts", None)
     if check_reliability is not None:
-        check_reliability(parameters, ground.is_tree, ground.has_datagrams)
+        carries_gossip = getattr(router, "carries_gossip", False)
+        check_reliability(parameters, ground.is_tree, ground.has_datagrams, carries_gossip)
 
 
 def _named(name: str, place: str, known: Mapping[str, Any]) -> Any:

@@ -8,11 +8,13 @@ from pathlib import Path
 import typer
 
 from experiments.deploy import deploy
+from experiments.run_folder import RunFolder
 from experiments.scenario import load_scenario
 from pubsub.codec import Codec
 from pubsub.deployment import NodeSpec, make_machine
 from pubsub.errors import InputError
-from pubsub.journal import inputs_path
+from pubsub.journal import inputs_file
+from pubsub.journal_store import store_at
 from pubsub.kept_inputs import KeptInput, digest_of, read_inputs
 from pubsub.machine import Effect, Machine
 
@@ -33,14 +35,15 @@ class Step:
 def replay(run: Path, node: str, incarnation: int, show: bool) -> None:
     """Run the node again and say whether it does what it did; exits with 1 if it does not, or breaks."""
     spec, seed = node_of(run, node)
-    path = inputs_path(run / "journal", node, incarnation)
-    if not path.exists():
+    store = store_at(RunFolder.of(run).journal_place)
+    file = inputs_file(node, incarnation)
+    if file not in store.sizes("inputs"):
         allowed = "a run with keep_inputs (murmur run --keep-inputs), and an incarnation that it had"
-        raise InputError(str(path), "no kept inputs", allowed)
+        raise InputError(store.name_of(file), "no kept inputs", allowed)
     machine = make_machine(spec, seed, incarnation)
     inputs = effects = 0
     last_us = 0
-    for step in steps(machine, read_inputs(str(path), path.read_bytes(), machine.message_types)):
+    for step in steps(machine, read_inputs(store.name_of(file), store.read(file), machine.message_types)):
         inputs, effects, last_us = inputs + 1, effects + len(step.effects), step.kept.time_us
         wrong = step.failure is not None or step.same is False
         if show or wrong:

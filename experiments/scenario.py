@@ -116,7 +116,8 @@ class Churn(_Section):
 
     window: the first and the last day that are played (default: all; of the Skype trace its 25 good days). speed: so
     many seconds of the trace pass in an emulated one. select: which nodes of the trace are played. scale: stretches
-    generated sessions and gaps. shortest: shorter ones, after scaling, are left out.
+    generated sessions and gaps. shortest: shorter ones, after scaling, are left out. begin: how far into the run the
+    first day begins; until then all nodes are there.
     """
 
     trace: Path | None = None
@@ -128,6 +129,7 @@ class Churn(_Section):
     select: Literal["random", "active", "present"] = "random"
     scale: Annotated[float, Field(gt=0)] = 1.0
     shortest: DurationUs = 1_000_000
+    begin: DurationUs = 0
 
 
 class Scenario(_Section):

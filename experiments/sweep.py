@@ -102,7 +102,7 @@ class Sweep:
         from actors.sweep_tasks import check_workers, tasks_as_they_finish
 
         if self._options.address is not None:
-            machines_at(self._options.address, self._folder.runs)
+            machines_at(self._options.address, self._folder.runs, shared=True)
         progress("starting Ray", 0, 0)
         session = stack.enter_context(ray_session(self._options.workers or 1, self._options.address))
         workers = check_workers(self._options.workers)

@@ -113,9 +113,30 @@ class SideKind(IntEnum):
     UNSUBSCRIBE = 3  # the same
 
 
-def inputs_path(folder: Path, name: str, incarnation: int) -> Path:
-    """Where the inputs of a node's incarnation are kept, beside its journal (`pubsub.kept_inputs`)."""
-    return folder / f"{name}-{incarnation}.inputs"
+def inputs_file(name: str, incarnation: int) -> str:
+    """The name of the file with the inputs of a node's incarnation, beside its journal (`pubsub.kept_inputs`)."""
+    return f"{name}-{incarnation}.inputs"
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentHeader:
+    """Who wrote a segment or side file: node and incarnation, and its number in the series."""
+
+    node: int
+    incarnation: int
+    number: int
+
+    def of_segment(self) -> bytes:
+        """The beginning of a file of rows."""
+        return self._packed(_MAGIC_ROWS, ROW.size)
+
+    def of_side_file(self) -> bytes:
+        """The beginning of a file of records."""
+        return self._packed(_MAGIC_BLOB, 0)
+
+    def _packed(self, magic: bytes, row_bytes: int) -> bytes:
+        packed = _HEADER.pack(magic, SCHEMA_VERSION, row_bytes, self.node, self.incarnation, self.number, 0)
+        return packed.ljust(HEADER_BYTES, b"\0")
 
 
 class _MappedFile:
@@ -208,10 +229,8 @@ class JournalWriter:
     def _open_segment(self) -> _MappedFile:
         path = self._folder / f"{self._name}-{self._incarnation}-{self._segment_number:05d}.seg"
         size = HEADER_BYTES + ROW.size * self._rows_per_segment
-        header = _HEADER.pack(
-            _MAGIC_ROWS, SCHEMA_VERSION, ROW.size, self._node, self._incarnation, self._segment_number, 0
-        )
-        opened = _MappedFile(path, size, header)
+        header = SegmentHeader(self._node, self._incarnation, self._segment_number)
+        opened = _MappedFile(path, size, header.of_segment())
         self._segment_number += 1
         self._rows_per_segment = min(self._rows_per_segment * 2, self._rows_max)
         return opened
@@ -219,8 +238,8 @@ class JournalWriter:
     def _next_blob(self, need: int) -> _MappedFile:
         path = self._folder / f"{self._name}-{self._incarnation}-{self._blob_number:05d}.blob"
         size = max(HEADER_BYTES + need, min(65_536 << self._blob_number, 4 << 20))
-        header = _HEADER.pack(_MAGIC_BLOB, SCHEMA_VERSION, 0, self._node, self._incarnation, self._blob_number, 0)
-        following = _MappedFile(path, size, header)
+        header = SegmentHeader(self._node, self._incarnation, self._blob_number)
+        following = _MappedFile(path, size, header.of_side_file())
         if self._blob is not None:
             self._blob.close()
         self._blob = following
@@ -228,29 +247,17 @@ class JournalWriter:
         return following
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentHeader:
-    """Who wrote a segment or side file: node and incarnation, and its number in the series."""
-
-    node: int
-    incarnation: int
-    number: int
-
-
 def read_segment(path: Path) -> tuple[SegmentHeader, np.ndarray]:
+    """`parse_segment` of a file."""
+    return parse_segment(str(path), path.read_bytes())
+
+
+def parse_segment(path: str, data: bytes) -> tuple[SegmentHeader, np.ndarray]:
     """Header and rows (dtype `ROW_TYPE`) of one segment, as far as they were written.
 
     Raises `InputError` for a file that is no segment, of another schema version, or cut inside a row.
     """
-    data = path.read_bytes()
-    header = _read_header(path, data, _MAGIC_ROWS)
-    body = len(data) - HEADER_BYTES
-    if body % ROW.size:
-        raise InputError(
-            f"{path}, byte {HEADER_BYTES + body - body % ROW.size}",
-            f"a row of {body % ROW.size} bytes (the file is truncated)",
-            f"whole rows of {ROW.size} bytes",
-        )
+    header = check_segment(path, data, len(data))
     rows = np.frombuffer(data, dtype=ROW_TYPE, offset=HEADER_BYTES)
     unwritten = np.flatnonzero(rows["kind"] == 0)
     if len(unwritten):
@@ -258,9 +265,26 @@ def read_segment(path: Path) -> tuple[SegmentHeader, np.ndarray]:
     return header, rows
 
 
+def check_segment(path: str, beginning: bytes, size: int) -> SegmentHeader:
+    """The header of a segment of that size, which `beginning` holds; raises as `parse_segment` does."""
+    header = _read_header(path, beginning, _MAGIC_ROWS)
+    body = size - HEADER_BYTES
+    if body % ROW.size:
+        raise InputError(
+            f"{path}, byte {HEADER_BYTES + body - body % ROW.size}",
+            f"a row of {body % ROW.size} bytes (the file is truncated)",
+            f"whole rows of {ROW.size} bytes",
+        )
+    return header
+
+
 def read_side(path: Path) -> Iterator[tuple[SideKind, list[Any]]]:
+    """`parse_side` of a file."""
+    return parse_side(str(path), path.read_bytes())
+
+
+def parse_side(path: str, data: bytes) -> Iterator[tuple[SideKind, list[Any]]]:
     """The records of one side file in order; raises `InputError` for a file that is none or is damaged."""
-    data = path.read_bytes()
     _read_header(path, data, _MAGIC_BLOB)
     position = HEADER_BYTES
     while position + _RECORD.size <= len(data):
@@ -278,14 +302,14 @@ def read_side(path: Path) -> Iterator[tuple[SideKind, list[Any]]]:
         position = end
 
 
-def _read_header(path: Path, data: bytes, magic: bytes) -> SegmentHeader:
+def _read_header(path: str, data: bytes, magic: bytes) -> SegmentHeader:
     if len(data) < HEADER_BYTES:
-        raise InputError(str(path), f"{len(data)} bytes", f"a journal file of at least {HEADER_BYTES} bytes")
+        raise InputError(path, f"{len(data)} bytes", f"a journal file of at least {HEADER_BYTES} bytes")
     found, version, row_size, node, incarnation, number, _ = _HEADER.unpack_from(data)
     if found != magic:
-        raise InputError(str(path), f"a file that begins with {found!r}", f"a journal file ({magic!r})")
+        raise InputError(path, f"a file that begins with {found!r}", f"a journal file ({magic!r})")
     if version != SCHEMA_VERSION:
-        raise InputError(str(path), f"schema version {version}", f"schema version {SCHEMA_VERSION}")
+        raise InputError(path, f"schema version {version}", f"schema version {SCHEMA_VERSION}")
     if magic == _MAGIC_ROWS and row_size != ROW.size:
-        raise InputError(str(path), f"rows of {row_size} bytes", f"rows of {ROW.size} bytes")
+        raise InputError(path, f"rows of {row_size} bytes", f"rows of {ROW.size} bytes")
     return SegmentHeader(node, incarnation, number)

@@ -35,7 +35,7 @@ from pubsub.machine import (
 )
 from reliability.layer import BrokerServices, ClientWatcher, FilterWatcher, Reliability
 from routing.local_subscriptions import LocalSubscriptions
-from routing.router import Hop, Router, StreamRouter
+from routing.router import GossipRouter, Hop, Router, StreamRouter
 
 RouterFactory = Callable[[NodeContext], Router]
 ReliabilityFactory = Callable[[NodeContext, BrokerServices], Reliability]
@@ -51,6 +51,8 @@ class Broker:
         self.router = routing(context)
         carries_streams = getattr(self.router, "carries_streams", False)
         self._streams = cast(StreamRouter, self.router) if carries_streams else None
+        self.gossip_router = cast(GossipRouter, self.router) if getattr(self.router, "carries_gossip", False) else None
+        self.relaying = False
         self.reliability = reliability(context, self)
         self.next_hops: Callable[[Event, NodeName | None, Sequence[int]], Sequence[Hop]] = self.router.next_hops
         # Only a routing that changes its tree under traffic has to know a second copy when it sees one.
@@ -59,7 +61,6 @@ class Broker:
         self._client_watcher = self.reliability if isinstance(self.reliability, ClientWatcher) else None
         # Only a routing that sends events by nodes they are not for, or twice by some, has to say when that is so.
         self._is_relay: Callable[[Event, Sequence[int]], bool] | None = getattr(self.router, "is_relay", None)
-        self._relaying = False
         self._clients: dict[NodeName, None] = {}
         self._routing_messages = frozenset(self.router.message_types)
         self._reliability_messages = frozenset(self.reliability.message_types)
@@ -86,7 +87,7 @@ class Broker:
 
     def notify(self, event: Event, hops: int) -> list[Effect]:
         """See `reliability.layer.BrokerServices`."""
-        if self._relaying:
+        if self.relaying:
             return []
         return [
             Deliver(event, hops, subscribers)
@@ -139,10 +140,10 @@ class Broker:
                 if event is not None and self._is_duplicate(event):
                     return ()
             if self._is_relay is not None:
-                event = getattr(received.message, "event", None)
-                self._relaying = event is not None and self._is_relay(event, getattr(received.message, "header", ()))
+                event, header = getattr(received.message, "event", None), getattr(received.message, "header", None)
+                self.relaying = event is not None and header is not None and self._is_relay(event, header)
             effects = self.reliability.handle(received, now_us)
-            self._relaying = False
+            self.relaying = False
             return effects
         if message_type in self._routing_messages:
             return self.router.handle(received, now_us)
@@ -159,9 +160,9 @@ class Broker:
 
     def _publish(self, event: Event, now_us: int) -> Sequence[Effect]:
         if self._is_relay is not None:
-            self._relaying = self._is_relay(event, ())
+            self.relaying = self._is_relay(event, ())
         effects = self.reliability.publish(event, now_us)
-        self._relaying = False
+        self.relaying = False
         return effects
 
     def _on_timer(self, fired: TimerFired, now_us: int) -> Sequence[Effect]:

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 from pubsub.event import Event
 from pubsub.filter import Filter
 from pubsub.machine import Effect, Input, NodeName
-from routing.router import Hop, StreamRouter
+from routing.router import GossipRouter, Hop, StreamRouter
 
 
 class BrokerServices(Protocol):
@@ -33,6 +33,16 @@ class BrokerServices(Protocol):
     @property
     def has_subscribers(self) -> bool:
         """Is anybody here subscribed to anything?"""
+        ...
+
+    @property
+    def relaying(self) -> bool:
+        """Does what is handled now only pass this broker, so that it is not for its subscribers (yet)?"""
+        ...
+
+    @property
+    def gossip_router(self) -> GossipRouter | None:
+        """The routing part, if it carries gossip."""
         ...
 
     def stream_router(self) -> StreamRouter:

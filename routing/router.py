@@ -55,6 +55,22 @@ class Router(Protocol):
         ...
 
 
+class GossipRouter(Router, Protocol):
+    """What a router without a tree of links offers besides to a reliability that gossips about patterns (filters)
+    towards their subscribers. Covering hides filters, so patterns are taken widely: what is known here may stand for
+    what it covers. A router that has this face says so: `carries_gossip = True`.
+    """
+
+    def patterns_of(self, event: Event) -> Sequence[Filter]:
+        """The filters wanted at other nodes, as far as this one has been told, that the event matches."""
+        ...
+
+    def towards(self, pattern: Filter, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
+        """Where a message about the pattern goes from here: to all whose filters, as known here, cover the pattern or
+        are covered by it. `header`: that of the hop by which it came; none at its initiator. It never goes round."""
+        ...
+
+
 class StreamRouter(Router, Protocol):
     """What a router offers besides to a reliability that keeps a stream of knowledge for each root (a broker where
     events enter) along the root's tree. A branch is a neighbouring node of that tree: one broker, or several of which

@@ -14,7 +14,7 @@ from pathlib import Path
 from pubsub.codec import Codec
 from pubsub.deployment import LinkPlan, NodeSpec, make_machine
 from pubsub.faults import DEFAULT_DETECTION, FailureDetection
-from pubsub.journal import JournalWriter, RowKind, inputs_path
+from pubsub.journal import JournalWriter, RowKind, inputs_file
 from pubsub.kept_inputs import InputKeeper
 from pubsub.links import Link, LinkSpec
 from pubsub.machine import Machine, NodeName, Start, is_settling, is_waiting
@@ -143,7 +143,7 @@ class Simulation:
     def _start(self, spec: NodeSpec, machine: Machine, storage: VirtualStorage, incarnation: int) -> SimulatedNode:
         recorder = Recorder(self._writer, self._numbers[spec.name], self._numbers, self._journal_hops)
         if self._inputs_folder is not None:
-            path = inputs_path(self._inputs_folder, spec.name, incarnation)
+            path = self._inputs_folder / inputs_file(spec.name, incarnation)
             machine = InputKeeper(machine, path.open("ab", buffering=0).write)
         node = SimulatedNode(self, spec, machine, recorder, storage, incarnation)
         self.nodes[spec.name] = node

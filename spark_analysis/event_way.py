@@ -16,7 +16,8 @@ import numpy as np
 
 from pubsub.errors import InputError
 from pubsub.event import unpack_attributes
-from pubsub.journal import NONE, DropReason, FaultStage, RowKind, SideKind, read_segment, read_side
+from pubsub.journal import NONE, DropReason, FaultStage, RowKind, SideKind, parse_segment, parse_side
+from pubsub.journal_store import JournalStore, store_at
 from spark_analysis.run_folder import Manifest, read_manifest
 
 LOSSES = {
@@ -85,23 +86,28 @@ def follow(run: Path, source: int, sequence: int) -> EventWay:
     """The way of the event in the run folder; raises `InputError` for a folder that is no run's, a damaged journal, or
     an event that nobody published."""
     manifest = read_manifest(run)
-    rows, incidents, has_messages = _read(run / "journal", source, sequence)
+    store = store_at(manifest.journal_at(run))
+    rows, incidents, has_messages = _read(store, source, sequence)
     published = rows[rows["kind"] == RowKind.PUBLISH]
     if not len(published):
-        raise InputError(f"{run}, event {source}:{sequence}", "no such publication", _some_events(run / "journal"))
+        raise InputError(f"{run}, event {source}:{sequence}", "no such publication", _some_events(store))
     begin_us = int(published["time_us"].min())
     end_us = int(rows["time_us"].max())
     return EventWay(
-        source, sequence, begin_us, _attributes(run / "journal", source, sequence),
+        source, sequence, begin_us, _attributes(store, source, sequence),
         _visits(rows, manifest), list(_named(incidents, manifest, begin_us, end_us)), has_messages,
     )  # fmt: skip
 
 
-def _read(journal: Path, source: int, sequence: int) -> tuple[np.ndarray, np.ndarray, bool]:
+def _segments(store: JournalStore) -> Iterator[np.ndarray]:
+    for name in store.sizes("seg"):
+        yield parse_segment(store.name_of(name), store.read(name))[1]
+
+
+def _read(store: JournalStore, source: int, sequence: int) -> tuple[np.ndarray, np.ndarray, bool]:
     """The rows about the event, and those about faults and starts, each in order of time; has it rows of messages?"""
     about, around, has_messages = [], [], False
-    for path in sorted(journal.glob("*.seg")):
-        rows = read_segment(path)[1]
+    for rows in _segments(store):
         kinds = rows["kind"]
         of_events = (kinds >= RowKind.PUBLISH) & (kinds <= RowKind.DROP) | (kinds == RowKind.DUPLICATE)
         about.append(rows[of_events & (rows["source"] == source) & (rows["sequence"] == sequence)])
@@ -109,25 +115,24 @@ def _read(journal: Path, source: int, sequence: int) -> tuple[np.ndarray, np.nda
         again = (kinds == RowKind.START) & (rows["value"] > 0)
         around.append(rows[again | (kinds == RowKind.FAULT) & (rows["hops"] == FaultStage.IN_EFFECT)])
     if not about:
-        raise InputError(str(journal), "no segment", "the journal of a run")
+        raise InputError(store.place, "no segment", "the journal of a run")
     found, other = np.concatenate(about), np.concatenate(around)
     in_order, around_it = (each[np.argsort(each["time_us"], kind="stable")] for each in (found, other))
     return in_order, around_it, has_messages
 
 
-def _attributes(journal: Path, source: int, sequence: int) -> dict[str, Any]:
-    for path in sorted(journal.glob("*.blob")):
-        for kind, fields in read_side(path):
+def _attributes(store: JournalStore, source: int, sequence: int) -> dict[str, Any]:
+    for name in store.sizes("blob"):
+        for kind, fields in parse_side(store.name_of(name), store.read(name)):
             if kind is SideKind.EVENT and (fields[0], fields[1]) == (source, sequence):
                 return dict(unpack_attributes(bytes(fields[3])))
     return {}
 
 
-def _some_events(journal: Path) -> str:
+def _some_events(store: JournalStore) -> str:
     """Words for what can be asked for."""
     last: dict[int, int] = {}
-    for path in sorted(journal.glob("*.seg")):
-        rows = read_segment(path)[1]
+    for rows in _segments(store):
         for row in rows[rows["kind"] == RowKind.PUBLISH]:
             last[int(row["source"])] = max(int(row["sequence"]), last.get(int(row["source"]), 0))
     if not last:

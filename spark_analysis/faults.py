@@ -15,6 +15,7 @@ from pubsub.journal import FaultStage, RowKind
 from spark_analysis.connections import Connections, LinkRow, times_away
 from spark_analysis.fault_checks import Check, check_faults
 from spark_analysis.fault_windows import Explainer, Step, Window, fault_windows
+from spark_analysis.journal_source import Journal
 from spark_analysis.run_folder import Manifest
 
 _QUIET_EXPOSURE_US = 1_000_000
@@ -24,10 +25,10 @@ CHECK_COLUMNS = ("step", "fault", "from_us", "until_us", "outcome", "seen")
 
 
 class Faults:
-    """The faults of one run; `rows` is its whole journal. Nothing is read if the plan is empty."""
+    """The faults of one run. Nothing is read if the plan is empty."""
 
-    def __init__(self, rows: DataFrame, manifest: Manifest) -> None:
-        self._rows = rows
+    def __init__(self, journal: Journal, manifest: Manifest) -> None:
+        self._journal = journal
         self._manifest = manifest
         self.windows: Sequence[Window] = ()
         if manifest.faults:
@@ -52,12 +53,12 @@ class Faults:
     def publishers(self) -> dict[int, str]:
         """The name of the node where each publisher is."""
         names = [node.name for node in self._manifest.nodes]
-        seen = self._rows.where(F.col("kind") == int(RowKind.PUBLISH)).select("source", "node").distinct().collect()
+        seen = self._journal.of(RowKind.PUBLISH).select("source", "node").distinct().collect()
         return {row["source"]: names[row["node"]] for row in seen}
 
     def _steps(self) -> list[Step]:
         times: dict[tuple[int, int], int] = {}
-        for row in self._rows.where(F.col("kind") == int(RowKind.FAULT)).collect():
+        for row in self._journal.of(RowKind.FAULT).collect():
             times[row["sequence"], row["hops"]] = row["time_us"]
         steps = []
         for number, listed in enumerate(self._manifest.faults):
@@ -82,13 +83,13 @@ class Faults:
     def _link_rows(self, homes: Mapping[str, str]) -> list[LinkRow]:
         names = [node.name for node in self._manifest.nodes]
         clients = [self._manifest.numbers[client] for client in homes]
-        rows = self._rows.where(F.col("kind").isin([int(RowKind.LINK_UP), int(RowKind.LINK_DOWN)]))
+        rows = self._journal.of(RowKind.LINK_UP, RowKind.LINK_DOWN)
         rows = rows.where(F.col("node").isin(clients) | F.col("peer").isin(clients))
         found = rows.select("time_us", "kind", "node", "peer").collect()
         return [(row["time_us"], row["kind"], names[row["node"]], names[row["peer"]]) for row in found]
 
     def _settled(self) -> list[tuple[int, int]]:
-        rows = self._rows.where(F.col("kind") == int(RowKind.SETTLED)).select("time_us", "value").collect()
+        rows = self._journal.of(RowKind.SETTLED).select("time_us", "value").collect()
         return [(row["time_us"], row["value"]) for row in rows]
 
     def _involved(self, numbers: dict[str, int], last_us: int) -> pd.DataFrame:
@@ -100,7 +101,7 @@ class Faults:
                     until_us = min(window.undone_us, last_us)
                     stretches.setdefault(numbers[name], []).append((window.from_us, until_us))
         merged = {node: np.array(_merged(each)) for node, each in stretches.items()}
-        rows = self._rows.select(*_COLUMNS)
+        rows = self._journal.rows.select(*_COLUMNS)
         return rows.mapInPandas(_within(merged), rows.schema).toPandas()
 
     def _exposures_us(self, outcomes: DataFrame) -> tuple[int, int]:
@@ -121,7 +122,7 @@ class Faults:
         kinds = (FaultKind.STALL, FaultKind.SLOW)
         held_up = {name for window in self.windows if window.step.kind in kinds for name in window.nodes}
         numbers = self._manifest.numbers
-        lag = self._rows.where(F.col("kind") == int(RowKind.LAG))
+        lag = self._journal.of(RowKind.LAG)
         row = lag.where(~F.col("node").isin([numbers[name] for name in sorted(held_up)])).agg(F.max("value")).first()
         return 0 if row is None or row[0] is None else int(row[0])
 

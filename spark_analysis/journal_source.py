@@ -12,14 +12,14 @@ that was just being opened has nothing in it, not even a header.
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
@@ -34,7 +34,8 @@ from pyspark.sql.types import (
 )
 
 from pubsub.errors import InputError
-from pubsub.journal import HEADER_BYTES, ROW, SideKind, read_segment, read_side
+from pubsub.journal import HEADER_BYTES, ROW, RowKind, SideKind, check_segment, parse_segment, parse_side
+from pubsub.journal_store import JournalStore, store_at
 
 ROWS_SCHEMA = StructType(
     [
@@ -73,6 +74,8 @@ SUBSCRIPTIONS_SCHEMA = StructType(
 _PARTITION_BYTES_MAX = 16 << 20
 _PARTITION_BYTES_MIN = 1 << 20
 _BATCH_RECORDS = 50_000
+SMALL_JOURNAL_BYTES = 32 << 20
+_CHECK_TASKS = 64
 _NAME = re.compile(r"(?P<series>.+-\d+)-(?P<number>\d+)\.(?:seg|blob)")
 
 
@@ -80,7 +83,7 @@ _NAME = re.compile(r"(?P<series>.+-\d+)-(?P<number>\d+)\.(?:seg|blob)")
 class JournalFile:
     """A journal file: `first_position` is the position of its first row or byte in its writer's series."""
 
-    path: str
+    name: str
     size: int
     first_position: int
 
@@ -96,50 +99,77 @@ class FileGroup(InputPartition):
         self.files = tuple(files)
 
 
-def journal_files(folder: Path, ending: str) -> list[JournalFile]:
-    """The journal files of a folder with the ending "seg" or "blob", in order of writer and number.
+def journal_files(store: JournalStore, ending: str) -> list[JournalFile]:
+    """The journal files of a store with the ending "seg" or "blob", in order of writer and number.
 
     A file that was just being opened is left out. Raises `InputError` for a file whose name is no journal
     file's, or that follows a missing one.
     """
-    series: dict[str, list[tuple[int, Path]]] = {}
-    for path in sorted(folder.glob(f"*.{ending}")):
-        name = _NAME.fullmatch(path.name)
-        if name is None:
-            raise InputError(str(path), "a file of that name", f"<node>-<incarnation>-<number>.{ending}")
-        series.setdefault(name["series"], []).append((int(name["number"]), path))
+    series: dict[str, list[tuple[int, str, int]]] = {}
+    for name, size in store.sizes(ending).items():
+        parts = _NAME.fullmatch(name)
+        if parts is None:
+            raise InputError(store.name_of(name), "a file of that name", f"<node>-<incarnation>-<number>.{ending}")
+        series.setdefault(parts["series"], []).append((int(parts["number"]), name, size))
     files: list[JournalFile] = []
     for name_of_series, numbered in series.items():
         position = 0
-        for expected, (number, path) in enumerate(sorted(numbered)):
+        for expected, (number, name, size) in enumerate(sorted(numbered)):
             if number != expected:
-                raise InputError(str(path), f"number {number}", f"number {expected} of {name_of_series} first")
-            size = path.stat().st_size
-            if expected == len(numbered) - 1 and _was_just_opened(path, size):
+                allowed = f"number {expected} of {name_of_series} first"
+                raise InputError(store.name_of(name), f"number {number}", allowed)
+            if expected == len(numbered) - 1 and _was_just_opened(store, name, size):
                 break
-            files.append(JournalFile(str(path), size, position))
+            files.append(JournalFile(name, size, position))
             position += (size - HEADER_BYTES) // ROW.size if ending == "seg" else size
     return files
 
 
-def check_journal(folder: Path) -> int:
-    """The size of the journal in bytes; raises `InputError`, naming the file, if one cannot be read to its end."""
-    segments = journal_files(folder, "seg")
+def check_journal(store: JournalStore) -> int:
+    """The size of the journal in bytes; raises `InputError`, naming the file, if one cannot be read to its end.
+
+    The records of a journal above `SMALL_JOURNAL_BYTES` are not looked at: `check_side_files` does that in Spark.
+    """
+    segments = journal_files(store, "seg")
     if not segments:
-        raise InputError(str(folder), "no segment (*.seg)", "the journal of a run")
+        raise InputError(store.place, "no segment (*.seg)", "the journal of a run")
     for file in segments:
-        read_segment(Path(file.path))
-    side_files = journal_files(folder, "blob")
-    for file in side_files:
-        for _ in read_side(Path(file.path)):
-            pass
-    return sum(file.size for file in (*segments, *side_files))
+        check_segment(store.name_of(file.name), store.read(file.name, HEADER_BYTES), file.size)
+    side_files = journal_files(store, "blob")
+    size = sum(file.size for file in (*segments, *side_files))
+    if size <= SMALL_JOURNAL_BYTES:
+        for file in side_files:
+            _check_records(store, file.name)
+    return size
 
 
-def _was_just_opened(path: Path, size: int) -> bool:
+def check_side_files(spark: SparkSession, place: str, journal_bytes: int) -> None:
+    """Raise `InputError` for a side file of a large journal that cannot be read to its end."""
+    if journal_bytes <= SMALL_JOURNAL_BYTES:
+        return
+
+    def troubles(names: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+        store = store_at(place)
+        for name in names:
+            try:
+                _check_records(store, name)
+            except InputError as error:
+                yield error.place, error.found, error.allowed
+
+    names = [file.name for file in journal_files(store_at(place), "blob")]
+    found = spark.sparkContext.parallelize(names, min(len(names), _CHECK_TASKS) or 1).mapPartitions(troubles).collect()
+    if found:
+        raise InputError(*min(found))
+
+
+def _check_records(store: JournalStore, name: str) -> None:
+    for _ in parse_side(store.name_of(name), store.read(name)):
+        pass
+
+
+def _was_just_opened(store: JournalStore, name: str, size: int) -> bool:
     """Was its writer killed between making the file and writing its header?"""
-    with path.open("rb") as opened:
-        return size == 0 or (size > HEADER_BYTES and not any(opened.read(HEADER_BYTES)))
+    return size == 0 or (size > HEADER_BYTES and not any(store.read(name, HEADER_BYTES)))
 
 
 def _grouped(files: Sequence[JournalFile]) -> list[FileGroup]:
@@ -158,20 +188,29 @@ def _grouped(files: Sequence[JournalFile]) -> list[FileGroup]:
 
 
 class _RowsReader(DataSourceReader):
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    """Rows, of some kinds only if that is what is asked for: the others do not leave the reader.
+
+    The kinds are an option of the source, and no filter that Spark pushes down: one that it pushes for one use of a
+    table holds for every other use of the same table (Spark 4.3).
+    """
+
+    def __init__(self, place: str, kinds: Sequence[int]) -> None:
+        self._place = place
+        self._kinds = kinds
 
     def partitions(self) -> Sequence[InputPartition]:
-        return _grouped(journal_files(self._folder, "seg")) or [FileGroup(())]
+        return _grouped(journal_files(store_at(self._place), "seg")) or [FileGroup(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, FileGroup)
         schema = to_arrow_schema(ROWS_SCHEMA)
+        store = store_at(self._place)
         for file in partition.files:
-            header, rows = read_segment(Path(file.path))
-            columns = {name: np.ascontiguousarray(rows[name]) for name in rows.dtype.names or ()}
-            columns["incarnation"] = np.full(len(rows), header.incarnation)
-            columns["position"] = np.arange(file.first_position, file.first_position + len(rows))
+            header, rows = parse_segment(store.name_of(file.name), store.read(file.name))
+            chosen = np.flatnonzero(np.isin(rows["kind"], self._kinds) if self._kinds else rows["kind"])
+            columns = {name: rows[name][chosen] for name in rows.dtype.names or ()}
+            columns["incarnation"] = np.full(len(chosen), header.incarnation)
+            columns["position"] = file.first_position + chosen
             arrays = [pa.array(columns[field.name]).cast(field.type) for field in schema]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -179,18 +218,20 @@ class _RowsReader(DataSourceReader):
 class _SideReader(DataSourceReader):
     """Records of some kinds, in batches; `_values` makes the columns' values of one record."""
 
-    def __init__(self, folder: Path, schema: StructType) -> None:
-        self._folder = folder
+    def __init__(self, place: str, schema: StructType) -> None:
+        self._place = place
         self._schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:
-        return _grouped(journal_files(self._folder, "blob")) or [FileGroup(())]
+        return _grouped(journal_files(store_at(self._place), "blob")) or [FileGroup(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, FileGroup)
         gathered: list[tuple[Any, ...]] = []
+        store = store_at(self._place)
         for file in partition.files:
-            for number, (kind, fields) in enumerate(read_side(Path(file.path))):
+            records = parse_side(store.name_of(file.name), store.read(file.name))
+            for number, (kind, fields) in enumerate(records):
                 values = self._values(kind, fields, file.first_position + number)
                 if values is not None:
                     gathered.append(values)
@@ -223,12 +264,15 @@ class _SubscriptionsReader(_SideReader):
 
 class _JournalSource(DataSource):
     @property
-    def _folder(self) -> Path:
-        return Path(self.options["path"])
+    def _place(self) -> str:
+        return str(self.options["path"])
 
 
 class JournalRows(_JournalSource):
-    """Format `murmur-rows`: every written row of every segment of a journal folder (`ROWS_SCHEMA`)."""
+    """Format `murmur-rows`: every written row of every segment of a journal (`ROWS_SCHEMA`).
+
+    Option `kinds`: only rows of these, as numbers with commas between.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -238,7 +282,8 @@ class JournalRows(_JournalSource):
         return ROWS_SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return _RowsReader(self._folder)
+        kinds = self.options.get("kinds")
+        return _RowsReader(self._place, [int(kind) for kind in kinds.split(",")] if kinds else ())
 
 
 class JournalEvents(_JournalSource):
@@ -252,7 +297,7 @@ class JournalEvents(_JournalSource):
         return EVENTS_SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return _EventsReader(self._folder, EVENTS_SCHEMA)
+        return _EventsReader(self._place, EVENTS_SCHEMA)
 
 
 class JournalSubscriptions(_JournalSource):
@@ -266,22 +311,33 @@ class JournalSubscriptions(_JournalSource):
         return SUBSCRIPTIONS_SCHEMA
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return _SubscriptionsReader(self._folder, SUBSCRIPTIONS_SCHEMA)
+        return _SubscriptionsReader(self._place, SUBSCRIPTIONS_SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """The three tables of a journal; see the schemas above."""
+    """The tables of the journal at a path or URI; see the schemas above. `kept`: the rows are in Spark's memory."""
 
+    place: str
     rows: DataFrame
     events: DataFrame
     subscriptions: DataFrame
+    kept: bool = False
+
+    def of(self, *kinds: RowKind) -> DataFrame:
+        """The rows of these kinds."""
+        numbers = [int(kind) for kind in kinds]
+        if self.kept:
+            return self.rows.where(F.col("kind").isin(numbers))
+        source = self.rows.sparkSession.read.format("murmur-rows")
+        return source.option("kinds", ",".join(map(str, numbers))).load(self.place)
 
 
-def read_journal(spark: SparkSession, folder: Path) -> Journal:
-    """The tables of a journal folder, not read yet. `check_journal` says beforehand what is wrong with it."""
+def read_journal(spark: SparkSession, place: str) -> Journal:
+    """The tables of the journal at a path or URI, not read yet; `check_journal` says beforehand what is wrong there."""
     for source in (JournalRows, JournalEvents, JournalSubscriptions):
         spark.dataSource.register(source)
-    path = str(folder.resolve())
-    tables = [spark.read.format(f"murmur-{name}").load(path) for name in ("rows", "events", "subscriptions")]
-    return Journal(*tables)
+    rows, events, subscriptions = (
+        spark.read.format(f"murmur-{name}").load(place) for name in ("rows", "events", "subscriptions")
+    )
+    return Journal(place, rows, events, subscriptions)

@@ -14,8 +14,10 @@ subscriber) pairs with its own evaluation of the filters (`spark_analysis.evalua
 not even exist), `duplicate` deliveries beyond the first of a pair, and `out_of_order` first deliveries of an
 event after a later one of the same publisher to the same subscriber, by the subscriber's own journal.
 
-Everything here is DataFrame to DataFrame; nothing runs until its caller asks for it. A pair costs one row in
-one hash aggregation in which the deliveries take part, so there is no join as large as the deliveries.
+Everything here is DataFrame to DataFrame; nothing runs until its caller asks for it. Pairs and deliveries travel once:
+to the partition of their publisher and subscriber. There a pair is one row of one hash aggregation in which the
+deliveries take part, and the order of each stream is looked at, so there is no join as large as the deliveries and no
+second shuffle. Subscriptions, unless they are very many, are sent to wherever events are matched.
 """
 
 import json
@@ -26,7 +28,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
@@ -73,8 +75,11 @@ OUTCOMES_SCHEMA = StructType(
         StructField("missing", IntegerType(), False),
         StructField("duplicate", LongType(), False),
         StructField("spurious", IntegerType(), False),
+        StructField("after", LongType(), True),
+        StructField("out_of_order", IntegerType(), False),
     ]
 )
+"""`after`: the highest sequence of the publisher that the subscriber was delivered before this one (null: none)."""
 FINDINGS_SCHEMA = StructType(
     [
         StructField("finding", StringType(), False),
@@ -93,6 +98,10 @@ FINDINGS_SCHEMA = StructType(
 )
 FINDINGS = ("missing", "duplicate", "spurious", "out_of_order")
 _EVENTS_AT_ONCE = 50_000
+_LIVES_SENT_MAX = 500_000
+"""So many subscriptions go to every executor, which costs each some 50 MB; more than that are shuffled."""
+_POSITIONS = 1 << 44
+"""More rows than one incarnation writes: a place in a node's journal is incarnation * this + position."""
 _FILTERS_SCHEMA = StructType(
     [StructField("filter_number", IntegerType(), False), StructField("filter", StringType(), False)]
 )
@@ -111,9 +120,9 @@ def distinct_events(events: DataFrame) -> DataFrame:
     )
 
 
-def deliveries_of(rows: DataFrame) -> DataFrame:
+def deliveries_of(journal: Journal) -> DataFrame:
     """The DELIVER rows with `value` under its meaning, `subscriber`."""
-    return rows.where(F.col("kind") == int(RowKind.DELIVER)).withColumnRenamed("value", "subscriber")
+    return journal.of(RowKind.DELIVER).withColumnRenamed("value", "subscriber")
 
 
 def issued_first(subscriptions: DataFrame) -> DataFrame:
@@ -123,7 +132,7 @@ def issued_first(subscriptions: DataFrame) -> DataFrame:
     return first.where((F.col("time") == 1) | (F.col("ordinal") == NONE)).drop("time", "ordinal")
 
 
-def subscription_lives(subscriptions: DataFrame, rows: DataFrame) -> DataFrame:
+def subscription_lives(subscriptions: DataFrame, settled: DataFrame) -> DataFrame:
     """Each subscription with the times of its life (`LIVES_SCHEMA`); null: that has not happened.
 
     A subscriber may hold filters of one text several times; a withdrawal ends the one issued first of those held,
@@ -142,28 +151,28 @@ def subscription_lives(subscriptions: DataFrame, rows: DataFrame) -> DataFrame:
     begun = numbered.where(~F.col("withdrawn")).withColumnRenamed("time_us", "issued_us")
     begun = begun.drop("withdrawn", "position", "balance", "lowest")
     lives = begun.join(ends, ["subscriber", "filter", "number"], "left").drop("number")
-    settling = settling_times(subscriptions.select("time_us").distinct(), rows)
+    settling = settling_times(subscriptions.select("time_us").distinct(), settled)
     issued = settling.withColumnsRenamed({"time_us": "issued_us"})
     ended = settling.withColumnsRenamed({"time_us": "withdrawn_us", "settled_us": "withdrawal_settled_us"})
     return conform(lives.join(issued, "issued_us").join(ended, "withdrawn_us", "left"), LIVES_SCHEMA)
 
 
-def settling_times(times: DataFrame, rows: DataFrame) -> DataFrame:
+def settling_times(times: DataFrame, settled: DataFrame) -> DataFrame:
     """For each `time_us`, the smallest time of a SETTLED row whose value is no earlier (null: none)."""
-    settled = rows.where(F.col("kind") == int(RowKind.SETTLED)).select(
+    covered = settled.select(
         F.col("value").alias("covers_us"),
         F.col("time_us").alias("settled_us"),
         F.lit(None).cast("long").alias("time_us"),
     )
     asked = times.select(F.col("time_us").alias("covers_us"), F.lit(None).cast("long").alias("settled_us"), "time_us")
     from_the_last = Window.orderBy(F.desc("covers_us")).rangeBetween(Window.unboundedPreceding, Window.currentRow)
-    filled = settled.unionByName(asked).withColumn("settled_us", F.min("settled_us").over(from_the_last))
+    filled = covered.unionByName(asked).withColumn("settled_us", F.min("settled_us").over(from_the_last))
     return filled.where(F.col("time_us").isNotNull()).select("time_us", "settled_us")
 
 
-def distinct_filters(subscriptions: DataFrame) -> list[str]:
-    """The texts of the filters of all subscriptions, sorted (this one runs a job)."""
-    return sorted(row["filter"] for row in subscriptions.select("filter").distinct().collect())
+def count_filters(subscriptions: DataFrame) -> dict[str, int]:
+    """The texts of the filters of all subscriptions, sorted, with how often each occurs (this one runs a job)."""
+    return dict(sorted((row["filter"], row["count"]) for row in subscriptions.groupBy("filter").count().collect()))
 
 
 # ---------------------------------------------------------------------------------------------- pairs
@@ -203,12 +212,20 @@ def _match_batch(events: pa.Table, conditions: Sequence[Condition]) -> Iterator[
 
 
 def outcomes(
-    matched: DataFrame, lives: DataFrame, filters: Sequence[str], deliveries: DataFrame, grace_us: int
+    matched: DataFrame,
+    lives: DataFrame,
+    filters: Sequence[str],
+    deliveries: DataFrame,
+    grace_us: int,
+    many: bool,
 ) -> DataFrame:
-    """One row for each (event, subscriber) that matches or was delivered (`OUTCOMES_SCHEMA`)."""
+    """One row for each (event, subscriber) that matches or was delivered (`OUTCOMES_SCHEMA`).
+
+    `many`: there are more lives than every executor can hold.
+    """
     numbered = _numbered_filters(lives.sparkSession, filters)
     known = lives.join(F.broadcast(numbered), "filter").drop("filter")
-    pairs = matched.join(known, "filter_number")
+    pairs = matched.join(known if many else F.broadcast(known), "filter_number")
     published = F.col("published_us")
     required = (F.col("settled_us") <= published) & (
         F.col("withdrawn_us").isNull() | (published <= F.col("withdrawn_us") - grace_us)
@@ -220,6 +237,7 @@ def outcomes(
         F.when(alive, F.col("issued_us")).alias("allowed_from_us"),
         F.lit(0).cast("long").alias("copies"),
         F.lit(None).cast("long").alias("delivered_us"),
+        F.lit(None).cast("long").alias("place"),
     )  # fmt: skip
     seen = deliveries.select(
         "source", "sequence", "subscriber", "node",
@@ -229,8 +247,10 @@ def outcomes(
         F.lit(None).cast("long").alias("allowed_from_us"),
         F.lit(1).cast("long").alias("copies"),
         F.col("time_us").alias("delivered_us"),
+        (F.col("incarnation") * F.lit(_POSITIONS) + F.col("position")).alias("place"),
     )  # fmt: skip
-    together = expected.unionByName(seen).groupBy("source", "sequence", "subscriber").agg(
+    by_stream = expected.unionByName(seen).repartition("source", "subscriber")
+    together = by_stream.groupBy("source", "sequence", "subscriber").agg(
         F.max("node").alias("node"),
         F.max("required").alias("required"),
         F.min("allowed_from_us").alias("allowed_from_us"),
@@ -238,6 +258,7 @@ def outcomes(
         F.min("filter_number").alias("filter_number"),
         F.sum("copies").alias("copies"),
         F.min("delivered_us").alias("delivered_us"),
+        F.min("place").alias("place"),
     )  # fmt: skip
     delivered = F.col("copies") > 0
     allowed = F.coalesce(F.col("allowed_from_us") <= F.col("delivered_us"), F.lit(False))
@@ -245,6 +266,8 @@ def outcomes(
         together.withColumn("missing", ((F.col("required") == 1) & ~delivered).cast("int"))
         .withColumn("duplicate", F.greatest(F.col("copies") - 1, F.lit(0)))
         .withColumn("spurious", (delivered & ~allowed).cast("int"))
+        .withColumn("after", _delivered_before())
+        .withColumn("out_of_order", F.coalesce(delivered & (F.col("sequence") < F.col("after")), F.lit(False)))
     )
     return conform(judged, OUTCOMES_SCHEMA)
 
@@ -253,14 +276,16 @@ def _numbered_filters(spark: SparkSession, filters: Sequence[str]) -> DataFrame:
     return spark.createDataFrame(list(enumerate(filters)), _FILTERS_SCHEMA)
 
 
-def out_of_order(deliveries: DataFrame) -> DataFrame:
+def _delivered_before() -> Column:
+    """The highest sequence of those whose first delivery came earlier in the subscriber's own journal."""
+    earlier = Window.partitionBy("source", "subscriber").orderBy("place").rowsBetween(Window.unboundedPreceding, -1)
+    return F.max(F.when(F.col("place").isNotNull(), F.col("sequence"))).over(earlier)
+
+
+def out_of_order(judged: DataFrame) -> DataFrame:
     """First deliveries that come after a later event of their publisher: with `after`, the highest before."""
-    place = ("node", "incarnation", "position")
-    each_event = Window.partitionBy("subscriber", "source", "sequence").orderBy(*place)
-    before = Window.partitionBy("subscriber", "source").orderBy(*place).rowsBetween(Window.unboundedPreceding, -1)
-    first = deliveries.withColumn("copy", F.row_number().over(each_event)).where(F.col("copy") == 1)
-    late = first.withColumn("after", F.max("sequence").over(before)).where(F.col("sequence") < F.col("after"))
-    return late.select("source", "sequence", "subscriber", "node", "after", F.col("time_us").alias("delivered_us"))
+    late = judged.where(F.col("out_of_order") == 1)
+    return late.select("source", "sequence", "subscriber", "node", "after", "delivered_us")
 
 
 # ------------------------------------------------------------------------------------------- findings
@@ -284,8 +309,7 @@ def findings(
         *[
             F.col(field.name) if field.name in late.columns else F.lit(None).cast(field.dataType).alias(field.name)
             for field in OUTCOMES_SCHEMA
-        ],
-        "after",
+        ]
     )
     times = events.select("source", "sequence", F.col("time_us").alias("event_us"), "attributes")
     together = pairs.unionByName(overtaken).join(times, ["source", "sequence"], "left")
@@ -369,7 +393,7 @@ def totals(judged: DataFrame) -> DataFrame:
     """One row: the sums over all pairs. `delivered` counts pairs delivered at least once."""
     sums = [
         F.coalesce(F.sum(name), F.lit(0)).cast("long").alias(name)
-        for name in ("missing", "duplicate", "spurious", "required")
+        for name in ("missing", "duplicate", "spurious", "out_of_order", "required")
     ]
     return judged.agg(*sums, F.count(F.when(F.col("copies") > 0, 1)).alias("delivered"))
 
@@ -427,8 +451,9 @@ def verdict(
     }  # fmt: skip
 
 
-def judge(journal: Journal, filters: Sequence[str], grace_us: int) -> DataFrame:
-    """The outcome of every pair of a run; `filters` as `distinct_filters` gives them."""
-    lives = subscription_lives(issued_first(journal.subscriptions), journal.rows)
-    matched = matches(distinct_events(journal.events), filters)
-    return outcomes(matched, lives, filters, deliveries_of(journal.rows), grace_us)
+def judge(journal: Journal, filters: Mapping[str, int], grace_us: int) -> DataFrame:
+    """The outcome of every pair of a run; `filters` as `count_filters` gives them, events as `distinct_events` does."""
+    lives = subscription_lives(issued_first(journal.subscriptions), journal.of(RowKind.SETTLED))
+    texts = list(filters)
+    many = sum(filters.values()) > _LIVES_SENT_MAX
+    return outcomes(matches(journal.events, texts), lives, texts, deliveries_of(journal), grace_us, many)

@@ -1,14 +1,16 @@
 """From a run folder to verdict, tables and report: `python -m spark_analysis RUN`, or under spark-submit.
 
-The journal is checked before Spark starts. Its rows are read once and kept in Spark's memory (or on disk);
-every table is a transform of them (`spark_analysis.judge`, `spark_analysis.metrics`), and this module is the
+The journal is checked before Spark starts (the side files of a large one by Spark itself, first of all). Its rows are
+read once and kept in Spark's memory or on disk, those of a large one read anew by whoever needs some of them; every
+table is a transform of them (`spark_analysis.judge`, `spark_analysis.metrics`), and this module is the
 only one that runs jobs. A run that was cut short is analysed as far as it went, and the verdict says so.
 """
 
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,21 +18,25 @@ from typing import Any
 if not __package__:  # spark-submit starts this file by its path: the packages lie one folder up
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pubsub.client import CLIENT_MESSAGES
 from pubsub.errors import InputError
 from pubsub.journal import RowKind
+from pubsub.journal_store import store_at
 from spark_analysis import judge as judging
 from spark_analysis import metrics
+from spark_analysis.fault_checks import Check
 from spark_analysis.faults import Faults, checks_table
-from spark_analysis.journal_source import check_journal, read_journal
+from spark_analysis.journal_source import check_journal, check_side_files, read_journal
 from spark_analysis.report import write_report
 from spark_analysis.run_folder import Manifest, read_manifest
-from spark_analysis.session import spark_session
+from spark_analysis.session import check_executors, is_cluster, spark_session
 from spark_analysis.tables import SMALL_TABLES, AnalysisFolder
+
+_ROWS_KEPT_BYTES_MAX = 1 << 30
+"""The rows of a larger journal are read anew for the few kinds that a table needs: keeping all would fill the disks."""
 
 Progress = Callable[[str, int, int], None]
 """What is being done, how much of it is, and how much there is (0: not known)."""
@@ -40,49 +46,52 @@ def _silent(step: str, done: int, total: int) -> None:
     pass
 
 
-def analyze(run: Path, master: str | None = None, progress: Progress = _silent) -> dict[str, Any]:
+def analyze(
+    run: Path, master: str | None = None, progress: Progress = _silent, executor_memory: str | None = None
+) -> dict[str, Any]:
     """Judge the run, write `RUN/analysis` and `RUN/report.html`; the verdict with its numbers.
 
-    Uses the active Spark session if there is one. Raises `InputError` for a folder that is no run's, a
+    Uses the active Spark session if there is one; else `master` and `executor_memory` are those of
+    `session.start_session`. Raises `InputError` for a folder that is no run's, a
     damaged journal or a missing Java.
     """
     run = Path(run)
     manifest = read_manifest(run)
-    progress("checking the journal", 0, 0)
-    journal_bytes = check_journal(run / "journal")
-    progress("starting Spark", 0, 0)
-    with spark_session(master, journal_bytes) as spark:
-        analysis = _Analysis(spark, run, manifest, progress)
-        try:
-            verdict = analysis.judge()
-            analysis.measure()
-        finally:
-            analysis.forget()
+    with _opened(run, manifest, master, executor_memory, progress) as analysis:
+        verdict = analysis.judge()
+        analysis.measure()
     progress("drawing the report", 0, 0)
     write_report(run)
     return verdict
 
 
-def judge(run: Path, master: str | None = None) -> dict[str, Any]:
+def judge(run: Path, master: str | None = None, executor_memory: str | None = None) -> dict[str, Any]:
     """The verdict alone, with its findings and the table of faults in `RUN/analysis`; raises as `analyze` does."""
-    manifest = read_manifest(run)
-    journal_bytes = check_journal(run / "journal")
-    with spark_session(master, journal_bytes) as spark:
-        analysis = _Analysis(spark, run, manifest, _silent)
-        try:
-            return analysis.judge()
-        finally:
-            analysis.forget()
+    with _opened(Path(run), read_manifest(Path(run)), master, executor_memory, _silent) as analysis:
+        return analysis.judge()
 
 
-def judge_and_measure(run: Path, master: str | None = None) -> tuple[dict[str, Any], dict[str, float | None]]:
+def judge_and_measure(run: Path) -> tuple[dict[str, Any], dict[str, float | None]]:
     """The verdict, and the few figures by which runs are compared (`_Analysis.key_figures`); raises as `analyze`."""
-    manifest = read_manifest(run)
-    journal_bytes = check_journal(run / "journal")
-    with spark_session(master, journal_bytes) as spark:
-        analysis = _Analysis(spark, run, manifest, _silent)
+    with _opened(run, read_manifest(run), None, None, _silent) as analysis:
+        return analysis.judge(), analysis.key_figures()
+
+
+@contextmanager
+def _opened(
+    run: Path, manifest: Manifest, master: str | None, executor_memory: str | None, progress: Progress
+) -> "Iterator[_Analysis]":
+    progress("checking the journal", 0, 0)
+    place = manifest.journal_at(run)
+    journal_bytes = check_journal(store_at(place))
+    progress("starting Spark", 0, 0)
+    with spark_session(master, journal_bytes, executor_memory) as spark:
+        if master is not None and is_cluster(master):
+            check_executors(spark, place, AnalysisFolder(run).begin())
+        check_side_files(spark, place, journal_bytes)
+        analysis = _Analysis(spark, run, manifest, journal_bytes, progress)
         try:
-            return analysis.judge(), analysis.key_figures()
+            yield analysis
         finally:
             analysis.forget()
 
@@ -95,7 +104,9 @@ def report(run: Path) -> Path:
 class _Analysis:
     """One run in one session; keeps what several tables need."""
 
-    def __init__(self, spark: SparkSession, run: Path, manifest: Manifest, progress: Progress) -> None:
+    def __init__(
+        self, spark: SparkSession, run: Path, manifest: Manifest, journal_bytes: int, progress: Progress
+    ) -> None:
         self._spark = spark
         self._manifest = manifest
         self._progress = progress
@@ -103,35 +114,36 @@ class _Analysis:
         self._folder = AnalysisFolder(run)
         self._folder.begin()
         progress("reading the journal", 0, 0)
-        journal = read_journal(spark, run / "journal")
-        self._journal = replace(
-            journal, rows=self._keep(journal.rows), events=self._keep(judging.distinct_events(journal.events))
-        )
-        self._deliveries = judging.deliveries_of(self._journal.rows)
-        self._faults = Faults(self._journal.rows, manifest)
+        journal = read_journal(spark, manifest.journal_at(run))
+        self._journal = replace(journal, events=self._keep(judging.distinct_events(journal.events)))
+        if journal_bytes <= _ROWS_KEPT_BYTES_MAX:
+            self._journal = replace(self._journal, rows=self._keep(journal.rows), kept=True)
+        self._deliveries = judging.deliveries_of(self._journal)
+        self._faults = Faults(self._journal, manifest)
 
     def judge(self) -> dict[str, Any]:
         """Write verdict and findings."""
         self._progress("judging deliveries", 0, 0)
-        filters = judging.distinct_filters(self._journal.subscriptions)
+        filters = judging.count_filters(self._journal.subscriptions)
         self._outcomes = self._keep(judging.judge(self._journal, filters, self._manifest.withdrawal_grace_us))
         totals = judging.totals(self._outcomes).first()
         assert totals is not None
-        late = judging.out_of_order(self._deliveries)
-        counts = {name: int(totals[name]) for name in ("missing", "duplicate", "spurious", "required", "delivered")}
-        counts["out_of_order"] = late.count()
+        counts = {name: int(totals[name]) for name in (*judging.FINDINGS, "required", "delivered")}
         counts["published"] = self._journal.events.count()
         self._published = counts["published"]
         names = [node.name for node in self._manifest.nodes]
         if any(counts[name] for name in judging.FINDINGS):
+            late = judging.out_of_order(self._outcomes)
             explainer, publishers = self._faults.explainer(self._outcomes), self._faults.publishers()
-            listed = judging.findings(self._outcomes, late, self._journal.events, filters, names, explainer, publishers)
+            events = self._journal.events
+            listed = judging.findings(self._outcomes, late, events, list(filters), names, explainer, publishers)
         else:
             listed = self._spark.createDataFrame([], judging.FINDINGS_SCHEMA)
-        written = self._folder.write_findings(listed)
-        explained = _explained(written)
-        span = metrics.span(self._journal.rows).first()
-        checks = self._faults.checks(int(span["last_us"] or 0) if span is not None else 0)
+        explained = self._folder.write_findings(listed)
+        checks: Sequence[Check] = ()
+        if self._manifest.faults:
+            span = metrics.span(self._journal.rows).first()
+            checks = self._faults.checks(int(span["last_us"] or 0) if span is not None else 0)
         self._folder.write_frame("faults", checks_table(checks))
         outcomes = Counter(check.outcome for check in checks)
         promised = self._manifest.guarantee
@@ -210,12 +222,6 @@ class _Analysis:
         shares = self._keep(metrics.cumulative(counts, "delay_us"))
         self._write(f"{name}_cdf", shares)
         self._write(name, metrics.quantiles(shares))
-
-
-def _explained(findings: pd.DataFrame) -> dict[str, int]:
-    """How many findings of each kind a fault explains (copies too many, for duplicates)."""
-    found = findings[findings["explanation"].notna()].groupby("finding")["count"].sum()
-    return {str(kind): int(count) for kind, count in found.items()}
 
 
 def _publishing(phases: dict[str, int], first_us: int, last_us: int) -> tuple[int, int]:

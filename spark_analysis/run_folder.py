@@ -25,7 +25,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What the driver says about a run; `raw` is the whole document for the report."""
+    """What the driver says about a run; `raw` is the whole document for the report. `status` is "incomplete" if
+    journals that a verdict needs are missing."""
 
     name: str
     runtime: str
@@ -46,6 +47,10 @@ class Manifest:
             if node.role == "client" and node.broker in numbers:
                 homes[node.number] = numbers[node.broker]
         return homes
+
+    def journal_at(self, run: Path) -> str:
+        """Path or URI of the run's journal."""
+        return str(self.raw.get("journal") or (run / "journal").resolve())
 
     @property
     def numbers(self) -> dict[str, int]:
@@ -80,7 +85,7 @@ def read_manifest(run: Path) -> Manifest:
     if document.get("schema_version") != MANIFEST_VERSION:
         found = document.get("schema_version")
         raise InputError(f"{path}, key schema_version", f"{found!r:.60}", repr(MANIFEST_VERSION))
-    if not (run / "journal").is_dir():
+    if "journal" not in document and not (run / "journal").is_dir():
         raise InputError(str(run), "no folder journal/ in it", "the folder of a run with its journal")
     status = document.get("status")
     if status not in STATUSES:
@@ -89,7 +94,7 @@ def read_manifest(run: Path) -> Manifest:
         name=str(document.get("name", run.name)),
         runtime=str(document.get("runtime", "unknown")),
         seed=_integer(path, document, "seed", 0),
-        status=status,
+        status="incomplete" if document.get("journals_missing") else status,
         withdrawal_grace_us=_integer(path, document, "withdrawal_grace_us", 0),
         nodes=_nodes(path, document.get("nodes")),
         edges=_pairs(path, "overlay.edges", document.get("overlay", {}), "edges"),

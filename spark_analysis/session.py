@@ -8,16 +8,19 @@ working directory is and however the program was started (`python -m`, `spark-su
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from pubsub.errors import InputError
+from spark_analysis.journal_source import SMALL_JOURNAL_BYTES
 
 JAVA_VERSION_MIN = 17
 _MEND_JAVA = (
@@ -26,7 +29,10 @@ _MEND_JAVA = (
 )
 _JAVA = "-XX:+UseParallelGC"
 _JAVA_SMALL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-SMALL_JOURNAL_BYTES = 32 << 20
+_PARTITIONS_MIN = 32
+_BYTES_A_PARTITION = 48 << 20
+_CONNECT_TIMEOUT_S = 5.0
+_EXECUTORS_TIMEOUT_S = 60.0
 _PACKAGE_ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -50,7 +56,9 @@ def check_java() -> str:
 
 
 @contextmanager
-def spark_session(master: str | None = None, journal_bytes: int = 0) -> Iterator[SparkSession]:
+def spark_session(
+    master: str | None = None, journal_bytes: int = 0, executor_memory: str | None = None
+) -> Iterator[SparkSession]:
     """The active session if there is one (left running), else a new one that ends with the block.
 
     `master`: a Spark master; None means all local cores, or what spark-submit was told. `journal_bytes` is the
@@ -60,31 +68,44 @@ def spark_session(master: str | None = None, journal_bytes: int = 0) -> Iterator
     if active is not None:
         yield active
         return
-    session = start_session(master, small=journal_bytes < SMALL_JOURNAL_BYTES)
+    small = journal_bytes <= SMALL_JOURNAL_BYTES
+    partitions = max(_PARTITIONS_MIN, journal_bytes // _BYTES_A_PARTITION)
+    session = start_session(master, small=small, executor_memory=executor_memory, partitions=partitions)
     try:
         yield session
     finally:
         session.stop()
 
 
-def start_session(master: str | None = None, driver_memory: str | None = None, small: bool = False) -> SparkSession:
-    """A new session; see `spark_session`. Raises `InputError` when Java is missing or too old.
+def start_session(
+    master: str | None = None,
+    driver_memory: str | None = None,
+    small: bool = False,
+    executor_memory: str | None = None,
+    partitions: int = 32,
+) -> SparkSession:
+    """A new session; see `spark_session`. Raises `InputError` when Java is missing or too old, or nobody is at a
+    cluster's master.
 
     `driver_memory`: such as "4g"; None means a quarter of the machine's memory, from 1 to 8 GB. `small`: Java
     compiles each method once, quickly. That halves the processor time of a job of seconds, and doubles that of
-    a job of minutes.
+    a job of minutes. `executor_memory` is of each executor of a cluster (Spark's own default: 1 GB), `partitions` those
+    of a shuffle.
     """
+    if master is not None and is_cluster(master):
+        _check_master(master)
+    else:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted:
         check_java()
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = (
         SparkSession.builder.appName("murmur analysis")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.log.level", "ERROR")
-        .config("spark.sql.shuffle.partitions", "2" if small else "32")
+        .config("spark.sql.shuffle.partitions", "2" if small else str(partitions))
         .config("spark.sql.execution.arrow.pyspark.enabled", "true")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "50000")
         .config("spark.sql.session.timeZone", "UTC")
@@ -96,10 +117,71 @@ def start_session(master: str | None = None, driver_memory: str | None = None, s
         builder = builder.master(master or "local[*]")
     elif master is not None:
         builder = builder.master(master)
+    if executor_memory is not None:
+        builder = builder.config("spark.executor.memory", executor_memory)
     with _quiet_start():
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def is_cluster(master: str) -> bool:
+    """Is it the master of a standalone cluster?"""
+    return master.startswith("spark://")
+
+
+def _check_master(master: str) -> None:
+    """Spark itself would try for a minute, and then fail with a long traceback."""
+    place = f"--master {master}"
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=_CONNECT_TIMEOUT_S).close()
+            return
+        except (OSError, ValueError) as error:
+            trouble = str(error)
+    raise InputError(place, f"no master ({trouble})", "spark://HOST:PORT of a master that runs")
+
+
+def check_executors(spark: SparkSession, place: str, folder: Path) -> None:
+    """Raise `InputError` if the cluster's executors do not come, cannot import this package, or do not see the journal
+    at that place and the folder for results, which must exist."""
+    master = f"--master {spark.sparkContext.master}"
+    java = spark.sparkContext._jsc.sc()
+    deadline = time.monotonic() + _EXECUTORS_TIMEOUT_S
+    while (executors := java.getExecutorMemoryStatus().size() - 1) < 1:
+        if time.monotonic() > deadline:
+            found = f"no executor in {_EXECUTORS_TIMEOUT_S:.0f} s"
+            raise InputError(master, found, "workers with a free core and memory for an executor (--executor-memory)")
+        time.sleep(0.1)
+    mark = folder / ".murmur"
+    mark.touch()
+
+    def look(_: Iterable[int]) -> Iterator[tuple[str, str]]:  # travels as it stands: needs nothing of ours over there
+        host = socket.gethostname()
+        try:
+            from pubsub.journal_store import store_at
+
+            if not Path(mark).exists():
+                yield host, f"no {mark.parent} that it and this machine both see"
+            elif not store_at(place).sizes("seg"):
+                yield host, f"no journal at {place}"
+        except Exception as error:
+            yield host, f"{type(error).__name__}: {error}"
+
+    try:
+        tasks = 4 * executors
+        troubles = spark.sparkContext.parallelize(range(tasks), tasks).mapPartitions(look).collect()
+    except Exception as error:
+        words = [line for line in str(error).splitlines() if "Error" in line or "Exception" in line]
+        found = f"a cluster that cannot run tasks ({words[-1].strip() if words else error})"
+        raise InputError(master, found, "Python and Spark as here, on every machine") from None
+    finally:
+        mark.unlink()
+    if troubles:
+        host, trouble = min(troubles)
+        allowed = "murmur at the same path, and run folders on storage that all machines share"
+        raise InputError(f"{master}, machine {host}", trouble, allowed)
 
 
 def _python_path() -> str:

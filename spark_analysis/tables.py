@@ -7,10 +7,13 @@ CSV.
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+from pyarrow import dataset
 from pyspark.sql import DataFrame
 
 from pubsub.errors import InputError
@@ -43,10 +46,11 @@ class AnalysisFolder:
     def __init__(self, run: Path) -> None:
         self.folder = run / "analysis"
 
-    def begin(self) -> None:
-        """Make the folder, empty."""
+    def begin(self) -> Path:
+        """Make the folder, empty; its path."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
+        return self.folder
 
     def write(self, name: str, table: DataFrame) -> pd.DataFrame:
         """Run the table's job and write its two files; what was written."""
@@ -59,15 +63,22 @@ class AnalysisFolder:
         frame.to_parquet(self.folder / f"{name}.parquet", index=False)
         frame.to_csv(self.folder / f"{name}.csv", index=False)
 
-    def write_findings(self, table: DataFrame) -> pd.DataFrame:
-        """All findings to Parquet, to CSV the first `FINDINGS_IN_CSV_MAX` of each kind by publication; all of them."""
+    def write_findings(self, table: DataFrame) -> dict[str, int]:
+        """All findings to Parquet, to CSV the first `FINDINGS_IN_CSV_MAX` of each kind by publication; how many of each
+        kind a fault explains (copies too many, for duplicates)."""
         path = self.folder / "findings.parquet"
         table.write.parquet(str(path))
         order = ["published_us", "source", "sequence", "subscriber", "finding"]
-        ordered = pd.read_parquet(path, dtype_backend="numpy_nullable").sort_values(order)
-        first = ordered.groupby("finding").head(FINDINGS_IN_CSV_MAX)
+        explained: Counter[str] = Counter()
+        first = pd.DataFrame()
+        for batch in dataset.dataset(path, format="parquet").to_batches():  # there may be more than memory holds
+            findings = batch.to_pandas(types_mapper=_nullable)
+            found = findings[findings["explanation"].notna()].groupby("finding")["count"].sum()
+            explained.update({str(kind): int(count) for kind, count in found.items()})
+            together = pd.concat([first, findings]) if len(first) else findings
+            first = together.sort_values(order).groupby("finding").head(FINDINGS_IN_CSV_MAX)
         first.to_csv(self.folder / "findings.csv", index=False)
-        return ordered
+        return dict(explained)
 
     def write_json(self, name: str, document: dict[str, Any]) -> None:
         """A small document beside the tables."""
@@ -97,3 +108,8 @@ class AnalysisFolder:
                 str(path), f"no analysis ({error})", "a run that `murmur analyze` has been through"
             ) from None
         return document
+
+
+def _nullable(kind: pa.DataType) -> Any:
+    """Whole numbers stay whole though some are missing."""
+    return pd.Int64Dtype() if pa.types.is_integer(kind) else None

@@ -18,6 +18,7 @@ from hypothesis import settings
 
 settings.register_profile("ci", derandomize=True, print_blob=True, deadline=None)
 settings.register_profile("dev", print_blob=True, deadline=None)
+settings.register_profile("long", max_examples=2_000, print_blob=True, deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,7 +35,7 @@ class Shape:
     subscriptions: int = 6
     publications: int = 20
     changes: int = 3
-    parts: dict[str, str] = field(default_factory=lambda: dict(PARTS))
+    parts: Mapping[str, Any] = field(default_factory=lambda: dict(PARTS))
     links: LinkSpec = WAN
 
 
@@ -114,7 +115,7 @@ def deployment(
     homes: dict[str, str],
     scripts: dict[str, PlainScript],
     seed: int = 1,
-    parts: dict[str, str] | None = None,
+    parts: Mapping[str, Any] | None = None,
     links: LinkSpec = WAN,
 ) -> Deployment:
     """Brokers b0.., the edges between them, clients at their homes."""

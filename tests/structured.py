@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any
 
 from experiments.registry import make_broker
@@ -28,6 +29,7 @@ from simulation.simulation import Simulation
 
 CONSTANT = Delay("constant", 1_000)
 PROBE_US = 2_000_000
+PROBE_TIMEOUT_US = 500_000
 ROUND_US = PROBE_US
 
 
@@ -68,15 +70,18 @@ class StructuredNetwork:
         delay: Delay = CONSTANT,
         seed: int = 1,
         nodes_max: int = 1_100,
+        reliability: str = "best_effort",
+        parameters: Mapping[str, Any] = MappingProxyType({}),
+        loss: float = 0.0,
     ) -> None:
         self._folder = TemporaryDirectory()
         self._numbers = {f"n{number}": number for number in range(nodes_max)}
         self.writer = JournalWriter(Path(self._folder.name), "run", nodes_max)
         self.simulation = Simulation(
-            seed, self.writer, self._numbers, LinkSpec(delay=delay, ordered=False), journal_hops=False
+            seed, self.writer, self._numbers, LinkSpec(delay=delay, loss=loss, ordered=False), journal_hops=False
         )
         self.delivered: Counter[tuple[int, str]] = Counter()
-        self._parts = {"matching": "bitset", "routing": routing, "reliability": "best_effort"}
+        self._parts = {"matching": "bitset", "routing": routing, "reliability": reliability, **parameters}
         self._places = {"base": 4, "digits": digits, "leaf_set": leaf_set, "probe_us": PROBE_US}
         self._seed = seed
         self._events = 0
@@ -129,8 +134,8 @@ class StructuredNetwork:
         )
 
     def rounds(self, count: int) -> None:
-        """Let so many rounds of probes pass."""
-        self.simulation.run(until_us=self.simulation.now_us + count * ROUND_US)
+        """Let so many rounds of probes pass, to the time at which the last of those asked must have answered."""
+        self.simulation.run(until_us=self.simulation.now_us + count * ROUND_US + PROBE_TIMEOUT_US)
         self.quiet()
 
     def close(self) -> None:

@@ -4,13 +4,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.papers.irbr_live import BIN_S, CHURN_S, END_S, KILL_S, Live
 from experiments.papers.irbr_run import BIN_US, FOUND_US, KILL_US, PUBLISH_FROM_US, Cost, Resilience
 from experiments.papers.plotting import panels, save
 
-NAMES = {"irbr": "IRBR", "rpf": "RPF", "scribe": "Scribe"}
-_COLOURS = {"irbr": "#d62728", "rpf": "#1f77b4", "scribe": "#2ca02c"}
-_MARKERS = {"irbr": "o", "rpf": "s", "scribe": "^"}
-_STYLES = {"irbr": "-", "rpf": "--", "scribe": ":"}
+NAMES = {
+    "irbr": "IRBR", "rpf": "RPF", "scribe": "Scribe", "rpf_routed": "RPF, routed back",
+    "scribe_routed": "Scribe, routed back",
+}  # fmt: skip
+_COLOURS = {
+    "irbr": "#d62728",
+    "rpf": "#1f77b4",
+    "scribe": "#2ca02c",
+    "rpf_routed": "#1f77b4",
+    "scribe_routed": "#2ca02c",
+}
+_MARKERS = {"irbr": "o", "rpf": "s", "scribe": "^", "rpf_routed": "D", "scribe_routed": "v"}
+_STYLES = {"irbr": "-", "rpf": "--", "scribe": ":", "rpf_routed": "-", "scribe_routed": "-"}
 """Different styles, for the curves often lie on each other."""
 
 
@@ -48,7 +58,7 @@ def publishing(costs: Sequence[Cost], nodes: int, folder: Path) -> Path:
         each.plot(first.spec.checkpoints, first.interested, color="#888888", linewidth=1, label="interested nodes")
         each.set(xlabel="subscriptions", ylim=(0, None), title=f"matching rate {100 * first.matching:.1f} %")
     axes[0].set_ylabel("messages a publish operation")
-    axes[0].legend(frameon=False)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
     figure.suptitle(f"Publishing, {nodes:,} nodes")
     return save(figure, folder, f"publish_{nodes}")
 
@@ -74,6 +84,28 @@ def delivery_over_time(runs: Sequence[Resilience], nodes: int, folder: Path) -> 
     axes[0].legend(frameon=False, loc="lower right")
     figure.suptitle(f"Failures, {nodes:,} nodes")
     return save(figure, folder, f"failures_{nodes}")
+
+
+def live_delivery(runs: Sequence[Live], folder: Path) -> Path:
+    """Delivery rate on live actors among those that no fault touched, by time of publication; kills and starts are
+    marked below."""
+    figure, (axes,) = panels(1, width=9.0)
+    for run in runs:
+        x = [(at + 0.5) * BIN_S for at in range(END_S // BIN_S)]
+        rates = [100 * made / max(1, due) for made, due in zip(run.made, run.required, strict=True)]
+        _line(axes, run.spec.routing, x, rates[: len(x)])
+    for at_s, text in ((KILL_S, "13 killed at once"), (CHURN_S, "churn begins")):
+        axes.axvline(at_s, color="black", linewidth=0.8, linestyle=":")
+        axes.annotate(text, (at_s + 0.3, 40), fontsize=8)
+    first = runs[0]
+    axes.plot(first.kills, [3] * len(first.kills), "x", color="#444444", markersize=5, label="a kill")
+    axes.plot(first.starts, [8] * len(first.starts), "+", color="#444444", markersize=6, label="a start")
+    axes.set(
+        xlabel="time of publication (s)", ylabel="delivered to nodes that stayed up (%)", ylim=(0, 103),
+        xlim=(0, END_S), title="64 live actors",
+    )  # fmt: skip
+    axes.legend(frameon=False, loc="lower left", ncols=2)
+    return save(figure, folder, "live")
 
 
 def delivery_by_share(runs: Sequence[Resilience], nodes: int, folder: Path) -> Path:

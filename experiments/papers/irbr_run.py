@@ -10,7 +10,7 @@ import functools
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,8 @@ from simulation.simulated_node import CONTROL_MESSAGE, EVENT_MESSAGE
 from simulation.simulation import Simulation
 
 ROUTINGS = ("irbr", "rpf", "scribe")
+ROUTED = {"rpf_routed": "rpf", "scribe_routed": "scribe"}
+"""The baselines whose events take Pastry's way back over each edge, as the text has it."""
 BASE = 4
 DIGITS = {64: 3, 256: 4, 1_024: 5, 4_096: 6}
 """Nodes to digits: as in the paper every identifier is a node's."""
@@ -80,7 +82,8 @@ class Cost:
 @dataclass(frozen=True, slots=True)
 class FaultSpec:
     """A run in which a share of the nodes is killed at once at `KILL_US`, or (churn above 0) so many nodes a second are
-    killed from then on, each back after `BACK_US` as a new node that subscribes again."""
+    killed from then on, each back after `BACK_US` as a new node that subscribes again. So many nodes have a
+    subscription each."""
 
     routing: str
     nodes: int
@@ -88,6 +91,7 @@ class FaultSpec:
     churn_per_s: float = 0.0
     rate_per_s: int = 50
     matching: float = 0.1
+    subscriptions: int = 256
     seed: int = 1
 
 
@@ -145,25 +149,36 @@ class _Node:
 
 class PastryNetwork:
     """An overlay whose nodes know each other. `operations` and `forwarded` count messages sent, `delivered` counts
-    deliveries by event and node."""
+    deliveries by event and node. `loss`: of events and gossip; `epidemic`: parameters of recovery (None: none)."""
 
-    def __init__(self, routing: str, nodes: int, seed: int, folder: Path, probe_us: int) -> None:
+    def __init__(
+        self,
+        routing: str,
+        nodes: int,
+        seed: int,
+        folder: Path,
+        probe_us: int,
+        loss: float = 0.0,
+        epidemic: Mapping[str, Any] | None = None,
+    ) -> None:
         self.names = [f"b{number}" for number in range(nodes)]
         self.operations = self.forwarded = 0
         self.delivered: Counter[tuple[int, str]] = Counter()
         self.wanted: dict[str, list[Filter]] = {}
         self._numbers = {name: number for number, name in enumerate(self.names)}
         self._writer = JournalWriter(folder, "run", nodes)
-        datagrams = LinkSpec(delay=Delay("constant", DELAY_US))
+        datagrams = LinkSpec(delay=Delay("constant", DELAY_US), loss=loss)
         self.simulation = Simulation(seed, self._writer, self._numbers, datagrams, journal_hops=False)
         self.rng = random.Random(f"{seed}/irbr/{nodes}")
         self._seed = seed
         self._events = 0
         identifiers = list(range(BASE ** DIGITS[nodes]))
         self.rng.shuffle(identifiers)
+        back = {"reverse_paths": "routed" if routing in ROUTED else "direct"}
         self._parameters: dict[str, dict[str, Any]] = {
             name: {
-                "matching": "bitset", "routing": routing, "reliability": "best_effort",
+                "matching": "bitset", "routing": ROUTED.get(routing, routing), "rpf": back, "scribe": back,
+                "reliability": "best_effort" if epidemic is None else "epidemic", "epidemic": epidemic or {},
                 "pastry": {
                     "identifier": identifiers[number], "base": BASE, "digits": DIGITS[nodes], "leaf_set": 16,
                     "probe_us": probe_us, "probe_timeout_us": PROBE_TIMEOUT_US,
@@ -287,15 +302,15 @@ def _publish_and_check(network: PastryNetwork, attributes: dict[str, float], cos
 
 
 def measure_resilience(spec: FaultSpec) -> Resilience:
-    """One subscription a node, a steady stream of events, and failures."""
+    """Subscriptions of random nodes, a steady stream of events, and failures."""
     result = Resilience(spec)
     generator = Generator(Rates(matching=spec.matching), spec.seed)
     with tempfile.TemporaryDirectory() as folder:
         network = PastryNetwork(spec.routing, spec.nodes, spec.seed, Path(folder), PROBE_US)
-        for name in network.names:
+        simulation, rng = network.simulation, network.rng
+        for name in rng.sample(network.names, min(spec.nodes, spec.subscriptions)):
             network.subscribe(name, generator.filter())
             network.quiet()
-        simulation, rng = network.simulation, network.rng
         begin_us = (simulation.now_us // PROBE_US + 1) * PROBE_US
         killed = rng.sample(network.names, int(spec.killed * spec.nodes))
         churned = [
@@ -309,7 +324,8 @@ def measure_resilience(spec: FaultSpec) -> Resilience:
 
         def come_back(name: str, now_us: int) -> None:
             network.start(name, rng.sample(stays, 4))
-            network.subscribe(name, network.wanted[name].pop())
+            for wanted in network.wanted.pop(name, ()):
+                network.subscribe(name, wanted)
 
         for name in killed:
             simulation.call_at(begin_us + KILL_US, functools.partial(crash, name))

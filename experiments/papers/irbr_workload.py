@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pubsub.errors import InputError
-from pubsub.filter import Filter
-from pubsub.filter_parser import parse_filter
+from pubsub.filter import Filter, interval
 
 _ATTRIBUTES = 8
 
@@ -56,10 +55,10 @@ class Generator:
         rng = self._rng
         name = f"a{rng.randrange(self.rates.attributes)}"
         if self.rates.matching is None:
-            return parse_filter(f"{name} >= {rng.random()!r}")
+            return Filter.conjunction([(name, interval("number", rng.random()))])
         width = 2 * self.rates.matching * rng.random()
         low = (1 - width) * rng.random()
-        return parse_filter(f"{name} BETWEEN {low!r} AND {low + width!r}")
+        return Filter.conjunction([(name, interval("number", low, high=low + width))])
 
     def event(self) -> dict[str, float]:
         """One more event."""

@@ -12,22 +12,25 @@ from itertools import chain
 from typing import NamedTuple
 
 from pubsub.event import Event, EventId
+from pubsub.filter import Filter
 from pubsub.machine import NodeName
 from reliability.epidemic.parameters import Discard
 
+Pattern = int | Filter
 Number = tuple[NodeName, int, int, int]
 """(source, incarnation, pattern, sequence number): one of the names that an event has."""
 
 
 class CachedEvent(NamedTuple):
-    """An event with its tag (as in `messages.TaggedEvent`) and the patterns by which it is found for a push."""
+    """An event with its tag (as in `messages.TaggedEvent`) and the patterns by which it is found for a push:
+    signatures, or filters where those are not known everywhere."""
 
     event: Event
     hops: int
     source: NodeName
     incarnation: int
     numbers: Sequence[int]
-    patterns: Sequence[int]
+    patterns: Sequence[Pattern]
 
 
 class EventCache:
@@ -38,7 +41,7 @@ class EventCache:
         self._discard = discard
         self._rng = rng
         self._events: dict[EventId, CachedEvent] = {}
-        self._by_pattern: dict[int, dict[EventId, None]] = {}
+        self._by_pattern: dict[Pattern, dict[EventId, None]] = {}
         self._by_number: dict[Number, CachedEvent] = {}
         self._interested: deque[EventId] = deque()
         self._uninterested: deque[EventId] = deque()
@@ -75,7 +78,12 @@ class EventCache:
         """The event that has that name, whichever of its patterns it is."""
         return self._by_number.get(number)
 
-    def digest(self, pattern: int) -> list[int]:
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """Those by which there are events."""
+        return tuple(self._by_pattern)
+
+    def digest(self, pattern: Pattern) -> list[int]:
         """The identifiers (publisher, sequence, …) of the events that match the pattern."""
         return list(chain.from_iterable(self._by_pattern.get(pattern, ())))
 

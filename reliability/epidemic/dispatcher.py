@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pubsub.machine import Effect, NodeName
 from reliability.epidemic.cache import EventCache
@@ -11,6 +11,8 @@ from reliability.epidemic.loss_detection import LostBuffer
 from reliability.epidemic.parameters import EpidemicParameters
 from reliability.epidemic.received import ReceivedEvents
 from reliability.epidemic.subscription_table import SubscriptionTable
+
+Target = TypeVar("Target")
 
 
 @dataclass(slots=True)
@@ -26,11 +28,14 @@ class Dispatcher:
     rng: random.Random
     routes: dict[NodeName, Sequence[NodeName]] = field(default_factory=dict)
 
-    def towards_subscribers(self, pattern: int, came_from: NodeName | None = None) -> list[NodeName]:
+    def towards_subscribers(self, pattern: int, came_from: NodeName | None = None) -> Sequence[NodeName]:
         """To which neighbours gossip about the pattern goes: at most `fanout` of those with subscribers behind them."""
-        peers = self.table.towards(pattern, came_from)
+        return self.some_of(self.table.towards(pattern, came_from))
+
+    def some_of(self, targets: Sequence[Target]) -> Sequence[Target]:
+        """At most `fanout` of them, drawn at random."""
         fanout = self.parameters.fanout
-        return peers if len(peers) <= fanout else self.rng.sample(peers, fanout)
+        return targets if len(targets) <= fanout else self.rng.sample(targets, fanout)
 
     def tosses_p_forward(self) -> bool:
         """The coin: is the gossip message to go on from here?"""

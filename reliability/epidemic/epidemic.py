@@ -7,7 +7,8 @@ Theory of operation. An event published here is tagged (pulls only), kept, hande
 next hops of whatever routing there is; each dispatcher on its way does the same. Beside that, each dispatcher gossips
 in rounds (`push`, `pull`) along the tree on which subscriptions have travelled (`subscription_table`), about what it
 has (push) or what it knows to be lost (pulls, `loss_detection`). A recovered event comes out of band, is handed to
-local subscribers and kept, and goes no further: every dispatcher recovers for its own subscribers.
+local subscribers and kept, and goes no further: every dispatcher recovers for its own subscribers. Where there is no
+tree of links, on structured overlays, push goes the ways that routing knows (`routed_push`).
 
 An event is handed to local subscribers once, whichever way it comes first (`received`). Its first copy over the tree is
 passed on even if it had been recovered before, since the dispatchers behind this one wait for that copy; a second copy
@@ -37,7 +38,7 @@ from pubsub.machine import (
     Start,
     TimerFired,
 )
-from reliability.epidemic.cache import CachedEvent, EventCache
+from reliability.epidemic.cache import CachedEvent, EventCache, Pattern
 from reliability.epidemic.client import EpidemicClient
 from reliability.epidemic.dispatcher import Dispatcher, Gossip
 from reliability.epidemic.interval import GossipInterval
@@ -53,10 +54,11 @@ from reliability.epidemic.messages import (
     check_pairs,
     signature,
 )
-from reliability.epidemic.parameters import EpidemicParameters
+from reliability.epidemic.parameters import PLACE, EpidemicParameters
 from reliability.epidemic.pull import CombinedPull, PullAtRandom, PullFromPublisher, PullFromSubscribers
 from reliability.epidemic.push import Push
 from reliability.epidemic.received import ReceivedEvents
+from reliability.epidemic.routed_push import RoutedPush
 from reliability.epidemic.subscription_table import SubscriptionTable
 from reliability.layer import BrokerServices
 
@@ -98,20 +100,32 @@ class Epidemic:
         self._interval = GossipInterval(parameters.interval_us, longest_us, context.random("epidemic/interval"))
         make = GOSSIPS.get(parameters.algorithm)
         self._gossip: Gossip | None = None if make is None else make(self._dispatcher)
+        if services.gossip_router is not None and self._gossip is not None:
+            self._gossip = RoutedPush(self._dispatcher, services.gossip_router, lambda: services.relaying)
         self._pushes = parameters.algorithm == "push"
         self._counts: dict[int, int] = {}
         self._awake = False
         self._news_us = 0
 
     @classmethod
-    def check_parts(cls, parameters: Mapping[str, Any], overlay_is_tree: bool, has_datagrams: bool) -> None:
+    def check_parts(
+        cls, parameters: Mapping[str, Any], overlay_is_tree: bool, has_datagrams: bool, routing_carries_gossip: bool
+    ) -> None:
         """Raise `InputError` for a scenario in which recovery cannot work (see `experiments.registry`)."""
         chosen = EpidemicParameters.from_mapping(parameters.get("epidemic", {}))
-        if not overlay_is_tree:
+        if routing_carries_gossip:
+            if chosen.pulls:
+                raise InputError(
+                    f"{PLACE}.algorithm",
+                    f"{chosen.algorithm!r} over a structured overlay",
+                    "push or none: pulls find losses by numbers that each source counts for each pattern as its"
+                    " subscribers hold it, and here a source knows covering filters, or a rendezvous, only",
+                )
+        elif not overlay_is_tree:
             raise InputError(
                 "broker.reliability",
                 "'epidemic' on an overlay with cycles",
-                "an acyclic overlay: gossip follows the tree on which subscriptions have travelled",
+                "an acyclic overlay, or a structured one: gossip follows the way on which subscriptions have travelled",
             )
         if not has_datagrams and chosen.algorithm != "none":
             raise InputError(
@@ -124,17 +138,13 @@ class Epidemic:
     def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
         """See `reliability.layer.Reliability`."""
         event_id = event.id
-        if event_id in self._received:
+        if event_id in self._received or event_id in self._cache:
             return ()  # its publisher's link has made a second copy
         parameters, name = self._parameters, self._dispatcher.name
-        self._received.add(event_id, passed_on=True)
-        patterns: Sequence[int] = ()
-        numbers: list[int] = []
-        if parameters.algorithm != "none":
-            patterns = self._table.matching(event.attributes, now_us)
-            if parameters.pulls:
-                numbers = self._tag(patterns)
-                patterns = ()
+        if not self._services.relaying:
+            self._received.add(event_id, passed_on=True)
+        numbers = self._tag(self._table.matching(event.attributes, now_us)) if parameters.pulls else []
+        patterns = self._patterns_to_push(event, now_us)
         effects = self._services.notify(event, 0)
         self._keep(CachedEvent(event, 0, name, self._incarnation, numbers, patterns), True, now_us, effects)
         route = (name,) if parameters.records_routes else ()
@@ -154,6 +164,8 @@ class Epidemic:
         event, hops, _, source, incarnation, numbers, route = message
         check_pairs(numbers)
         check_names(route)
+        if self._services.relaying:
+            return self._pass_on(message, came_from, route, [])
         event_id = event.id
         passed_on = self._received.passed_on(event_id)
         if passed_on:
@@ -167,7 +179,7 @@ class Epidemic:
             if numbers:
                 self._look_for_losses(source, incarnation, numbers, event, now_us, effects)
             if interested or self._parameters.cache == "everywhere":
-                patterns = self._table.matching(event.attributes, now_us) if self._pushes else ()
+                patterns = self._patterns_to_push(event, now_us)
                 cached = CachedEvent(event, hops, source, incarnation, numbers, patterns)
                 self._keep(cached, interested, now_us, effects)
         self._received.add(event_id, passed_on=True)
@@ -198,13 +210,18 @@ class Epidemic:
             effects = self._services.notify(event, hops)
         self._look_for_losses(source, incarnation, numbers, event, now_us, effects)
         if wanted:
-            patterns = self._table.matching(event.attributes, now_us) if self._pushes else ()
+            patterns = self._patterns_to_push(event, now_us)
             self._keep(CachedEvent(event, hops, source, incarnation, numbers, patterns), True, now_us, effects)
         self._sign_of_loss(now_us, effects)
         return effects
 
+    def _patterns_to_push(self, event: Event, now_us: int) -> Sequence[Pattern]:
+        if isinstance(self._gossip, RoutedPush):
+            return self._gossip.patterns_of(event)
+        return self._table.matching(event.attributes, now_us) if self._pushes else ()
+
     def _keep(self, cached: CachedEvent, interested: bool, now_us: int, effects: list[Effect]) -> None:
-        if self._gossip is None:
+        if self._gossip is None or cached.event.id in self._cache:
             return
         self._cache.add(cached, interested)
         if self._pushes:

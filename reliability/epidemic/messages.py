@@ -107,9 +107,20 @@ class EventRecovered(NamedTuple):
     numbers: Sequence[int]
 
 
+@message(139)
+class RoutedDigest(NamedTuple):
+    """As `PushDigest`, over a routing that may know a covering pattern only; `header`: what the routing at the next hop
+    must know."""
+
+    initiator: NodeName
+    pattern: Filter
+    ids: Sequence[int]
+    header: Sequence[int]
+
+
 EPIDEMIC_MESSAGES: tuple[type, ...] = (
     PatternsForwarded, PatternsWithdrawn, TaggedEvent, PushDigest, SubscriberPull, PublisherPull, RandomPull,
-    EventsRequested, EventRecovered,
+    EventsRequested, EventRecovered, RoutedDigest,
 )  # fmt: skip
 
 _INTEGER, _TEXT = {int}, {str}

@@ -36,7 +36,7 @@ class Push:
 
     def handle(self, came_from: NodeName, message: Any) -> list[Effect]:
         if type(message) is EventsRequested:
-            return self._on_requested(came_from, message)
+            return answer_request(self._dispatcher, came_from, message)
         if type(message) is PushDigest:
             return self._on_digest(came_from, message)
         return []
@@ -53,12 +53,14 @@ class Push:
             effects += [Send(peer, digest) for peer in here.towards_subscribers(digest.pattern, came_from)]
         return effects
 
-    def _on_requested(self, requester: NodeName, request: EventsRequested) -> list[Effect]:
-        check_pairs(request.ids)
-        ids = request.ids
-        found = (self._dispatcher.cache.get(EventId(ids[at], ids[at + 1])) for at in range(0, len(ids), 2))
-        return [
-            Send(requester, EventRecovered(each.event, each.hops + 1, each.source, each.incarnation, each.numbers))
-            for each in found
-            if each is not None
-        ]
+
+def answer_request(here: Dispatcher, requester: NodeName, request: EventsRequested) -> list[Effect]:
+    """handleReqMsg: those of the events that are still in the cache."""
+    check_pairs(request.ids)
+    ids = request.ids
+    found = (here.cache.get(EventId(ids[at], ids[at + 1])) for at in range(0, len(ids), 2))
+    return [
+        Send(requester, EventRecovered(each.event, each.hops + 1, each.source, each.incarnation, each.numbers))
+        for each in found
+        if each is not None
+    ]

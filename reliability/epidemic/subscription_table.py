@@ -63,6 +63,18 @@ class SubscriptionTable:
             pattern in local and local[pattern] <= event.time_us for pattern in self.matching(event.attributes, now_us)
         )
 
+    def held_here(self, attributes: Mapping[str, Value]) -> list[Filter]:
+        """The patterns of this dispatcher's subscribers that an event matches."""
+        return self._local_of(self._index.matching(attributes))
+
+    def related_here(self, pattern: Filter) -> bool:
+        """Does a subscriber here hold a pattern that covers the given one, or is covered by it?"""
+        return bool(self._local_of(self._index.covering(pattern)) or self._local_of(self._index.covered_by(pattern)))
+
+    def _local_of(self, keys: Iterable[int]) -> list[Filter]:
+        numbers = (self._by_key[key] for key in keys)
+        return [self._entries[number].pattern for number in numbers if number in self.local]
+
     def towards(self, pattern: int, came_from: NodeName | None) -> list[NodeName]:
         """The neighbours behind which there are subscribers of the pattern, but the one the gossip came from."""
         entry = self._entries.get(pattern)

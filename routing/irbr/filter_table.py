@@ -1,7 +1,8 @@
 """The filter table (IRBR section 5.2): entries (range of identifiers, filter) for the ranges outside this node's own.
 
-The filters of a range do not cover each other. One matching index holds all entries, so that one query says which
-ranges want an event, or in which rows a filter is covered. What this node's own subscribers want is kept apart.
+The filters of a range do not cover each other; to see to that, each range has a set of its own, since most messages
+only add an entry. One matching index holds all entries besides, so that one query says which ranges want an event, or
+in which rows a filter is covered. What this node's own subscribers want is kept apart.
 
 A range has many nodes, and an entry does not say whose filter it is. So that a cancellation does not take away what
 another node of the range asked for while it was on its way, subscriptions are remembered for a while, each with the
@@ -28,6 +29,7 @@ class FilterTable:
 
     def __init__(self) -> None:
         self._ranges: dict[Range, dict[Filter, int]] = {}
+        self._filters: dict[Range, FilterSet] = {}
         self._entries: dict[int, tuple[Range, Filter]] = {}
         self._since_us: dict[int, int] = {}
         self._index = MatchingIndex[Range]()
@@ -53,20 +55,21 @@ class FilterTable:
 
     def put(self, wide: Range, wanted: Filter, now_us: int) -> bool:
         """Add the entry in place of those of the range that it covers; False if one of them covers it already."""
-        if wide in self._ranges:
-            if wanted in self._ranges[wide]:
-                return False
-            if any(self._entries[key][0] == wide for key in self._index.covering(wanted)):
-                return False
-            for key in self._index.covered_by(wanted):
-                if self._entries[key][0] == wide:
-                    self._drop(key)
+        filters = self._filters.get(wide)
+        if filters is None:
+            filters = self._filters[wide] = FilterSet()
+        if filters.covers(wanted):
+            return False
+        hidden = filters.covered_by(wanted)
+        filters.add(wanted)
         key = self._ranges.setdefault(wide, {})[wanted] = self._next_key
         self._next_key += 1
         self._entries[key] = (wide, wanted)
         self._since_us[key] = now_us
         self._index.add(key, wanted, wide)
         self._digests.pop(wide, None)
+        for covered in hidden:
+            self._drop(self._ranges[wide][covered])
         return True
 
     def remove(self, wide: Range, wanted: Filter) -> bool:
@@ -135,6 +138,10 @@ class FilterTable:
         """The ranges with a filter that an event with these attributes matches."""
         return self._index.destinations(attributes)
 
+    def matching(self, attributes: Mapping[str, Value]) -> list[Filter]:
+        """The filters that an event with these attributes matches."""
+        return list(dict.fromkeys(self._entries[key][1] for key in self._index.matching(attributes)))
+
     def digest(self, wide: Range) -> int:
         """A number that says whether two nodes hold the same filters for a range."""
         found = self._digests.get(wide)
@@ -148,6 +155,7 @@ class FilterTable:
         assert self._entries.keys() == self._since_us.keys()
         for wide, filters in self._ranges.items():
             together = FilterSet()
+            assert list(filters) == list(self._filters[wide])
             for wanted, key in filters.items():
                 assert self._entries[key] == (wide, wanted)
                 together.add(wanted)
@@ -157,8 +165,9 @@ class FilterTable:
     def _drop(self, key: int) -> None:
         wide, wanted = self._entries.pop(key)
         del self._ranges[wide][wanted], self._since_us[key]
+        self._filters[wide].remove(wanted)
         if not self._ranges[wide]:
-            del self._ranges[wide]
+            del self._ranges[wide], self._filters[wide]
         self._index.remove(key)
         self._digests.pop(wide, None)
 

@@ -27,7 +27,7 @@ Concurrent operations (the text leaves them to a report that is lost). The rules
 Too much in a table costs messages only; too little costs events: so additions never wait, and removals may.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pubsub.event import Event
@@ -46,6 +46,7 @@ class Irbr(OverPastry):
     """See `routing.router.Router`. An event's header is the range it is for; without one it is for all."""
 
     message_types: tuple[type, ...] = (*PASTRY_MESSAGES, *IRBR_MESSAGES)
+    carries_gossip = True
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context, self._note)
@@ -94,15 +95,35 @@ class Irbr(OverPastry):
         """See `routing.router.Router` and IRBR 5.4."""
         destination = Range(*header) if header else EVERYTHING
         if not self._space.contains(destination, self._own):
-            hop = self._redirected(destination)
-            return [] if hop is None else [Hop(hop.name, destination)]
+            return self._outside(destination)
+        return self._into(self.table.destinations(event.attributes), destination)
+
+    def patterns_of(self, event: Event) -> Sequence[Filter]:
+        """See `routing.router.GossipRouter`."""
+        return self.table.matching(event.attributes)
+
+    def towards(self, pattern: Filter, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
+        """See `routing.router.GossipRouter`: gossip goes as an event would that matches the pattern."""
+        destination = Range(*header) if header else EVERYTHING
+        if not self._space.contains(destination, self._own):
+            return self._outside(destination)
+        entries = (*self.table.covering(pattern), *self.table.covered_by(pattern))
+        return self._into(dict.fromkeys(wide for wide, _ in entries), destination)
+
+    def _into(self, ranges: Iterable[Range], destination: Range) -> list[Hop]:
+        """To those of the ranges that are parts of the destination."""
         hops = []
-        for wide in self.table.destinations(event.attributes):
+        for wide in ranges:
             if wide.length > destination.length:
                 stands = self.pastry.table.get(wide) or self._redirected(wide)
                 if stands is not None:
                     hops.append(Hop(stands.name, wide))
         return hops
+
+    def _outside(self, destination: Range) -> list[Hop]:
+        """Towards a range that this node is not in."""
+        hop = self._redirected(destination)
+        return [] if hop is None else [Hop(hop.name, destination)]
 
     def is_relay(self, event: Event, header: Sequence[int]) -> bool:
         """Is an event with this header only passing here, on its way to a range that this node is not in?"""

@@ -21,6 +21,8 @@ class LeafSet:
         self._members: dict[NodeName, Peer] = {}
         self._smaller: list[Peer] = []
         self._larger: list[Peer] = []
+        self._reach_up = self._reach_down = space.size
+        """Who is closer than that on the side would be a leaf."""
 
     def __iter__(self) -> Iterator[Peer]:
         return iter(self._members.values())
@@ -43,10 +45,8 @@ class LeafSet:
 
     def wants(self, identifier: int) -> bool:
         """Would a node with this identifier, not yet a member, become one?"""
-        return any(
-            len(side) < self._half or self._away(identifier, up) < self._away(side[-1].identifier, up)
-            for side, up in ((self._smaller, False), (self._larger, True))
-        )
+        above = (identifier - self._own) % self._space.size
+        return above < self._reach_up or self._space.size - above < self._reach_down
 
     def add(self, peer: Peer) -> bool:
         """Take the peer in, if it is close enough; True if it is a new member."""
@@ -68,10 +68,7 @@ class LeafSet:
         if not self.full:
             return len(self._members) == peers_known
         above = self._away(key, True)
-        return (
-            above <= self._away(self._larger[-1].identifier, True)
-            or self._space.size - above <= self._away(self._smaller[-1].identifier, False)
-        )  # fmt: skip
+        return above <= self._reach_up or self._space.size - above <= self._reach_down
 
     def closest(self, key: int, besides: NodeName | None = None) -> Peer | None:
         """The member closest to the key, or None if this node is closer than all; of two equally close the lower."""
@@ -87,6 +84,9 @@ class LeafSet:
         self._smaller = sorted(peers, key=lambda peer: self._away(peer.identifier, False))[: self._half]
         self._larger = sorted(peers, key=lambda peer: self._away(peer.identifier, True))[: self._half]
         self._members = {peer.name: peer for peer in (*self._larger, *self._smaller)}
+        full = len(self._larger) == self._half
+        self._reach_up = self._away(self._larger[-1].identifier, True) if full else self._space.size
+        self._reach_down = self._away(self._smaller[-1].identifier, False) if full else self._space.size
 
     def _away(self, identifier: int, up: bool) -> int:
         return (identifier - self._own if up else self._own - identifier) % self._space.size

@@ -69,6 +69,15 @@ class NeighbourFilters:
         entries = (self._entries[key] for key in self._index.covered_by(wanted))
         return [(self._peers[name], covered) for name, covered in entries]
 
+    def related(self, wanted: Filter) -> list[Peer]:
+        """The neighbours with a filter that covers the given one or is covered by it."""
+        keys = (*self._index.covering(wanted), *self._index.covered_by(wanted))
+        return [self._peers[name] for name in dict.fromkeys(self._entries[key][0] for key in keys)]
+
+    def matching(self, attributes: Mapping[str, Value]) -> list[Filter]:
+        """The filters that an event with these attributes matches."""
+        return list(dict.fromkeys(self._entries[key][1] for key in self._index.matching(attributes)))
+
     def destinations(self, attributes: Mapping[str, Value]) -> list[Peer]:
         """The neighbours who want an event with these attributes."""
         return [self._peers[name] for name in self._index.destinations(attributes)]

@@ -13,9 +13,10 @@ introduces them to each other, so that concurrent joins meet.
 
 Only a peer that has itself answered is taken into the tables: hearsay is asked first (`Hello`). Rounds of probes begin
 at the multiples of `probe_us`, at all nodes at once, so that between them nothing moves; a peer that is silent for
-`probe_timeout_us` has failed. Its cell is then asked for among the peers of the same row (and the next ones), the
-leaf set among the farthest leaves; every answer to a probe carries a row and leaves, so that what is still missing is
-learned in the rounds that follow. A peer back with a higher incarnation is a failed one and a new one.
+`probe_timeout_us`, in which it is asked three times, has failed. Its cell is then asked for among the peers of the
+same row (and the next ones), the leaf set among the farthest leaves; every answer to a probe carries a row and leaves,
+so that what is still missing is learned in the rounds that follow. A peer back with a higher incarnation is a failed
+one and a new one.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -52,6 +53,8 @@ _ROUND, _DEADLINE, _JOIN, _SETTLE = (("routing", "pastry", name) for name in ("r
 _QUARANTINE_ROUNDS = 10
 """For so many rounds hearsay about a failed peer is not believed."""
 _ASKED_FOR_REPAIR = 3
+_PINGS = 3
+"""Of a round to a silent peer: messages may get lost."""
 
 
 def _no_note(length: int) -> int:
@@ -82,6 +85,7 @@ class Pastry:
         self._asked: dict[NodeName, Peer] = {}
         self._seeks = 0
         self._silent: dict[NodeName, Peer] = {}
+        self._pings = 0
         self._failed_us: dict[NodeName, int] = {}
         self._vacant: dict[Range, tuple[int, int | None]] = {}
         self._waiting: list[JoinRequest] = []
@@ -244,16 +248,10 @@ class Pastry:
         if not cells:
             return []
         longest = cells[-1][0].length
-        told = {peer.name for cell, peer in cells if cell.length == longest}
-        effects: list[Effect] = [
-            Send(peer.name, Arrived(self.me, cell)) for cell, peer in cells if cell.length == longest
-        ]
+        met = {peer: cell for cell, peer in cells if cell.length == longest}
         for leaf in self.leaves:
-            if leaf.name not in told:
-                effects.append(
-                    Send(leaf.name, Arrived(self.me, self.space.range_of(leaf.identifier, self.space.digits)))
-                )
-        return effects
+            met.setdefault(leaf, self.space.range_of(leaf.identifier, self.space.digits))
+        return [Send(peer.name, Arrived(self.me, cell)) for peer, cell in met.items()]
 
     def _on_arrived(self, source: NodeName, arrived: Arrived) -> list[Effect]:
         peer, destination = Peer(*arrived.peer), Range(*arrived.destination)
@@ -397,7 +395,7 @@ class Pastry:
         if fired.key == _ROUND:
             return self._begin_round()
         if fired.key == _DEADLINE:
-            return self._end_round()
+            return self._end_round() if self._pings == _PINGS else self._ask_the_silent()
         if self.joined:
             return []
         if fired.key == _SETTLE:  # some of those asked are not there
@@ -415,12 +413,20 @@ class Pastry:
             return effects
         self._asked.clear()
         self._silent = {**self._watched, **self._peers}
+        self._pings = 0
+        return effects + self._ask_the_silent()
+
+    def _ask_the_silent(self) -> list[Effect]:
+        self._pings += 1
+        effects: list[Effect] = []
         for peer in self._silent.values():
             cell = self.table.cell_of(peer.identifier)
             stands = self.table.get(cell)
             length = cell.length if stands is not None and stands.name == peer.name else 0
             effects.append(Send(peer.name, Ping(self.me, length)))
-        return [*effects, SetTimer(_DEADLINE, self.parameters.probe_timeout_us)]
+        share_us = self.parameters.probe_timeout_us // _PINGS
+        left_us = self.parameters.probe_timeout_us - (_PINGS - 1) * share_us
+        return [*effects, SetTimer(_DEADLINE, left_us if self._pings == _PINGS else share_us)]
 
     def _end_round(self) -> list[Effect]:
         silent, self._silent = self._silent, {}

@@ -16,7 +16,7 @@ had asked for. Until the paths are built anew, events are lost. Filters and with
 their order: datagrams with random delays do not serve.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pubsub.event import Event
@@ -27,6 +27,7 @@ from routing.forwarding import FilterSet
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, CellFilled, Peer, PeerFailed
 from routing.pastry.neighbour_filters import NeighbourFilters
+from routing.pastry.reverse_paths import ReversePaths, chosen_path
 from routing.router import Hop
 
 
@@ -53,15 +54,18 @@ class PathReleased(NamedTuple):
 
 
 class ReversePathForwarding(OverPastry):
-    """See `routing.router.Router`. An event's header is how many digits its last two nodes share."""
+    """See `routing.router.Router`. An event's header is how many digits its last two nodes share, and what
+    `ReversePaths` adds."""
 
     message_types: tuple[type, ...] = (*PASTRY_MESSAGES, PathFilter, PathWithdrawn, PathReleased)
+    carries_gossip = True
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self._space = self.pastry.space
         self._own = self.pastry.own
         self._local = FilterSet()
+        self._back = ReversePaths(self.pastry, chosen_path(context.parameters, "rpf"))
         self.received = NeighbourFilters()
         self._forwarded: dict[Peer, FilterSet] = {}
         self.receivers = {
@@ -70,6 +74,11 @@ class ReversePathForwarding(OverPastry):
             PathReleased: self._on_released,
         }
         self.watchers = {CellFilled: self._on_cell_filled, PeerFailed: self._on_failed}
+
+    @classmethod
+    def check_parameters(cls, parameters: Mapping[str, Any]) -> None:
+        """Raise `InputError` for parameters that cannot be (see `experiments.registry`)."""
+        chosen_path(parameters, "rpf")
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
         """See `routing.router.Router`."""
@@ -83,13 +92,29 @@ class ReversePathForwarding(OverPastry):
 
     def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
         """See `routing.router.Router`."""
+        if self._back.passes_on(header):
+            return self._back.onward(header)
         below = header[0] if header else self._space.digits
-        hops = []
+        hops: list[Hop] = []
         for peer in self.received.destinations(event.attributes):
             shared = self._shared(peer)
             if shared < below:
-                hops.append(Hop(peer.name, (shared,)))
+                hops += self._back.back_to(peer, shared)
         return hops
+
+    def patterns_of(self, event: Event) -> Sequence[Filter]:
+        """See `routing.router.GossipRouter`."""
+        return self.received.matching(event.attributes)
+
+    def towards(self, pattern: Filter, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
+        """See `routing.router.GossipRouter`: straight back along the tracks of filters."""
+        below = header[0] if header else self._space.digits
+        near = ((peer, self._shared(peer)) for peer in self.received.related(pattern))
+        return [Hop(peer.name, (shared,)) for peer, shared in near if shared < below]
+
+    def is_relay(self, event: Event, header: Sequence[int]) -> bool:
+        """Is the event on its way back over an edge that is not this node's?"""
+        return self._back.passes_on(header)
 
     def _on_filter(self, source: NodeName, message: PathFilter) -> list[Effect]:
         peer = Peer(*message.peer)

@@ -12,7 +12,7 @@ it wants to its next hop of now, a parent whose child is gone forgets what it wa
 closest node attaches itself to the one that is. Events are lost as long as that takes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pubsub.event import Event
@@ -23,10 +23,11 @@ from routing.pastry.identifiers import EVERYTHING
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, CellFilled, Joined, LeavesChanged, Peer, PeerFailed, RoundEnded
 from routing.pastry.neighbour_filters import NeighbourFilters
+from routing.pastry.reverse_paths import ReversePaths, chosen_path
 from routing.router import Hop
 
-_UP, _DOWN = (0,), (1,)
-"""Headers: on the way to the rendezvous, on the way down from it."""
+_UP, _DOWN, _CLIMBING = range(3)
+"""The header's first field: on the way to the rendezvous; on the way down; gossip that goes up and down from there."""
 
 
 @message(70, control=True)
@@ -55,12 +56,14 @@ class Scribe(OverPastry):
     """See `routing.router.Router`."""
 
     message_types: tuple[type, ...] = (*PASTRY_MESSAGES, TreeSubscription, TreeCancellation, Detached)
+    carries_gossip = True
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
         self.rendezvous = self.pastry.space.middle(EVERYTHING)
         self.parent: Peer | None = None
         self.children = NeighbourFilters()
+        self._back = ReversePaths(self.pastry, chosen_path(context.parameters, "scribe"))
         self._wanted: dict[Filter, int] = {}
         self.receivers = {
             TreeSubscription: self._on_subscription,
@@ -72,6 +75,11 @@ class Scribe(OverPastry):
             **dict.fromkeys((Joined, CellFilled, LeavesChanged, RoundEnded), self._on_overlay_changed),
         }
 
+    @classmethod
+    def check_parameters(cls, parameters: Mapping[str, Any]) -> None:
+        """Raise `InputError` for parameters that cannot be (see `experiments.registry`)."""
+        chosen_path(parameters, "scribe")
+
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
         """See `routing.router.Router`."""
         return self._want([wanted])
@@ -82,15 +90,32 @@ class Scribe(OverPastry):
 
     def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
         """See `routing.router.Router`."""
-        if tuple(header) != _DOWN:
+        if self._back.passes_on(header):
+            return self._back.onward(header)
+        if not header or header[0] == _UP:
             hop = self.pastry.next_hop(self.rendezvous)
             if hop is not None:
-                return [Hop(hop.name, _UP)]
-        return [Hop(child.name, _DOWN) for child in self.children.destinations(event.attributes)]
+                return [Hop(hop.name, (_UP,))]
+        children = self.children.destinations(event.attributes)
+        return [hop for child in children for hop in self._back.back_to(child, _DOWN)]
+
+    def patterns_of(self, event: Event) -> Sequence[Filter]:
+        """See `routing.router.GossipRouter`: those of the tree below this node."""
+        return self.children.matching(event.attributes)
+
+    def towards(self, pattern: Filter, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
+        """See `routing.router.GossipRouter`: down to children that want it, and up until it has once gone down, since
+        only parents know of subscribers elsewhere."""
+        hops = [Hop(child.name, (_DOWN,)) for child in self.children.related(pattern) if child.name != came_from]
+        if self.parent is not None and (not header or header[0] == _CLIMBING):
+            hops.append(Hop(self.parent.name, (_CLIMBING,)))
+        return hops
 
     def is_relay(self, event: Event, header: Sequence[int]) -> bool:
         """An event is delivered on its way down, its publisher included."""
-        return tuple(header) != _DOWN and self.pastry.next_hop(self.rendezvous) is not None
+        if header and header[0] != _UP:
+            return self._back.passes_on(header)
+        return self.pastry.next_hop(self.rendezvous) is not None
 
     def _want(self, filters: Sequence[Filter]) -> list[Effect]:
         """Somebody more here or below wants these."""

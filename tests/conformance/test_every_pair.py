@@ -1,8 +1,11 @@
 """One suite over every registered routing, reliability and matching: what any of them must do on a tree."""
 
 import itertools
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, note, settings
@@ -18,10 +21,12 @@ from simulation.run import play
 from tests.deployments import Shape, random_deployment, structured_deployment
 from tests.plain_judge import Verdict, judge
 
+PUSH = {"epidemic": {"algorithm": "push", "rest_after_us": 1_000_000}}
 
-def _fit(routing: str, reliability: str, ground: Ground) -> bool:
+
+def _fit(routing: str, reliability: str, ground: Ground, parameters: Mapping[str, Any] = MappingProxyType({})) -> bool:
     try:
-        check_parts("bitset", routing, reliability, ground)
+        check_parts("bitset", routing, reliability, ground, parameters)
     except InputError:
         return False
     return True
@@ -35,7 +40,7 @@ PAIRS = [
 STRUCTURED = [
     (routing, reliability)
     for routing, reliability in itertools.product(ROUTINGS, RELIABILITIES)
-    if _fit(routing, reliability, Ground(is_tree=False, is_structured=True, has_datagrams=True))
+    if _fit(routing, reliability, Ground(is_tree=False, is_structured=True, has_datagrams=True), PUSH)
 ]
 
 
@@ -109,7 +114,7 @@ def test_on_structured_overlays_every_matching_event_arrives_once(
     routing: str, reliability: str, seed: int, brokers: int, clients: int, changes: int
 ) -> None:
     """Brokers join and clients subscribe at once; datagrams keep their order, events of one publisher may not."""
-    parts = {"matching": "bitset", "routing": routing, "reliability": reliability}
+    parts = {"matching": "bitset", "routing": routing, "reliability": reliability, **PUSH}
     shape = Shape(brokers=brokers, clients=clients, changes=changes, parts=parts)
     note(f"replay: structured_deployment({seed}, {shape})")
     with TemporaryDirectory() as folder:

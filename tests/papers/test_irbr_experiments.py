@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from experiments.driver import execute
+from experiments.papers.irbr_live import CHURN_S, FOUND_S, KILL_S, LiveSpec, read_live, touched_by_faults
 from experiments.papers.irbr_run import (
     FOUND_US,
     KILL_US,
@@ -83,3 +85,17 @@ def test_irbr_s6_events_are_lost_until_failures_are_found_and_none_afterwards(ro
 def test_parts_that_do_not_fit_a_structured_overlay_are_refused(change: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
         load_scenario(Path("irbr"), [change]).build_overlay()
+
+
+def test_what_stayed_up_is_delivered_but_for_the_time_until_failures_are_found(tmp_path: Path) -> None:
+    """The live run's scenario and what is read from it, in virtual time and at a quarter of the rate."""
+    changes = ["runtime=virtual", "workload.publications=750", "workload.rate_per_s=12.5"]
+    loaded = load_scenario(Path("irbr_live"), changes)
+    execute(loaded, tmp_path / "run", lambda *_: None)
+    live = read_live(LiveSpec("irbr"), tmp_path / "run", touched_by_faults(loaded))
+    assert live.rate(0, KILL_S) == live.rate(FOUND_S, CHURN_S) == 1
+    assert live.rate(KILL_S, FOUND_S) < 1
+    assert (live.duplicate, live.spurious) == (0, 0)
+    assert len(live.kills) > 25
+    assert len(live.starts) > 5
+    assert all(made <= due for made, due in zip(live.made, live.required, strict=True))

@@ -54,6 +54,9 @@ class Station:
     """A dispatcher called `me` with neighbours; `hops` is where events go, whatever they are. `sent` and `delivered`
     are what the last input brought about; `wake_us` is when the next round is due (None: it sleeps)."""
 
+    relaying = False
+    gossip_router = None
+
     def __init__(
         self, *neighbours: NodeName, hops: Sequence[NodeName] = (), incarnation: int = 0, now_us: int = 0, **given: Any
     ) -> None:

@@ -317,4 +317,4 @@ def test_all_algorithms_have_names_and_all_messages_numbers_of_their_own() -> No
     for algorithm in ALGORITHMS:
         assert EpidemicParameters(algorithm=algorithm).pulls == algorithm.endswith("pull")
     kinds = [each.KIND for each in EPIDEMIC_MESSAGES]  # type: ignore[attr-defined]
-    assert kinds == list(range(130, 139))
+    assert kinds == list(range(130, 140))

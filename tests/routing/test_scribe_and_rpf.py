@@ -2,10 +2,13 @@
 
 import random
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from experiments.scenario import load_scenario
+from pubsub.errors import InputError
 from tests.structured import StructuredNetwork
 
 Build = Callable[[str], StructuredNetwork]
@@ -130,3 +133,30 @@ def test_irbr_s3_2_rpf_builds_its_paths_anew_when_nodes_fail(build: Build) -> No
     network.rounds(3)
     for publisher in network.up:
         assert reached(network, publisher, {"x": 6}) == dict.fromkeys(network.up, 1)
+
+
+@pytest.mark.parametrize("routing", ["rpf", "scribe"])
+def test_irbr_s3_the_way_back_over_an_edge_is_longer_when_it_is_routed(routing: str) -> None:
+    sent = {}
+    for way in ("direct", "routed"):
+        network = StructuredNetwork(routing=routing, parameters={routing: {"reverse_paths": way}})
+        network.build(random.Random(7).sample(range(256), 40))
+        wanted = [f"n{number}" for number in range(0, 40, 3)]
+        for name in wanted:
+            network.subscribe(name, "x > 5")
+        network.quiet()
+        for publisher in ("n1", "n6", "n17"):
+            assert reached(network, publisher, {"x": 6}) == dict.fromkeys(wanted, 1)
+            assert reached(network, publisher, {"x": 4}) == {}
+        sent[way] = network.sent("Forwarded")
+        network.close()
+    assert sent["routed"] > 1.3 * sent["direct"]
+
+
+@pytest.mark.parametrize("routing", ["rpf", "scribe"])
+@pytest.mark.parametrize("given", [{"reverse_paths": "by air"}, {"reverse": "routed"}])
+def test_a_way_back_that_there_is_not_is_refused(routing: str, given: Mapping[str, Any]) -> None:
+    text = ", ".join(f"{key}: {value}" for key, value in given.items())
+    changes = [f"broker.routing={routing}", f"broker.parameters={{{routing}: {{{text}}}}}"]
+    with pytest.raises(InputError, match=f"broker.parameters.{routing}"):
+        load_scenario(Path("irbr"), changes).build_overlay()

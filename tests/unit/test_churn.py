@@ -147,3 +147,15 @@ def test_plans_can_be_carried_out_and_nothing_is_shorter_than_allowed(seed: int,
         assert step.time_us - latest.get(name, -shortest) >= shortest
         latest[name] = step.time_us
         assert step.kind in (FaultKind.KILL, FaultKind.RESTART)
+
+
+def test_churn_that_begins_later_kills_then_who_is_not_there() -> None:
+    trace = Availability({"n0": ((0, 500),), "n1": ((300, 900),)}, 0, 1_000)
+    plan = churn_plan(trace, ["a", "b"], 1.0, 1_000_000).begun_at(30_000_000)
+    assert plan.start_down == frozenset()
+    assert [(step.time_us // 1_000_000, step.kind, step.nodes[0]) for step in plan.steps] == [
+        (30, FaultKind.KILL, "b"),
+        (330, FaultKind.RESTART, "b"),
+        (530, FaultKind.KILL, "a"),
+        (930, FaultKind.KILL, "b"),
+    ]

@@ -23,6 +23,14 @@ def test_pinned_by_name_address_or_number_and_the_others_spread() -> None:
     assert placed == {"b0": 2, "b1": 2, "b4": 1, "b2": 0, "b3": 1}
 
 
+def test_brokers_pinned_to_a_zone_take_turns_on_its_machines() -> None:
+    zones = [Place("head", "10.0.0.1", zone="north"), *(Place(f"m{n}", f"10.0.0.{n}", zone="south") for n in (2, 3))]
+    placed = place_brokers(BROKERS, {"b0": "south", "b1": "north", "b2": "south", "b3": "south"}, zones)
+    assert placed == {"b0": 1, "b1": 0, "b2": 2, "b3": 1, "b4": 0}
+    with pytest.raises(InputError, match=r"machine 'east'; allowed: .*; or a zone: north, south"):
+        place_brokers(BROKERS, {"b0": "east"}, zones)
+
+
 @pytest.mark.parametrize(
     ("policy", "message"),
     [({"b9": 0}, "placement.b9: found no broker"), ({"b0": 3}, "machine 3"), ({"b0": "fourth"}, "machine 'fourth'")],

@@ -8,6 +8,7 @@ import pytest
 
 from pubsub.errors import InputError
 from pubsub.journal import JournalWriter, RowKind, SideKind
+from pubsub.journal_store import store_at
 from spark_analysis.journal_source import check_journal, journal_files
 from spark_analysis.main import main
 from spark_analysis.run_folder import read_manifest
@@ -100,8 +101,8 @@ def test_the_command_line_wants_one_run_folder(capsys: pytest.CaptureFixture[str
 def test_positions_go_on_over_the_segments_of_a_writer(tmp_path: Path) -> None:
     _write(tmp_path, rows=9, rows_per_segment=2)
     _write(tmp_path, rows=1, name="c0-x")
-    files = journal_files(tmp_path, "seg")
-    assert [Path(file.path).name for file in files] == [
+    files = journal_files(store_at(str(tmp_path)), "seg")
+    assert [file.name for file in files] == [
         "c0-0-00000.seg",
         "c0-0-00001.seg",
         "c0-0-00002.seg",
@@ -112,7 +113,7 @@ def test_positions_go_on_over_the_segments_of_a_writer(tmp_path: Path) -> None:
 
 def test_a_good_journal_passes(tmp_path: Path) -> None:
     _write(tmp_path)
-    check_journal(tmp_path)
+    check_journal(store_at(str(tmp_path)))
 
 
 def test_a_segment_cut_inside_a_row_is_named(tmp_path: Path) -> None:
@@ -120,7 +121,7 @@ def test_a_segment_cut_inside_a_row_is_named(tmp_path: Path) -> None:
     path = tmp_path / "c0-0-00000.seg"
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(InputError, match="truncated") as caught:
-        check_journal(tmp_path)
+        check_journal(store_at(str(tmp_path)))
     assert str(path) in caught.value.place
 
 
@@ -129,7 +130,7 @@ def test_a_side_file_cut_inside_a_record_is_named(tmp_path: Path) -> None:
     path = tmp_path / "c0-0-00000.blob"
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(InputError, match="damaged record") as caught:
-        check_journal(tmp_path)
+        check_journal(store_at(str(tmp_path)))
     assert str(path) in caught.value.place
 
 
@@ -138,7 +139,7 @@ def test_a_foreign_file_is_named(tmp_path: Path, name: str) -> None:
     _write(tmp_path)
     (tmp_path / name).write_bytes(b"PAR1" + bytes(range(1, 200)))
     with pytest.raises(InputError) as caught:
-        check_journal(tmp_path)
+        check_journal(store_at(str(tmp_path)))
     assert name in caught.value.place
 
 
@@ -146,24 +147,24 @@ def test_a_file_of_another_name_is_named(tmp_path: Path) -> None:
     _write(tmp_path)
     (tmp_path / "backup.seg").write_bytes(b"")
     with pytest.raises(InputError, match=r"backup\.seg"):
-        check_journal(tmp_path)
+        check_journal(store_at(str(tmp_path)))
 
 
 def test_a_missing_segment_in_the_middle_is_named(tmp_path: Path) -> None:
     _write(tmp_path, rows=9, rows_per_segment=2)
     (tmp_path / "c0-0-00001.seg").unlink()
     with pytest.raises(InputError, match="number 1 of c0-0 first"):
-        check_journal(tmp_path)
+        check_journal(store_at(str(tmp_path)))
 
 
 def test_a_journal_without_segments_is_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no segment"):
-        check_journal(tmp_path)
+        check_journal(store_at(str(tmp_path)))
 
 
 @pytest.mark.parametrize("content", [b"", bytes(500)])
 def test_a_file_that_was_just_being_opened_is_left_out(tmp_path: Path, content: bytes) -> None:
     _write(tmp_path, rows=2, rows_per_segment=2)
     (tmp_path / "c0-0-00001.seg").write_bytes(content)
-    check_journal(tmp_path)
-    assert len(journal_files(tmp_path, "seg")) == 1
+    check_journal(store_at(str(tmp_path)))
+    assert len(journal_files(store_at(str(tmp_path)), "seg")) == 1

@@ -5,6 +5,7 @@ A start of a process takes time of its own, so sessions and gaps that the scalin
 left out (a short gap first: it joins two sessions).
 """
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,14 @@ class ChurnPlan:
     start_down: frozenset[NodeName]
     steps: tuple[Fault, ...]
     left_out: int
+
+    def begun_at(self, begin_us: int) -> "ChurnPlan":
+        """The same, so much later: all nodes are there until then, and those that were down at first are killed."""
+        if not begin_us:
+            return self
+        kills = [Fault(begin_us, FaultKind.KILL, (name,)) for name in sorted(self.start_down)]
+        later = [dataclasses.replace(step, time_us=step.time_us + begin_us) for step in self.steps]
+        return ChurnPlan(frozenset(), (*kills, *later), self.left_out)
 
 
 def churn_plan(trace: Availability, names: Sequence[NodeName], speed: float, shortest_us: int) -> ChurnPlan:

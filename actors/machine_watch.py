@@ -1,0 +1,60 @@
+"""Notices when a machine of a cluster that is not the run's own goes away, and when it comes back.
+
+Nobody ordered that, so nobody knows when it happened: between the last answer of all its nodes and Ray's word that the
+machine is dead. Both times are journaled, as with a fault of the plan. A machine is the same one when name and address
+are; Ray's identifier is new each time.
+"""
+
+import threading
+from collections.abc import Callable
+
+from actors.actor_group import living_machines
+from actors.live_breaker import LiveBreaker
+from actors.ray_session import RaySession
+from pubsub.errors import RunError
+
+_LOOK_EVERY_S = 0.5
+
+
+class MachineWatch(threading.Thread):
+    """Looks at the cluster again and again, beside the driver's own work. `answered_us()`: when all nodes had last
+    answered; `failure`: what ended the watch early."""
+
+    def __init__(self, session: RaySession, breaker: LiveBreaker, answered_us: Callable[[], int]) -> None:
+        super().__init__(name="machines", daemon=True)
+        self.failure: RunError | None = None
+        self._known_as = session.known_as
+        self._there: list[str | None] = list(session.machines)
+        self._breaker = breaker
+        self._answered_us = answered_us
+        self._cancelled = threading.Event()
+
+    def run(self) -> None:
+        """See `threading.Thread`."""
+        while not self._cancelled.wait(_LOOK_EVERY_S):
+            try:
+                self._look()
+            except RunError as error:
+                self.failure = error
+                return
+            except Exception as error:
+                self.failure = RunError(f"the watch over the machines: {error!r}")
+                return
+
+    def _look(self) -> None:
+        living = living_machines()
+        for number, identifier in enumerate(self._there):
+            if identifier is not None and identifier not in living:
+                self._there[number] = None
+                self._breaker.machine_vanished(number, self._answered_us())
+            elif identifier is None:
+                back = next((each for each, known_as in living.items() if known_as == self._known_as[number]), None)
+                if back is not None:
+                    self._there[number] = back
+                    self._breaker.machine_returned(number, back)
+
+    def cancel(self) -> None:
+        """Look no more; returns when what is in hand is over."""
+        self._cancelled.set()
+        if self.is_alive():
+            self.join(timeout=30.0)

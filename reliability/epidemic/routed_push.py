@@ -1,0 +1,67 @@
+"""Push where there is no tree of links: over a routing that says where gossip about a pattern goes.
+
+Theory of operation. As `push`, but the subscription table is routing's own. Since covering hides filters from it, a
+digest carries the pattern itself, and everybody with a subscriber whose filter covers it or is covered by it asks for
+what it lacks: what that subscriber does not want after all comes once, and is not asked for again. A pattern is drawn
+from those of the cached events, for others have nothing to tell. Gossip that only passes a node, as events may that go
+round by somebody who is nearer, is passed on untouched.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pubsub.event import Event
+from pubsub.filter import Filter
+from pubsub.machine import Effect, NodeName, Send
+from reliability.epidemic.dispatcher import Dispatcher
+from reliability.epidemic.messages import EventsRequested, RoutedDigest, check_pairs
+from reliability.epidemic.push import answer_request
+from routing.router import GossipRouter, Hop
+
+
+class RoutedPush:
+    """See `dispatcher.Gossip`. `passes`: does the message at hand only pass this node?"""
+
+    def __init__(self, dispatcher: Dispatcher, router: GossipRouter, passes: Callable[[], bool]) -> None:
+        self._dispatcher = dispatcher
+        self._router = router
+        self._passes = passes
+
+    def patterns_of(self, event: Event) -> Sequence[Filter]:
+        """The patterns known here, of this node's subscribers and of others', that the event matches."""
+        here = self._dispatcher.table.held_here(event.attributes)
+        return list(dict.fromkeys((*here, *self._router.patterns_of(event))))
+
+    def start_round(self) -> list[Effect]:
+        here = self._dispatcher
+        patterns = here.cache.patterns
+        if not patterns:
+            return []
+        pattern = here.rng.choice(patterns)
+        assert isinstance(pattern, Filter)
+        return self._send(RoutedDigest(here.name, pattern, here.cache.digest(pattern), ()), None)
+
+    def handle(self, came_from: NodeName, message: Any) -> list[Effect]:
+        if type(message) is EventsRequested:
+            return answer_request(self._dispatcher, came_from, message)
+        if type(message) is RoutedDigest:
+            return self._on_digest(came_from, message)
+        return []
+
+    def _on_digest(self, came_from: NodeName, digest: RoutedDigest) -> list[Effect]:
+        here = self._dispatcher
+        check_pairs(digest.ids)
+        if self._passes():
+            return self._send(digest, came_from)
+        effects: list[Effect] = []
+        if here.name != digest.initiator and here.table.related_here(digest.pattern):
+            missing = here.received.missing(digest.ids)
+            if missing:
+                effects.append(Send(digest.initiator, EventsRequested(missing)))
+        if here.tosses_p_forward():
+            effects += self._send(digest, came_from)
+        return effects
+
+    def _send(self, digest: RoutedDigest, came_from: NodeName | None) -> list[Effect]:
+        hops: Sequence[Hop] = self._router.towards(digest.pattern, came_from, digest.header)
+        return [Send(peer, digest._replace(header=header)) for peer, header in self._dispatcher.some_of(hops)]

@@ -1,0 +1,55 @@
+"""How an event goes back over an edge by which a subscription came (IRBR section 3).
+
+A routing table is a directed graph: that a node has somebody in its table does not put it into his. The text counts the
+way back in hops of the overlay, "usually larger" than the way there, and that is why its baselines need more messages
+to publish than IRBR. Here it is `routed`: an event takes Pastry's way to the identifier of whoever asked for it. A node
+that keeps the address of whoever asked needs one message instead: `direct`, the default, since nothing forbids it.
+
+A routed event's header has that identifier behind the router's own field.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from pubsub.errors import InputError
+from routing.pastry.messages import Peer
+from routing.pastry.node import Pastry
+from routing.router import Hop
+
+ReversePath = Literal["direct", "routed"]
+
+
+def chosen_path(parameters: Mapping[str, Any], routing: str) -> ReversePath:
+    """What the parameters of the routing say; raises `InputError`."""
+    given, place = parameters.get(routing, {}), f"broker.parameters.{routing}"
+    for name in given:
+        if name != "reverse_paths":
+            raise InputError(f"{place}.{name}", "an unknown key", "reverse_paths")
+    chosen: ReversePath = given.get("reverse_paths", "direct")
+    if chosen not in get_args(ReversePath):
+        raise InputError(f"{place}.reverse_paths", repr(chosen), ", ".join(get_args(ReversePath)))
+    return chosen
+
+
+class ReversePaths:
+    """The edges of one node, taken backwards."""
+
+    def __init__(self, pastry: Pastry, path: ReversePath) -> None:
+        self._pastry = pastry
+        self._routed = path == "routed"
+
+    def back_to(self, peer: Peer, field: int) -> list[Hop]:
+        """The hop to whoever asked, with the router's own field of the header; none if there is no way."""
+        return self._towards(peer.identifier, field) if self._routed else [Hop(peer.name, (field,))]
+
+    def passes_on(self, header: Sequence[int]) -> bool:
+        """Is an event with this header only passing this node?"""
+        return len(header) > 1 and header[1] != self._pastry.own
+
+    def onward(self, header: Sequence[int]) -> list[Hop]:
+        """The next hop of such an event."""
+        return self._towards(header[1], header[0])
+
+    def _towards(self, identifier: int, field: int) -> list[Hop]:
+        hop = self._pastry.next_hop(identifier)
+        return [] if hop is None else [Hop(hop.name, (field, identifier))]

@@ -1,0 +1,141 @@
+"""A cluster as a user would start it: three raylets on this machine, by command, with token authentication.
+
+Each raylet stands for a machine: it has a name, a zone and a scratch folder of its own, can be lost as by a power cut,
+and can be started again.
+"""
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).parents[2]
+PORT = 27391
+_ENOUGH = ["--num-cpus=1", "--object-store-memory=80000000", "--min-worker-port=0", "--max-worker-port=0", "--block"]
+_QUICK_DEATH = {
+    "RAY_health_check_initial_delay_ms": "1000",
+    "RAY_health_check_period_ms": "500",
+    "RAY_health_check_timeout_ms": "2000",
+    "RAY_health_check_failure_threshold": "4",
+}
+"""A lost machine is noticed in seconds, as waiting for Ray's own quarter of a minute shows nothing more."""
+ZONES = ("north", "south", "south")
+HAS_JOBS = importlib.util.find_spec("aiohttp_cors") is not None
+"""Is `ray[default]` here, with the server that takes jobs?"""
+
+
+class JoinedCluster:
+    """The raylets by number, the head first. With `scratch`, each keeps journals in `scratch_of(number)`."""
+
+    def __init__(self, folder: Path, scratch: bool) -> None:
+        self.token = folder / "token"
+        self.token.write_text("5f" * 32)
+        self.address = ""
+        self.job_address = ""
+        self._folder = folder
+        self._scratch = scratch
+        self._temporary = tempfile.mkdtemp(prefix="mcl-", dir="/tmp")
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def environment(self, **changes: str) -> dict[str, str]:
+        """What a command on a machine of the cluster finds."""
+        token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token)}
+        return {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", **token, **changes}
+
+    def scratch_of(self, number: int) -> Path:
+        """Where the machine keeps journals."""
+        return self._folder / f"scratch{number}"
+
+    def start(self) -> None:
+        """Raylets one by one: those that start at once take each other's ports."""
+        for number in range(3):
+            self.start_machine(number)
+
+    def start_machine(self, number: int) -> None:
+        """Start the raylet; one that was lost comes back under its name, as another one for Ray."""
+        own = [f"--node-name=machine{number}", f"--labels=ray.io/availability-zone={ZONES[number]}"]
+        if number == 0:
+            head = ["--head", f"--port={PORT}", f"--temp-dir={self._temporary}"]
+            jobs = ["--include-dashboard=true", f"--dashboard-port={_free_port()}"]
+            own += [*head, *(jobs if HAS_JOBS else ["--include-dashboard=false"])]
+            self.job_address = f"http://127.0.0.1:{jobs[1].partition('=')[2]}"
+        else:
+            own += [f"--address={self.address}"]
+        scratch = {"MURMUR_SCRATCH": str(self.scratch_of(number))} if self._scratch else {}
+        self.scratch_of(number).mkdir(exist_ok=True)
+        log = self._folder / f"said-{number}-{time.monotonic_ns()}"
+        command = [sys.executable, "-m", "ray.scripts.scripts", "start", *own, *_ENOUGH]
+        with log.open("w") as out:
+            environment = self.environment(**scratch, **_QUICK_DEATH)
+            process = subprocess.Popen(command, env=environment, stdout=out, stderr=out)
+        self._processes[number : number + 1] = [process]
+        deadline = time.monotonic() + 90
+        while "Ray runtime started" not in log.read_text():
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.2)
+        if number == 0:
+            import ray
+
+            self.address = f"{ray.util.get_node_ip_address()}:{PORT}"
+
+    def lose(self, number: int) -> None:
+        """Take a machine away as a power cut would."""
+        process = psutil.Process(self._processes[number].pid)
+        for each in [*process.children(recursive=True), process]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
+        self._processes[number].wait()
+
+    def stop(self) -> None:
+        """End what was started."""
+        for process in reversed(self._processes):
+            children = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
+            process.send_signal(signal.SIGTERM)
+            process.wait(timeout=30)
+            for child in children:
+                if child.is_running():
+                    child.kill()
+        shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def murmur(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+        """A `murmur` command on the head's machine, under way."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "experiments.command_line", *arguments],
+            cwd=ROOT, env=self.environment(**variables), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def submit(self, *arguments: str) -> subprocess.Popen[str]:
+        """The same by `ray job submit`, which prints what the command says."""
+        job = [sys.executable, "-m", "ray.scripts.scripts", "job", "submit", "--address", self.job_address, "--"]
+        return subprocess.Popen(
+            [*job, sys.executable, "-m", "experiments.command_line", *arguments],
+            cwd=ROOT, env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def run(self, out: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """A small live run on this cluster, to its end; arguments are options, or settings without a dash."""
+        settings = ["runtime=ray", "workload.publications=100", "overlay.brokers=6", "workload.clients=3"]
+        settings += [each for each in arguments if not each.startswith("--")]
+        options = [each for each in arguments if each.startswith("--")]
+        process = self.murmur(
+            "run", "parity", "--address", self.address, "--out", str(out), *options,
+            *(f"--set={each}" for each in settings), **variables,
+        )  # fmt: skip
+        said, complaint = process.communicate(timeout=200)
+        return subprocess.CompletedProcess(process.args, process.returncode, said, complaint)
+
+
+def _free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])

@@ -1,0 +1,122 @@
+"""Machines with disks of their own, one lost during a run: journals are gathered, its brokers come back to it."""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from pubsub.journal import RowKind, read_segment
+from tests.actors.joined import HAS_JOBS, JoinedCluster
+from tests.plain_judge import judge
+
+GUARANTEED: dict[str, Any] = {
+    "name": "away",
+    "overlay": {
+        "kind": "cells",
+        "cells": {"p": ["p1"], "left": ["b1", "b2"], "s1": ["s1"], "s2": ["s2"]},
+        "links": [["p", "left"], ["left", "s1"], ["left", "s2"]],
+        "redundancy": {"left": 2},
+    },
+    "workload": {
+        "kind": "paced", "publishers": {"p1": 2}, "subscribers": {"s1": 2, "s2": 2}, "rate_per_s": 10, "seconds": 15,
+    },
+    "broker": {"routing": "cells", "reliability": "gryphon", "parameters": {"gryphon": {"pubends": {"p1": 2}}}},
+    "failure_detection": {"heartbeat": "500 ms", "timeout": "2 s", "reconnect": "100 ms"},
+    "placement": {"p1": "machine2", "b1": "machine2", "b2": "machine1", "s1": "machine1", "s2": "machine0"},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JoinedCluster]:
+    made = JoinedCluster(tmp_path_factory.mktemp("cluster"), scratch=True)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
+def incarnations(journal: Path, node: str) -> list[int]:
+    return sorted({int(path.name.split("-")[1]) for path in journal.glob(f"{node}-*.seg")})
+
+
+def await_publishing(*journals: Path) -> None:
+    """Return when something was published by a node that writes below one of these folders."""
+    deadline = time.monotonic() + 90
+    while not any((read_segment(path)[1]["kind"] == RowKind.PUBLISH).any() for path in _segments(journals)):
+        assert time.monotonic() < deadline, "nothing is published"
+        time.sleep(0.2)
+
+
+def _segments(folders: Sequence[Path]) -> list[Path]:
+    found = [path for folder in folders for path in folder.rglob("*.seg")]
+    return [path for path in found if any(path.read_bytes()[:8])]  # one that is just being opened has no header yet
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("by", ["command", "job"])
+def test_a_machine_lost_and_back_during_a_run(cluster: JoinedCluster, tmp_path: Path, by: str) -> None:
+    if by == "job" and not HAS_JOBS:
+        pytest.skip("`ray job submit` needs ray[default], which is not installed")
+    file, out = tmp_path / "away.yaml", tmp_path / "run"
+    file.write_text(yaml.safe_dump(GUARANTEED))
+    command = ["run", str(file), "--address", cluster.address, "--out", str(out)]
+    process = cluster.murmur(*command, "--json") if by == "command" else cluster.submit(*command, "--no-analysis")
+    try:
+        await_publishing(out)
+        cluster.lose(2)
+        cluster.start_machine(2)
+        said, complaint = process.communicate(timeout=200)
+    finally:
+        process.kill()
+    assert process.returncode == 0, said + complaint
+    if by == "command":
+        verdict = json.loads(said)
+        assert verdict["verdict"] == "valid", verdict
+        assert verdict["faults_bit"] == 1, verdict
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert [fault["kind"] for fault in manifest["faults"]] == ["LOSE_MACHINE", "RETURN_MACHINE"]
+    assert manifest["faults"][0]["nodes"] == ["b1", "p1"]
+    gathered = {machine["name"]: machine["gathered"] for machine in manifest["cluster"]["machines"]}
+    assert gathered["machine0"] is None, "it is the command's own: it writes into the run folder"
+    assert all(gathered[name]["failure"] is None for name in ("machine1", "machine2")), gathered
+    journal = out / "journal"
+    assert judge(journal, 1_000_000).counts == (0, 0, 0, 0), "delivery is guaranteed, though the log's machine was lost"
+    assert [incarnations(journal, name) for name in ("p1", "b1", "b2", "s1", "s2")] == [[0, 1], [0, 1], [0], [0], [0]]
+    assert all(not list(cluster.scratch_of(number).iterdir()) for number in range(3)), "what was gathered is removed"
+    started = np.concatenate([read_segment(path)[1] for path in sorted(journal.glob("p1-1-*.seg"))])
+    assert (started["kind"] == RowKind.RECEIVE).any(), "it is of use again"
+
+
+@pytest.mark.ray
+def test_journals_go_to_a_uri_and_those_of_a_lost_machine_when_it_is_back(
+    cluster: JoinedCluster, tmp_path: Path
+) -> None:
+    out, store = tmp_path / "run", tmp_path / "store"
+    settings = ["workload.publications=1000", "workload.rate_per_s=200", "last_mile=broker", "placement={b5: machine2}"]
+    process = cluster.murmur(
+        "run", "parity", "--no-analysis", "--address", cluster.address, "--out", str(out), f"--store={store.as_uri()}",
+        *(f"--set={each}" for each in ["runtime=ray", "overlay.brokers=6", "workload.clients=3", *settings]),
+    )  # fmt: skip
+    await_publishing(out / "journal", *(cluster.scratch_of(number) for number in range(3)))
+    cluster.lose(2)
+    said = process.communicate(timeout=200)[1]
+    assert process.returncode == 0, said
+    assert "the journals of machine2 are not here" in said
+    manifest = json.loads((out / "manifest.json").read_text())
+    on_it = next(machine["brokers"] for machine in manifest["cluster"]["machines"] if machine["name"] == "machine2")
+    assert "b5" in on_it
+    there = {path.name.split("-")[0] for path in store.glob("*.seg")}
+    assert there == {"driver", "faults", *(f"b{number}" for number in range(6))} - set(on_it)
+    assert not list((out / "journal").iterdir()), "all is in the store"
+    cluster.start_machine(2)
+    gather = cluster.murmur("gather", str(out), "--address", cluster.address)
+    assert gather.wait(timeout=100) == 0, gather.communicate()
+    there = {path.name.split("-")[0] for path in store.glob("*.seg")}
+    assert there == {"driver", "faults", *(f"b{number}" for number in range(6))}
+    assert judge(store, 1_000_000).counts[1:] == (0, 0, 0), "what is there is sound"
