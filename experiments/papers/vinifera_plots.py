@@ -44,7 +44,7 @@ def lines(
                 linestyle=_LINES[model], marker="o", markersize=4, capsize=3, label=f"{NAMES[routing]}, {model}",
             )  # fmt: skip
         axes.set(xlabel=label, ylabel=title)
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
         ticks = sorted({x for points in curves.values() for x, runs in points if runs})
         if logarithmic:
             axes.set_xscale("log", base=2)
@@ -101,5 +101,5 @@ def churn(runs: Sequence[Churn], folder: Path, name: str, hours_a_point: int) ->
                 linestyle=_LINES[run.spec.model], label=f"{NAMES[run.spec.routing]}, {run.spec.model}",
             )  # fmt: skip
         axes.set(xlabel="hours", ylabel=title)
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
     return _save(figure, panels[0], folder, name)
