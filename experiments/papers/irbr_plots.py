@@ -89,14 +89,14 @@ def delivery_over_time(runs: Sequence[Resilience], nodes: int, folder: Path) -> 
 def live_delivery(runs: Sequence[Live], folder: Path) -> Path:
     """Delivery rate on live actors among those that no fault touched, by time of publication; kills and starts are
     marked below."""
-    figure, (axes,) = panels(1, width=9.0)
+    figure, (axes,) = panels(1, width=7.5)
     for run in runs:
         x = [(at + 0.5) * BIN_S for at in range(END_S // BIN_S)]
         rates = [100 * made / max(1, due) for made, due in zip(run.made, run.required, strict=True)]
         _line(axes, run.spec.routing, x, rates[: len(x)])
     for at_s, text in ((KILL_S, "13 killed at once"), (CHURN_S, "churn begins")):
         axes.axvline(at_s, color="black", linewidth=0.8, linestyle=":")
-        axes.annotate(text, (at_s + 0.3, 40), fontsize=8)
+        axes.annotate(text, (at_s + 0.3, 45), fontsize=8)
     first = runs[0]
     axes.plot(first.kills, [3] * len(first.kills), "x", color="#444444", markersize=5, label="a kill")
     axes.plot(first.starts, [8] * len(first.starts), "+", color="#444444", markersize=6, label="a start")
@@ -104,7 +104,7 @@ def live_delivery(runs: Sequence[Live], folder: Path) -> Path:
         xlabel="time of publication (s)", ylabel="delivered to nodes that stayed up (%)", ylim=(0, 103),
         xlim=(0, END_S), title="64 live actors",
     )  # fmt: skip
-    axes.legend(frameon=False, loc="lower left", ncols=2)
+    axes.legend(frameon=False, loc="center", bbox_to_anchor=(0.5, 0.27), ncols=2)
     return save(figure, folder, "live")
 
 
