@@ -10,8 +10,9 @@ from statistics import mean, stdev
 
 from experiments.papers import vinifera_plots as plots
 from experiments.papers.framework import Bar, PaperResult, Progress, ResultTable
-from experiments.papers.vinifera_plan import MODELS, ROUTINGS, Outcome, Plan, Spec, carry_out, full_plan, quick_plan
-from experiments.papers.vinifera_run import Churn, Routing, Static, StaticSpec
+from experiments.papers.kept_runs import carry_out
+from experiments.papers.vinifera_plan import MODELS, ROUTINGS, Outcome, Plan, Spec, full_plan, quick_plan
+from experiments.papers.vinifera_run import Churn, Routing, Static, StaticSpec, measure
 from experiments.papers.vinifera_workload import Model
 
 Runs = Mapping[Spec, Outcome]
@@ -37,7 +38,9 @@ class Vinifera:
     def reproduce(self, folder: Path, quick: bool, seeds: int, progress: Progress) -> PaperResult:
         """Measure everything; the full size takes at least three seeds."""
         plan = quick_plan(seeds) if quick else full_plan(seeds)
-        runs = carry_out(plan, folder, progress)
+        runs = carry_out(
+            measure, plan.specs(), folder, progress, lambda spec: Static if isinstance(spec, StaticSpec) else Churn
+        )
         result = PaperResult()
         figure_3(result, plan, runs, folder)
         by_size(result, plan, runs, folder)

@@ -1,22 +1,10 @@
-"""Which runs the Vinifera paper's figures are made of, and how finished ones are kept."""
+"""Which runs the Vinifera paper's figures are made of."""
 
 import dataclasses
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from experiments.papers.framework import Progress, in_parallel
-from experiments.papers.vinifera_run import (
-    Churn,
-    ChurnSpec,
-    Routing,
-    Static,
-    StaticSpec,
-    Trace,
-    data_folder,
-    measure,
-)
+from experiments.papers.vinifera_run import Churn, ChurnSpec, Routing, Static, StaticSpec, Trace, data_folder
 from experiments.papers.vinifera_workload import Model, friend_links
 
 Spec = StaticSpec | ChurnSpec
@@ -107,37 +95,3 @@ def quick_plan(seeds: int) -> Plan:
     small = StaticSpec("vinifera", 40, "random", friends=3, cycles=8, events=60)
     churn = [ChurnSpec(each, "generated", "skewed", 50, 0.5, 900, events=4, friends=3) for each in ROUTINGS]
     return Plan(small, (0, 8), (20, 40), (1, 3), (5,), 10, churn, 40 if data_folder() else 0, seeds)
-
-
-def carry_out(plan: Plan, folder: Path, progress: Progress) -> dict[Spec, Outcome]:
-    """Every run of the plan. A finished one is kept in the folder's `runs.jsonl` and never done again there."""
-    kept = folder / "runs.jsonl"
-    found = read_kept(kept)
-    specs = plan.specs()
-    waiting = [spec for spec in specs if spec not in found]
-    before = len(specs) - len(waiting)
-    with kept.open("a") as file:
-
-        def keep(spec: Spec, outcome: Outcome) -> None:
-            file.write(json.dumps({"kind": type(spec).__name__, **dataclasses.asdict(outcome)}) + "\n")
-            file.flush()
-
-        results = in_parallel(measure, waiting, lambda done, _: progress(before + done, len(specs)), keep=keep)
-    return found | dict(zip(waiting, results, strict=True))
-
-
-def read_kept(path: Path) -> dict[Spec, Outcome]:
-    """The finished runs of a file; a line that was cut short is left out."""
-    found: dict[Spec, Outcome] = {}
-    for line in path.read_text().splitlines() if path.exists() else ():
-        try:
-            fields = json.loads(line)
-            spec_type, outcome_type = _TYPES[fields.pop("kind")]
-            spec = spec_type(**fields.pop("spec"))
-            found[spec] = outcome_type(spec, **fields)
-        except (json.JSONDecodeError, TypeError, KeyError):
-            continue  # written by an interrupted run, or for other parameters than there are now
-    return found
-
-
-_TYPES: Mapping[str, tuple[type, type]] = {"StaticSpec": (StaticSpec, Static), "ChurnSpec": (ChurnSpec, Churn)}

@@ -5,11 +5,8 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot
-
+from experiments.papers.plotting import panels as frame
+from experiments.papers.plotting import save
 from experiments.papers.vinifera_run import SHARES, Churn, Routing, Static
 from experiments.papers.vinifera_workload import Model
 
@@ -20,21 +17,10 @@ Curves = Mapping[tuple[Routing, Model], Sequence[tuple[float, Sequence[Static]]]
 """(routing, model) to its points: x and the runs of all seeds."""
 
 
-def _panels(count: int) -> tuple[Any, list[Any]]:
-    figure, axes = pyplot.subplots(1, count, figsize=(5.6 * count, 4.4), squeeze=False, layout="constrained")
-    for each in axes.flat:
-        each.spines[["top", "right"]].set_visible(False)
-        each.grid(alpha=0.3)
-    return figure, list(axes.flat)
-
-
 def _save(figure: Any, axes: Any, folder: Path, name: str) -> Path:
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    path = folder / f"{name}.png"
-    figure.savefig(path, dpi=150)
-    pyplot.close(figure)
-    return path
+    return save(figure, folder, name)
 
 
 def lines(
@@ -46,7 +32,7 @@ def lines(
     logarithmic: bool = False,
 ) -> Path:
     """One panel a measure; with several seeds their mean and deviation."""
-    figure, panels = _panels(len(measures))
+    figure, panels = frame(len(measures))
     for axes, (title, value) in zip(panels, measures, strict=True):
         for (routing, model), points in curves.items():
             found = [(x, [value(run) for run in runs]) for x, runs in points if runs]
@@ -58,7 +44,7 @@ def lines(
                 linestyle=_LINES[model], marker="o", markersize=4, capsize=3, label=f"{NAMES[routing]}, {model}",
             )  # fmt: skip
         axes.set(xlabel=label, ylabel=title)
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
         ticks = sorted({x for points in curves.values() for x, runs in points if runs})
         if logarithmic:
             axes.set_xscale("log", base=2)
@@ -70,7 +56,7 @@ def lines(
 def load(runs: Sequence[Static], folder: Path) -> Path:
     """Figure 4(e): share of nodes that relay at most so many of the events; one panel a model."""
     models = list(dict.fromkeys(run.spec.model for run in runs))
-    figure, panels = _panels(len(models))
+    figure, panels = frame(len(models))
     styles = dict(zip(sorted({run.spec.attributes for run in runs}), ("-", "--", "-.", ":"), strict=False))
     for axes, model in zip(panels, models, strict=True):
         for run in (each for each in runs if each.spec.model == model):
@@ -89,7 +75,7 @@ def load(runs: Sequence[Static], folder: Path) -> Path:
 
 def churn(runs: Sequence[Churn], folder: Path, name: str, hours_a_point: int) -> Path:
     """Figure 5: hit ratio, overhead and hops over time, the population drawn behind."""
-    figure, panels = _panels(3)
+    figure, panels = frame(3)
     measures = (
         ("hit ratio", "delivered", "interested"),
         ("traffic overhead", "uninterested", "received"),
@@ -115,5 +101,5 @@ def churn(runs: Sequence[Churn], folder: Path, name: str, hours_a_point: int) ->
                 linestyle=_LINES[run.spec.model], label=f"{NAMES[run.spec.routing]}, {run.spec.model}",
             )  # fmt: skip
         axes.set(xlabel="hours", ylabel=title)
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
     return _save(figure, panels[0], folder, name)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pubsub.event import Event
 from pubsub.links import Delay
 from tests.structured import StructuredNetwork
 
@@ -155,9 +156,10 @@ def test_irbr_s5_5_who_only_passes_a_redirected_event_does_not_deliver_it(networ
     at = build(network, ["0000", "1000", "1133", "1200", "1300"])
     router = network.router(at["1133"])
     cell = network.pastry(at["1000"]).table.cell_of(int("1200", 4))
-    assert router.is_relay(cell)
-    assert not network.router(at["1200"]).is_relay(cell)
-    assert not router.is_relay(())
+    event = Event(0, 1, 0, {"x": 1})
+    assert router.is_relay(event, cell)
+    assert not network.router(at["1200"]).is_relay(event, cell)
+    assert not router.is_relay(event, ())
 
 
 def test_irbr_s5_5_the_filters_of_an_empty_range_are_cancelled(network: StructuredNetwork) -> None:
