@@ -345,7 +345,7 @@ def test_datagrams_reach_a_node_without_a_link(tmp_path: Path) -> None:
 
 
 def test_who_asks_hears_when_a_peer_of_its_datagrams_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Decision 0009."""
+    """Decision 0010."""
     monkeypatch.setattr(Broker, "hears_resets", True)
     lost: list[str] = []
     handle = Broker.handle

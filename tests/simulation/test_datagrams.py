@@ -52,7 +52,7 @@ def test_a_datagram_does_not_share_the_fate_of_the_link_to_a_neighbour(has_datag
 
 @pytest.mark.parametrize("hears", [True, False])
 def test_who_asks_hears_when_a_peer_of_its_datagrams_is_killed(hears: bool, tmp_path: Path) -> None:
-    """Decision 0009."""
+    """Decision 0010."""
     datagrams = LinkSpec(delay=Delay("constant", 500), ordered=False)
     simulation = Simulation(1, JournalWriter(tmp_path, "run", 3), {"a": 0, "b": 1, "c": 2}, datagrams)
     machines = {name: Listener(hears) for name in "abc"}
