@@ -29,13 +29,12 @@ class StableStorage:
         self._unsynced: list[tuple[int, bytes, int]] = []
         self._truncate_before: int | None = None
         self._lock = threading.Lock()
-        existed = path.exists() and path.stat().st_size > 0
         try:
             self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            if existed:
-                self._check(node)
-            else:
+            if self._is_new():
                 self._create(node)
+            else:
+                self._check(node)
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = FULL")
         except sqlite3.DatabaseError as error:
@@ -81,7 +80,14 @@ class StableStorage:
         """Close the file; what was not synced is lost."""
         self._database.close()
 
+    def _is_new(self) -> bool:
+        """Is nothing in the database? Also where its process was killed while making it."""
+        (application,) = self._database.execute("PRAGMA application_id").fetchone()
+        (tables,) = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return bool(application == 0 and tables == 0)
+
     def _create(self, node: str) -> None:
+        self._database.execute("BEGIN IMMEDIATE")
         self._database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         self._database.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
         self._database.execute("CREATE TABLE owner (node TEXT NOT NULL)")
@@ -89,6 +95,7 @@ class StableStorage:
         self._database.execute(
             "CREATE TABLE log (token INTEGER PRIMARY KEY, record BLOB NOT NULL, checksum INTEGER NOT NULL)"
         )
+        self._database.execute("COMMIT")
 
     def _check(self, node: str) -> None:
         if self._database.execute("PRAGMA application_id").fetchone() != (_APPLICATION_ID,):

@@ -2,6 +2,8 @@
 
 import asyncio
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -106,3 +108,43 @@ def test_a_node_without_records_leaves_no_file(tmp_path: Path) -> None:
     assert keeper.records() == []
     keeper.close()
     assert not (tmp_path / "storage").exists()
+
+
+ROOT = Path(__file__).parents[2]
+KILLED = """
+import functools, os, sqlite3, sys
+from pathlib import Path
+from actors import stable_storage
+
+class Killed(sqlite3.Connection):
+    left = int(sys.argv[2])
+
+    def execute(self, *given):
+        if not Killed.left:
+            os._exit(9)
+        Killed.left -= 1
+        return super().execute(*given)
+
+stable_storage.sqlite3.connect = functools.partial(sqlite3.connect, factory=Killed)
+storage = stable_storage.StableStorage(Path(sys.argv[1]), "b0")
+storage.append(1, b"first")
+storage.sync()
+"""
+
+
+def test_a_log_whose_process_was_killed_while_making_it_is_begun_anew(tmp_path: Path) -> None:
+    """Killed before each statement in turn, until one run comes to its end."""
+    for statements in range(100):
+        path = tmp_path / f"{statements}.sqlite"
+        ended = subprocess.run([sys.executable, "-c", KILLED, str(path), str(statements)], cwd=ROOT, check=False)
+        storage = StableStorage(path, "b0")
+        found = list(storage.read_from(0))
+        if ended.returncode == 0:
+            break
+        assert found == []
+        storage.append(1, b"again")
+        storage.sync()
+        storage.close()
+        assert list(StableStorage(path, "b0").read_from(0)) == [(1, b"again")]
+    assert found == [(1, b"first")]
+    assert statements > 8
