@@ -47,7 +47,7 @@ def incarnations(journal: Path, node: str) -> list[int]:
 
 def await_publishing(*journals: Path) -> None:
     """Return when something was published by a node that writes below one of these folders."""
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 180
     while not any((read_segment(path)[1]["kind"] == RowKind.PUBLISH).any() for path in _segments(journals)):
         assert time.monotonic() < deadline, "nothing is published"
         time.sleep(0.2)
@@ -76,7 +76,7 @@ def test_a_machine_lost_and_back_during_a_run(cluster: JoinedCluster, tmp_path: 
         process.kill()
     assert process.returncode == 0, said + complaint
     if by == "command":
-        verdict = json.loads(said)
+        verdict = json.loads(said.splitlines()[-1])  # Ray says before it what it saw of the machine
         assert verdict["verdict"] == "valid", verdict
         assert verdict["faults_bit"] == 1, verdict
     manifest = json.loads((out / "manifest.json").read_text())
