@@ -28,7 +28,7 @@ SCENARIO: dict[str, Any] = {
     "seed": 7,
     "overlay": {"kind": "chain", "brokers": 4},
     "workload": {
-        "kind": "zipf", "clients": 4, "subscribers_per_actor": 3, "publishers": 4, "publications": 7500,
+        "kind": "zipf", "clients": 4, "subscribers_per_actor": 3, "publishers": 4, "publications": 10500,
         "rate_per_s": 300, "attributes": 2, "predicates": 1, "matching_rate": 0.4,
     },
     "links": {"delay": "1 ms"},
