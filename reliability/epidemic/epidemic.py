@@ -98,11 +98,12 @@ class Epidemic:
         )  # fmt: skip
         longest_us = parameters.interval_max_us if parameters.adaptive else parameters.interval_us
         self._interval = GossipInterval(parameters.interval_us, longest_us, context.random("epidemic/interval"))
-        make = GOSSIPS.get(parameters.algorithm)
-        self._gossip: Gossip | None = None if make is None else make(self._dispatcher)
-        if services.gossip_router is not None and self._gossip is not None:
+        self._gossip: Gossip | None = None
+        if parameters.algorithm == "push" and services.gossip_router is not None:
             self._gossip = RoutedPush(self._dispatcher, services.gossip_router, lambda: services.relaying)
-        self._pushes = parameters.algorithm == "push"
+        elif parameters.algorithm != "none":
+            self._gossip = GOSSIPS[parameters.algorithm](self._dispatcher)
+        self._push = self._gossip if isinstance(self._gossip, Push) else None
         self._counts: dict[int, int] = {}
         self._awake = False
         self._news_us = 0
@@ -216,15 +217,13 @@ class Epidemic:
         return effects
 
     def _patterns_to_push(self, event: Event, now_us: int) -> Sequence[Pattern]:
-        if isinstance(self._gossip, RoutedPush):
-            return self._gossip.patterns_of(event)
-        return self._table.matching(event.attributes, now_us) if self._pushes else ()
+        return () if self._push is None else self._push.patterns_of(event, now_us)
 
     def _keep(self, cached: CachedEvent, interested: bool, now_us: int, effects: list[Effect]) -> None:
         if self._gossip is None or cached.event.id in self._cache:
             return
         self._cache.add(cached, interested)
-        if self._pushes:
+        if self._push is not None:
             self._news_us = now_us
             self._wake(now_us, effects)
 
@@ -255,7 +254,7 @@ class Epidemic:
         self._awake = False
         if self._gossip is None:
             return []
-        if self._pushes:
+        if self._push is not None:
             if now_us - self._news_us > self._parameters.rest_after_us:
                 return []
         else:
@@ -320,4 +319,4 @@ class Epidemic:
         for part in (self._table, self._received, self._cache, self._lost):
             part.check_invariants()
         self._detector.check_invariants(self._table.local)
-        assert self._pushes or self._awake or not self._lost, "something is lost and nobody looks for it"
+        assert self._push is not None or self._awake or not self._lost, "something is lost and nobody looks for it"

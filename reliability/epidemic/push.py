@@ -7,10 +7,12 @@ received; everybody it reaches tosses the coin of Pforward and passes it on alon
 the events that are still in its cache. A round with nothing to tell sends nothing.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-from pubsub.event import EventId
+from pubsub.event import Event, EventId
 from pubsub.machine import Effect, NodeName, Send
+from reliability.epidemic.cache import Pattern
 from reliability.epidemic.dispatcher import Dispatcher
 from reliability.epidemic.messages import EventRecovered, EventsRequested, PushDigest, check_pairs
 
@@ -18,8 +20,14 @@ from reliability.epidemic.messages import EventRecovered, EventsRequested, PushD
 class Push:
     """See `dispatcher.Gossip`."""
 
+    _digest: type = PushDigest
+
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
+
+    def patterns_of(self, event: Event, now_us: int) -> Sequence[Pattern]:
+        """The patterns by which the event is to be found in the cache."""
+        return self._dispatcher.table.matching(event.attributes, now_us)
 
     def start_round(self) -> list[Effect]:
         here = self._dispatcher
@@ -36,12 +44,12 @@ class Push:
 
     def handle(self, came_from: NodeName, message: Any) -> list[Effect]:
         if type(message) is EventsRequested:
-            return answer_request(self._dispatcher, came_from, message)
-        if type(message) is PushDigest:
+            return self._on_requested(came_from, message)
+        if type(message) is self._digest:
             return self._on_digest(came_from, message)
         return []
 
-    def _on_digest(self, came_from: NodeName, digest: PushDigest) -> list[Effect]:
+    def _on_digest(self, came_from: NodeName, digest: Any) -> list[Effect]:
         here = self._dispatcher
         check_pairs(digest.ids)
         effects: list[Effect] = []
@@ -53,14 +61,12 @@ class Push:
             effects += [Send(peer, digest) for peer in here.towards_subscribers(digest.pattern, came_from)]
         return effects
 
-
-def answer_request(here: Dispatcher, requester: NodeName, request: EventsRequested) -> list[Effect]:
-    """handleReqMsg: those of the events that are still in the cache."""
-    check_pairs(request.ids)
-    ids = request.ids
-    found = (here.cache.get(EventId(ids[at], ids[at + 1])) for at in range(0, len(ids), 2))
-    return [
-        Send(requester, EventRecovered(each.event, each.hops + 1, each.source, each.incarnation, each.numbers))
-        for each in found
-        if each is not None
-    ]
+    def _on_requested(self, requester: NodeName, request: EventsRequested) -> list[Effect]:
+        check_pairs(request.ids)
+        ids = request.ids
+        found = (self._dispatcher.cache.get(EventId(ids[at], ids[at + 1])) for at in range(0, len(ids), 2))
+        return [
+            Send(requester, EventRecovered(each.event, each.hops + 1, each.source, each.incarnation, each.numbers))
+            for each in found
+            if each is not None
+        ]

@@ -13,21 +13,24 @@ from typing import Any
 from pubsub.event import Event
 from pubsub.filter import Filter
 from pubsub.machine import Effect, NodeName, Send
+from reliability.epidemic.cache import Pattern
 from reliability.epidemic.dispatcher import Dispatcher
 from reliability.epidemic.messages import EventsRequested, RoutedDigest, check_pairs
-from reliability.epidemic.push import answer_request
+from reliability.epidemic.push import Push
 from routing.router import GossipRouter, Hop
 
 
-class RoutedPush:
+class RoutedPush(Push):
     """See `dispatcher.Gossip`. `passes`: does the message at hand only pass this node?"""
 
+    _digest = RoutedDigest
+
     def __init__(self, dispatcher: Dispatcher, router: GossipRouter, passes: Callable[[], bool]) -> None:
-        self._dispatcher = dispatcher
+        super().__init__(dispatcher)
         self._router = router
         self._passes = passes
 
-    def patterns_of(self, event: Event) -> Sequence[Filter]:
+    def patterns_of(self, event: Event, now_us: int) -> Sequence[Pattern]:
         """The patterns known here, of this node's subscribers and of others', that the event matches."""
         here = self._dispatcher.table.held_here(event.attributes)
         return list(dict.fromkeys((*here, *self._router.patterns_of(event))))
@@ -41,14 +44,7 @@ class RoutedPush:
         assert isinstance(pattern, Filter)
         return self._send(RoutedDigest(here.name, pattern, here.cache.digest(pattern), ()), None)
 
-    def handle(self, came_from: NodeName, message: Any) -> list[Effect]:
-        if type(message) is EventsRequested:
-            return answer_request(self._dispatcher, came_from, message)
-        if type(message) is RoutedDigest:
-            return self._on_digest(came_from, message)
-        return []
-
-    def _on_digest(self, came_from: NodeName, digest: RoutedDigest) -> list[Effect]:
+    def _on_digest(self, came_from: NodeName, digest: Any) -> list[Effect]:
         here = self._dispatcher
         check_pairs(digest.ids)
         if self._passes():
