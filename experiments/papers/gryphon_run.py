@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.papers.judged_run import journal, node_names, play
-from pubsub.journal import NONE, FaultStage, Phase, RowKind
+from experiments.papers.judged_run import journal, node_names, play, publishing_from_us
+from pubsub.journal import NONE, FaultStage, RowKind
 from reliability.gryphon.messages import AckExpected
 from reliability.gryphon.streams import NACK_SENT
 
@@ -125,7 +125,7 @@ def observe(test: FailureTest, runtime: str, folder: Path) -> Observed:
     _, verdict = play(data, folder)
     names = node_names(folder)
     rows = journal(folder)
-    begin_us = int(rows[(rows.kind == RowKind.PHASE) & (rows.value == Phase.PUBLISHING)].time_us.iloc[0])
+    begin_us = publishing_from_us(rows)
     faults = rows[(rows.kind == RowKind.FAULT) & (rows.hops == FaultStage.IN_EFFECT)]
     if len(faults):
         begin_us = _base_us(faults, data)

@@ -12,13 +12,13 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from experiments.deploy import deploy
-from experiments.papers.judged_run import journal, node_names, play
+from experiments.papers.judged_run import journal, node_names, play, publishing_from_us
 from experiments.scenario import LoadedScenario, load_scenario
 from pubsub.event import unpack_attributes
 from pubsub.faults import FaultKind
 from pubsub.filter import Filter
 from pubsub.filter_parser import parse_filter
-from pubsub.journal import FaultStage, Phase, RowKind, SideKind, read_side
+from pubsub.journal import FaultStage, RowKind, SideKind, read_side
 from pubsub.values import Value
 
 BIN_S = 2
@@ -79,7 +79,7 @@ def read_live(spec: LiveSpec, folder: Path, touched: set[str]) -> Live:
     names = node_names(folder)
     stays = {number for number, name in enumerate(names) if name not in touched}
     rows = journal(folder)
-    begin_us = int(rows[(rows.kind == RowKind.PHASE) & (rows.value == Phase.PUBLISHING)].time_us.iloc[0])
+    begin_us = publishing_from_us(rows)
     wanted: dict[int, tuple[int, list[Filter]]] = {}
     events: dict[tuple[int, int], dict[str, Value]] = {}
     for path in sorted((folder / "journal").glob("*.blob")):

@@ -9,7 +9,7 @@ import pandas as pd
 
 from experiments.driver import FinishedRun, execute
 from experiments.scenario import check_scenario
-from pubsub.journal import read_segment
+from pubsub.journal import Phase, RowKind, read_segment
 
 
 def play(data: Mapping[str, Any], folder: Path) -> tuple[FinishedRun, Mapping[str, Any]]:
@@ -29,3 +29,8 @@ def journal(folder: Path) -> pd.DataFrame:
     """All rows of a run, in order of time."""
     rows = [pd.DataFrame(read_segment(path)[1]) for path in sorted((folder / "journal").glob("*.seg"))]
     return pd.concat(rows).sort_values("time_us", kind="stable").reset_index(drop=True)
+
+
+def publishing_from_us(rows: pd.DataFrame) -> int:
+    """When publishing began."""
+    return int(rows[(rows.kind == RowKind.PHASE) & (rows.value == Phase.PUBLISHING)].time_us.iloc[0])

@@ -15,9 +15,9 @@ import pandas as pd
 
 from experiments.papers import publiy_plots as plots
 from experiments.papers.framework import Bar, PaperResult, Progress, ResultTable
-from experiments.papers.judged_run import journal, play
+from experiments.papers.judged_run import journal, play, publishing_from_us
 from experiments.papers.kept_runs import carry_out
-from pubsub.journal import NONE, Phase, RowKind
+from pubsub.journal import NONE, RowKind
 from routing.multipath.parameters import STRATEGIES, Strategy
 
 Runtime = Literal["virtual", "ray"]
@@ -107,8 +107,7 @@ def measure(spec: LiveSpec) -> LiveMeasures:
 def measured_arrivals(rows: pd.DataFrame, warm_s: float) -> pd.DataFrame:
     """One row for each time that a publication came to a broker over a link, of those published `warm_s` after the
     first: hops, and whether somebody there wants it (`matched`)."""
-    phases = rows[(rows.kind == RowKind.PHASE) & (rows.value == Phase.PUBLISHING)]
-    published = rows[(rows.kind == RowKind.PUBLISH) & (rows.time_us >= phases.time_us.iloc[0] + warm_s * 1e6)]
+    published = rows[(rows.kind == RowKind.PUBLISH) & (rows.time_us >= publishing_from_us(rows) + warm_s * 1e6)]
     event = ["source", "sequence"]
     arrived = rows[(rows.kind == RowKind.RECEIVE) & (rows.source != NONE)][[*event, "node", "hops"]]
     arrived = arrived.merge(published[event], on=event)

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Self
 
 import psutil
 
@@ -45,6 +46,17 @@ class JoinedCluster:
         self._scratch = scratch
         self._temporary = tempfile.mkdtemp(prefix="mcl-", dir="/tmp")
         self._processes: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def environment(self, **changes: str) -> dict[str, str]:
         """What a command on a machine of the cluster finds."""

@@ -18,12 +18,8 @@ from tests.plain_judge import judge
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JoinedCluster]:
-    made = JoinedCluster(tmp_path_factory.mktemp("cluster"), scratch=False)
-    try:
-        made.start()
+    with JoinedCluster(tmp_path_factory.mktemp("cluster"), scratch=False) as made:
         yield made
-    finally:
-        made.stop()
 
 
 @pytest.mark.ray

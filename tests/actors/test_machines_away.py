@@ -33,12 +33,8 @@ GUARANTEED: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JoinedCluster]:
-    made = JoinedCluster(tmp_path_factory.mktemp("cluster"), scratch=True)
-    try:
-        made.start()
+    with JoinedCluster(tmp_path_factory.mktemp("cluster"), scratch=True) as made:
         yield made
-    finally:
-        made.stop()
 
 
 def incarnations(journal: Path, node: str) -> list[int]:
