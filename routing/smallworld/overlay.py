@@ -14,7 +14,7 @@ successor, which answers with what it knows. The same request, for the identifie
 successor has failed finds the next one; it goes by direct contacts alone, each closer than the one before.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pubsub.machine import Effect, NodeContext, NodeName, Send, SetTimer, TimerFired
@@ -35,17 +35,27 @@ _SEEK_EVERY = 8
 
 
 class Contact:
-    """A peer that has spoken for itself. `reach`: identifiers of its neighbours; `heard`: in which round; `links`: it
-    has a link to this node; `answered`: it has answered a heartbeat."""
+    """A peer that has spoken for itself. `reach`: identifiers of its neighbours; `beyond`: each of them, by way of it;
+    `heard`: in which round; `links`: it has a link to this node; `answered`: it has answered a heartbeat."""
 
-    __slots__ = ("answered", "heard", "identifier", "incarnation", "links", "load", "median", "reach", "version")
+    __slots__ = (
+        "answered", "beyond", "heard", "identifier", "incarnation", "links", "load", "median", "name", "reach",
+        "version",
+    )  # fmt: skip
 
-    def __init__(self, incarnation: int) -> None:
+    def __init__(self, name: NodeName, incarnation: int) -> None:
+        self.name = name
         self.incarnation = incarnation
         self.heard = -1
         self.identifier = self.load = self.median = self.version = 0
         self.reach: Sequence[int] = ()
+        self.beyond: Mapping[int, NodeName] = {}
         self.links = self.answered = False
+
+    def reaches(self, identifiers: Sequence[int]) -> None:
+        """Its neighbours have these identifiers."""
+        self.reach = identifiers
+        self.beyond = dict.fromkeys(identifiers, self.name)
 
 
 class GossipOverlay:
@@ -94,11 +104,13 @@ class GossipOverlay:
     def known(self) -> KnownRing:
         """The ring as this node knows it, with lookahead if that is on."""
         if self._known is None:
-            own = self.me.identifier
-            points = [(contact.identifier, 1, name) for name, contact in self._usable()]
+            usable = sorted(self._usable(), reverse=True)  # of two ways that are equally short, the first by name
+            ways: dict[int, NodeName] = {}
             if self.parameters.lookahead:
-                points += [(each, 2, name) for name, contact in self._usable() for each in contact.reach if each != own]
-            self._known = KnownRing(own, points)
+                for _, contact in usable:
+                    ways.update(contact.beyond)
+            ways.update((contact.identifier, name) for name, contact in usable)
+            self._known = KnownRing(self.me.identifier, ways)
         return self._known
 
     @property
@@ -107,15 +119,15 @@ class GossipOverlay:
         if not self.parameters.lookahead:
             return self.known
         if self._direct is None:
-            points = [(contact.identifier, 1, name) for name, contact in self._usable()]
-            self._direct = KnownRing(self.me.identifier, points)
+            usable = sorted(self._usable(), reverse=True)
+            self._direct = KnownRing(self.me.identifier, {contact.identifier: name for name, contact in usable})
         return self._direct
 
     @property
     def candidates(self) -> Iterable[Peer]:
         """Neighbours and the random peers of the view."""
         yield from (peer for peer, _ in self.table.values())
-        yield from (peer for peer, _ in self._sampling.peers if peer.name not in self.table)
+        yield from (peer for peer, _ in self._sampling.view.values() if peer.name not in self.table)
 
     @property
     def predecessor(self) -> tuple[NodeName, Contact] | None:
@@ -179,7 +191,7 @@ class GossipOverlay:
         if contact is not None:
             for other in self.contacts.values():
                 if contact.identifier in other.reach:
-                    other.reach = [each for each in other.reach if each != contact.identifier]
+                    other.reaches([each for each in other.reach if each != contact.identifier])
         if entry is None:
             return []
         if name in self.selection.ring:
@@ -256,14 +268,15 @@ class GossipOverlay:
             self._quarantine.pop(source, None)
             contact = None
         if contact is None:
-            contact = self.contacts[source] = Contact(said.incarnation)
+            contact = self.contacts[source] = Contact(source, said.incarnation)
         contact.load, contact.median = said.load, said.median
         contact.version = said.version
         if contact.heard >= 0 and contact.identifier != said.identifier:
             self.moved.append(source)
         if contact.identifier != said.identifier or contact.reach != said.reach:
             self.changed = self.changed or contact.identifier != said.identifier
-            contact.identifier, contact.reach = said.identifier, said.reach
+            contact.identifier = said.identifier
+            contact.reaches(said.reach)
             self._forget_rings()
         contact.heard = self.round
         entry = self.table.get(source)
@@ -305,13 +318,13 @@ class GossipOverlay:
             known = heard.get(name)
             if name != own and (known is None or known[1] < now - age):
                 heard[name] = Peer(name, incarnation, identifier, profile), now - age
-        for peer, spoke in self._sampling.peers:
-            if peer.name not in heard:
-                heard[peer.name] = peer, spoke
-        for name in heard:
-            contact = self.contacts.get(name)
-            if contact is not None and contact.identifier != heard[name][0].identifier:
-                heard[name] = heard[name][0]._replace(identifier=contact.identifier), heard[name][1]
+        for name, entry in self._sampling.view.items():
+            heard.setdefault(name, entry)
+        contacts = self.contacts
+        for name in heard.keys() & contacts.keys():
+            peer, spoke = heard[name]
+            if peer.identifier != contacts[name].identifier:
+                heard[name] = peer._replace(identifier=contacts[name].identifier), spoke
         before, ring_before = self.table, self.selection.ring
         chosen = self.selection.select(self.me.identifier, {name: peer for name, (peer, _) in heard.items()}, before)
         self.table = {name: heard[name] for name in chosen}
@@ -373,7 +386,7 @@ class GossipOverlay:
         if hop is not None and hop not in (joining.name, source):
             return [Send(hop, request)]
         told = [(*self.me, 0), *self._written_table()]
-        told += [(*peer, self.round - spoke) for peer, spoke in self._sampling.peers]
+        told += [(*peer, self.round - spoke) for peer, spoke in self._sampling.view.values()]
         return [*self._consider([request.me]), Send(joining.name, Welcome(told))]
 
     def _on_welcome(self, source: NodeName, welcome: Welcome) -> list[Effect]:

@@ -5,7 +5,7 @@ side keeps what it got in the places of what it sent. A peer that is gone is so 
 """
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pubsub.machine import NodeName
@@ -14,30 +14,25 @@ from routing.smallworld.messages import Peer
 
 class PeerSampling:
     """The view of the node called `own`, of at most `size` peers, of which `shuffled` are exchanged at a time. A peer
-    is kept with the round in which it last spoke for itself."""
+    is kept in `view` with the round in which it last spoke for itself."""
 
     def __init__(self, own: NodeName, size: int, shuffled: int, rng: random.Random) -> None:
         self._own = own
         self._size = size
         self._shuffled = shuffled
         self._rng = rng
-        self._view: dict[NodeName, tuple[Peer, int]] = {}
+        self.view: dict[NodeName, tuple[Peer, int]] = {}
         self._sent: list[NodeName] = []
 
     def __len__(self) -> int:
-        return len(self._view)
-
-    @property
-    def peers(self) -> Iterable[tuple[Peer, int]]:
-        """The view: (peer, the round in which it spoke)."""
-        return self._view.values()
+        return len(self.view)
 
     def begin(self, round: int, me: Sequence[Any]) -> tuple[NodeName, list[Sequence[Any]]] | None:
         """Whom to send what this round (None: there is nobody); `me` goes along."""
-        if not self._view:
+        if not self.view:
             return None
-        oldest = min(self._view.values(), key=lambda entry: entry[1])[0].name
-        del self._view[oldest]
+        oldest = min(self.view.values(), key=lambda entry: entry[1])[0].name
+        del self.view[oldest]
         self._sent = self._pick(self._shuffled - 1)
         return oldest, [me, *self._written(self._sent, round)]
 
@@ -55,22 +50,22 @@ class PeerSampling:
 
     def add(self, peer: Peer, round: int) -> None:
         """A peer met elsewhere; it takes a place that is free."""
-        if peer.name in self._view or (len(self._view) < self._size and peer.name != self._own):
-            self._view[peer.name] = peer, round
+        if peer.name in self.view or (len(self.view) < self._size and peer.name != self._own):
+            self.view[peer.name] = peer, round
 
     def forget(self, name: NodeName) -> None:
         """The peer is gone."""
-        self._view.pop(name, None)
+        self.view.pop(name, None)
 
     def _pick(self, count: int) -> list[NodeName]:
-        names = list(self._view)
+        names = list(self.view)
         return names if len(names) <= count else self._rng.sample(names, count)
 
     def _written(self, names: Sequence[NodeName], round: int) -> list[Sequence[Any]]:
-        return [(*self._view[name][0], round - self._view[name][1]) for name in names if name in self._view]
+        return [(*self.view[name][0], round - self.view[name][1]) for name in names if name in self.view]
 
     def _merge(self, received: Sequence[Sequence[Any]], sent: Sequence[NodeName], round: int) -> None:
-        view = self._view
+        view = self.view
         replaceable = [name for name in sent if name in view]
         for name, incarnation, identifier, profile, age in received:
             spoke = round - age
@@ -89,5 +84,5 @@ class PeerSampling:
 
     def check_invariants(self) -> None:
         """Raise AssertionError if the view contradicts itself."""
-        assert len(self._view) <= self._size
-        assert self._own not in self._view
+        assert len(self.view) <= self._size
+        assert self._own not in self.view

@@ -67,11 +67,17 @@ class RendezvousRouter:
         self._uplinks: dict[NodeName, tuple[int, Boxes]] = {}
         self._version = 0
         self._dirty = True
+        """May something be wanted that is not installed, by what this node must react to at once?"""
         self._excess = False
         """May more be installed than is wanted?"""
+        self._wanted: Boxes | None = None
+        """What is wanted, if that has not changed since it was aggregated."""
+        self._cut: Boxes = {}
+        """What was wanted when it was last cut into parts, by the ring as it was known then."""
+        self._cut_by: KnownRing | None = None
+        self._parts: dict[NodeName, Boxes] = {}
         self._last_round: dict[NodeName, Boxes] = {}
         """What was wanted by way of each next hop in the last round."""
-        self._cut_by: KnownRing | None = None
         self._flushing = False
         self.hears_resets = parameters.resets
         self._flush_us = min(_FLUSH_US_MAX, max(1, parameters.cycle_us // 1_000))
@@ -174,7 +180,8 @@ class RendezvousRouter:
         return self._after([])
 
     def wants_changed(self) -> None:
-        """Something else is to be installed than before."""
+        """The node itself wants something else than before."""
+        self._wanted = None
         self._dirty = True
 
     def _receive(self, source: NodeName, message: Any) -> list[Effect]:
@@ -190,13 +197,19 @@ class RendezvousRouter:
     def _on_install(self, source: NodeName, install: Install) -> list[Effect]:
         boxes = from_wire(install.boxes, install.filters)
         if self.table.install(source, Entry(install.incarnation, install.version, boxes), self.overlay.round):
-            self._dirty = True
+            self._wants_less()
+            self._dirty = self._dirty or not within(boxes, self._cut)
             self.overlay.stable_rounds = 0
         return []
 
+    def _wants_less(self) -> None:
+        """A neighbour wants something else, or nothing: what it has ceased to want is seen to in the next round."""
+        self._wanted = None
+        self._excess = True
+
     def _on_beat(self, source: NodeName, beat: Beat) -> None:
         if self.table.confirm(source, beat.incarnation, beat.version, self.overlay.round):
-            self._dirty = True
+            self._wants_less()
 
     def _confirmed_version(self, peer: NodeName) -> int:
         return self.table.version(peer)
@@ -212,7 +225,7 @@ class RendezvousRouter:
             if before % 2:
                 self._seen = [self._seen[1], {}]
             if self.table.expire(self.overlay.round - _EXPIRES_ROUNDS):
-                self._dirty = True
+                self._wants_less()
             effects += self.on_round()
             effects = [*self._install_all(True), *effects]  # first, so that heartbeats are answered with its versions
         return effects
@@ -222,12 +235,13 @@ class RendezvousRouter:
         overlay = self.overlay
         if overlay.failed:
             for name in overlay.failed:
-                self._uplinks.pop(name, None)
                 self._last_round.pop(name, None)
                 overlay.uplinks.pop(name, None)
-                self.table.drop(name)
+                if self._uplinks.pop(name, None) is not None:
+                    self._dirty = True
+                if self.table.drop(name):
+                    self._wants_less()
             overlay.failed.clear()
-            self._dirty = True
         if overlay.moved:
             for name in overlay.moved:
                 self.on_neighbour_moved(name)
@@ -242,28 +256,31 @@ class RendezvousRouter:
 
     def wanted(self) -> Boxes:
         """What is wanted by way of this node, its own subscribers included."""
-        return aggregate([self.own_boxes(), *(entry.boxes for _, entry in self.table)])
+        if self._wanted is None:
+            self._wanted = aggregate([self.own_boxes(), *(entry.boxes for _, entry in self.table)])
+        return self._wanted
 
-    def _parts(self) -> dict[NodeName, Boxes]:
+    def _cut_into_parts(self) -> dict[NodeName, Boxes]:
         """What is wanted, by next hop."""
-        known = self.overlay.known
-        parts: dict[NodeName, Boxes] = {}
-        for key, ranges in self.wanted().items():
-            for low, high in ranges:
-                for begin, end, hop in known.shower(low, high):
-                    if hop is not None:
-                        parts.setdefault(hop, {}).setdefault(key, []).append((begin, end))
-        return parts
+        known, wanted = self.overlay.known, self.wanted()
+        if known is not self._cut_by or wanted is not self._cut:
+            parts: dict[NodeName, Boxes] = {}
+            for key, ranges in wanted.items():
+                for low, high in ranges:
+                    for begin, end, hop in known.shower(low, high):
+                        if hop is not None:
+                            parts.setdefault(hop, {}).setdefault(key, []).append((begin, end))
+            self._cut, self._cut_by, self._parts = wanted, known, parts
+        return self._parts
 
     def _install_all(self, in_round: bool) -> list[Effect]:
         """Tell the next hops what has come to be wanted by way of them; in a round also what is wanted no more, and was
         not in the last round either: until then what replaces it has come into effect."""
-        known = self.overlay.known
-        calm = known is self._cut_by and not self._excess
+        calm = not self._excess and self.overlay.known is self._cut_by
         if not self.overlay.joined or not (self._dirty or (in_round and not calm)):
             return []
-        self._dirty, self._cut_by = False, known
-        parts = self._parts()
+        self._dirty = False
+        parts = self._cut_into_parts()
         self._excess = not in_round or parts != self._last_round
         effects: list[Effect] = []
         for name in dict.fromkeys((*parts, *self._uplinks)):

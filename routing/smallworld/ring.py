@@ -9,7 +9,7 @@ of its values, and every part of it ends at one node.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pubsub.machine import NodeName
 
@@ -55,18 +55,15 @@ def size(intervals: Sequence[Interval]) -> int:
 
 
 class KnownRing:
-    """The nodes that the node with the identifier `own` knows, in order. `points`: (identifier, hops to it, via)."""
+    """The nodes that the node with the identifier `own` knows, in order. `ways`: each one's identifier, and by which
+    contact it is reached."""
 
-    __slots__ = ("_identifiers", "_own", "_ways")
+    __slots__ = ("_identifiers", "_ways")
 
-    def __init__(self, own: int, points: Iterable[tuple[int, int, NodeName]]) -> None:
-        ways: dict[int, NodeName | None] = {}
-        for identifier, _, via in sorted(points):
-            ways.setdefault(identifier, via)
-        ways[own] = None
-        self._own = own
-        self._identifiers = sorted(ways)
-        self._ways = [ways[identifier] for identifier in self._identifiers]
+    def __init__(self, own: int, ways: Mapping[int, NodeName]) -> None:
+        known: dict[int, NodeName | None] = {**ways, own: None}
+        self._identifiers = sorted(known)
+        self._ways = [known[identifier] for identifier in self._identifiers]
 
     def next_hop(self, value: int) -> NodeName | None:
         """The way to the closest known node at or above the value; None if that is this node: it is the rendezvous."""

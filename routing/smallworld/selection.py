@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from pubsub.machine import NodeName
 from routing.smallworld.messages import Peer
-from routing.smallworld.ring import RING, clockwise
+from routing.smallworld.ring import RING
 
 
 class NeighbourSelection:
@@ -32,30 +32,30 @@ class NeighbourSelection:
         if not candidates:
             self.ring = []
             return []
-        rest = list(candidates.values())
-        predecessor = min(rest, key=lambda peer: (clockwise(peer.identifier, own), peer.name))
-        successor = min(rest, key=lambda peer: (clockwise(own, peer.identifier), peer.name))
-        chosen = {predecessor.name: None, successor.name: None}
+        around = [((identifier - own) % RING, name) for name, _, identifier, _ in candidates.values()]
+        ahead, successor = min(around)
+        behind, predecessor = min([(-distance % RING, name) for distance, name in around])
+        chosen = {predecessor: None, successor: None}
         self.ring = list(chosen)
-        gap = max(1, (clockwise(predecessor.identifier, own) + clockwise(own, successor.identifier)) // 2)
+        gap = max(1, (behind + ahead) // 2)
         nodes = 1 << max(1, RING.bit_length() - 1 - gap.bit_length())
         for draw in self._draws:
-            target = (own - int(RING * nodes ** (draw - 1))) % RING
-            left = [peer for peer in rest if peer.name not in chosen]
+            target = -int(RING * nodes ** (draw - 1)) % RING
+            left = [(_apart(distance, target), name) for distance, name in around if name not in chosen]
             if left:
-                nearest = min(left, key=lambda peer: (_apart(peer.identifier, target), peer.name))
-                chosen[nearest.name] = None
+                chosen[min(left)[1]] = None
         if self._friends:
             chance, utility = self._rng.random, self._utility
-            ranked = sorted(
-                (-utility(peer.profile), peer.name not in current, chance(), peer.name)
-                for peer in rest
-                if peer.name not in chosen
-            )
+            ranked = [
+                (-utility(profile), name not in current, chance(), name)
+                for name, _, _, profile in candidates.values()
+                if name not in chosen
+            ]
+            ranked.sort()
             chosen.update((name, None) for *_, name in ranked[: self._friends])
         return list(chosen)
 
 
 def _apart(first: int, second: int) -> int:
-    distance = abs(first - second)
+    distance = (first - second) % RING
     return min(distance, RING - distance)

@@ -257,7 +257,7 @@ def test_vinifera_figure_2_the_installation_path() -> None:
     places = {"Q": 10, "R": 50, "S": 78, "T": 90}
     knows = {"Q": ["R"], "R": ["S"], "S": ["T"], "T": ["S"]}
     rings = {
-        name: KnownRing(places[name], [(places[other], 1, other) for other in others]) for name, others in knows.items()
+        name: KnownRing(places[name], {places[other]: other for other in others}) for name, others in knows.items()
     }
     assert rings["R"].shower(75, 78) == [(75, 78, "S")]
     assert rings["S"].shower(75, 85) == [(75, 78, None), (79, 85, "T")]

@@ -39,7 +39,7 @@ def percent(value: float) -> int:
 def test_vinifera_s4b2_the_destination_has_the_closest_identifier_at_or_above(
     own: int, others: set[int], value: int
 ) -> None:
-    ring = KnownRing(own, [(each, 1, f"n{each}") for each in others])
+    ring = KnownRing(own, {each: f"n{each}" for each in others})
     ordered = sorted({own, *others})
     closest = ordered[bisect_left(ordered, value) % len(ordered)]
     assert ring.next_hop(value) == (None if closest == own else f"n{closest}")
@@ -50,7 +50,7 @@ def test_vinifera_s4b2_showering_cuts_a_range_into_parts_that_go_the_way_of_thei
     own: int, others: set[int], ends: tuple[int, int]
 ) -> None:
     low, high = min(ends), max(ends)
-    ring = KnownRing(own, [(each, 1, f"n{each}") for each in others])
+    ring = KnownRing(own, {each: f"n{each}" for each in others})
     parts = ring.shower(low, high)
     assert parts[0][0] == low
     assert parts[-1][1] == high
