@@ -95,9 +95,11 @@ class _Node:
         self._network = network
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        if type(input) is Received and type(input.message) is not Forwarded:
+            return self.broker.handle(input, now_us)
         network = self._network
         depth = 0
-        if type(input) is Received and type(input.message) is Forwarded:
+        if type(input) is Received:
             if not network.has_room(self._name):
                 return ()
             event, _, header = input.message

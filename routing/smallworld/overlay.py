@@ -178,6 +178,7 @@ class GossipOverlay:
 
     def fail(self, name: NodeName) -> list[Effect]:
         """The peer is gone: forget it everywhere, and select others in its place."""
+        ring = self.selection.ring
         self._sampling.forget(name)
         self._awaited.pop(name, None)
         contact = self.contacts.pop(name, None)
@@ -188,17 +189,24 @@ class GossipOverlay:
         self._quarantine[name] = incarnation, self.round + _QUARANTINE_ROUNDS
         self._forget_rings()
         self.failed.append(name)
+        linked: list[NodeName] = []
         if contact is not None:
             for other in self.contacts.values():
-                if contact.identifier in other.reach:
+                if contact.identifier in other.beyond:
                     other.reaches([each for each in other.reach if each != contact.identifier])
+                    linked.append(other.name)
         if entry is None:
             return []
-        if name in self.selection.ring:
-            self._seeking = 2
         # Who knows of the failed one by this node's heartbeats alone would go on sending it what is meant for that one.
-        news = [Send(each, BeatAnswer(*self._said(), self.installed_version(each))) for each in self.contacts]
-        return [*news, *self._consider(()), *self._seek()]
+        # Who has a link to it hears of its end as this node has.
+        knowing = linked if self.parameters.resets else ()
+        told = [each for each in self.contacts if each not in knowing] if self.parameters.lookahead else []
+        news = [Send(each, BeatAnswer(*self._said(), self.installed_version(each))) for each in told]
+        effects = [*news, *self._consider(())]
+        if name in ring:
+            self._seeking = 2
+            effects += self._seek()
+        return effects
 
     # --------------------------------------------------------------------------------------------- rounds
     def _begin_round(self) -> list[Effect]:
@@ -273,8 +281,8 @@ class GossipOverlay:
         contact.version = said.version
         if contact.heard >= 0 and contact.identifier != said.identifier:
             self.moved.append(source)
+            self.changed = True
         if contact.identifier != said.identifier or contact.reach != said.reach:
-            self.changed = self.changed or contact.identifier != said.identifier
             contact.identifier = said.identifier
             contact.reaches(said.reach)
             self._forget_rings()
