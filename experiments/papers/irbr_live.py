@@ -9,17 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pandas as pd
-
-from experiments.deploy import deploy
-from experiments.papers.judged_run import journal, node_names, play, publishing_from_us
-from experiments.scenario import LoadedScenario, load_scenario
-from pubsub.event import unpack_attributes
+from experiments.papers.judged_run import (
+    fault_times_s,
+    journal,
+    node_names,
+    play,
+    publishing_from_us,
+    said_by_clients,
+    touched_by_faults,
+)
+from experiments.scenario import load_scenario
 from pubsub.faults import FaultKind
-from pubsub.filter import Filter
-from pubsub.filter_parser import parse_filter
-from pubsub.journal import FaultStage, RowKind, SideKind, read_side
-from pubsub.values import Value
+from pubsub.journal import RowKind
 
 BIN_S = 2
 KILL_S, FOUND_S, CHURN_S, END_S = 10, 20, 30, 60
@@ -68,26 +69,13 @@ def measure_live(spec: LiveSpec) -> Live:
     return live
 
 
-def touched_by_faults(loaded: LoadedScenario) -> set[str]:
-    """The nodes that the scenario's plan, churn included, kills or starts."""
-    overlay = loaded.build_overlay()
-    return {name for fault in deploy(loaded, overlay, loaded.build_workload(overlay)).faults for name in fault.nodes}
-
-
 def read_live(spec: LiveSpec, folder: Path, touched: set[str]) -> Live:
     """What a run's journal says of the pairs that no fault touched."""
     names = node_names(folder)
     stays = {number for number, name in enumerate(names) if name not in touched}
     rows = journal(folder)
     begin_us = publishing_from_us(rows)
-    wanted: dict[int, tuple[int, list[Filter]]] = {}
-    events: dict[tuple[int, int], dict[str, Value]] = {}
-    for path in sorted((folder / "journal").glob("*.blob")):
-        for kind, fields in read_side(path):
-            if kind is SideKind.SUBSCRIBE:
-                wanted.setdefault(fields[2], (fields[1], []))[1].append(parse_filter(fields[3]))
-            elif kind is SideKind.EVENT:
-                events[fields[0], fields[1]] = unpack_attributes(fields[3])
+    wanted, events = said_by_clients(folder)
     published = rows[rows.kind == RowKind.PUBLISH]
     delivered = rows[rows.kind == RowKind.DELIVER].groupby(["source", "sequence", "value"]).size().to_dict()
     bins = (int(published.time_us.max()) - begin_us) // (BIN_S * 1_000_000) + 1
@@ -103,10 +91,5 @@ def read_live(spec: LiveSpec, folder: Path, touched: set[str]) -> Live:
                     live.made[at] += (source, sequence, subscriber) in delivered
     live.duplicate = sum(count - 1 for count in delivered.values())
     live.spurious = len(delivered.keys() - due)
-    live.kills, live.starts = (_times(rows, kind, begin_us) for kind in (FaultKind.KILL, FaultKind.RESTART))
+    live.kills, live.starts = (fault_times_s(rows, kind) for kind in (FaultKind.KILL, FaultKind.RESTART))
     return live
-
-
-def _times(rows: pd.DataFrame, kind: FaultKind, begin_us: int) -> list[float]:
-    found = rows[(rows.kind == RowKind.FAULT) & (rows.hops == FaultStage.IN_EFFECT) & (rows.value == kind)]
-    return [round((time_us - begin_us) / 1e6, 1) for time_us in found.time_us.tolist()]

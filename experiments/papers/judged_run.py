@@ -1,4 +1,4 @@
-"""One run of a scenario made of keys, its verdict, and its journal as a frame."""
+"""One run of a scenario made of keys, its verdict, and its journal: as a frame, and who wanted what."""
 
 import json
 from collections.abc import Mapping
@@ -7,9 +7,15 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.deploy import deploy
 from experiments.driver import FinishedRun, execute
-from experiments.scenario import check_scenario
-from pubsub.journal import Phase, RowKind, read_segment
+from experiments.scenario import LoadedScenario, check_scenario
+from pubsub.event import unpack_attributes
+from pubsub.faults import FaultKind
+from pubsub.filter import Filter
+from pubsub.filter_parser import parse_filter
+from pubsub.journal import FaultStage, Phase, RowKind, SideKind, read_segment, read_side
+from pubsub.values import Value
 
 
 def play(data: Mapping[str, Any], folder: Path) -> tuple[FinishedRun, Mapping[str, Any]]:
@@ -34,3 +40,31 @@ def journal(folder: Path) -> pd.DataFrame:
 def publishing_from_us(rows: pd.DataFrame) -> int:
     """When publishing began."""
     return int(rows[(rows.kind == RowKind.PHASE) & (rows.value == Phase.PUBLISHING)].time_us.iloc[0])
+
+
+def touched_by_faults(loaded: LoadedScenario) -> set[str]:
+    """The nodes that the scenario's plan, churn included, kills or starts."""
+    overlay = loaded.build_overlay()
+    return {name for fault in deploy(loaded, overlay, loaded.build_workload(overlay)).faults for name in fault.nodes}
+
+
+def fault_times_s(rows: pd.DataFrame, kind: FaultKind) -> list[float]:
+    """When faults of that kind took effect, in seconds from the beginning of publishing."""
+    begin_us = publishing_from_us(rows)
+    found = rows[(rows.kind == RowKind.FAULT) & (rows.hops == FaultStage.IN_EFFECT) & (rows.value == kind)]
+    return [round((time_us - begin_us) / 1e6, 1) for time_us in found.time_us.tolist()]
+
+
+def said_by_clients(
+    folder: Path,
+) -> tuple[dict[int, tuple[int, list[Filter]]], dict[tuple[int, int], dict[str, Value]]]:
+    """Each subscriber's home and filters, and each event's attributes by (source, sequence)."""
+    wanted: dict[int, tuple[int, list[Filter]]] = {}
+    events: dict[tuple[int, int], dict[str, Value]] = {}
+    for path in sorted((folder / "journal").glob("*.blob")):
+        for kind, fields in read_side(path):
+            if kind is SideKind.SUBSCRIBE:
+                wanted.setdefault(fields[2], (fields[1], []))[1].append(parse_filter(fields[3]))
+            elif kind is SideKind.EVENT:
+                events[fields[0], fields[1]] = unpack_attributes(fields[3])
+    return wanted, events

@@ -1,7 +1,8 @@
 """`murmur paper vinifera`: subscription-aware rendezvous routing beside a baseline like Ferry.
 
-All runs are on the virtual runtime. docs/protocols/vinifera.md says how each figure is made, what the text leaves open
-and how long the full size takes. Every finished run is kept in the folder: `--out` with the same folder goes on.
+Runs are on the virtual runtime; at full size churn is also replayed on live actors. docs/protocols/vinifera.md says how
+each figure is made, what the text leaves open and how long the full size takes. Every finished run is kept in the
+folder: `--out` with the same folder goes on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from statistics import mean, stdev
 from experiments.papers import vinifera_plots as plots
 from experiments.papers.framework import Bar, PaperResult, Progress, ResultTable
 from experiments.papers.kept_runs import carry_out
+from experiments.papers.vinifera_live import BIN_S, Live, measure_live
 from experiments.papers.vinifera_plan import MODELS, ROUTINGS, Outcome, Plan, Spec, full_plan, quick_plan
 from experiments.papers.vinifera_run import Churn, Routing, Static, StaticSpec, measure
 from experiments.papers.vinifera_workload import Model
@@ -41,6 +43,7 @@ class Vinifera:
         runs = carry_out(
             measure, plan.specs(), folder, progress, lambda spec: Static if isinstance(spec, StaticSpec) else Churn
         )
+        live = list(carry_out(measure_live, plan.live, folder, progress, lambda _: Live, workers=1).values())
         result = PaperResult()
         figure_3(result, plan, runs, folder)
         by_size(result, plan, runs, folder)
@@ -49,6 +52,8 @@ class Vinifera:
         figure_5(result, plan, runs, folder)
         others(result, plan, runs)
         bars(result, plan, runs)
+        if live:
+            on_actors(result, live, folder)
         return result
 
 
@@ -247,5 +252,30 @@ def bars(result: PaperResult, plan: Plan, runs: Runs) -> None:
         if within is not None:
             bar(f"churn, {trace}: hit ratio in flash crowds", "slightly lower; at least 0.95", round(within, 4),
                 within >= 0.95)  # fmt: skip
-    result.bars.append(Bar("a live replay of churn without a miss", "no miss", "not run here", None,
-                           "murmur run vinifera-live"))  # fmt: skip
+
+
+def on_actors(result: PaperResult, runs: Sequence[Live], folder: Path) -> None:
+    """Churn on live actors."""
+    rows = [
+        (
+            run.spec.trace, plots.NAMES[run.spec.routing], f"{run.kills} / {run.starts}", f"{mean(run.population):.1f}",
+            f"{sum(run.delivered):,} of {sum(run.interested):,}", run.missed,
+            f"{100 * sum(run.uninterested) / max(1, sum(run.received)):.1f} %",
+            f"{sum(run.hops) / max(1, sum(run.delivered)):.1f}",
+            f"{run.judged['missing']:,} of {run.judged['required']:,}", run.judged["duplicate"],
+            run.judged["spurious"],
+        )
+        for run in runs
+    ]  # fmt: skip
+    columns = (
+        "trace", "system", "kills / starts", "brokers up", "pairs that stayed up", "missed", "traffic overhead", "hops",
+        "missing of all", "duplicate", "spurious",
+    )  # fmt: skip
+    result.tables.append(ResultTable("live", "48 live actors, 32 of them under churn", columns, rows))
+    for trace in dict.fromkeys(run.spec.trace for run in runs):
+        shown = [run for run in runs if run.spec.trace == trace]
+        result.figures.append(plots.churn(shown, folder, f"live_{trace}", 2, "seconds", BIN_S))
+        (own,) = (run for run in shown if run.spec.routing == "vinifera")
+        note = f"pairs of brokers that stayed up: {sum(own.interested):,}"
+        name = f"a live replay of churn without a miss, {trace}"
+        result.bars.append(Bar(name, "no miss", own.missed, own.missed == 0 and sum(own.interested) > 0, note))

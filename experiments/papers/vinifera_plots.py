@@ -7,6 +7,7 @@ from typing import Any
 
 from experiments.papers.plotting import panels as frame
 from experiments.papers.plotting import save
+from experiments.papers.vinifera_live import Live
 from experiments.papers.vinifera_run import SHARES, Churn, Routing, Static
 from experiments.papers.vinifera_workload import Model
 
@@ -73,8 +74,10 @@ def load(runs: Sequence[Static], folder: Path) -> Path:
     return _save(figure, panels[0], folder, "figure_4e")
 
 
-def churn(runs: Sequence[Churn], folder: Path, name: str, hours_a_point: int) -> Path:
-    """Figure 5: hit ratio, overhead and hops over time, the population drawn behind."""
+def churn(
+    runs: Sequence[Churn | Live], folder: Path, name: str, bins_a_point: int, unit: str = "hours", bin: float = 1
+) -> Path:
+    """Figure 5: hit ratio, overhead and hops over time, the population drawn behind. `bin`: how long each is."""
     figure, panels = frame(3)
     measures = (
         ("hit ratio", "delivered", "interested"),
@@ -85,21 +88,21 @@ def churn(runs: Sequence[Churn], folder: Path, name: str, hours_a_point: int) ->
         behind = axes.twinx()
         axes.set_zorder(behind.get_zorder() + 1)
         axes.patch.set_visible(False)
-        hours = range(1, len(runs[0].population) + 1)
-        behind.fill_between(hours, runs[0].population, color="#000000", alpha=0.10, linewidth=0)
+        ends = [bin * (at + 1) for at in range(len(runs[0].population))]
+        behind.fill_between(ends, runs[0].population, color="#000000", alpha=0.10, linewidth=0)
         behind.set_ylim(0, 1.25 * max(runs[0].population))
         behind.set_ylabel("nodes up (grey)")
         for run in runs:
             points = []
-            for begin in range(0, len(run.population), hours_a_point):
-                part = slice(begin, begin + hours_a_point)
+            for begin in range(0, len(run.population), bins_a_point):
+                part = slice(begin, begin + bins_a_point)
                 total = sum(getattr(run, below)[part])
                 if total:
-                    points.append((begin + hours_a_point / 2, sum(getattr(run, above)[part]) / total))
+                    points.append((bin * (begin + bins_a_point / 2), sum(getattr(run, above)[part]) / total))
             axes.plot(
                 [x for x, _ in points], [y for _, y in points], color=COLOURS[run.spec.routing],
                 linestyle=_LINES[run.spec.model], label=f"{NAMES[run.spec.routing]}, {run.spec.model}",
             )  # fmt: skip
-        axes.set(xlabel="hours", ylabel=title)
+        axes.set(xlabel=unit, ylabel=title)
         axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
     return _save(figure, panels[0], folder, name)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from experiments.driver import execute
-from experiments.papers.irbr_live import CHURN_S, FOUND_S, KILL_S, LiveSpec, read_live, touched_by_faults
+from experiments.papers.irbr_live import CHURN_S, FOUND_S, KILL_S, LiveSpec, read_live
 from experiments.papers.irbr_run import (
     FOUND_US,
     KILL_US,
@@ -17,6 +17,7 @@ from experiments.papers.irbr_run import (
     measure_resilience,
 )
 from experiments.papers.irbr_workload import Generator, Rates, measured_rates
+from experiments.papers.judged_run import touched_by_faults
 from experiments.scenario import load_scenario
 from pubsub.errors import InputError
 

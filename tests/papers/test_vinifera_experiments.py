@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from experiments.driver import execute
+from experiments.papers.judged_run import touched_by_faults
+from experiments.papers.vinifera_live import LiveSpec, read_live
 from experiments.papers.vinifera_plan import quick_plan
 from experiments.papers.vinifera_run import Churn, ChurnSpec, Routing, StaticSpec, measure_churn, measure_static
 from experiments.papers.vinifera_workload import IntervalWorkload, SocialWorkload, breadth_first, friend_links
@@ -64,6 +67,22 @@ def test_vinifera_s5e_churn_is_followed_hour_by_hour() -> None:
     assert ratio > 0.8
 
 
+def test_a_replay_of_churn_misses_no_pair_that_stays_up(tmp_path: Path) -> None:
+    """The live run's scenario and what is read from it, in virtual time and at a tenth of the rate."""
+    spec = LiveSpec(
+        "vinifera", "generated", 1, ("runtime=virtual", "workload.publications=360", "workload.rate_per_s=3")
+    )
+    loaded = spec.load()
+    execute(loaded, tmp_path / "run", lambda *_: None)
+    live = read_live(spec, tmp_path / "run", touched_by_faults(loaded))
+    assert 16 < min(live.population) < max(live.population) <= 48
+    assert min(live.kills, live.starts) > 10
+    assert sum(live.interested) > 500
+    assert live.missed == 0
+    assert 0 < sum(live.uninterested) < sum(live.received)
+    assert sum(live.hops) > 2 * sum(live.delivered)
+
+
 def test_an_hour_in_which_many_join_is_a_flash_crowd_and_the_one_after_it_too() -> None:
     spec = ChurnSpec("vinifera", "generated", "random", 40, 0.25, 600)
     run = Churn(spec, population=[100, 105, 140, 141, 142], joined=[0, 5, 40, 3, 4])
@@ -85,7 +104,5 @@ def test_the_baseline_is_run_once_however_many_friends_vinifera_has() -> None:
     ],
 )
 def test_bad_parameters_in_a_scenario_are_refused_by_key(change: str, words: str, tmp_path: Path) -> None:
-    from experiments.driver import execute
-
     with pytest.raises(InputError, match=words):
         execute(load_scenario(Path("vinifera"), [change]), tmp_path / "run", lambda *_: None)
