@@ -67,7 +67,9 @@ class RendezvousRouter:
         self._uplinks: dict[NodeName, tuple[int, Boxes]] = {}
         self._version = 0
         self._dirty = True
-        """May something be wanted that is not installed, by what this node must react to at once?"""
+        """May the ways have changed of what is wanted, or what the node itself wants?"""
+        self._grown: list[Boxes] = []
+        """What neighbours have come to want since something was installed last."""
         self._excess = False
         """May more be installed than is wanted?"""
         self._wanted: Boxes | None = None
@@ -198,7 +200,8 @@ class RendezvousRouter:
         boxes = from_wire(install.boxes, install.filters)
         if self.table.install(source, Entry(install.incarnation, install.version, boxes), self.overlay.round):
             self._wants_less()
-            self._dirty = self._dirty or not within(boxes, self._cut)
+            if not within(boxes, self._cut):
+                self._grown.append(boxes)
             self.overlay.stable_rounds = 0
         return []
 
@@ -217,7 +220,9 @@ class RendezvousRouter:
     def _on_timer(self, fired: TimerFired) -> list[Effect]:
         if fired.key == _FLUSH:
             self._flushing = False
-            return self._install_all(False)
+            if self._cut_by is None or self._dirty or not self.overlay.joined:
+                return self._install_all(False)
+            return self._install_grown(self._cut_by)
         before = self.overlay.round
         effects = self.overlay.on_timer(fired)
         assert effects is not None, fired
@@ -237,6 +242,7 @@ class RendezvousRouter:
             for name in overlay.failed:
                 self._last_round.pop(name, None)
                 overlay.uplinks.pop(name, None)
+                self._cut_by = None
                 if self._uplinks.pop(name, None) is not None:
                     self._dirty = True
                 if self.table.drop(name):
@@ -249,7 +255,7 @@ class RendezvousRouter:
         if overlay.changed:
             overlay.changed = False
             self._dirty = True
-        if self._dirty and not self._flushing:
+        if (self._dirty or self._grown) and not self._flushing:
             self._flushing = True
             effects = [*effects, SetTimer(_FLUSH, self._flush_us)]
         return effects
@@ -264,22 +270,17 @@ class RendezvousRouter:
         """What is wanted, by next hop."""
         known, wanted = self.overlay.known, self.wanted()
         if known is not self._cut_by or wanted is not self._cut:
-            parts: dict[NodeName, Boxes] = {}
-            for key, ranges in wanted.items():
-                for low, high in ranges:
-                    for begin, end, hop in known.shower(low, high):
-                        if hop is not None:
-                            parts.setdefault(hop, {}).setdefault(key, []).append((begin, end))
-            self._cut, self._cut_by, self._parts = wanted, known, parts
+            self._cut, self._cut_by, self._parts = wanted, known, _parts_of(wanted, known)
         return self._parts
 
     def _install_all(self, in_round: bool) -> list[Effect]:
         """Tell the next hops what has come to be wanted by way of them; in a round also what is wanted no more, and was
         not in the last round either: until then what replaces it has come into effect."""
         calm = not self._excess and self.overlay.known is self._cut_by
-        if not self.overlay.joined or not (self._dirty or (in_round and not calm)):
+        if not self.overlay.joined or not (self._dirty or self._grown or (in_round and not calm)):
             return []
         self._dirty = False
+        self._grown.clear()
         parts = self._cut_into_parts()
         self._excess = not in_round or parts != self._last_round
         effects: list[Effect] = []
@@ -295,15 +296,29 @@ class RendezvousRouter:
                 wanted = aggregate([wanted, kept])
                 if wanted == installed:
                     continue
-            self._version += 1
-            self._uplinks[name] = self._version, wanted
-            self.overlay.uplinks[name] = self._version
-            effects.append(self._installation(name))
+            effects.append(self._install(name, wanted))
             if not wanted:
                 del self._uplinks[name], self.overlay.uplinks[name]
         if in_round:
             self._last_round = parts
         return effects
+
+    def _install_grown(self, ring: KnownRing) -> list[Effect]:
+        """Tell the next hops what neighbours have come to want, by the ring as it was known when all was cut last: no
+        contact has failed since, and what else has changed is seen to in the next round."""
+        grown, self._grown = self._grown, []
+        effects: list[Effect] = []
+        for name, part in _parts_of(aggregate(grown), ring).items():
+            _, installed = self._uplinks.get(name, (0, {}))
+            if not within(part, installed):
+                effects.append(self._install(name, aggregate([installed, part])))
+        return effects
+
+    def _install(self, name: NodeName, wanted: Boxes) -> Send:
+        self._version += 1
+        self._uplinks[name] = self._version, wanted
+        self.overlay.uplinks[name] = self._version
+        return self._installation(name)
 
     def _installation(self, name: NodeName) -> Send:
         version, boxes = self._uplinks[name]
@@ -335,3 +350,20 @@ class RendezvousRouter:
             return True
         now[key] = None
         return False
+
+
+def _parts_of(boxes: Boxes, ring: KnownRing) -> dict[NodeName, Boxes]:
+    """The boxes cut by the next hop towards each part's rendezvous node, without those of this node itself."""
+    parts: dict[NodeName, Boxes] = {}
+    for key, ranges in boxes.items():
+        for low, high in ranges:
+            for begin, end, hop in ring.shower(low, high):
+                if hop is not None:
+                    part = parts.get(hop)
+                    if part is None:
+                        parts[hop] = {key: [(begin, end)]}
+                    elif key in part:
+                        part[key].append((begin, end))
+                    else:
+                        part[key] = [(begin, end)]
+    return parts
