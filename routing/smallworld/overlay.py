@@ -61,8 +61,9 @@ class Contact:
 class GossipOverlay:
     """`table`: the selected neighbours, each with the round in which it last spoke. `known` and `direct`: the ring as
     this node knows it, with and without lookahead. The layer above reads and clears `changed` (who is next on the ring,
-    or where: what else has changed can wait for the next round), `failed` (who was found to be gone) and `moved` (who
-    has another identifier), and keeps in `uplinks` its versions of what it has installed, by peer."""
+    or where: what else has changed can wait for the next round), `lost` (identifiers to which there is no way by that
+    contact any more), `failed` (who was found to be gone) and `moved` (who has another identifier), and keeps in
+    `uplinks` its versions of what it has installed, by peer."""
 
     def __init__(self, context: NodeContext, parameters: SmallWorldParameters, utility: Callable[[bytes], float]):
         self.parameters = parameters
@@ -74,6 +75,7 @@ class GossipOverlay:
         self.round = 0
         self.joined = parameters.founds and not context.incarnation
         self.changed = True
+        self.lost: list[tuple[int, NodeName]] = []
         self.failed: list[NodeName] = []
         self.moved: list[NodeName] = []
         self.stable_rounds = 0
@@ -195,6 +197,7 @@ class GossipOverlay:
                 if contact.identifier in other.beyond:
                     other.reaches([each for each in other.reach if each != contact.identifier])
                     linked.append(other.name)
+                    self.lost.append((contact.identifier, other.name))
         if entry is None:
             return []
         # Who knows of the failed one by this node's heartbeats alone would go on sending it what is meant for that one.
@@ -283,8 +286,10 @@ class GossipOverlay:
             self.moved.append(source)
             self.changed = True
         if contact.identifier != said.identifier or contact.reach != said.reach:
+            before = contact.reach
             contact.identifier = said.identifier
             contact.reaches(said.reach)
+            self.lost += [(identifier, source) for identifier in before if identifier not in contact.beyond]
             self._forget_rings()
         contact.heard = self.round
         entry = self.table.get(source)

@@ -36,7 +36,7 @@ from routing.smallworld.content_table import ContentTable, Entry
 from routing.smallworld.messages import OVERLAY_MESSAGES, Beat, BeatAnswer, Install, Peer
 from routing.smallworld.overlay import GossipOverlay
 from routing.smallworld.parameters import SmallWorldParameters
-from routing.smallworld.ring import KnownRing
+from routing.smallworld.ring import KnownRing, overlap
 
 UP, UP_DIRECT, DOWN = range(3)
 """Phases: to the rendezvous node, the same by direct contacts alone, from it."""
@@ -78,6 +78,7 @@ class RendezvousRouter:
         """What was wanted when it was last cut into parts, by the ring as it was known then."""
         self._cut_by: KnownRing | None = None
         self._parts: dict[NodeName, Boxes] = {}
+        self._astray = False
         self._last_round: dict[NodeName, Boxes] = {}
         """What was wanted by way of each next hop in the last round."""
         self._flushing = False
@@ -200,10 +201,24 @@ class RendezvousRouter:
         boxes = from_wire(install.boxes, install.filters)
         if self.table.install(source, Entry(install.incarnation, install.version, boxes), self.overlay.round):
             self._wants_less()
-            if not within(boxes, self._cut):
+            if self._is_astray():  # so may the sender be, and have turned to this node for that
+                self._dirty = True
+            elif not within(boxes, self._cut):
                 self._grown.append(boxes)
             self.overlay.stable_rounds = 0
         return []
+
+    def _is_astray(self) -> bool:
+        """Has a way been lost, since all was cut last, by which something goes that is wanted?"""
+        if self._cut_by is not None and not self._astray:
+            self._astray = any(
+                overlap(served, ranges)
+                for identifier, via in self.overlay.lost
+                if via in self._parts and (served := self._cut_by.served(identifier, via))
+                for ranges in self._parts[via].values()
+            )
+        self.overlay.lost.clear()
+        return self._astray
 
     def _wants_less(self) -> None:
         """A neighbour wants something else, or nothing: what it has ceased to want is seen to in the next round."""
@@ -220,7 +235,7 @@ class RendezvousRouter:
     def _on_timer(self, fired: TimerFired) -> list[Effect]:
         if fired.key == _FLUSH:
             self._flushing = False
-            if self._cut_by is None or self._dirty or not self.overlay.joined:
+            if self._dirty or self._cut_by is None or self._is_astray():
                 return self._install_all(False)
             return self._install_grown(self._cut_by)
         before = self.overlay.round
@@ -242,7 +257,6 @@ class RendezvousRouter:
             for name in overlay.failed:
                 self._last_round.pop(name, None)
                 overlay.uplinks.pop(name, None)
-                self._cut_by = None
                 if self._uplinks.pop(name, None) is not None:
                     self._dirty = True
                 if self.table.drop(name):
@@ -271,6 +285,8 @@ class RendezvousRouter:
         known, wanted = self.overlay.known, self.wanted()
         if known is not self._cut_by or wanted is not self._cut:
             self._cut, self._cut_by, self._parts = wanted, known, _parts_of(wanted, known)
+            self._astray = False
+            self.overlay.lost.clear()
         return self._parts
 
     def _install_all(self, in_round: bool) -> list[Effect]:
@@ -305,7 +321,7 @@ class RendezvousRouter:
 
     def _install_grown(self, ring: KnownRing) -> list[Effect]:
         """Tell the next hops what neighbours have come to want, by the ring as it was known when all was cut last: no
-        contact has failed since, and what else has changed is seen to in the next round."""
+        way has been lost since, and those that were found are taken in the next round."""
         grown, self._grown = self._grown, []
         effects: list[Effect] = []
         for name, part in _parts_of(aggregate(grown), ring).items():
