@@ -3,6 +3,7 @@
 import itertools
 import random
 from bisect import bisect_left
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -10,10 +11,12 @@ from hypothesis import strategies as st
 
 from pubsub.errors import InputError
 from pubsub.event import Event
+from pubsub.filter import EVERYTHING
 from pubsub.filter_parser import parse_filter
+from pubsub.machine import Effect, NodeContext, Received, Send, SetTimer, Start, TimerFired
 from routing.smallworld.boxes import aggregate, contains, from_wire, to_wire
 from routing.smallworld.content_table import ContentTable, Entry
-from routing.smallworld.messages import Peer
+from routing.smallworld.messages import Beat, BeatAnswer, Install, Peer
 from routing.smallworld.parameters import SmallWorldParameters
 from routing.smallworld.peer_sampling import PeerSampling
 from routing.smallworld.profile import attribute_key, fewer, pack, unpack
@@ -23,6 +26,7 @@ from routing.vinifera.balance import Load, new_identifier
 from routing.vinifera.hashing import Domain
 from routing.vinifera.interests import Interests
 from routing.vinifera.parameters import ViniferaParameters
+from routing.vinifera.router import Vinifera
 
 identifiers = st.integers(0, RING - 1)
 ranges = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)).map(lambda ends: (min(ends), max(ends))))
@@ -281,3 +285,46 @@ def test_parameters_that_cannot_be_are_refused(given: dict[str, object], words: 
 def test_a_node_needs_a_place_in_a_structured_overlay() -> None:
     with pytest.raises(InputError, match="structured"):
         SmallWorldParameters.of({}, "vinifera", {}, {})
+
+
+# -------------------------------------------------------------------------------------------------- installation
+FLUSH = TimerFired(("routing", "flush"))
+AT_P = [1, 3 * (RING // 4) - 10, 3 * (RING // 4), 0]
+
+
+def router_between() -> Vinifera:
+    """A node whose contacts a and b both have a link to the node P; y wants what is just below P, and that is installed
+    at a."""
+    router = Vinifera(NodeContext("n", 1, {"pastry": {**PLACE, "founds": True}, "vinifera": {"attributes": {}}}, 0))
+    router.handle(Start([]), 0)
+    for name, identifier in (("a", RING // 4), ("b", RING // 2), ("y", RING // 8)):
+        reach = [] if name == "y" else [AT_P[2]]
+        router.handle(Received(name, Beat(identifier, 0, reach, 0, 0, 0)), 1)
+    router.handle(Received("y", Install(0, 1, AT_P, [EVERYTHING])), 2)
+    assert installed(router.handle(FLUSH, 3)) == {"a": AT_P}
+    return router
+
+
+def installed(effects: Sequence[Effect]) -> dict[str, Sequence[int]]:
+    sent = [each for each in effects if isinstance(each, Send) and isinstance(each.message, Install)]
+    return {each.to: each.message.boxes for each in sent}
+
+
+def test_who_wants_nothing_new_brings_nothing_about() -> None:
+    router = router_between()
+    assert not router.handle(Received("b", Install(0, 1, AT_P, [EVERYTHING])), 4)
+
+
+def test_what_a_neighbour_comes_to_want_is_passed_on_with_what_was_wanted_before() -> None:
+    router = router_between()
+    router.handle(Received("y", Install(0, 2, [*AT_P, 1, AT_P[1] - 5, AT_P[1] - 1, 0], [EVERYTHING])), 4)
+    assert installed(router.handle(FLUSH, 5)) == {"a": [1, AT_P[1] - 5, AT_P[2], 0]}
+
+
+def test_a_neighbour_that_has_lost_its_way_and_turns_here_is_sent_on_at_once() -> None:
+    """It asks for nothing new, but what is wanted here goes by way of that very neighbour."""
+    router = router_between()
+    router.handle(Received("a", BeatAnswer(RING // 4, 0, [], 0, 0, 1)), 4)
+    effects = router.handle(Received("a", Install(0, 1, AT_P, [EVERYTHING])), 5)
+    assert any(isinstance(each, SetTimer) and each.key == FLUSH.key for each in effects)
+    assert installed(router.handle(FLUSH, 6)) == {"b": AT_P}
