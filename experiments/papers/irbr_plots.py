@@ -10,24 +10,20 @@ from experiments.papers.plotting import panels, save
 
 NAMES = {
     "irbr": "IRBR", "rpf": "RPF", "scribe": "Scribe", "rpf_routed": "RPF, routed back",
-    "scribe_routed": "Scribe, routed back",
+    "scribe_routed": "Scribe, routed back", "irbr_probes": "IRBR, probes alone",
+    "rpf_resets": "RPF, told of failures", "scribe_resets": "Scribe, told of failures",
 }  # fmt: skip
-_COLOURS = {
-    "irbr": "#d62728",
-    "rpf": "#1f77b4",
-    "scribe": "#2ca02c",
-    "rpf_routed": "#1f77b4",
-    "scribe_routed": "#2ca02c",
-}
-_MARKERS = {"irbr": "o", "rpf": "s", "scribe": "^", "rpf_routed": "D", "scribe_routed": "v"}
-_STYLES = {"irbr": "-", "rpf": "--", "scribe": ":", "rpf_routed": "-", "scribe_routed": "-"}
+_COLOURS = {"irbr": "#d62728", "rpf": "#1f77b4", "scribe": "#2ca02c"}
+_MARKERS = {"irbr": "o", "rpf": "s", "scribe": "^", "rpf_routed": "D", "scribe_routed": "v", "irbr_probes": "x",
+            "rpf_resets": "D", "scribe_resets": "v"}  # fmt: skip
+_STYLES = {"irbr": "-", "rpf": "--", "scribe": ":", "irbr_probes": (0, (1, 3))}
 """Different styles, for the curves often lie on each other."""
 
 
 def _line(axes: Any, routing: str, x: Sequence[float], y: Sequence[float]) -> None:
     axes.plot(
-        x, y, label=NAMES[routing], color=_COLOURS[routing], marker=_MARKERS[routing], markersize=4,
-        linestyle=_STYLES[routing],
+        x, y, label=NAMES[routing], color=_COLOURS[routing.split("_")[0]], marker=_MARKERS[routing],
+        markersize=4, linestyle=_STYLES.get(routing, "-"),
     )  # fmt: skip
 
 
