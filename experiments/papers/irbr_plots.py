@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.papers.irbr_live import BIN_S, CHURN_S, END_S, KILL_S, Live
+from experiments.papers.irbr_live import BIN_S, CHURN_S, END_S, KILL_S, Live, Trace
 from experiments.papers.irbr_run import BIN_US, FOUND_US, KILL_US, PUBLISH_FROM_US, Cost, Resilience
 from experiments.papers.plotting import panels, save
 
@@ -13,6 +13,7 @@ NAMES = {
     "scribe_routed": "Scribe, routed back", "irbr_probes": "IRBR, probes alone",
     "rpf_resets": "RPF, told of failures", "scribe_resets": "Scribe, told of failures",
 }  # fmt: skip
+_CHURN: dict[Trace, str] = {"generated": "of generated sessions", "skype": "of Skype superpeers"}
 _COLOURS = {"irbr": "#d62728", "rpf": "#1f77b4", "scribe": "#2ca02c"}
 _MARKERS = {"irbr": "o", "rpf": "s", "scribe": "^", "rpf_routed": "D", "scribe_routed": "v", "irbr_probes": "x",
             "rpf_resets": "D", "scribe_resets": "v"}  # fmt: skip
@@ -82,7 +83,7 @@ def delivery_over_time(runs: Sequence[Resilience], nodes: int, folder: Path) -> 
     return save(figure, folder, f"failures_{nodes}")
 
 
-def live_delivery(runs: Sequence[Live], folder: Path) -> Path:
+def live_delivery(runs: Sequence[Live], trace: Trace, folder: Path) -> Path:
     """Delivery rate on live actors among those that no fault touched, by time of publication; kills and starts are
     marked below."""
     figure, (axes,) = panels(1, width=7.5)
@@ -98,10 +99,10 @@ def live_delivery(runs: Sequence[Live], folder: Path) -> Path:
     axes.plot(first.starts, [8] * len(first.starts), "+", color="#444444", markersize=6, label="a start")
     axes.set(
         xlabel="time of publication (s)", ylabel="delivered to nodes that stayed up (%)", ylim=(0, 103),
-        xlim=(0, END_S), title="64 live actors",
+        xlim=(0, END_S), title=f"64 live actors, churn {_CHURN[trace]}",
     )  # fmt: skip
     axes.legend(frameon=False, loc="center", bbox_to_anchor=(0.5, 0.27), ncols=2)
-    return save(figure, folder, "live")
+    return save(figure, folder, f"live_{trace}")
 
 
 def delivery_by_share(runs: Sequence[Resilience], nodes: int, folder: Path) -> Path:
