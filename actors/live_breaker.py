@@ -23,6 +23,16 @@ from pubsub.journal import FaultStage
 from pubsub.machine import NodeName
 from pubsub.recorder import Recorder
 
+_ENDS = {
+    FaultKind.RESTART: FaultKind.KILL,
+    FaultKind.RESUME: FaultKind.STALL,
+    FaultKind.SLOW: FaultKind.SLOW,
+    FaultKind.HEAL: FaultKind.CUT,
+    FaultKind.CHANGE_LINK: FaultKind.CHANGE_LINK,
+    FaultKind.UNITE: FaultKind.PARTITION,
+    FaultKind.RETURN_MACHINE: FaultKind.LOSE_MACHINE,
+}
+
 
 class LiveBreaker:
     """Does to a group of actors what a fault says. `base_us`: when publishing began, for scripts of nodes that come
@@ -212,6 +222,29 @@ class LiveBreaker:
         return [name for name in self._group.specs if self._machines.get(name, 0) == machine]
 
 
+class FaultTimes:
+    """When the steps of a plan are due, in emulated microseconds: at their times from `base_us` on, but what ends a
+    fault that came into effect late is as much later, so that the fault lasts as long as planned."""
+
+    def __init__(self, base_us: int) -> None:
+        self._base_us = base_us
+        self._late_us: dict[tuple[FaultKind, tuple[NodeName, ...], int], int] = {}
+
+    def due_us(self, fault: Fault) -> int:
+        """When to carry it out."""
+        began = _ENDS.get(fault.kind)
+        late_us = self._late_us.get(_about(fault, began), 0) if began is not None else 0
+        return self._base_us + fault.time_us + late_us
+
+    def in_effect(self, fault: Fault, now_us: int) -> None:
+        """It has come into effect."""
+        self._late_us[_about(fault, fault.kind)] = max(0, now_us - self._base_us - fault.time_us)
+
+
+def _about(fault: Fault, kind: FaultKind) -> tuple[FaultKind, tuple[NodeName, ...], int]:
+    return kind, tuple(sorted(fault.nodes)), fault.machine
+
+
 class FaultThread(threading.Thread):
     """Carries out a whole plan at its times, beside the driver's own work. `failure` is what ended it early."""
 
@@ -221,17 +254,18 @@ class FaultThread(threading.Thread):
         self._plan = deployment.faults
         self._breaker = breaker
         self._clock = clock
-        self._base_us = base_us
+        self._times = FaultTimes(base_us)
         self._cancelled = threading.Event()
 
     def run(self) -> None:
         """See `threading.Thread`."""
         for step, fault in enumerate(self._plan):
-            wait_s = self._clock.wall_s(self._base_us + fault.time_us - self._clock.now_us())
+            wait_s = self._clock.wall_s(self._times.due_us(fault) - self._clock.now_us())
             if self._cancelled.wait(wait_s):
                 return
             try:
                 self._breaker.carry_out(step, fault)
+                self._times.in_effect(fault, self._clock.now_us())
             except RunError as error:
                 self.failure = error
                 return

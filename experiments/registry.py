@@ -107,6 +107,7 @@ class Ground(NamedTuple):
     is_tree: bool
     has_cells: bool = False
     is_structured: bool = False
+    degree: int = 0
     has_datagrams: bool = False
 
 
@@ -118,8 +119,8 @@ def check_parts(
     parameters: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Raise `InputError`, with the reason, for parts that do not exist or cannot work together. A routing factory
-    may have a `check_parameters(parameters)` of its own that does so, a reliability factory
-    a `check_parts(parameters, is_tree, has_datagrams, routing_carries_gossip)` of its own that does so."""
+    may have a `check_parameters(parameters)` and a `check_degree(parameters, degree)` of its own that do so, a
+    reliability factory a `check_parts(parameters, is_tree, has_datagrams, routing_carries_gossip)`."""
     if matching not in INDEXES:
         raise InputError("broker.matching", repr(matching), ", ".join(INDEXES))
     router = routing_named(routing)
@@ -153,6 +154,9 @@ def check_parts(
     check_parameters = getattr(router, "check_parameters", None)
     if check_parameters is not None:
         check_parameters(parameters)
+    check_degree = getattr(router, "check_degree", None)
+    if check_degree is not None:
+        check_degree(parameters, ground.degree)
     check_reliability = getattr(promised, "check_parts", None)
     if check_reliability is not None:
         carries_gossip = getattr(router, "carries_gossip", False)

@@ -5,7 +5,9 @@ unit ("5 ms", "2 s", "250 us") and kept as integer microseconds.
 """
 
 import dataclasses
+import itertools
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -176,6 +178,7 @@ class LoadedScenario:
                 is_tree=overlay.is_tree,
                 has_cells=bool(overlay.cells),
                 is_structured=overlay.structure is not None,
+                degree=max(Counter(itertools.chain(*overlay.edges)).values(), default=0),
                 has_datagrams=self.scenario.datagrams is not None,
             )
             check_parts(parts.matching, parts.routing, parts.reliability, ground, parts.parameters)

@@ -60,6 +60,8 @@ class FilterIndex(Protocol[Destination]):
 _NEWCOMERS_MAX = 24
 _GROWTH = 2
 """A level at least this many times larger than what is built stays apart: a filter is then built in about log2."""
+_MERGED_MAX = 16_384
+"""Levels are merged up to this size, for whoever asks next waits while it is done (0.3 s for so many)."""
 _SCOUTS = 4_096
 """The size of the level that is split off a larger one, to be asked first."""
 _SPLIT_FROM = 4 * _SCOUTS
@@ -202,7 +204,7 @@ class MatchingIndex(Generic[Destination]):
     def _build(self, entries: list[Entry[Destination]]) -> None:
         """Make the entries a level, with those of all levels that are not much larger."""
         for level in sorted(self._levels, key=len):
-            if len(level) >= _GROWTH * len(entries):
+            if len(level) >= _GROWTH * len(entries) or len(level) + len(entries) > _MERGED_MAX:
                 break
             self._levels.remove(level)
             entries = [*level, *entries]

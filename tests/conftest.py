@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from experiments.papers.real_data import data_folder
+
 settings.register_profile("ci", derandomize=True, print_blob=True, deadline=None)
 settings.register_profile("dev", print_blob=True, deadline=None)
 settings.register_profile("long", max_examples=2_000, print_blob=True, deadline=None)
@@ -75,7 +77,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def data_directory() -> Path:
     """The folder of real data: MURMUR_DATA, or ../shared/data beside the checkout."""
-    folder = Path(os.environ.get("MURMUR_DATA", Path(__file__).parents[1] / "../shared/data")).resolve()
+    folder = data_folder()
     if not folder.is_dir():
         pytest.skip(f"the real data is not in {folder} (set MURMUR_DATA to where it is)")
     return folder

@@ -46,6 +46,10 @@ class Tap:
     def message_types(self) -> Sequence[type]:
         return self.broker.message_types
 
+    @property
+    def hears_resets(self) -> bool:
+        return self.broker.hears_resets
+
     def handle(self, given: Input, now_us: int) -> Sequence[Effect]:
         effects = self.broker.handle(given, now_us)
         for effect in effects:

@@ -1,9 +1,9 @@
 """`murmur paper epidemic`: what epidemic recovery finds again, and what it costs.
 
 The text (DEBS 2003) has no figures of its own and refers to an evaluation that appeared later (ICDCS 2004): what is
-"remembered" of that one is known without its text. All runs are on the virtual runtime. docs/protocols/epidemic.md
-says how each table is made. The full size takes about three hours on two cores; finished runs are kept in the folder,
-so that `--out` with the same folder goes on where it was.
+"remembered" of that one is known without its text. Runs are on the virtual runtime; at full size 30 dispatchers are
+live as well. docs/protocols/epidemic.md says how each table is made. The full size takes about three hours on two
+cores; finished runs are kept in the folder, so that `--out` with the same folder goes on where it was.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,8 @@ from statistics import mean, stdev
 from typing import Any
 
 from experiments.papers import epidemic_plots as plots
+from experiments.papers.epidemic_live import compare
+from experiments.papers.epidemic_live import plan as live_plan
 from experiments.papers.epidemic_plan import (
     AT_LOW_LOSS,
     PULLS,
@@ -105,6 +107,8 @@ class Epidemic:
         result.figures.append(plots.overhead(plan.sweeps, {s.name: curves(plan, s, runs) for s in plan.sweeps}, folder))
         reconfiguration(result, plan, runs, folder)
         bars(result, plan, runs, quick)
+        if not quick:
+            compare(result, live_plan(1), folder, progress)
         return result
 
 

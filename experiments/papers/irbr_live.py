@@ -8,6 +8,7 @@ whole run is kept beside.
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 from experiments.papers.judged_run import (
     fault_times_s,
@@ -18,10 +19,12 @@ from experiments.papers.judged_run import (
     said_by_clients,
     touched_by_faults,
 )
+from experiments.papers.real_data import real_file
 from experiments.scenario import load_scenario
 from pubsub.faults import FaultKind
 from pubsub.journal import RowKind
 
+Trace = Literal["generated", "skype"]
 BIN_S = 2
 KILL_S, FOUND_S, CHURN_S, END_S = 10, 20, 30, 60
 """From the scenario: the kill, when it has been found and repaired at the latest (a round of probes begins every 4 s
@@ -30,10 +33,11 @@ and takes 2 s; repairs are learnt in the next), churn, the end."""
 
 @dataclass(frozen=True, slots=True)
 class LiveSpec:
-    """One run. `changes`: of the scenario, as on the command line."""
+    """One run. `trace`: of whose churn; `changes`: of the scenario, as on the command line."""
 
     routing: str
     seed: int = 1
+    trace: Trace = "generated"
     changes: tuple[str, ...] = ()
 
 
@@ -60,7 +64,10 @@ class Live:
 
 def measure_live(spec: LiveSpec) -> Live:
     """Play it, judge it, and read its journal."""
-    loaded = load_scenario(Path("irbr_live"), [f"seed={spec.seed}", f"broker.routing={spec.routing}", *spec.changes])
+    changes = [f"seed={spec.seed}", f"broker.routing={spec.routing}", *spec.changes]
+    if spec.trace == "skype":
+        changes += [f"churn.trace={real_file('skype.avt')}", "churn.window=[4,5.25]"]
+    loaded = load_scenario(Path("irbr_live"), changes)
     with TemporaryDirectory() as folder:
         _, verdict = play(loaded.data, Path(folder))
         live = read_live(spec, Path(folder), touched_by_faults(loaded))

@@ -4,30 +4,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.papers.irbr_live import BIN_S, CHURN_S, END_S, KILL_S, Live
+from experiments.papers.irbr_live import BIN_S, CHURN_S, END_S, KILL_S, Live, Trace
 from experiments.papers.irbr_run import BIN_US, FOUND_US, KILL_US, PUBLISH_FROM_US, Cost, Resilience
 from experiments.papers.plotting import panels, save
 
 NAMES = {
     "irbr": "IRBR", "rpf": "RPF", "scribe": "Scribe", "rpf_routed": "RPF, routed back",
-    "scribe_routed": "Scribe, routed back",
+    "scribe_routed": "Scribe, routed back", "irbr_probes": "IRBR, probes alone",
+    "rpf_resets": "RPF, told of failures", "scribe_resets": "Scribe, told of failures",
 }  # fmt: skip
-_COLOURS = {
-    "irbr": "#d62728",
-    "rpf": "#1f77b4",
-    "scribe": "#2ca02c",
-    "rpf_routed": "#1f77b4",
-    "scribe_routed": "#2ca02c",
-}
-_MARKERS = {"irbr": "o", "rpf": "s", "scribe": "^", "rpf_routed": "D", "scribe_routed": "v"}
-_STYLES = {"irbr": "-", "rpf": "--", "scribe": ":", "rpf_routed": "-", "scribe_routed": "-"}
+_CHURN: dict[Trace, str] = {"generated": "of generated sessions", "skype": "of Skype superpeers"}
+_COLOURS = {"irbr": "#d62728", "rpf": "#1f77b4", "scribe": "#2ca02c"}
+_MARKERS = {"irbr": "o", "rpf": "s", "scribe": "^", "rpf_routed": "D", "scribe_routed": "v", "irbr_probes": "x",
+            "rpf_resets": "D", "scribe_resets": "v"}  # fmt: skip
+_STYLES = {"irbr": "-", "rpf": "--", "scribe": ":", "irbr_probes": (0, (1, 3))}
 """Different styles, for the curves often lie on each other."""
 
 
 def _line(axes: Any, routing: str, x: Sequence[float], y: Sequence[float]) -> None:
     axes.plot(
-        x, y, label=NAMES[routing], color=_COLOURS[routing], marker=_MARKERS[routing], markersize=4,
-        linestyle=_STYLES[routing],
+        x, y, label=NAMES[routing], color=_COLOURS[routing.split("_")[0]], marker=_MARKERS[routing],
+        markersize=4, linestyle=_STYLES.get(routing, "-"),
     )  # fmt: skip
 
 
@@ -86,7 +83,7 @@ def delivery_over_time(runs: Sequence[Resilience], nodes: int, folder: Path) -> 
     return save(figure, folder, f"failures_{nodes}")
 
 
-def live_delivery(runs: Sequence[Live], folder: Path) -> Path:
+def live_delivery(runs: Sequence[Live], trace: Trace, folder: Path) -> Path:
     """Delivery rate on live actors among those that no fault touched, by time of publication; kills and starts are
     marked below."""
     figure, (axes,) = panels(1, width=7.5)
@@ -102,10 +99,10 @@ def live_delivery(runs: Sequence[Live], folder: Path) -> Path:
     axes.plot(first.starts, [8] * len(first.starts), "+", color="#444444", markersize=6, label="a start")
     axes.set(
         xlabel="time of publication (s)", ylabel="delivered to nodes that stayed up (%)", ylim=(0, 103),
-        xlim=(0, END_S), title="64 live actors",
+        xlim=(0, END_S), title=f"64 live actors, churn {_CHURN[trace]}",
     )  # fmt: skip
     axes.legend(frameon=False, loc="center", bbox_to_anchor=(0.5, 0.27), ncols=2)
-    return save(figure, folder, "live")
+    return save(figure, folder, f"live_{trace}")
 
 
 def delivery_by_share(runs: Sequence[Resilience], nodes: int, folder: Path) -> Path:

@@ -35,8 +35,16 @@ from simulation.simulated_node import CONTROL_MESSAGE, EVENT_MESSAGE
 from simulation.simulation import Simulation
 
 ROUTINGS = ("irbr", "rpf", "scribe")
-ROUTED = {"rpf_routed": "rpf", "scribe_routed": "scribe"}
+ROUTED = ("rpf_routed", "scribe_routed")
 """The baselines whose events take Pastry's way back over each edge, as the text has it."""
+_VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{each: (each.removesuffix("_routed"), {"reverse_paths": "routed"}) for each in ROUTED},
+    "irbr_probes": ("irbr", {"resets": False}),
+    **{f"{each}_resets": (each, {"resets": True}) for each in ("rpf", "scribe")},
+}
+"""Name of a variant to the routing and its parameters."""
+RESETS = tuple(name for name, (_, parameters) in _VARIANTS.items() if "resets" in parameters)
+"""IRBR that learns of failures by probes alone, and the baselines that are told of closed connections as IRBR is."""
 BASE = 4
 DIGITS = {64: 3, 256: 4, 1_024: 5, 4_096: 6}
 """Nodes to digits: as in the paper every identifier is a node's."""
@@ -131,6 +139,7 @@ class _Node:
         self.router = machine.router
         self._overlay = overlay
         self.message_types = machine.message_types
+        self.hears_resets = machine.hears_resets
         self.check_invariants = machine.check_invariants
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
@@ -174,10 +183,10 @@ class PastryNetwork:
         self._events = 0
         identifiers = list(range(BASE ** DIGITS[nodes]))
         self.rng.shuffle(identifiers)
-        back = {"reverse_paths": "routed" if routing in ROUTED else "direct"}
+        routing, chosen = _VARIANTS.get(routing, (routing, {}))
         self._parameters: dict[str, dict[str, Any]] = {
             name: {
-                "matching": "bitset", "routing": ROUTED.get(routing, routing), "rpf": back, "scribe": back,
+                "matching": "bitset", "routing": routing, routing: chosen,
                 "reliability": "best_effort" if epidemic is None else "epidemic", "epidemic": epidemic or {},
                 "pastry": {
                     "identifier": identifiers[number], "base": BASE, "digits": DIGITS[nodes], "leaf_set": 16,

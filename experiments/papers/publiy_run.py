@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from experiments.papers.real_data import find_real
 from pubsub.deployment import LinkPlan, NodeSpec
 from pubsub.event import Event
 from pubsub.filter_parser import parse_filter
@@ -34,7 +35,6 @@ from workloads.overlay import Overlay, Tree, balanced
 
 LINK = LinkSpec(delay=Delay("constant", 1_000))
 """1 ms between brokers, as injected in the paper's footnote 4."""
-_DATA = Path("../shared/data")
 _NEVER = 1 << 62
 CANDIDATES = 10
 """maxlinks - fanout, which the paper does not print."""
@@ -322,8 +322,8 @@ def make_dataset(name: str, overlay: Overlay, seed: int) -> Dataset:
     if name == "DT-C":
         return covering_dataset(overlay, seed)
     if name == "DT-FB":
-        graph, wall = _DATA / "facebook_combined.txt", _DATA / "facebook_wall_2007-08-09_edges.tsv"
-        return social_dataset(overlay, seed, graph if graph.exists() else None, wall if wall.exists() else None)
+        graph, wall = find_real("facebook_combined.txt"), find_real("facebook_wall_2007-08-09_edges.tsv")
+        return social_dataset(overlay, seed, graph, wall)
     return zipf_dataset(name, overlay, seed)
 
 

@@ -19,7 +19,8 @@ from experiments.papers.judged_run import (
     said_by_clients,
     touched_by_faults,
 )
-from experiments.papers.vinifera_run import Routing, Trace, real_file
+from experiments.papers.real_data import real_file
+from experiments.papers.vinifera_run import Routing, Trace
 from experiments.papers.vinifera_workload import Model
 from experiments.scenario import LoadedScenario, load_scenario
 from pubsub.faults import FaultKind

@@ -4,8 +4,9 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from experiments.papers.real_data import find_real
 from experiments.papers.vinifera_live import LiveSpec
-from experiments.papers.vinifera_run import Churn, ChurnSpec, Routing, Static, StaticSpec, Trace, data_folder
+from experiments.papers.vinifera_run import Churn, ChurnSpec, Routing, Static, StaticSpec, Trace
 from experiments.papers.vinifera_workload import Model, friend_links
 
 Spec = StaticSpec | ChurnSpec
@@ -84,12 +85,12 @@ def full_plan(seeds: int) -> Plan:
         for trace, nodes, days, cycle_s in played
         for routing in ROUTINGS
     ]
-    if data_folder() is None:
+    if find_real("skype.avt") is None:
         traces = [each for each in traces if each.trace != "skype"]
     live = [LiveSpec(routing, trace) for trace in dict.fromkeys(each.trace for each in traces) for routing in ROUTINGS]
     return Plan(
         StaticSpec("vinifera", 1_000, "random"), (0, 2, 4, 6, 8), (256, 512, 1_000, 2_048, 4_096, 8_192), (1, 2, 3, 5),
-        (1, 2, 3, 5), 20, traces, live, 1_000 if data_folder() else 0, max(seeds, SEEDS),
+        (1, 2, 3, 5), 20, traces, live, 1_000 if find_real("facebook_combined.txt") else 0, max(seeds, SEEDS),
     )  # fmt: skip
 
 
@@ -97,4 +98,6 @@ def quick_plan(seeds: int) -> Plan:
     """Under 50 s: networks of 40 nodes."""
     small = StaticSpec("vinifera", 40, "random", friends=3, cycles=8, events=60)
     churn = [ChurnSpec(each, "generated", "skewed", 50, 0.5, 900, events=4, friends=3) for each in ROUTINGS]
-    return Plan(small, (0, 8), (20, 40), (1, 3), (5,), 10, churn, (), 40 if data_folder() else 0, seeds)
+    return Plan(
+        small, (0, 8), (20, 40), (1, 3), (5,), 10, churn, (), 40 if find_real("facebook_combined.txt") else 0, seeds
+    )

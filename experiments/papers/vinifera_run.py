@@ -1,16 +1,15 @@
 """One run of the Vinifera paper's experiments on the virtual runtime: a network that has settled, and churn."""
 
 import functools
-import os
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from experiments.churn import read_availability
+from experiments.papers.real_data import real_file
 from experiments.papers.vinifera_network import GossipNetwork, Totals
 from experiments.papers.vinifera_workload import IntervalWorkload, Model, SocialWorkload
-from pubsub.errors import InputError
 from workloads.churn.generator import GeneratedChurn, generate
 from workloads.churn.sessions import Availability
 
@@ -110,21 +109,6 @@ class Churn:
 def measure(spec: StaticSpec | ChurnSpec) -> Static | Churn:
     """One run, in a process of its own."""
     return measure_static(spec) if isinstance(spec, StaticSpec) else measure_churn(spec)
-
-
-def data_folder() -> Path | None:
-    """Where the real data is, if it is there: MURMUR_DATA, or ../shared/data beside the checkout."""
-    given = os.environ.get("MURMUR_DATA")
-    folder = Path(given) if given else Path(__file__).parents[2] / "../shared/data"
-    return folder.resolve() if folder.is_dir() else None
-
-
-def real_file(name: str) -> Path:
-    """A file of the real data; raises `InputError`."""
-    folder = data_folder()
-    if folder is None or not (folder / name).is_file():
-        raise InputError("MURMUR_DATA", f"no {name} in {folder}", "the folder of the real data")
-    return folder / name
 
 
 def _workload(model: Model, attributes: int, nodes: int, seed: int) -> IntervalWorkload | SocialWorkload:

@@ -3,7 +3,8 @@
 Theory of operation. A node divides all identifiers but its own into ranges, the cells of its Pastry table, and keeps
 for each the filters wanted in it. An event goes to each range that wants it, through whatever peer stands for the range
 now; that peer does the same with the parts of the range, so that no node is met twice and each hop is in a smaller
-range. A range whose peer has failed is reached by way of its middle identifier.
+range. A range whose peer has failed is reached by way of its middle identifier, from the moment at which the connection
+to the peer closes (section 5.5: a node that "may fail to send"), or else when it leaves a probe unanswered.
 
 A subscription goes to the rows of the table from the longest prefix to the shortest. Once a row is done whose ranges
 hold a covering filter, all nodes farther out see that range and this node as one range that already holds it: the walk
@@ -27,7 +28,7 @@ Concurrent operations (the text leaves them to a report that is lost). The rules
 Too much in a table costs messages only; too little costs events: so additions never wait, and removals may.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pubsub.event import Event
@@ -39,6 +40,7 @@ from routing.irbr.messages import IRBR_MESSAGES, Cancellation, Subscription, Sum
 from routing.pastry.identifiers import EVERYTHING, Range
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, Answered, CellFilled, Peer, RoundEnded
+from routing.pastry.protocol_parameters import ProtocolParameters
 from routing.router import Hop
 
 
@@ -50,6 +52,7 @@ class Irbr(OverPastry):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context, self._note)
+        self.hears_resets = self.check_parameters(context.parameters).resets
         self._space = self.pastry.space
         self._own = self.pastry.own
         self._itself = self._space.range_of(self._own, self._space.digits)
@@ -72,6 +75,11 @@ class Irbr(OverPastry):
             Answered: self._on_answered,
             RoundEnded: self._on_round_ended,
         }
+
+    @classmethod
+    def check_parameters(cls, parameters: Mapping[str, Any]) -> ProtocolParameters:
+        """Those of this routing; raises `InputError` for what cannot be (see `experiments.registry`)."""
+        return ProtocolParameters.of(parameters, "irbr", {"resets": True})
 
     # ------------------------------------------------------------------------------------- the operations
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:

@@ -9,6 +9,7 @@ from pubsub.machine import NodeName
 
 Strategy = Literal["S0", "S1", "S2", "SH"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+_PLACE = "broker.parameters.multipath"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class MultipathParameters:
 
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
-            raise InputError("multipath.strategy", repr(self.strategy), ", ".join(STRATEGIES))
+            raise InputError(f"{_PLACE}.strategy", repr(self.strategy), ", ".join(STRATEGIES))
         for name in ("delta", "fanout", "round_us", "load_exchange_us", "meter_us", "move_grace_us"):
             _at_least(name, getattr(self, name), 1, "")
         _at_least("maxlinks", self.maxlinks, self.fanout, ", the fanout")
@@ -53,7 +54,7 @@ class MultipathParameters:
             if getattr(self, name) is not None:
                 _at_least(name, getattr(self, name), 1, "")
         if not 0 < self.uplink_threshold <= 1:
-            raise InputError("multipath.uplink_threshold", str(self.uplink_threshold), "above 0, at most 1")
+            raise InputError(f"{_PLACE}.uplink_threshold", str(self.uplink_threshold), "above 0, at most 1")
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> "MultipathParameters":
@@ -61,11 +62,11 @@ class MultipathParameters:
         known = {field.name: type(field.default) for field in fields(cls)}
         for name, value in given.items():
             if name not in known:
-                raise InputError(f"multipath.{name}", "an unknown key", ", ".join(known))
+                raise InputError(f"{_PLACE}.{name}", "an unknown key", ", ".join(known))
             kind = str if name == "coordinator" else int if known[name] is type(None) else known[name]
             if type(value) is not kind and not (kind is float and type(value) is int):
                 if value is not None or known[name] is not type(None):
-                    raise InputError(f"multipath.{name}", repr(value), f"a value of type {kind.__name__}")
+                    raise InputError(f"{_PLACE}.{name}", repr(value), f"a value of type {kind.__name__}")
         return cls(**given)
 
     def check_degree(self, degree: int) -> None:
@@ -75,4 +76,4 @@ class MultipathParameters:
 
 def _at_least(name: str, found: int, least: int, which: str) -> None:
     if found < least:
-        raise InputError(f"multipath.{name}", str(found), f"at least {least}{which}")
+        raise InputError(f"{_PLACE}.{name}", str(found), f"at least {least}{which}")

@@ -11,7 +11,7 @@ a word to anybody but the two at their ends. Soft links are datagrams to brokers
 The tree itself changes by joins and departures of edge brokers and by Δ-moves (`routing.multipath.delta_move`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pubsub.errors import InputError
@@ -65,8 +65,7 @@ class MultipathRouter:
     message_types: tuple[type, ...] = wire.MESSAGES
 
     def __init__(self, context: NodeContext, parameters: MultipathParameters | None = None) -> None:
-        given = context.parameters.get("multipath", {})
-        self.parameters = parameters or MultipathParameters.from_mapping(given)
+        self.parameters = parameters or self.check_parameters(context.parameters)
         self.knowledge = Knowledge(context.name, context.incarnation, self.parameters)
         self.spread = SubscriptionSpread(self.knowledge)
         self.moves = Moves(self.knowledge)
@@ -102,6 +101,16 @@ class MultipathRouter:
             wire.MoveConfirmed: lambda source, message, _: self.moves.on_confirmed(source, message),
             wire.MoveFinished: self._on_move_finished,
         }
+
+    @classmethod
+    def check_parameters(cls, parameters: Mapping[str, Any]) -> MultipathParameters:
+        """Those of this routing; raises `InputError` for what cannot be (see `experiments.registry`)."""
+        return MultipathParameters.from_mapping(parameters.get("multipath", {}))
+
+    @classmethod
+    def check_degree(cls, parameters: Mapping[str, Any], degree: int) -> None:
+        """Raise `InputError` for a fanout below the most links that a broker has."""
+        cls.check_parameters(parameters).check_degree(degree)
 
     # ------------------------------------------------------------------------------------------ the router's face
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:

@@ -12,7 +12,8 @@ _PASTRY = frozenset(PASTRY_MESSAGES)
 
 class OverPastry:
     """A router (`routing.router.Router`) on a Pastry node. A protocol gives handlers of its messages, by class, and of
-    changes of the overlay; links play no part, since all messages are datagrams."""
+    changes of the overlay; there are no links, since all messages are datagrams, but a node that `hears_resets` is told
+    of peers that are gone."""
 
     requires_tree = False
     requires_structure = True
@@ -36,9 +37,9 @@ class OverPastry:
             if message_type not in _PASTRY:
                 self.pastry.heard(input.source, now_us)
                 return self.receivers[message_type](input.source, input.message)
-        elif type(input) in (LinkUp, LinkDown):
+        elif type(input) is LinkUp:
             return ()
-        elif type(input) is not Start and type(input) is not TimerFired:
+        elif type(input) not in (Start, TimerFired, LinkDown):
             raise TypeError(f"a router over Pastry takes no {input!r}")
         effects = self.pastry.handle(input, now_us)
         for change in self.pastry.take_changes():

@@ -22,7 +22,7 @@ one and a new one.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from pubsub.machine import Effect, Input, NodeContext, NodeName, Received, Send, SetTimer, Start, TimerFired
+from pubsub.machine import Effect, Input, LinkDown, NodeContext, NodeName, Received, Send, SetTimer, Start, TimerFired
 from routing.pastry.identifiers import Range
 from routing.pastry.leaf_set import LeafSet
 from routing.pastry.messages import (
@@ -106,13 +106,16 @@ class Pastry:
 
     # ------------------------------------------------------------------------------ for the layer above
     def handle(self, input: Input, now_us: int) -> list[Effect]:
-        """Take `Start`, a message of Pastry or a timer of it; the changes are to be taken afterwards."""
+        """Take `Start`, a message or timer of Pastry, or that a peer is gone; afterwards `take_changes`."""
         self._now_us = now_us
         if type(input) is Received:
             self.heard(input.source, now_us)
             return self._handlers[type(input.message)](input.source, input.message)
         if type(input) is TimerFired:
             return self._on_timer(input)
+        if type(input) is LinkDown:
+            gone = self._peers.get(input.peer) or self._watched.get(input.peer)
+            return [] if gone is None else self._fail(gone)
         if type(input) is Start:
             period_us = self.parameters.probe_us
             effects: list[Effect] = [SetTimer(_ROUND, period_us - now_us % period_us)]

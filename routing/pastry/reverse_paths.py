@@ -8,27 +8,12 @@ that keeps the address of whoever asked needs one message instead: `direct`, the
 A routed event's header has that identifier behind the router's own field.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Sequence
 
-from pubsub.errors import InputError
 from routing.pastry.messages import Peer
 from routing.pastry.node import Pastry
+from routing.pastry.protocol_parameters import ReversePath
 from routing.router import Hop
-
-ReversePath = Literal["direct", "routed"]
-
-
-def chosen_path(parameters: Mapping[str, Any], routing: str) -> ReversePath:
-    """What the parameters of the routing say; raises `InputError`."""
-    given, place = parameters.get(routing, {}), f"broker.parameters.{routing}"
-    for name in given:
-        if name != "reverse_paths":
-            raise InputError(f"{place}.{name}", "an unknown key", "reverse_paths")
-    chosen: ReversePath = given.get("reverse_paths", "direct")
-    if chosen not in get_args(ReversePath):
-        raise InputError(f"{place}.reverse_paths", repr(chosen), ", ".join(get_args(ReversePath)))
-    return chosen
 
 
 class ReversePaths:

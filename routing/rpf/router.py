@@ -27,7 +27,8 @@ from routing.forwarding import FilterSet
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, CellFilled, Peer, PeerFailed
 from routing.pastry.neighbour_filters import NeighbourFilters
-from routing.pastry.reverse_paths import ReversePaths, chosen_path
+from routing.pastry.protocol_parameters import ProtocolParameters
+from routing.pastry.reverse_paths import ReversePaths
 from routing.router import Hop
 
 
@@ -65,7 +66,9 @@ class ReversePathForwarding(OverPastry):
         self._space = self.pastry.space
         self._own = self.pastry.own
         self._local = FilterSet()
-        self._back = ReversePaths(self.pastry, chosen_path(context.parameters, "rpf"))
+        chosen = self.check_parameters(context.parameters)
+        self.hears_resets = chosen.resets
+        self._back = ReversePaths(self.pastry, chosen.reverse_paths)
         self.received = NeighbourFilters()
         self._forwarded: dict[Peer, FilterSet] = {}
         self.receivers = {
@@ -76,9 +79,9 @@ class ReversePathForwarding(OverPastry):
         self.watchers = {CellFilled: self._on_cell_filled, PeerFailed: self._on_failed}
 
     @classmethod
-    def check_parameters(cls, parameters: Mapping[str, Any]) -> None:
-        """Raise `InputError` for parameters that cannot be (see `experiments.registry`)."""
-        chosen_path(parameters, "rpf")
+    def check_parameters(cls, parameters: Mapping[str, Any]) -> ProtocolParameters:
+        """Those of this routing; raises `InputError` for what cannot be (see `experiments.registry`)."""
+        return ProtocolParameters.of(parameters, "rpf", {"resets": False, "reverse_paths": "direct"})
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
         """See `routing.router.Router`."""

@@ -23,7 +23,8 @@ from routing.pastry.identifiers import EVERYTHING
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, CellFilled, Joined, LeavesChanged, Peer, PeerFailed, RoundEnded
 from routing.pastry.neighbour_filters import NeighbourFilters
-from routing.pastry.reverse_paths import ReversePaths, chosen_path
+from routing.pastry.protocol_parameters import ProtocolParameters
+from routing.pastry.reverse_paths import ReversePaths
 from routing.router import Hop
 
 _UP, _DOWN, _CLIMBING = range(3)
@@ -63,7 +64,9 @@ class Scribe(OverPastry):
         self.rendezvous = self.pastry.space.middle(EVERYTHING)
         self.parent: Peer | None = None
         self.children = NeighbourFilters()
-        self._back = ReversePaths(self.pastry, chosen_path(context.parameters, "scribe"))
+        chosen = self.check_parameters(context.parameters)
+        self.hears_resets = chosen.resets
+        self._back = ReversePaths(self.pastry, chosen.reverse_paths)
         self._wanted: dict[Filter, int] = {}
         self.receivers = {
             TreeSubscription: self._on_subscription,
@@ -76,9 +79,9 @@ class Scribe(OverPastry):
         }
 
     @classmethod
-    def check_parameters(cls, parameters: Mapping[str, Any]) -> None:
-        """Raise `InputError` for parameters that cannot be (see `experiments.registry`)."""
-        chosen_path(parameters, "scribe")
+    def check_parameters(cls, parameters: Mapping[str, Any]) -> ProtocolParameters:
+        """Those of this routing; raises `InputError` for what cannot be (see `experiments.registry`)."""
+        return ProtocolParameters.of(parameters, "scribe", {"resets": False, "reverse_paths": "direct"})
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
         """See `routing.router.Router`."""

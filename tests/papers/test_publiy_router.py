@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.scenario import load_scenario
 from pubsub.deployment import LinkPlan, NodeSpec
 from pubsub.errors import InputError
 from pubsub.event import Event
@@ -276,6 +277,20 @@ def test_publiy_s6_a_fanout_below_the_degree_is_refused(tmp_path: Path) -> None:
 def test_publiy_bad_parameters_are_named(given: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         MultipathParameters.from_mapping(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("{strategy: S3}", "strategy: found 'S3'"),
+        ("{fanout: 3, maxlinks: 9}", "fanout: found 3; allowed: at least 4, the broker's degree"),
+        ("{fanout: 9, maxlinks: 8}", "maxlinks: found 8"),
+    ],
+)
+def test_publiy_bad_parameters_are_refused_when_the_scenario_is_read(given: str, words: str) -> None:
+    loaded = load_scenario(Path("multipath"), ["overlay.degree=4", f"broker.parameters={{multipath: {given}}}"])
+    with pytest.raises(InputError, match=rf"broker\.parameters\.multipath\.{words}"):
+        loaded.build_overlay()
 
 
 def test_publiy_parameters_as_a_scenario_writes_them() -> None:

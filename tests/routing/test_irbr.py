@@ -2,14 +2,18 @@
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.scenario import load_scenario
+from pubsub.errors import InputError
 from pubsub.event import Event
 from pubsub.links import Delay
+from routing.pastry.identifiers import Range
 from tests.structured import StructuredNetwork
 
 OPERATIONS = ("Subscription", "Cancellation")
@@ -160,6 +164,30 @@ def test_irbr_s5_5_who_only_passes_a_redirected_event_does_not_deliver_it(networ
     assert router.is_relay(event, cell)
     assert not network.router(at["1200"]).is_relay(event, cell)
     assert not router.is_relay(event, ())
+
+
+@pytest.mark.parametrize("resets", [True, False])
+def test_irbr_s5_5_who_cannot_send_to_a_neighbour_redirects_at_once(resets: bool) -> None:
+    network = StructuredNetwork(parameters={"irbr": {"resets": resets}})
+    at = build(network, EVERY_PREFIX)
+    for text in EVERY_PREFIX:
+        network.subscribe(at[text], "x > 0")
+    network.rounds(1)
+    stood = network.pastry(at["3100"]).table.get(Range(0, 1))
+    assert stood is not None
+    network.crash(stood.name)
+    network.simulation.run(until_us=network.simulation.now_us + 1_000)
+    survivors = dict.fromkeys(network.up, 1)
+    assert (reached(network, at["3100"], {"x": 1}) == survivors) is resets
+    network.rounds(2)
+    assert reached(network, at["3100"], {"x": 1}) == survivors
+    network.close()
+
+
+@pytest.mark.parametrize("given", ["{reverse_paths: direct}", "{resets: 1}"])
+def test_irbr_refuses_parameters_that_it_does_not_have(given: str) -> None:
+    with pytest.raises(InputError, match=r"broker\.parameters\.irbr"):
+        load_scenario(Path("irbr"), [f"broker.parameters={{irbr: {given}}}"]).build_overlay()
 
 
 def test_irbr_s5_5_the_filters_of_an_empty_range_are_cancelled(network: StructuredNetwork) -> None:

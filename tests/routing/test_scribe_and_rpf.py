@@ -154,9 +154,28 @@ def test_irbr_s3_the_way_back_over_an_edge_is_longer_when_it_is_routed(routing: 
 
 
 @pytest.mark.parametrize("routing", ["rpf", "scribe"])
-@pytest.mark.parametrize("given", [{"reverse_paths": "by air"}, {"reverse": "routed"}])
-def test_a_way_back_that_there_is_not_is_refused(routing: str, given: Mapping[str, Any]) -> None:
+@pytest.mark.parametrize("given", [{"reverse_paths": "by air"}, {"reverse": "routed"}, {"resets": "maybe"}])
+def test_parameters_that_there_are_not_are_refused(routing: str, given: Mapping[str, Any]) -> None:
     text = ", ".join(f"{key}: {value}" for key, value in given.items())
     changes = [f"broker.routing={routing}", f"broker.parameters={{{routing}: {{{text}}}}}"]
     with pytest.raises(InputError, match=f"broker.parameters.{routing}"):
         load_scenario(Path("irbr"), changes).build_overlay()
+
+
+@pytest.mark.parametrize("routing", ["rpf", "scribe"])
+def test_irbr_s3_a_baseline_that_hears_of_closed_connections_loses_less_until_the_next_probe(routing: str) -> None:
+    made = {}
+    for resets in (True, False):
+        network = StructuredNetwork(routing=routing, parameters={routing: {"resets": resets}})
+        network.build(random.Random(7).sample(range(256), 40))
+        for name in network.up:
+            network.subscribe(name, "x > 5")
+        network.rounds(1)
+        for name in ("n3", "n8", "n20"):
+            network.crash(name)
+        network.simulation.run(until_us=network.simulation.now_us + 100_000)
+        counts = [count for name in network.up for count in reached(network, name, {"x": 6}).values()]
+        assert set(counts) == {1}
+        made[resets] = len(counts)
+        network.close()
+    assert 37 * 37 >= made[True] > made[False]

@@ -23,10 +23,13 @@ class Model(RuleBasedStateMachine):
     """The network and, beside it, who wants what."""
 
     routing = ""
+    resets = False
 
     def __init__(self) -> None:
         super().__init__()
-        self.network = StructuredNetwork(routing=self.routing, digits=DIGITS, nodes_max=400)
+        self.network = StructuredNetwork(
+            routing=self.routing, digits=DIGITS, nodes_max=400, parameters={self.routing: {"resets": self.resets}}
+        )
         self.wanted: set[tuple[str, str]] = set()
         self.started = 0
         self.used: set[int] = set()
@@ -130,9 +133,10 @@ FILTER_MATCHES = {
 }
 
 
+@pytest.mark.parametrize("resets", [True, False])
 @pytest.mark.parametrize("routing", ["irbr", "scribe", "rpf"])
-def test_after_settling_every_event_reaches_exactly_the_interested_nodes_once(routing: str) -> None:
-    machine = type(routing, (Model,), {"routing": routing})
+def test_after_settling_every_event_reaches_exactly_the_interested_nodes_once(routing: str, resets: bool) -> None:
+    machine = type(routing, (Model,), {"routing": routing, "resets": resets})
     case = machine.TestCase
     # A quarter of the profile's examples: 25, or 500 with --hypothesis-profile=long.
     case.settings = settings(max_examples=settings.default.max_examples // 4, stateful_step_count=25, deadline=None)

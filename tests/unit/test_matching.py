@@ -20,6 +20,7 @@ Indexes = tuple[FilterIndex[int], FilterIndex[int]]
 # Bounds set so low that short histories reach what only large tables reach otherwise.
 SMALL_TABLE_BOUNDS: list[tuple[object, str, int]] = [
     (matching, "_NEWCOMERS_MAX", 3),
+    (matching, "_MERGED_MAX", 20),
     (matching, "_SCOUTS", 4),
     (matching, "_SPLIT_FROM", 8),
     (matching_level, "_PLANS_MAX", 2),

@@ -1,0 +1,34 @@
+"""The live part of the epidemic paper, in virtual time: what is counted, and what its bars find."""
+
+from typing import get_args
+
+import pytest
+
+from experiments.papers.epidemic_live import LiveMeasures, LiveSpec, Runtime, bars, measure
+from reliability.epidemic.parameters import ALGORITHMS, Algorithm
+
+
+def outcome(runtime: Runtime, algorithm: Algorithm, missing: int, duplicate: int = 0) -> LiveMeasures:
+    return LiveMeasures(LiveSpec(runtime, algorithm), 1_000, missing, duplicate, 0, 3, 1.0)
+
+
+def test_the_order_is_kept_unless_algorithms_that_are_apart_change_places() -> None:
+    missing = dict(zip(ALGORITHMS, (400, 10, 200, 100, 95, 150), strict=True))
+    by = {
+        (runtime, each): outcome(runtime, each, missing[each]) for runtime in get_args(Runtime) for each in ALGORITHMS
+    }
+    assert [bar.met for bar in bars(by)] == [True, True]
+    first, second = ALGORITHMS[3:5]
+    by["ray", first], by["ray", second] = outcome("ray", first, 90), outcome("ray", second, 105)
+    assert [bar.met for bar in bars(by)] == [True, True], "these are alike"
+    by["ray", "none"] = outcome("ray", "none", 5, duplicate=1)
+    assert [bar.met for bar in bars(by)] == [False, False]
+
+
+@pytest.mark.spark
+def test_a_run_is_played_and_judged() -> None:
+    spec = LiveSpec("virtual", "none", changes=("workload.publications=450", "faults=[]"))
+    found = measure(spec)
+    assert found.required > 1_000
+    assert 0.5 < found.rate < 0.9, "a tenth is lost on each link"
+    assert (found.duplicate, found.spurious, found.faults_bit) == (0, 0, 0)
