@@ -24,7 +24,7 @@ _STYLES = {"irbr": "-", "rpf": "--", "scribe": ":", "irbr_probes": (0, (1, 3))}
 def _line(axes: Any, routing: str, x: Sequence[float], y: Sequence[float]) -> None:
     axes.plot(
         x, y, label=NAMES[routing], color=_COLOURS[routing.split("_")[0]], marker=_MARKERS[routing],
-        markersize=4, linestyle=_STYLES.get(routing, "-"),
+        markersize=4, linestyle=_STYLES.get(routing, "-"), zorder=3 if routing == "irbr" else 2,
     )  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def live_delivery(runs: Sequence[Live], trace: Trace, folder: Path) -> Path:
         _line(axes, run.spec.routing, x, rates[: len(x)])
     for at_s, text in ((KILL_S, "13 killed at once"), (CHURN_S, "churn begins")):
         axes.axvline(at_s, color="black", linewidth=0.8, linestyle=":")
-        axes.annotate(text, (at_s + 0.3, 45), fontsize=8)
+        axes.annotate(text, (at_s + 0.3, 45), fontsize=8, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
     first = runs[0]
     axes.plot(first.kills, [3] * len(first.kills), "x", color="#444444", markersize=5, label="a kill")
     axes.plot(first.starts, [8] * len(first.starts), "+", color="#444444", markersize=6, label="a start")
