@@ -62,6 +62,7 @@ class Broker:
         # Only a routing that sends events by nodes they are not for, or twice by some, has to say when that is so.
         self._is_relay: Callable[[Event, Sequence[int]], bool] | None = getattr(self.router, "is_relay", None)
         self._clients: dict[NodeName, None] = {}
+        self._neighbours: dict[NodeName, None] = {}
         self._routing_messages = frozenset(self.router.message_types)
         self._reliability_messages = frozenset(self.reliability.message_types)
         self.message_types: tuple[type, ...] = (
@@ -171,13 +172,17 @@ class Broker:
 
     def _on_link_up(self, change: LinkUp, now_us: int) -> Sequence[Effect]:
         if change.is_broker:
+            self._neighbours[change.peer] = None
             return self._both(change, now_us)
         self._clients[change.peer] = None
         return () if self._client_watcher is None else self._client_watcher.client_up(change.peer, now_us)
 
     def _on_link_down(self, change: LinkDown, now_us: int) -> Sequence[Effect]:
-        if change.peer not in self._clients:
+        if change.peer in self._neighbours:
+            del self._neighbours[change.peer]
             return self._both(change, now_us)
+        if change.peer not in self._clients:  # a peer of datagrams, of which only a router asks to hear
+            return self.router.handle(change, now_us)
         del self._clients[change.peer]
         effects: list[Effect] = []
         if self._client_watcher is not None:

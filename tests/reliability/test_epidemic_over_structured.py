@@ -93,6 +93,20 @@ def test_nothing_comes_twice_or_unwanted_whatever_fails(
     network.close()
 
 
+def test_that_a_peer_of_datagrams_is_gone_is_the_routings_alone() -> None:
+    network = network_of("irbr", "push", 0.0)
+    network.build([3, 77, 130])
+    network.subscribe("n2", "x > 5")
+    network.rounds(1)
+    network.crash("n1")
+    network.simulation.run(until_us=network.simulation.now_us + 5_000)
+    assert "n1" not in {peer.name for _, peer in network.pastry("n0").table.cells()}, "the routing has heard of it"
+    event = network.publish("n0", {"x": 6})
+    network.quiet()
+    assert network.got(event) == {"n2": 1}
+    network.close()
+
+
 @pytest.mark.parametrize("algorithm", [each for each in ALGORITHMS if each.endswith("pull")])
 def test_pulls_are_refused_since_sources_cannot_count(algorithm: str) -> None:
     changes = ["broker.reliability=epidemic", f"broker.parameters.epidemic.algorithm={algorithm}"]
