@@ -18,20 +18,10 @@ from actors.clock import Clock
 from actors.processes import await_state, send_signal
 from pubsub.deployment import Deployment
 from pubsub.errors import RunError
-from pubsub.faults import Fault, FaultKind, link_key
+from pubsub.faults import ENDS, Fault, FaultKind, link_key
 from pubsub.journal import FaultStage
 from pubsub.machine import NodeName
 from pubsub.recorder import Recorder
-
-_ENDS = {
-    FaultKind.RESTART: FaultKind.KILL,
-    FaultKind.RESUME: FaultKind.STALL,
-    FaultKind.SLOW: FaultKind.SLOW,
-    FaultKind.HEAL: FaultKind.CUT,
-    FaultKind.CHANGE_LINK: FaultKind.CHANGE_LINK,
-    FaultKind.UNITE: FaultKind.PARTITION,
-    FaultKind.RETURN_MACHINE: FaultKind.LOSE_MACHINE,
-}
 
 
 class LiveBreaker:
@@ -232,7 +222,7 @@ class FaultTimes:
 
     def due_us(self, fault: Fault) -> int:
         """When to carry it out."""
-        began = _ENDS.get(fault.kind)
+        began = ENDS.get(fault.kind)
         late_us = self._late_us.get(_about(fault, began), 0) if began is not None else 0
         return self._base_us + fault.time_us + late_us
 

@@ -46,7 +46,17 @@ class FaultKind(IntEnum):
     RETURN_MACHINE = 12
 
 
-REPAIRS = (FaultKind.RESTART, FaultKind.RESUME, FaultKind.HEAL, FaultKind.UNITE, FaultKind.RETURN_MACHINE)
+ENDS = {
+    FaultKind.RESTART: FaultKind.KILL,
+    FaultKind.RESUME: FaultKind.STALL,
+    FaultKind.SLOW: FaultKind.SLOW,
+    FaultKind.HEAL: FaultKind.CUT,
+    FaultKind.CHANGE_LINK: FaultKind.CHANGE_LINK,
+    FaultKind.UNITE: FaultKind.PARTITION,
+    FaultKind.RETURN_MACHINE: FaultKind.LOSE_MACHINE,
+}
+"""What a step of each of these kinds can end."""
+REPAIRS = tuple(kind for kind, began in ENDS.items() if kind is not began)
 """Kinds that end a fault and break nothing themselves."""
 
 
