@@ -9,16 +9,13 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
 
 from experiments.papers.framework import Bar, PaperResult, Progress, ResultTable
-from experiments.papers.judged_run import play
+from experiments.papers.judged_run import RUNTIMES, Runtime, play
 from experiments.papers.kept_runs import carry_out
 from experiments.scenario import load_scenario
 from reliability.epidemic.parameters import ALGORITHMS, Algorithm
 
-Runtime = Literal["virtual", "ray"]
-RUNTIMES: tuple[Runtime, ...] = ("virtual", "ray")
 _ALIKE = 0.02
 """Algorithms whose rates in virtual time are closer than this have no order to keep."""
 

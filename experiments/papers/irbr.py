@@ -12,7 +12,7 @@ from pathlib import Path
 
 from experiments.papers import irbr_plots as plots
 from experiments.papers.framework import Bar, PaperResult, Progress, ResultTable
-from experiments.papers.irbr_live import CHURN_S, END_S, FOUND_S, KILL_S, Live, LiveSpec, Trace, measure_live
+from experiments.papers.irbr_live import CHURN_S, END_S, FOUND_S, KILL_S, Live, LiveSpec, measure_live
 from experiments.papers.irbr_run import (
     FOUND_US,
     KILL_US,
@@ -29,7 +29,7 @@ from experiments.papers.irbr_run import (
 )
 from experiments.papers.irbr_workload import Rates
 from experiments.papers.kept_runs import carry_out
-from experiments.papers.real_data import find_real
+from experiments.papers.real_data import Trace, find_real
 
 BAR_NODES = 1_024
 """The size that the bars are about: fewer nodes may show another order."""

@@ -8,7 +8,6 @@ whole run is kept beside.
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
 
 from experiments.papers.judged_run import (
     fault_times_s,
@@ -19,12 +18,11 @@ from experiments.papers.judged_run import (
     said_by_clients,
     touched_by_faults,
 )
-from experiments.papers.real_data import real_file
+from experiments.papers.real_data import Trace, churn_of
 from experiments.scenario import load_scenario
 from pubsub.faults import FaultKind
 from pubsub.journal import RowKind
 
-Trace = Literal["generated", "skype"]
 BIN_S = 2
 KILL_S, FOUND_S, CHURN_S, END_S = 10, 20, 30, 60
 """From the scenario: the kill, when it has been found and repaired at the latest (a round of probes begins every 4 s
@@ -64,9 +62,9 @@ class Live:
 
 def measure_live(spec: LiveSpec) -> Live:
     """Play it, judge it, and read its journal."""
-    changes = [f"seed={spec.seed}", f"broker.routing={spec.routing}", *spec.changes]
+    changes = [f"seed={spec.seed}", f"broker.routing={spec.routing}", *churn_of(spec.trace), *spec.changes]
     if spec.trace == "skype":
-        changes += [f"churn.trace={real_file('skype.avt')}", "churn.window=[4,5.25]"]
+        changes.append("churn.window=[4,5.25]")
     loaded = load_scenario(Path("irbr_live"), changes)
     with TemporaryDirectory() as folder:
         _, verdict = play(loaded.data, Path(folder))

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.papers.irbr_live import BIN_S, CHURN_S, END_S, KILL_S, Live, Trace
+from experiments.papers.irbr_live import BIN_S, CHURN_S, END_S, KILL_S, Live
 from experiments.papers.irbr_run import BIN_US, FOUND_US, KILL_US, PUBLISH_FROM_US, Cost, Resilience
 from experiments.papers.plotting import panels, save
+from experiments.papers.real_data import Trace
 
 NAMES = {
     "irbr": "IRBR", "rpf": "RPF", "scribe": "Scribe", "rpf_routed": "RPF, routed back",

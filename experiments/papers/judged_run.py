@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -16,6 +16,9 @@ from pubsub.filter import Filter
 from pubsub.filter_parser import parse_filter
 from pubsub.journal import FaultStage, Phase, RowKind, SideKind, read_segment, read_side
 from pubsub.values import Value
+
+Runtime = Literal["virtual", "ray"]
+RUNTIMES: tuple[Runtime, ...] = ("virtual", "ray")
 
 
 def play(data: Mapping[str, Any], folder: Path) -> tuple[FinishedRun, Mapping[str, Any]]:

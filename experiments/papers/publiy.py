@@ -13,9 +13,10 @@ from typing import Any
 
 from experiments.papers import publiy_plots as plots
 from experiments.papers.framework import Bar, PaperResult, Progress, ResultTable
+from experiments.papers.judged_run import RUNTIMES
 from experiments.papers.kept_runs import carry_out
 from experiments.papers.publiy_cost import COST_POINTS, Cost, Covering, measure_cost, measure_covering
-from experiments.papers.publiy_live import RUNTIMES, LiveSpec, compare
+from experiments.papers.publiy_live import LiveSpec, compare
 from experiments.papers.publiy_run import Measures, RunSpec, measure
 from routing.multipath.parameters import STRATEGIES, Strategy
 from workloads.multipath_datasets import PUBLISHED

@@ -9,19 +9,17 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
 from experiments.papers import publiy_plots as plots
 from experiments.papers.framework import Bar, PaperResult, Progress, ResultTable
-from experiments.papers.judged_run import journal, play, publishing_from_us
+from experiments.papers.judged_run import Runtime, journal, play, publishing_from_us
 from experiments.papers.kept_runs import carry_out
 from pubsub.journal import NONE, RowKind
 from routing.multipath.parameters import STRATEGIES, Strategy
 
-Runtime = Literal["virtual", "ray"]
-RUNTIMES: tuple[Runtime, ...] = ("virtual", "ray")
 RATE_PER_S = 60
 WARM_S = 100
 ROUND_US = 10_000_000

@@ -11,7 +11,8 @@ from experiments.papers.publiy_run import Measures
 from routing.multipath.parameters import STRATEGIES, Strategy
 
 if TYPE_CHECKING:
-    from experiments.papers.publiy_live import LiveMeasures, Runtime
+    from experiments.papers.judged_run import Runtime
+    from experiments.papers.publiy_live import LiveMeasures
 
 _COLOURS = {"S0": "#444444", "S1": "#1f77b4", "S2": "#d62728", "SH": "#2ca02c"}
 _MARKERS = {"S0": "o", "S1": "s", "S2": "^", "SH": "D"}

@@ -2,8 +2,12 @@
 
 import os
 from pathlib import Path
+from typing import Literal
 
 from pubsub.errors import InputError
+
+Trace = Literal["generated", "skype"]
+"""Of whose sessions churn is."""
 
 
 def data_folder() -> Path:
@@ -24,3 +28,8 @@ def real_file(name: str) -> Path:
     if path is None:
         raise InputError("MURMUR_DATA", f"no {name} in {data_folder()}", "the folder of the real data")
     return path
+
+
+def churn_of(trace: Trace) -> list[str]:
+    """The changes to a scenario with generated churn that make it the trace's; raises `InputError`."""
+    return [f"churn.trace={real_file('skype.avt')}"] if trace == "skype" else []

@@ -19,8 +19,8 @@ from experiments.papers.judged_run import (
     said_by_clients,
     touched_by_faults,
 )
-from experiments.papers.real_data import real_file
-from experiments.papers.vinifera_run import Routing, Trace
+from experiments.papers.real_data import Trace, churn_of
+from experiments.papers.vinifera_run import Routing
 from experiments.papers.vinifera_workload import Model
 from experiments.scenario import LoadedScenario, load_scenario
 from pubsub.faults import FaultKind
@@ -42,8 +42,7 @@ class LiveSpec:
 
     def load(self) -> LoadedScenario:
         """The scenario; raises `InputError`."""
-        trace = [f"churn.trace={real_file('skype.avt')}"] if self.trace == "skype" else []
-        changes = [f"seed={self.seed}", f"broker.routing={self.routing}", *trace, *self.changes]
+        changes = [f"seed={self.seed}", f"broker.routing={self.routing}", *churn_of(self.trace), *self.changes]
         return load_scenario(Path("vinifera-live"), changes)
 
 

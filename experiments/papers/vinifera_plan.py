@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experiments.papers.real_data import find_real
+from experiments.papers.real_data import Trace, find_real
 from experiments.papers.vinifera_live import LiveSpec
-from experiments.papers.vinifera_run import Churn, ChurnSpec, Routing, Static, StaticSpec, Trace
+from experiments.papers.vinifera_run import Churn, ChurnSpec, Routing, Static, StaticSpec
 from experiments.papers.vinifera_workload import Model, friend_links
 
 Spec = StaticSpec | ChurnSpec

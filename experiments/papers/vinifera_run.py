@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Literal
 
 from experiments.churn import read_availability
-from experiments.papers.real_data import real_file
+from experiments.papers.real_data import Trace, real_file
 from experiments.papers.vinifera_network import GossipNetwork, Totals
 from experiments.papers.vinifera_workload import IntervalWorkload, Model, SocialWorkload
 from workloads.churn.generator import GeneratedChurn, generate
 from workloads.churn.sessions import Availability
 
 Routing = Literal["vinifera", "ferry"]
-Trace = Literal["skype", "generated"]
 SHARES = tuple(at / 20 for at in range(21))
 """Points of the load's distribution, as shares of all events."""
 _EVENTS_A_CYCLE = 50

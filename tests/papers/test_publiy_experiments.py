@@ -11,6 +11,7 @@ import pytest
 from experiments.driver import FinishedRun, execute
 from experiments.papers import kept_runs, publiy_live
 from experiments.papers.framework import PaperResult
+from experiments.papers.judged_run import RUNTIMES
 from experiments.papers.publiy_run import MultipathNetwork, RunSpec, measure
 from experiments.scenario import check_scenario, load_scenario
 from pubsub.codec import Codec
@@ -290,7 +291,7 @@ def test_live_comparison_gives_table_figure_and_bars(tmp_path: Path, monkeypatch
     specs = [
         publiy_live.LiveSpec(runtime, strategy, brokers=15, seconds=3, warm_s=25)
         for strategy in STRATEGIES
-        for runtime in publiy_live.RUNTIMES
+        for runtime in RUNTIMES
     ]
     result = PaperResult()
     publiy_live.compare(result, specs, tmp_path, lambda *_: None)
