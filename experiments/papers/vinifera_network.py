@@ -23,7 +23,7 @@ from pubsub.values import Value
 from reliability.best_effort import Forwarded
 from reliability.broker import Broker
 from routing.smallworld.messages import Peer
-from routing.smallworld.rendezvous import DOWN, RendezvousRouter
+from routing.smallworld.rendezvous import RendezvousRouter
 from routing.smallworld.ring import RING
 from simulation.simulation import Simulation
 
@@ -37,8 +37,7 @@ _ACQUAINTED = 20
 @dataclass(slots=True)
 class EventCount:
     """One event. interested: nodes that were up and wanted it when it was published. received: messages with it;
-    uninterested: those whose receiver did not want it. hops: of each first delivery, from the publisher; down: from
-    the rendezvous node."""
+    uninterested: those whose receiver did not want it. hops: of each first delivery, from the publisher."""
 
     interested: int
     received: int = 0
@@ -46,7 +45,6 @@ class EventCount:
     delivered: int = 0
     duplicate: int = 0
     hops: int = 0
-    down: int = 0
 
 
 @dataclass(slots=True)
@@ -60,7 +58,6 @@ class Totals:
     delivered: int = 0
     duplicate: int = 0
     hops: int = 0
-    down: int = 0
     relayed: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -79,9 +76,9 @@ class Totals:
         return self.hops / max(1, self.delivered)
 
     @property
-    def tree_path(self) -> float:
-        """Mean hops from the rendezvous node to an interested node."""
-        return self.down / max(1, self.delivered)
+    def copies(self) -> float:
+        """Messages with an event that reached an interested node, for each delivery."""
+        return (self.received - self.uninterested) / max(1, self.delivered)
 
 
 class _Node:
@@ -98,19 +95,14 @@ class _Node:
         if type(input) is Received and type(input.message) is not Forwarded:
             return self.broker.handle(input, now_us)
         network = self._network
-        depth = 0
         if type(input) is Received:
             if not network.has_room(self._name):
                 return ()
-            event, _, header = input.message
-            key = (event.sequence, header[0])
-            depth = network.depths.get((*key, input.source), 0) + (header[2] == DOWN)
-            network.depths[*key, self._name] = depth
-            network.note_received(self._name, event)
+            network.note_received(self._name, input.message.event)
         effects = self.broker.handle(input, now_us)
         for effect in effects:
             if type(effect) is Deliver:
-                network.note_delivered(self._name, effect.event.sequence, effect.hops, depth)
+                network.note_delivered(self._name, effect.event.sequence, effect.hops)
         return effects
 
     def check_invariants(self) -> None:
@@ -137,7 +129,6 @@ class GossipNetwork:
         self.wanted: dict[str, list[Filter]] = {}
         self.up: dict[str, None] = {}
         self.events: dict[int, EventCount] = {}
-        self.depths: dict[tuple[int, int, str], int] = {}
         self.capacity: int | None = None
         self.joining_us = 0
         self._started_us: dict[str, int] = {}
@@ -256,7 +247,7 @@ class GossipNetwork:
             count.uninterested += 1
             self._relays[number].add(name)
 
-    def note_delivered(self, name: str, number: int, hops: int, depth: int) -> None:
+    def note_delivered(self, name: str, number: int, hops: int) -> None:
         """The node's subscriber was given the event."""
         count = self.events[number]
         if name not in self._interested[number]:
@@ -267,7 +258,6 @@ class GossipNetwork:
         self._delivered[number].add(name)
         count.delivered += 1
         count.hops += hops
-        count.down += depth
 
     def missing(self, number: int) -> set[str]:
         """Who should have got the event and has not."""
@@ -277,10 +267,10 @@ class GossipNetwork:
         """What has come of all events since the last time it was asked, none of which is on its way any more."""
         totals = Totals(events=len(self.events))
         for number, count in self.events.items():
-            for name in ("interested", "received", "uninterested", "delivered", "duplicate", "hops", "down"):
+            for name in ("interested", "received", "uninterested", "delivered", "duplicate", "hops"):
                 setattr(totals, name, getattr(totals, name) + getattr(count, name))
             totals.relayed.update(self._relays[number])
-        for kept in (self.events, self.depths, self._delivered, self._interested, self._relays):
+        for kept in (self.events, self._delivered, self._interested, self._relays):
             kept.clear()
         return totals
 

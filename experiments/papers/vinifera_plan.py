@@ -37,7 +37,7 @@ class Plan:
         """A run on a network of the paper's size, or as changed."""
         spec = dataclasses.replace(self.base, routing=routing, model=model, seed=seed, **changes)  # type: ignore[arg-type]
         if routing == "ferry":  # it has no friends, and a run that differs in them alone is done once
-            return dataclasses.replace(spec, friends=0, small_world=8, beta=0, lookahead=False)
+            return dataclasses.replace(spec, friends=0, small_world=8, beta=0, inbound=False)
         return spec
 
     def by_friends(self, model: Model, friends: int, seed: int) -> StaticSpec:
@@ -55,9 +55,9 @@ class Plan:
         """Figure 4(f), two cycles of publishing."""
         return self.static(routing, model, rate=rate, capacity=self.capacity, events=2 * rate * self.capacity)
 
-    def without_lookahead(self, model: Model) -> StaticSpec:
+    def without_inbound(self, model: Model) -> StaticSpec:
         """Vinifera routing by its own links alone."""
-        return self.static("vinifera", model, lookahead=False)
+        return self.static("vinifera", model, inbound=False)
 
     def specs(self) -> list[Spec]:
         """All runs, each once, those of the bars first."""
@@ -66,7 +66,7 @@ class Plan:
             found += [self.static(routing, model, seed) for model in MODELS for routing in ROUTINGS]
         found += [self.static(each, model, attributes=count) for count in self.attributes for model in MODELS
                   for each in ROUTINGS]  # fmt: skip
-        found += [self.without_lookahead(model) for model in MODELS]
+        found += [self.without_inbound(model) for model in MODELS]
         if self.social:
             found += [self.static(routing, "social", nodes=self.social) for routing in ROUTINGS]
         found += self.churn

@@ -33,7 +33,7 @@ class StaticSpec:
     attributes: int = 1
     friends: int = 8
     small_world: int = 0
-    lookahead: bool = True
+    inbound: bool = True
     beta: int = 20
     cycles: int = 25
     events: int = 200
@@ -45,17 +45,19 @@ class StaticSpec:
 @dataclass(slots=True)
 class Static:
     """What came out. messages: of all kinds a node and cycle at the end, before events are measured. load: share of
-    nodes that relayed, without interest, at most each of `SHARES` of the events; `most`: the most that a node did."""
+    nodes that relayed, without interest, at most each of `SHARES` of the events; `most`: the most that a node did.
+    copies, relays: messages with an event to interested and to other nodes, for each delivery."""
 
     spec: StaticSpec
     overhead: float = 0.0
     path: float = 0.0
-    tree_path: float = 0.0
     hit_ratio: float = 0.0
     duplicate: int = 0
     interested: float = 0.0
     messages: float = 0.0
     degree: int = 0
+    copies: float = 0.0
+    relays: float = 0.0
     most: float = 0.0
     load: list[float] = field(default_factory=list)
 
@@ -121,7 +123,7 @@ def _parameters(spec: StaticSpec | ChurnSpec, workload: IntervalWorkload | Socia
         return {"attributes": workload.names}
     own: dict[str, object] = {"attributes": workload.domains, "friend_links": spec.friends}
     if isinstance(spec, StaticSpec):
-        own |= {"small_world_links": spec.small_world, "lookahead": spec.lookahead, "beta": spec.beta}
+        own |= {"small_world_links": spec.small_world, "inbound": spec.inbound, "beta": spec.beta}
     return own
 
 
@@ -157,7 +159,8 @@ def _publish(network: GossipNetwork, workload: IntervalWorkload | SocialWorkload
 
 
 def _fill(result: Static, totals: Totals, names: list[str]) -> None:
-    result.overhead, result.path, result.tree_path = totals.overhead, totals.path, totals.tree_path
+    result.overhead, result.path, result.copies = totals.overhead, totals.path, totals.copies
+    result.relays = totals.uninterested / max(1, totals.delivered)
     result.hit_ratio, result.duplicate = totals.hit_ratio, totals.duplicate
     result.interested = totals.interested / totals.events / len(names)
     shares = [totals.relayed[name] / totals.events for name in names]

@@ -22,7 +22,7 @@ from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key
 from routing.smallworld.rendezvous import RendezvousRouter, Target
 from routing.smallworld.ring import RING, clockwise
 
-_DEFAULTS: Mapping[str, Any] = {"small_world_links": 8, "friend_links": 0, "lookahead": False, "resets": False}
+_DEFAULTS: Mapping[str, Any] = {"small_world_links": 8, "friend_links": 0, "inbound": False, "resets": False}
 _SPREAD = 2_654_435_769
 """Knuth's multiplier: names that differ little get places far apart."""
 

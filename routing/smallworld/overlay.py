@@ -6,15 +6,15 @@ and sampled, and sends a heartbeat to its neighbours and to those at which it ha
 answer in time has failed and is forgotten; who has not been heard for three rounds too.
 
 A peer of which one has only heard says nothing about who is there: routing uses *contacts* alone, peers that have
-spoken for themselves. A heartbeat tells its receiver the sender's identifier and those of its neighbours, so that with
-`lookahead` a node routes by what its contacts can reach, and over links that others have to it.
+spoken for themselves, and with `inbound` also over the links that others have to this node. A heartbeat tells its
+receiver the sender's identifier and those of its neighbours.
 
 A joining node sends a request to a bootstrap peer, which is routed to the rendezvous node of its identifier: its
 successor, which answers with what it knows. The same request, for the identifier after its own, is how a node whose
-successor has failed finds the next one; it goes by direct contacts alone, each closer than the one before.
+successor has failed finds the next one. A ring link that fails is replaced at once, any other in the next round.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pubsub.machine import Effect, NodeContext, NodeName, Send, SetTimer, TimerFired
@@ -35,12 +35,11 @@ _SEEK_EVERY = 8
 
 
 class Contact:
-    """A peer that has spoken for itself. `reach`: identifiers of its neighbours; `beyond`: each of them, by way of it;
-    `heard`: in which round; `links`: it has a link to this node; `answered`: it has answered a heartbeat."""
+    """A peer that has spoken for itself. `reach`: identifiers of its neighbours; `heard`: in which round; `links`: it
+    has a link to this node; `answered`: it has answered a heartbeat."""
 
     __slots__ = (
-        "answered", "beyond", "heard", "identifier", "incarnation", "links", "load", "median", "name", "reach",
-        "version",
+        "answered", "heard", "identifier", "incarnation", "links", "load", "median", "name", "reach", "version",
     )  # fmt: skip
 
     def __init__(self, name: NodeName, incarnation: int) -> None:
@@ -49,20 +48,13 @@ class Contact:
         self.heard = -1
         self.identifier = self.load = self.median = self.version = 0
         self.reach: Sequence[int] = ()
-        self.beyond: Mapping[int, NodeName] = {}
         self.links = self.answered = False
-
-    def reaches(self, identifiers: Sequence[int]) -> None:
-        """Its neighbours have these identifiers."""
-        self.reach = identifiers
-        self.beyond = dict.fromkeys(identifiers, self.name)
 
 
 class GossipOverlay:
-    """`table`: the selected neighbours, each with the round in which it last spoke. `known` and `direct`: the ring as
-    this node knows it, with and without lookahead. The layer above reads and clears `changed` (who is next on the ring,
-    or where: what else has changed can wait for the next round), `lost` (identifiers to which there is no way by that
-    contact any more), `failed` (who was found to be gone) and `moved` (who has another identifier), and keeps in
+    """`table`: the selected neighbours, each with the round in which it last spoke. `known`: the ring as this node
+    knows it. The layer above reads and clears `changed` (who is next on the ring, or where: what else has changed can
+    wait for the next round), `failed` (who was found to be gone) and `moved` (who has another identifier), and keeps in
     `uplinks` its versions of what it has installed, by peer."""
 
     def __init__(self, context: NodeContext, parameters: SmallWorldParameters, utility: Callable[[bytes], float]):
@@ -75,7 +67,6 @@ class GossipOverlay:
         self.round = 0
         self.joined = parameters.founds and not context.incarnation
         self.changed = True
-        self.lost: list[tuple[int, NodeName]] = []
         self.failed: list[NodeName] = []
         self.moved: list[NodeName] = []
         self.stable_rounds = 0
@@ -91,7 +82,6 @@ class GossipOverlay:
         self._seeking = 2
         self._reach: Sequence[int] | None = None
         self._known: KnownRing | None = None
-        self._direct: KnownRing | None = None
         self._receivers: dict[type, Callable[[NodeName, Any], list[Effect]]] = {
             Shuffle: self._on_shuffle,
             Exchange: self._on_exchange,
@@ -104,26 +94,10 @@ class GossipOverlay:
     # ------------------------------------------------------------------------------------ what it is asked
     @property
     def known(self) -> KnownRing:
-        """The ring as this node knows it, with lookahead if that is on."""
+        """The ring of its contacts."""
         if self._known is None:
-            usable = sorted(self._usable(), reverse=True)  # of two ways that are equally short, the first by name
-            ways: dict[int, NodeName] = {}
-            if self.parameters.lookahead:
-                for _, contact in usable:
-                    ways.update(contact.beyond)
-            ways.update((contact.identifier, name) for name, contact in usable)
-            self._known = KnownRing(self.me.identifier, ways)
+            self._known = KnownRing(self.me.identifier, {each.identifier: each.name for each in self._usable()})
         return self._known
-
-    @property
-    def direct(self) -> KnownRing:
-        """The ring of its contacts alone."""
-        if not self.parameters.lookahead:
-            return self.known
-        if self._direct is None:
-            usable = sorted(self._usable(), reverse=True)
-            self._direct = KnownRing(self.me.identifier, {contact.identifier: name for name, contact in usable})
-        return self._direct
 
     @property
     def candidates(self) -> Iterable[Peer]:
@@ -132,16 +106,25 @@ class GossipOverlay:
         yield from (peer for peer, _ in self._sampling.view.values() if peer.name not in self.table)
 
     @property
-    def predecessor(self) -> tuple[NodeName, Contact] | None:
+    def predecessor(self) -> Contact | None:
         """The contact that comes before this node on the ring."""
         own = self.me.identifier
-        return min(self._usable(), key=lambda each: clockwise(each[1].identifier, own), default=None)
+        return min(self._usable(), key=lambda each: clockwise(each.identifier, own), default=None)
 
     @property
-    def successor(self) -> tuple[NodeName, Contact] | None:
+    def successor(self) -> Contact | None:
         """The contact that comes after it."""
         own = self.me.identifier
-        return min(self._usable(), key=lambda each: clockwise(own, each[1].identifier), default=None)
+        return min(self._usable(), key=lambda each: clockwise(own, each.identifier), default=None)
+
+    def reached_from(self, name: NodeName | None) -> Sequence[int]:
+        """The identifiers of that contact's neighbours, as it last said."""
+        contact = None if name is None else self.contacts.get(name)
+        return () if contact is None else contact.reach
+
+    def identifier_of(self, name: NodeName) -> int:
+        """Of a neighbour."""
+        return self.table[name][0].identifier
 
     def know(self, peers: Iterable[Peer]) -> list[Effect]:
         """Be part of an overlay with these peers in it, as if told when joining."""
@@ -154,7 +137,7 @@ class GossipOverlay:
     def move(self, identifier: int) -> list[Effect]:
         """Take another identifier; neighbours stay and are told at once."""
         self.me = self.me._replace(identifier=identifier)
-        self._forget_rings()
+        self._forget_ring()
         return [self._beat(name) for name in self.contacts]
 
     # ----------------------------------------------------------------------------------------- the inputs
@@ -179,8 +162,7 @@ class GossipOverlay:
         return self._receivers[type(message)](source, message)
 
     def fail(self, name: NodeName) -> list[Effect]:
-        """The peer is gone: forget it everywhere, and select others in its place."""
-        ring = self.selection.ring
+        """The peer is gone: forget it everywhere. A ring link is replaced at once."""
         self._sampling.forget(name)
         self._awaited.pop(name, None)
         contact = self.contacts.pop(name, None)
@@ -189,27 +171,12 @@ class GossipOverlay:
             return []
         incarnation = contact.incarnation if contact else entry[0].incarnation if entry else 0
         self._quarantine[name] = incarnation, self.round + _QUARANTINE_ROUNDS
-        self._forget_rings()
+        self._forget_ring()
         self.failed.append(name)
-        linked: list[NodeName] = []
-        if contact is not None:
-            for other in self.contacts.values():
-                if contact.identifier in other.beyond:
-                    other.reaches([each for each in other.reach if each != contact.identifier])
-                    linked.append(other.name)
-                    self.lost.append((contact.identifier, other.name))
-        if entry is None:
+        if name not in self.selection.ring:
             return []
-        # Who knows of the failed one by this node's heartbeats alone would go on sending it what is meant for that one.
-        # Who has a link to it hears of its end as this node has.
-        knowing = linked if self.parameters.resets else ()
-        told = [each for each in self.contacts if each not in knowing] if self.parameters.lookahead else []
-        news = [Send(each, BeatAnswer(*self._said(), self.installed_version(each))) for each in told]
-        effects = [*news, *self._consider(())]
-        if name in ring:
-            self._seeking = 2
-            effects += self._seek()
-        return effects
+        self._seeking = 2
+        return [*self._consider(()), *self._seek()]
 
     # --------------------------------------------------------------------------------------------- rounds
     def _begin_round(self) -> list[Effect]:
@@ -224,7 +191,7 @@ class GossipOverlay:
                 effects += self.fail(name)
             else:
                 del self.contacts[name]
-                self._forget_rings()
+                self._forget_ring()
         if self._quarantine:
             self._quarantine = {name: entry for name, entry in self._quarantine.items() if entry[1] > self.round}
         shuffle = self._sampling.begin(self.round, (*self.me, 0))
@@ -252,7 +219,7 @@ class GossipOverlay:
         contact = self.contacts[source]
         if not contact.links:
             contact.links = True
-            self._forget_rings()
+            self._forget_ring()
         return [*effects, Send(source, BeatAnswer(*self._said(), self.installed_version(source)))]
 
     def installed_version(self, peer: NodeName) -> int:
@@ -265,7 +232,7 @@ class GossipOverlay:
         contact = self.contacts[source]
         if not contact.answered:
             contact.answered = True
-            self._forget_rings()
+            self._forget_ring()
             self.changed = self.changed or source in self.selection.ring
         return effects
 
@@ -285,12 +252,10 @@ class GossipOverlay:
         if contact.heard >= 0 and contact.identifier != said.identifier:
             self.moved.append(source)
             self.changed = True
-        if contact.identifier != said.identifier or contact.reach != said.reach:
-            before = contact.reach
+        contact.reach = said.reach
+        if contact.identifier != said.identifier:
             contact.identifier = said.identifier
-            contact.reaches(said.reach)
-            self.lost += [(identifier, source) for identifier in before if identifier not in contact.beyond]
-            self._forget_rings()
+            self._forget_ring()
         contact.heard = self.round
         entry = self.table.get(source)
         if entry is not None:
@@ -342,7 +307,7 @@ class GossipOverlay:
         chosen = self.selection.select(self.me.identifier, {name: peer for name, (peer, _) in heard.items()}, before)
         self.table = {name: heard[name] for name in chosen}
         if self.table.keys() != before.keys():
-            self._forget_rings()
+            self._forget_ring()
         if set(self.selection.ring) != set(ring_before):
             self.stable_rounds = 0
             self.changed = True
@@ -355,12 +320,12 @@ class GossipOverlay:
                     effects.append(Send(name, Exchange((*self.me, 0), self._written_table(), True)))
         return effects
 
-    def _usable(self) -> list[tuple[NodeName, Contact]]:
-        """The contacts over which it routes: its own links, and with lookahead those that others have to it."""
-        found = [(name, self.contacts[name]) for name in self.table if name in self.contacts]
-        usable = [(name, contact) for name, contact in found if contact.answered]
-        if self.parameters.lookahead:
-            others = [(name, each) for name, each in self.contacts.items() if each.links and name not in self.table]
+    def _usable(self) -> list[Contact]:
+        """The contacts over which it routes: its own links, and with `inbound` those that others have to it."""
+        found = [self.contacts[name] for name in self.table if name in self.contacts]
+        usable = [contact for contact in found if contact.answered]
+        if self.parameters.inbound:
+            others = [each for name, each in self.contacts.items() if each.links and name not in self.table]
             usable += others[: self.parameters.degree]
         return usable
 
@@ -370,8 +335,8 @@ class GossipOverlay:
             self._reach = [contact.identifier for contact in found if contact.answered]
         return self._reach
 
-    def _forget_rings(self) -> None:
-        self._known = self._direct = self._reach = None
+    def _forget_ring(self) -> None:
+        self._known = self._reach = None
 
     # -------------------------------------------------------------------------------------------- joining
     def _ask_to_join(self) -> list[Effect]:
@@ -385,7 +350,7 @@ class GossipOverlay:
 
     def _seek(self) -> list[Effect]:
         """Look for the successor."""
-        hop = self.direct.next_hop((self.me.identifier + 1) % RING)
+        hop = self.known.next_hop((self.me.identifier + 1) % RING)
         return [] if hop is None else [Send(hop, JoinRequest((*self.me, 0)))]
 
     def _on_join_request(self, source: NodeName, request: JoinRequest) -> list[Effect]:
@@ -395,7 +360,7 @@ class GossipOverlay:
         joining = Peer(*request.me[:4])
         if joining.name == self.me.name:
             return []
-        hop = self.direct.next_hop((joining.identifier + 1) % RING)
+        hop = self.known.next_hop((joining.identifier + 1) % RING)
         if hop is not None and hop not in (joining.name, source):
             return [Send(hop, request)]
         told = [(*self.me, 0), *self._written_table()]

@@ -17,10 +17,9 @@ class SmallWorldParameters:
 
     degree: most neighbours that it selects; two of them are ring links (paper: 10). small_world_links, friend_links:
     how many of the rest it seeks of each kind (paper: 0 and log2 N - 2 after its first experiment). view, shuffled: of
-    peer sampling (Cyclon: 20 and 8). lookahead: route with the neighbours' neighbours and over links that others have
-    to this node, as heartbeats tell of both. resets: take a peer whose process has closed its connections for failed at
-    once, besides heartbeats. cycle_us: time between rounds. timeout_us: a neighbour that has not
-    answered a heartbeat for so long has failed. bootstrap, founds: as for Pastry.
+    peer sampling (Cyclon: 20 and 8). inbound: route over links that others have to this node too. resets: take a peer
+    whose process has closed its connections for failed at once, besides heartbeats. cycle_us: time between rounds.
+    timeout_us: a neighbour that has not answered a heartbeat for so long has failed. bootstrap, founds: as for Pastry.
     """
 
     identifier: int
@@ -29,7 +28,7 @@ class SmallWorldParameters:
     friend_links: int = 8
     view: int = 20
     shuffled: int = 8
-    lookahead: bool = True
+    inbound: bool = True
     resets: bool = True
     cycle_us: int = 2_000_000
     timeout_us: int = 500_000
@@ -63,7 +62,7 @@ class SmallWorldParameters:
         for name, value in given.items():
             if name not in known:
                 raise InputError(f"{at}.{name}", "an unknown key", ", ".join(known))
-            wanted = bool if name in ("lookahead", "resets") else int
+            wanted = bool if name in ("inbound", "resets") else int
             if type(value) is not wanted:
                 raise InputError(f"{at}.{name}", repr(value), "true or false" if wanted is bool else "a whole number")
         if "identifier" not in place:

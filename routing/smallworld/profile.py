@@ -6,9 +6,10 @@ Profiles are compared far more often than they change, so they travel as bytes a
 import functools
 import struct
 import zlib
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
-from routing.smallworld.ring import Interval, union
+from routing.smallworld.ring import RING, Interval, union
 
 _RANGES_MAX = 256
 """Of one attribute; beyond it the closest ranges are joined."""
@@ -47,6 +48,22 @@ def unpack(packed: bytes) -> Profile:
         profile[attribute] = list(zip(ends[::2], ends[1::2], strict=False))
         at += 2 + 2 * count
     return profile
+
+
+def wants(packed: bytes, hashed: Mapping[int, int]) -> bool:
+    """May who has this profile want an event with these hashed values? Said of nobody whose subscriptions are to
+    different attributes, for all that the profile tells."""
+    profile = unpack(packed)
+    if ANY_ATTRIBUTE in profile:
+        return True
+    for attribute, ranges in profile.items():
+        value = hashed.get(attribute)
+        if value is None:
+            return False
+        at = bisect_right(ranges, (value, RING)) - 1
+        if at < 0 or ranges[at][1] < value:
+            return False
+    return bool(profile)
 
 
 def fewer(ranges: list[Interval], most: int) -> list[Interval]:

@@ -7,9 +7,11 @@ is not confirmed expires, and what is left shrinks all the way with the next rou
 new neighbour is told at once and the old one a round later, so that events find one way or the other.
 
 An event goes to one rendezvous node for each of its targets, and from there to the neighbours that want it, each doing
-the same. Its header says (attribute, hashed value, phase). While tables change an event may meet a node twice: a node
-passes on an event of an attribute once in each phase; if it meets it again on the way up, somebody's view of the ring
-is out of date, and it goes on by direct contacts alone. A node's own subscribers get an event when it first comes by.
+the same. Its header says (attribute, hashed value, phase). A router that `spreads` does not wait for the rendezvous
+node: where an event first comes by, on whatever way, it is passed on at once to all who have asked for it there, and to
+the friends whose profiles say that they want it, but for those who the sender has told as well, being its neighbours.
+So it is everywhere in a cluster of alike nodes within few hops, and the trees see to those whom no friend tells; who
+gets it once more passes it on no more. A node's own subscribers get an event when it first comes by.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,10 +38,10 @@ from routing.smallworld.content_table import ContentTable, Entry
 from routing.smallworld.messages import OVERLAY_MESSAGES, Beat, BeatAnswer, Install, Peer
 from routing.smallworld.overlay import GossipOverlay
 from routing.smallworld.parameters import SmallWorldParameters
-from routing.smallworld.ring import KnownRing, overlap
+from routing.smallworld.ring import KnownRing
 
-UP, UP_DIRECT, DOWN = range(3)
-"""Phases: to the rendezvous node, the same by direct contacts alone, from it."""
+UP, DOWN = range(2)
+"""Phases: to the rendezvous node, from it."""
 _FLUSH = ("routing", "flush")
 _FLUSH_US_MAX = 100_000
 _STABLE_ROUNDS = 3
@@ -51,11 +53,13 @@ Target = tuple[int, int]
 
 class RendezvousRouter:
     """See `routing.router.Router`. A protocol says what it wants (`own_boxes`), where events go (`targets`) and how it
-    compares profiles (`utility`); `prunes`: events are matched against filters on their way down."""
+    compares profiles (`utility`, `alike`); `prunes`: events are matched against filters on their way down; `spreads`:
+    see above."""
 
     requires_tree = False
     requires_structure = True
     prunes = True
+    spreads = False
     message_types: tuple[type, ...] = (*OVERLAY_MESSAGES, Install)
 
     def __init__(self, context: NodeContext, parameters: SmallWorldParameters) -> None:
@@ -78,7 +82,6 @@ class RendezvousRouter:
         """What was wanted when it was last cut into parts, by the ring as it was known then."""
         self._cut_by: KnownRing | None = None
         self._parts: dict[NodeName, Boxes] = {}
-        self._astray = False
         self._last_round: dict[NodeName, Boxes] = {}
         """What was wanted by way of each next hop in the last round."""
         self._flushing = False
@@ -99,6 +102,10 @@ class RendezvousRouter:
     def utility(self, profile: bytes) -> float:
         """Of a friend link to a node with that profile."""
         return 0.0
+
+    def alike(self, event: Event) -> list[NodeName]:
+        """The neighbours that want the event, as their profiles have it."""
+        return []
 
     def on_round(self) -> list[Effect]:
         """A round has begun."""
@@ -157,8 +164,15 @@ class RendezvousRouter:
         """See `routing.router.Router`."""
         if header:
             attribute, value, phase = header
-            return self._onward(event, came_from, (attribute, value), phase)
-        return [hop for target in self.targets(event) for hop in self._onward(event, None, target, UP)]
+            towards = [((attribute, value), phase)]
+        else:
+            towards = [(target, UP) for target in self.targets(event)]
+        hops: list[Hop] = []
+        for target, phase in towards:
+            hops += self._onward(event, came_from, target, phase)
+        if self.spreads and not self._again((event.source, event.sequence, DOWN)):
+            hops += self._spread(event, came_from, hops)
+        return hops
 
     def know(self, peers: Iterable[Peer]) -> Sequence[Effect]:
         """Begin as part of an overlay with these peers in it."""
@@ -201,24 +215,10 @@ class RendezvousRouter:
         boxes = from_wire(install.boxes, install.filters)
         if self.table.install(source, Entry(install.incarnation, install.version, boxes), self.overlay.round):
             self._wants_less()
-            if self._is_astray():  # so may the sender be, and have turned to this node for that
-                self._dirty = True
-            elif not within(boxes, self._cut):
+            if not within(boxes, self._cut):
                 self._grown.append(boxes)
             self.overlay.stable_rounds = 0
         return []
-
-    def _is_astray(self) -> bool:
-        """Has a way been lost, since all was cut last, by which something goes that is wanted?"""
-        if self._cut_by is not None and not self._astray:
-            self._astray = any(
-                overlap(served, ranges)
-                for identifier, via in self.overlay.lost
-                if via in self._parts and (served := self._cut_by.served(identifier, via))
-                for ranges in self._parts[via].values()
-            )
-        self.overlay.lost.clear()
-        return self._astray
 
     def _wants_less(self) -> None:
         """A neighbour wants something else, or nothing: what it has ceased to want is seen to in the next round."""
@@ -235,7 +235,7 @@ class RendezvousRouter:
     def _on_timer(self, fired: TimerFired) -> list[Effect]:
         if fired.key == _FLUSH:
             self._flushing = False
-            if self._dirty or self._cut_by is None or self._is_astray():
+            if self._dirty or self._cut_by is None:
                 return self._install_all(False)
             return self._install_grown(self._cut_by)
         before = self.overlay.round
@@ -285,8 +285,6 @@ class RendezvousRouter:
         known, wanted = self.overlay.known, self.wanted()
         if known is not self._cut_by or wanted is not self._cut:
             self._cut, self._cut_by, self._parts = wanted, known, _parts_of(wanted, known)
-            self._astray = False
-            self.overlay.lost.clear()
         return self._parts
 
     def _install_all(self, in_round: bool) -> list[Effect]:
@@ -321,7 +319,7 @@ class RendezvousRouter:
 
     def _install_grown(self, ring: KnownRing) -> list[Effect]:
         """Tell the next hops what neighbours have come to want, by the ring as it was known when all was cut last: no
-        way has been lost since, and those that were found are taken in the next round."""
+        next hop has been lost since, and those that were found are taken in the next round."""
         grown, self._grown = self._grown, []
         effects: list[Effect] = []
         for name, part in _parts_of(aggregate(grown), ring).items():
@@ -343,21 +341,34 @@ class RendezvousRouter:
 
     # ----------------------------------------------------------------------------------------- delivery
     def _onward(self, event: Event, came_from: NodeName | None, target: Target, phase: int) -> list[Hop]:
+        """Towards the target's rendezvous node; from there, unless it has been spread before, down."""
         key = (event.source, event.sequence, target[0])
         if phase != DOWN:
-            if self._again((*key, UP)):
-                phase = UP_DIRECT
-            ring = self.overlay.known if phase == UP else self.overlay.direct
-            hop = ring.next_hop(target[1])
+            hop = self.overlay.known.next_hop(target[1])
             if hop is not None:
-                return [Hop(hop, (*target, phase))]
+                return [Hop(hop, (*target, UP))]
             self.on_rendezvous(event, target)
             came_from = None  # it has passed the event up, and may have asked for it too
-        if self._again((*key, DOWN)):
+        if self.spreads or self._again((*key, DOWN)):
             return []
         attributes = event.attributes if self.prunes else None
         down = (*target, DOWN)
         return [Hop(name, down) for name in self.table.destinations(*target, attributes) if name != came_from]
+
+    def _spread(self, event: Event, came_from: NodeName | None, upward: Sequence[Hop]) -> list[Hop]:
+        """To all who have asked for the event here, and to the friends who want it."""
+        told = {came_from, *(hop.peer for hop in upward)}
+        hops: dict[NodeName, Hop] = {}
+        for target in self.targets(event):
+            for name in self.table.destinations(*target, event.attributes):
+                if name not in told:
+                    hops.setdefault(name, Hop(name, (*target, DOWN)))
+        friends = [name for name in self.alike(event) if name not in told and name not in hops]
+        if friends:
+            down = (*self.targets(event)[0], DOWN)
+            reached = self.overlay.reached_from(came_from)
+            hops.update((name, Hop(name, down)) for name in friends if self.overlay.identifier_of(name) not in reached)
+        return list(hops.values())
 
     def _again(self, key: tuple[int, ...]) -> bool:
         """Has this been asked before, in this round or one of the last ones?"""

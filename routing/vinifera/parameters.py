@@ -8,7 +8,7 @@ from pubsub.errors import InputError
 from routing.smallworld.parameters import SmallWorldParameters
 from routing.vinifera.hashing import Domain, read_domains
 
-_OWN = ("attributes", "beta", "balance_rounds")
+_OWN = ("attributes", "beta", "balance_rounds", "spread")
 _AT = "broker.parameters.vinifera"
 
 
@@ -16,12 +16,14 @@ _AT = "broker.parameters.vinifera"
 class ViniferaParameters:
     """overlay: see there; K_sw is 0 and K_f 8 by default (the paper's, for 1,000 nodes). attributes: declared domains.
     beta: a node moves when its successor has relayed so many more events without interest than it (0: never; the paper
-    names no value). balance_rounds: how often a node compares."""
+    names no value). balance_rounds: how often a node compares. spread: pass an event on at once to friends who want it
+    and to all who have asked for it, and not only down from the rendezvous node."""
 
     overlay: SmallWorldParameters
     attributes: Mapping[str, Domain]
     beta: int = 20
     balance_rounds: int = 4
+    spread: bool = True
 
     @classmethod
     def of(cls, place: Mapping[str, Any], given: Any) -> "ViniferaParameters":
@@ -34,6 +36,9 @@ class ViniferaParameters:
             if type(value) is not int or value < least:
                 raise InputError(f"{_AT}.{name}", repr(value), f"a whole number from {least} on")
             numbers[name] = value
+        spread = given.get("spread", True)
+        if type(spread) is not bool:
+            raise InputError(f"{_AT}.spread", repr(spread), "true or false")
         domains = read_domains(given.get("attributes", {}), f"{_AT}.attributes")
         of_overlay = {name: value for name, value in given.items() if name not in _OWN}
-        return cls(SmallWorldParameters.of(place, "vinifera", of_overlay, {}), domains, **numbers)
+        return cls(SmallWorldParameters.of(place, "vinifera", of_overlay, {}), domains, **numbers, spread=spread)

@@ -11,6 +11,7 @@ baseline is in `routing.smallworld`; here is what knows of subscriptions: the ha
 from pubsub.event import Event
 from pubsub.machine import Effect, NodeContext, NodeName
 from routing.smallworld.boxes import Boxes
+from routing.smallworld.profile import wants
 from routing.smallworld.rendezvous import RendezvousRouter, Target
 from routing.vinifera.balance import Load, new_identifier
 from routing.vinifera.interests import Interests
@@ -25,6 +26,7 @@ class Vinifera(RendezvousRouter):
         self.interests = Interests(self.parameters.attributes, context.random("interests"))
         self.load = Load()
         self._boxes: Boxes | None = {}
+        self.spreads = self.parameters.spread
         super().__init__(context, self.parameters.overlay)
 
     def filters_changed(self) -> None:
@@ -45,6 +47,11 @@ class Vinifera(RendezvousRouter):
     def utility(self, profile: bytes) -> float:
         """See `RendezvousRouter`."""
         return self.interests.utility(profile)
+
+    def alike(self, event: Event) -> list[NodeName]:
+        """See `RendezvousRouter`."""
+        hashed = dict(self.interests.targets(event))
+        return [name for name, (peer, _) in self.overlay.table.items() if wants(peer.profile, hashed)]
 
     def on_rendezvous(self, event: Event, target: Target) -> None:
         """See `RendezvousRouter`."""
@@ -67,17 +74,16 @@ class Vinifera(RendezvousRouter):
     def on_neighbour_moved(self, name: NodeName) -> None:
         """See `RendezvousRouter`."""
         predecessor = self.overlay.predecessor
-        if predecessor is not None and predecessor[0] == name:
-            self.load.become(predecessor[1].load)
+        if predecessor is not None and predecessor.name == name:
+            self.load.become(predecessor.load)
 
     def _balance(self) -> list[Effect]:
         successor = self.overlay.successor
-        if successor is None or successor[1].load - self.load.events <= self.parameters.beta:
+        if successor is None or successor.load - self.load.events <= self.parameters.beta:
             return []
-        other, own = successor[1], self.overlay.me.identifier
-        moved = new_identifier(own, other.identifier, other.median)
+        moved = new_identifier(self.overlay.me.identifier, successor.identifier, successor.median)
         if moved is None:
             return []
-        self.load.become((self.load.events + other.load) // 2)
+        self.load.become((self.load.events + successor.load) // 2)
         self.overlay.load = self.load.events
         return self.overlay.move(moved)

@@ -73,7 +73,7 @@ def intervals(seed: int, attributes: Sequence[str] = ("x",), width: float = 20) 
     [
         ("vinifera", {"friend_links": 8}),
         ("vinifera", {"friend_links": 4, "small_world_links": 4}),
-        ("vinifera", {"friend_links": 4, "small_world_links": 4, "lookahead": False}),
+        ("vinifera", {"friend_links": 4, "small_world_links": 4, "inbound": False}),
         ("ferry", {}),
     ],
 )

@@ -13,13 +13,14 @@ from pubsub.errors import InputError
 from pubsub.event import Event
 from pubsub.filter import EVERYTHING
 from pubsub.filter_parser import parse_filter
-from pubsub.machine import Effect, NodeContext, Received, Send, SetTimer, Start, TimerFired
+from pubsub.machine import Effect, NodeContext, Received, Send, Start, TimerFired
 from routing.smallworld.boxes import aggregate, contains, from_wire, to_wire
 from routing.smallworld.content_table import ContentTable, Entry
-from routing.smallworld.messages import Beat, BeatAnswer, Install, Peer
+from routing.smallworld.messages import Beat, Install, Peer
 from routing.smallworld.parameters import SmallWorldParameters
 from routing.smallworld.peer_sampling import PeerSampling
 from routing.smallworld.profile import attribute_key, fewer, pack, unpack
+from routing.smallworld.rendezvous import DOWN
 from routing.smallworld.ring import RING, KnownRing, clockwise, overlap, size, union
 from routing.smallworld.selection import NeighbourSelection
 from routing.vinifera.balance import Load, new_identifier
@@ -293,13 +294,11 @@ AT_P = [1, 3 * (RING // 4) - 10, 3 * (RING // 4), 0]
 
 
 def router_between() -> Vinifera:
-    """A node whose contacts a and b both have a link to the node P; y wants what is just below P, and that is installed
-    at a."""
+    """A node whose contact a is at P; y wants what is just below P, and that is installed at a."""
     router = Vinifera(NodeContext("n", 1, {"pastry": {**PLACE, "founds": True}, "vinifera": {"attributes": {}}}, 0))
     router.handle(Start([]), 0)
-    for name, identifier in (("a", RING // 4), ("b", RING // 2), ("y", RING // 8)):
-        reach = [] if name == "y" else [AT_P[2]]
-        router.handle(Received(name, Beat(identifier, 0, reach, 0, 0, 0)), 1)
+    for name, identifier in (("a", AT_P[2]), ("b", RING // 2), ("y", RING // 8)):
+        router.handle(Received(name, Beat(identifier, 0, [], 0, 0, 0)), 1)
     router.handle(Received("y", Install(0, 1, AT_P, [EVERYTHING])), 2)
     assert installed(router.handle(FLUSH, 3)) == {"a": AT_P}
     return router
@@ -321,10 +320,26 @@ def test_what_a_neighbour_comes_to_want_is_passed_on_with_what_was_wanted_before
     assert installed(router.handle(FLUSH, 5)) == {"a": [1, AT_P[1] - 5, AT_P[2], 0]}
 
 
-def test_a_neighbour_that_has_lost_its_way_and_turns_here_is_sent_on_at_once() -> None:
-    """It asks for nothing new, but what is wanted here goes by way of that very neighbour."""
-    router = router_between()
-    router.handle(Received("a", BeatAnswer(RING // 4, 0, [], 0, 0, 1)), 4)
-    effects = router.handle(Received("a", Install(0, 1, AT_P, [EVERYTHING])), 5)
-    assert any(isinstance(each, SetTimer) and each.key == FLUSH.key for each in effects)
-    assert installed(router.handle(FLUSH, 6)) == {"b": AT_P}
+# ------------------------------------------------------------------------------------------------ delivery
+def friends_of(*wanted: str) -> Vinifera:
+    """A node that knows a node for each subscription, called f0, f1…"""
+    router = Vinifera(NodeContext("n", 1, {"pastry": {**PLACE, "founds": True}, "vinifera": {"attributes": {}}}, 0))
+    router.handle(Start([]), 0)
+    profiles = [Interests({}, random.Random(1)).change([parse_filter(text)]) for text in wanted]
+    router.know([Peer(f"f{at}", 0, (at + 1) * (RING // 10), profile) for at, profile in enumerate(profiles)])
+    return router
+
+
+def test_vinifera_s5b_an_event_is_propagated_at_once_among_those_who_are_known_to_want_it() -> None:
+    router = friends_of("x < 5", "x > 7", "x < 9 AND y = 1", "x < 3", "TRUE")
+    hops = router.next_hops(Event(1, 1, 0, {"x": 4}), None, ())
+    assert {hop.peer for hop in hops if hop.header[2] == DOWN} == {"f0", "f4"}
+    assert not router.next_hops(Event(1, 1, 0, {"x": 4}), "f4", (*hops[0].header[:2], DOWN)), "it has been spread"
+
+
+def test_who_sent_an_event_has_told_its_other_neighbours() -> None:
+    router = friends_of("x < 5", "x < 6", "x < 7", "x < 8")
+    heard = router.handle(Received("f0", Beat(RING // 10, 0, [2 * (RING // 10)], 0, 0, 0)), 1)
+    assert heard
+    header = (attribute_key("x"), Domain("x").hash(4), DOWN)
+    assert {hop.peer for hop in router.next_hops(Event(1, 1, 0, {"x": 4}), "f0", header)} == {"f2", "f3"}
