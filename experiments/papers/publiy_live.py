@@ -84,7 +84,7 @@ def scenario(spec: LiveSpec) -> dict[str, Any]:
         "last_mile": "broker",
         "links": {"delay": "1 ms"},
         "datagrams": {"delay": "1 ms"},
-        "drain": {"limit": "300 s"},
+        "drain": {"limit": "60 s"},
     }  # fmt: skip
 
 
@@ -146,12 +146,12 @@ def bars(by: Mapping[tuple[Runtime, Strategy], LiveMeasures]) -> list[Bar]:
     apart = max(abs(live[strategy] - by["virtual", strategy].system_yield) for strategy in STRATEGIES)
     ranked: list[Strategy] = sorted(STRATEGIES, key=live.__getitem__)
     # With uplinks that are never short SH is S2: which of the two comes out ahead is chance.
-    ordered = live["S0"] < live["S1"] < min(live["S2"], live["SH"]) and abs(live["S2"] - live["SH"]) <= 1
+    ordered = live["S0"] < live["S1"] < min(live["S2"], live["SH"]) and live["S2"] <= live["SH"] + 1
     runs = [by["ray", strategy] for strategy in STRATEGIES]
     wrong = sum(each.verdict[name] for each in runs for name in ("missing", "duplicate", "spurious"))
     required = sum(each.verdict["required"] for each in runs)
     return [
-        Bar("live: order of yields, DT1", "S0 < S1 < S2 <= SH", " < ".join(ranked), ordered, "SH within a point of S2"),
+        Bar("live: order of yields, DT1", "S0 < S1 < S2 <= SH", " < ".join(ranked), ordered, "S2 at most a point ahead"),
         Bar("live: yields apart from virtual time, points", "at most 5", round(apart, 2), apart <= 5),
         Bar(
             "live: missing, duplicate and spurious deliveries", "0", wrong, wrong == 0 and required > 0,

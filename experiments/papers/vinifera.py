@@ -50,6 +50,7 @@ class Vinifera:
         by_attributes(result, plan, runs, folder)
         by_rate(result, plan, runs, folder)
         figure_5(result, plan, runs, folder)
+        by_resets(result, plan, runs)
         others(result, plan, runs)
         bars(result, plan, runs)
         if live:
@@ -144,20 +145,15 @@ def by_attributes(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> 
 
 def by_rate(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> None:
     """Figure 4(f)."""
-    curves = {
-        (routing, model): [(float(rate), [static(runs, plan.by_rate(routing, model, rate))]) for rate in plan.rates]
-        for model in MODELS
-        for routing in ROUTINGS
-    }
+    runs_of = {(routing, model): static(runs, plan.by_rate(routing, model)) for model in MODELS for routing in ROUTINGS}
     rows = [
-        (plots.NAMES[routing], model, f"{rate:g} X", f"{found[0].hit_ratio:.3f}")
-        for (routing, model), points in curves.items()
-        for rate, found in points
+        (plots.NAMES[routing], model, f"{rate:g} X", f"{hit_ratio:.3f}")
+        for (routing, model), run in runs_of.items()
+        for rate, hit_ratio in zip(plan.rates, run.hit_ratios, strict=True)
     ]
     title = f"Figure 4(f): events published in a cycle, of which a node takes X = {plan.capacity} messages"
     result.tables.append(ResultTable("figure_4f", title, ("system", "interests", "rate", "hit ratio"), rows))
-    measures = (("hit ratio", lambda run: run.hit_ratio),)
-    result.figures.append(plots.lines(curves, measures, "publication rate (X)", folder, "figure_4f"))
+    result.figures.append(plots.rates(runs_of, folder))
 
 
 def figure_5(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> None:
@@ -174,13 +170,27 @@ def figure_5(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> None:
                 (trace, plots.NAMES[run.spec.routing], run.spec.model, f"{hours}", f"{run.spec.cycle_s} s",
                  f"{mean(run.population):,.0f}", _ratio(run.hit_ratio(rest)), f"{len(crowd)}",
                  _ratio(run.hit_ratio(crowd)), f"{100 * sum(run.uninterested) / max(1, sum(run.received)):.1f} %",
-                 f"{sum(run.hops) / max(1, sum(run.delivered)):.1f}", f"{run.duplicate}")
+                 f"{sum(run.hops) / max(1, sum(run.delivered)):.1f}", f"{run.duplicate}", f"{run.cpu_s / 60:.1f} min")
             )  # fmt: skip
     columns = (
         "trace", "system", "interests", "hours", "cycle", "nodes up", "hit ratio outside flash crowds",
-        "hours of flash crowds", "hit ratio in them", "traffic overhead", "hops", "duplicates",
+        "hours of flash crowds", "hit ratio in them", "traffic overhead", "hops", "duplicates", "took",
     )  # fmt: skip
     result.tables.append(ResultTable("figure_5", "Figure 5: churn", columns, rows))
+
+
+def by_resets(result: PaperResult, plan: Plan, runs: Runs) -> None:
+    """What hearing of closed connections is worth to either system."""
+    found = [churn(runs, spec) for spec in plan.resets]
+    rows = [
+        (plots.NAMES[run.spec.routing], "heartbeats and closed connections" if run.spec.resets else "heartbeats alone",
+         f"{mean(run.population):,.0f}", f"{sum(run.joined):,}", f"{sum(run.interested):,}",
+         f"{sum(run.delivered) / max(1, sum(run.interested)):.4f}")
+        for run in found
+    ]  # fmt: skip
+    title = f"Both systems under {24 * plan.resets[0].days:g} hours of generated churn, a cycle of 900 s"
+    columns = ("system", "hears of failures by", "nodes up", "joined", "to be delivered", "hit ratio")
+    result.tables.append(ResultTable("resets", title, columns, rows))
 
 
 def _ratio(value: float | None) -> str:
@@ -229,7 +239,7 @@ def bars(result: PaperResult, plan: Plan, runs: Runs) -> None:
         f"{note}; relays for each delivery: {ratio('random', 'relays')}")  # fmt: skip
     most = max(static(runs, plan.static("vinifera", model, attributes=3)).most for model in MODELS)
     bar("largest load with 3 attributes", "30 %; at most 0.3", round(most, 3), most <= 0.3)
-    wrong = [each for each in runs.values() if isinstance(each, Static) and not each.spec.capacity]
+    wrong = [each for each in runs.values() if isinstance(each, Static)]
     perfect = all(run.hit_ratio == 1 and not run.duplicate for run in wrong)
     result.bars.append(Bar("every event once without failures", "yes", "yes" if perfect else "no", perfect,
                            f"{len(wrong)} runs"))  # fmt: skip

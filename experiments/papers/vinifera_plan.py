@@ -19,21 +19,25 @@ SEEDS = 3
 @dataclass(frozen=True, slots=True)
 class Plan:
     """`base`: what is varied; `friends`, `sizes`, `attributes`, `rates`: the values along the axes of the figures;
-    `capacity`: messages a node takes in a cycle, for the last; `churn`: the runs of Figure 5; `live`: those on actors;
-    `social`: users of the friendship graph (0: it is not there)."""
+    `capacity`: messages a node takes in a cycle, for the last; `churn`: the runs of Figure 5; `resets`: both systems,
+    with and without hearing of closed connections; `live`: runs on actors; `social`: users of the friendship graph (0:
+    it is not there)."""
 
     base: StaticSpec
     friends: Sequence[int]
     sizes: Sequence[int]
     attributes: Sequence[int]
-    rates: Sequence[int]
+    rates: tuple[int, ...]
     capacity: int
     churn: Sequence[ChurnSpec]
+    resets: Sequence[ChurnSpec]
     live: Sequence[LiveSpec]
     social: int
     seeds: int
 
-    def static(self, routing: Routing, model: Model, seed: int = 1, **changes: int | bool) -> StaticSpec:
+    def static(
+        self, routing: Routing, model: Model, seed: int = 1, **changes: int | bool | tuple[int, ...]
+    ) -> StaticSpec:
         """A run on a network of the paper's size, or as changed."""
         spec = dataclasses.replace(self.base, routing=routing, model=model, seed=seed, **changes)  # type: ignore[arg-type]
         if routing == "ferry":  # it has no friends, and a run that differs in them alone is done once
@@ -51,9 +55,9 @@ class Plan:
         events = min(self.base.events, max(30, 200_000 // nodes))
         return self.static(routing, model, nodes=nodes, friends=friend_links(nodes), events=events)
 
-    def by_rate(self, routing: Routing, model: Model, rate: int) -> StaticSpec:
-        """Figure 4(f), two cycles of publishing."""
-        return self.static(routing, model, rate=rate, capacity=self.capacity, events=2 * rate * self.capacity)
+    def by_rate(self, routing: Routing, model: Model) -> StaticSpec:
+        """Figure 4(f)."""
+        return self.static(routing, model, rates=self.rates, capacity=self.capacity)
 
     def without_inbound(self, model: Model) -> StaticSpec:
         """Vinifera routing by its own links alone."""
@@ -69,19 +73,19 @@ class Plan:
         found += [self.without_inbound(model) for model in MODELS]
         if self.social:
             found += [self.static(routing, "social", nodes=self.social) for routing in ROUTINGS]
-        found += self.churn
+        found += [*self.churn, *self.resets]
         for seed in range(1, self.seeds + 1):
             found += [self.by_friends(model, friends, seed) for friends in self.friends for model in MODELS]
-        found += [self.by_rate(each, model, rate) for rate in self.rates for model in MODELS for each in ROUTINGS]
+        found += [self.by_rate(each, model) for model in MODELS for each in ROUTINGS]
         found += [self.by_size(each, model, nodes) for nodes in self.sizes for model in MODELS for each in ROUTINGS]
         return list(dict.fromkeys(found))
 
 
 def full_plan(seeds: int) -> Plan:
     """The paper's sizes, where that is affordable: see docs/protocols/vinifera.md for how long it takes."""
-    played: list[tuple[Trace, int, float, int]] = [("skype", 0, 25.0, 900), ("generated", 4_000, 30.0, 2_700)]
+    played: list[tuple[Trace, int, float, int]] = [("skype", 0, 25.0, 1_800), ("generated", 4_000, 30.0, 3_600)]
     traces = [
-        ChurnSpec(routing, trace, "skewed", nodes, days, cycle_s)
+        ChurnSpec(routing, trace, "skewed", nodes, days, cycle_s, routing == "vinifera")
         for trace, nodes, days, cycle_s in played
         for routing in ROUTINGS
     ]
@@ -90,14 +94,26 @@ def full_plan(seeds: int) -> Plan:
     live = [LiveSpec(routing, trace) for trace in dict.fromkeys(each.trace for each in traces) for routing in ROUTINGS]
     return Plan(
         StaticSpec("vinifera", 1_000, "random"), (0, 2, 4, 6, 8), (256, 512, 1_000, 2_048, 4_096, 8_192), (1, 2, 3, 5),
-        (1, 2, 3, 5), 20, traces, live, 1_000 if find_real("facebook_combined.txt") else 0, max(seeds, SEEDS),
+        (1, 2, 3, 5), 20, traces, resets_of(600, 2.0), live, 1_000 if find_real("facebook_combined.txt") else 0,
+        max(seeds, SEEDS),
     )  # fmt: skip
+
+
+def resets_of(nodes: int, days: float) -> list[ChurnSpec]:
+    """Both systems under the same churn, each hearing of closed connections and by heartbeats alone."""
+    return [
+        ChurnSpec(each, "generated", "skewed", nodes, days, 900, resets)
+        for each in ROUTINGS
+        for resets in (True, False)
+    ]
 
 
 def quick_plan(seeds: int) -> Plan:
     """Under 50 s: networks of 40 nodes."""
     small = StaticSpec("vinifera", 40, "random", friends=3, cycles=8, events=60)
-    churn = [ChurnSpec(each, "generated", "skewed", 50, 0.5, 900, events=4, friends=3) for each in ROUTINGS]
-    return Plan(
-        small, (0, 8), (20, 40), (1, 3), (5,), 10, churn, (), 40 if find_real("facebook_combined.txt") else 0, seeds
-    )
+    churn = [
+        ChurnSpec(each, "generated", "skewed", 50, 0.5, 900, each == "vinifera", events=4, friends=3)
+        for each in ROUTINGS
+    ]
+    social = 40 if find_real("facebook_combined.txt") else 0
+    return Plan(small, (0, 8), (20, 40), (1, 3), (5,), 10, churn, resets_of(40, 0.25), (), social, seeds)

@@ -54,6 +54,19 @@ def lines(
     return _save(figure, panels[0], folder, name)
 
 
+def rates(runs: Mapping[tuple[Routing, Model], Static], folder: Path) -> Path:
+    """Figure 4(f): hit ratio against the publication rate."""
+    figure, (axes,) = frame(1)
+    for (routing, model), run in runs.items():
+        axes.plot(
+            run.spec.rates, run.hit_ratios, color=COLOURS[routing], linestyle=_LINES[model], marker="o", markersize=4,
+            label=f"{NAMES[routing]}, {model}",
+        )  # fmt: skip
+    axes.set(xlabel="publication rate (X)", ylabel="hit ratio")
+    axes.set_ylim(0, 1.05)
+    return _save(figure, axes, folder, "figure_4f")
+
+
 def load(runs: Sequence[Static], folder: Path) -> Path:
     """Figure 4(e): share of nodes that relay at most so many of the events; one panel a model."""
     models = list(dict.fromkeys(run.spec.model for run in runs))

@@ -2,6 +2,7 @@
 
 import functools
 import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -25,7 +26,8 @@ _JOINING_US = 60_000_000
 @dataclass(frozen=True, slots=True)
 class StaticSpec:
     """A run without failures. events: measured after `cycles`; before, as many are published for load to be balanced.
-    capacity: messages with events that a node takes in a cycle (0: all), `rate` times as many are published in one."""
+    Then, for each of `rates`, events for two cycles, that many times `capacity` in each, when a node takes no more than
+    `capacity` messages with events in a cycle."""
 
     routing: Routing
     nodes: int
@@ -38,7 +40,7 @@ class StaticSpec:
     cycles: int = 25
     events: int = 200
     capacity: int = 0
-    rate: int = 0
+    rates: tuple[int, ...] = ()
     seed: int = 1
 
 
@@ -46,7 +48,8 @@ class StaticSpec:
 class Static:
     """What came out. messages: of all kinds a node and cycle at the end, before events are measured. load: share of
     nodes that relayed, without interest, at most each of `SHARES` of the events; `most`: the most that a node did.
-    copies, relays: messages with an event to interested and to other nodes, for each delivery."""
+    copies, relays: messages with an event to interested and to other nodes, for each delivery. hit_ratios: at each of
+    the rates."""
 
     spec: StaticSpec
     overhead: float = 0.0
@@ -60,12 +63,15 @@ class Static:
     relays: float = 0.0
     most: float = 0.0
     load: list[float] = field(default_factory=list)
+    hit_ratios: list[float] = field(default_factory=list)
+    cpu_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class ChurnSpec:
     """A run under churn. trace: "skype" or "generated"; `nodes` of it take part (0: all), for `days`. A cycle takes
-    `cycle_s`; `events` are published in each hour, a second apart from its middle on."""
+    `cycle_s`; `resets`: nodes hear that a failed one's connections have closed; `events` are published in each hour, a
+    second apart from its middle on."""
 
     routing: Routing
     trace: Trace
@@ -73,6 +79,7 @@ class ChurnSpec:
     nodes: int
     days: float
     cycle_s: int
+    resets: bool
     events: int = 10
     friends: int = 8
     seed: int = 1
@@ -91,6 +98,7 @@ class Churn:
     uninterested: list[int] = field(default_factory=list)
     hops: list[int] = field(default_factory=list)
     duplicate: int = 0
+    cpu_s: float = 0.0
 
     def flash_crowd(self) -> set[int]:
         """The hours in which, or in the hour before which, so many joined as a fifth of those that were there."""
@@ -108,8 +116,11 @@ class Churn:
 
 
 def measure(spec: StaticSpec | ChurnSpec) -> Static | Churn:
-    """One run, in a process of its own."""
-    return measure_static(spec) if isinstance(spec, StaticSpec) else measure_churn(spec)
+    """One run, in a process of its own, and how long it took."""
+    begun_s = time.process_time()
+    result = measure_static(spec) if isinstance(spec, StaticSpec) else measure_churn(spec)
+    result.cpu_s = round(time.process_time() - begun_s, 1)
+    return result
 
 
 def _workload(model: Model, attributes: int, nodes: int, seed: int) -> IntervalWorkload | SocialWorkload:
@@ -120,11 +131,12 @@ def _workload(model: Model, attributes: int, nodes: int, seed: int) -> IntervalW
 
 def _parameters(spec: StaticSpec | ChurnSpec, workload: IntervalWorkload | SocialWorkload) -> dict[str, object]:
     if spec.routing == "ferry":
-        return {"attributes": workload.names}
-    own: dict[str, object] = {"attributes": workload.domains, "friend_links": spec.friends}
-    if isinstance(spec, StaticSpec):
-        own |= {"small_world_links": spec.small_world, "inbound": spec.inbound, "beta": spec.beta}
-    return own
+        own: dict[str, object] = {"attributes": workload.names}
+    else:
+        own = {"attributes": workload.domains, "friend_links": spec.friends}
+        if isinstance(spec, StaticSpec):
+            own |= {"small_world_links": spec.small_world, "inbound": spec.inbound, "beta": spec.beta}
+    return own | {"resets": spec.resets} if isinstance(spec, ChurnSpec) else own
 
 
 def measure_static(spec: StaticSpec) -> Static:
@@ -143,11 +155,15 @@ def measure_static(spec: StaticSpec) -> Static:
         network.cycles(1)
         result = Static(spec, messages=(network.simulation.processed - before) / spec.nodes - 2)  # without two timers
         network.totals()
-        network.capacity = spec.capacity or None
-        _publish(network, workload, spec.events, spec.rate * spec.capacity or _EVENTS_A_CYCLE)
+        _publish(network, workload, spec.events, _EVENTS_A_CYCLE)
         network.cycles(0.5)
         result.degree = max(len(network.router(name).overlay.table) for name in names)
         _fill(result, network.totals(), names)
+        network.capacity = spec.capacity
+        for rate in spec.rates:
+            _publish(network, workload, 2 * rate * spec.capacity, rate * spec.capacity)
+            network.cycles(1)
+            result.hit_ratios.append(network.totals().hit_ratio)
         network.close()
     return result
 

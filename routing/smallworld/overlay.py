@@ -80,6 +80,8 @@ class GossipOverlay:
         self._held: list[JoinRequest] = []
         self._attempts = 0
         self._seeking = 2
+        self._reselect = True
+        """Is what was chosen last no measure for others?"""
         self._reach: Sequence[int] | None = None
         self._known: KnownRing | None = None
         self._receivers: dict[type, Callable[[NodeName, Any], list[Effect]]] = {
@@ -133,10 +135,16 @@ class GossipOverlay:
     def speak_as(self, profile: bytes) -> None:
         """Subscribe to other ranges: it is gossiped from now on."""
         self.me = self.me._replace(profile=profile)
+        self.prefer_others()
+
+    def prefer_others(self) -> None:
+        """The utility of friends has changed."""
+        self._reselect = True
 
     def move(self, identifier: int) -> list[Effect]:
         """Take another identifier; neighbours stay and are told at once."""
         self.me = self.me._replace(identifier=identifier)
+        self._reselect = True
         self._forget_ring()
         return [self._beat(name) for name in self.contacts]
 
@@ -167,6 +175,7 @@ class GossipOverlay:
         self._awaited.pop(name, None)
         contact = self.contacts.pop(name, None)
         entry = self.table.pop(name, None)
+        self._reselect = self._reselect or entry is not None
         if contact is None and entry is None and name not in self.uplinks:
             return []
         incarnation = contact.incarnation if contact else entry[0].incarnation if entry else 0
@@ -262,6 +271,7 @@ class GossipOverlay:
             peer = entry[0]
             if peer.identifier != said.identifier or peer.incarnation != said.incarnation:
                 peer = peer._replace(identifier=said.identifier, incarnation=said.incarnation)
+                self._reselect = True
             self.table[source] = peer, self.round
         return effects
 
@@ -289,20 +299,40 @@ class GossipOverlay:
         return [each for each in peers if each[0] not in quarantine or each[1] > quarantine[each[0]][0]]
 
     def _consider(self, told: Iterable[Sequence[Any]]) -> list[Effect]:
-        """Reselect the neighbours from the own ones, what was told and the view."""
-        heard: dict[NodeName, tuple[Peer, int]] = dict(self.table)
-        own, now = self.me.name, self.round
+        """Reselect the neighbours from the own ones, what was told and the view; most often none of those is better
+        than who was chosen last, and only what is known of the neighbours becomes younger."""
+        table, own, now = self.table, self.me, self.round
+        select, prefers, better = self._reselect, self.selection.prefers, False
+        heard: dict[NodeName, tuple[Peer, int]] = {}
         for name, incarnation, identifier, profile, age in self._believed(told):
-            known = heard.get(name)
-            if name != own and (known is None or known[1] < now - age):
-                heard[name] = Peer(name, incarnation, identifier, profile), now - age
+            known = table.get(name) or heard.get(name)
+            if name == own.name or (known is not None and known[1] >= now - age):
+                continue
+            peer = self._placed(Peer(name, incarnation, identifier, profile))
+            if known is not None and peer != known[0] and name in table:
+                select = True
+            better = better or select or prefers(own.identifier, peer)
+            heard[name] = peer, now - age
         for name, entry in self._sampling.view.items():
-            heard.setdefault(name, entry)
-        contacts = self.contacts
-        for name in heard.keys() & contacts.keys():
-            peer, spoke = heard[name]
-            if peer.identifier != contacts[name].identifier:
-                heard[name] = peer._replace(identifier=contacts[name].identifier), spoke
+            if name not in table and name not in heard:
+                peer = self._placed(entry[0])
+                better = better or select or prefers(own.identifier, peer)
+                heard[name] = peer, entry[1]
+        if select or better:
+            return self._select({**table, **heard})
+        table.update((name, entry) for name, entry in heard.items() if name in table)
+        return []
+
+    def _placed(self, peer: Peer) -> Peer:
+        """The peer with the identifier that it has last given itself, if it has spoken to this node."""
+        contact = self.contacts.get(peer.name)
+        if contact is None or contact.identifier == peer.identifier:
+            return peer
+        return peer._replace(identifier=contact.identifier)
+
+    def _select(self, heard: dict[NodeName, tuple[Peer, int]]) -> list[Effect]:
+        """Choose the neighbours among these, and greet the new ones."""
+        self._reselect = False
         before, ring_before = self.table, self.selection.ring
         chosen = self.selection.select(self.me.identifier, {name: peer for name, (peer, _) in heard.items()}, before)
         self.table = {name: heard[name] for name in chosen}

@@ -24,6 +24,11 @@ class NeighbourSelection:
         self._utility = utility
         self.ring: list[NodeName] = []
         """The chosen predecessor and successor (one, if there is but one peer)."""
+        self._ahead = self._behind = RING
+        self._least = -1.0
+        """Of the chosen friends, the worst one's utility; below zero if more are sought."""
+        self._distances: list[tuple[int, int]] = []
+        """Of each small-world link: how far away it should be, and how far from there it is."""
 
     def select(
         self, own: int, candidates: Mapping[NodeName, Peer], current: Mapping[NodeName, object]
@@ -33,17 +38,21 @@ class NeighbourSelection:
             self.ring = []
             return []
         around = [((identifier - own) % RING, name) for name, _, identifier, _ in candidates.values()]
-        ahead, successor = min(around)
-        behind, predecessor = min([(-distance % RING, name) for distance, name in around])
+        self._ahead, successor = min(around)
+        behind, predecessor = max(around)
+        self._behind = RING - behind
         chosen = {predecessor: None, successor: None}
         self.ring = list(chosen)
-        gap = max(1, (behind + ahead) // 2)
+        self._distances = []
+        gap = max(1, (self._behind + self._ahead) // 2)
         nodes = 1 << max(1, RING.bit_length() - 1 - gap.bit_length())
         for draw in self._draws:
             target = -int(RING * nodes ** (draw - 1)) % RING
             left = [(_apart(distance, target), name) for distance, name in around if name not in chosen]
             if left:
-                chosen[min(left)[1]] = None
+                apart, link = min(left)
+                chosen[link] = None
+                self._distances.append((target, apart))
         if self._friends:
             chance, utility = self._rng.random, self._utility
             ranked = [
@@ -53,7 +62,19 @@ class NeighbourSelection:
             ]
             ranked.sort()
             chosen.update((name, None) for *_, name in ranked[: self._friends])
+            self._least = -ranked[self._friends - 1][0] if len(ranked) >= self._friends else -1.0
         return list(chosen)
+
+    def prefers(self, own: int, peer: Peer) -> bool:
+        """Might the peer be chosen in the place of somebody chosen last?"""
+        ahead = (peer.identifier - own) % RING
+        if ahead < self._ahead or RING - ahead < self._behind:
+            return True
+        if self._friends and self._utility(peer.profile) > self._least:
+            return True
+        if len(self._distances) < len(self._draws):
+            return True
+        return any(_apart(ahead, target) < apart for target, apart in self._distances)
 
 
 def _apart(first: int, second: int) -> int:

@@ -64,6 +64,7 @@ class Vinifera(RendezvousRouter):
         if self.interests.rank(peer.profile for peer in overlay.candidates):
             self._boxes = None
             self.wants_changed()
+            overlay.prefer_others()
         effects: list[Effect] = []
         if self.parameters.beta and overlay.round % self.parameters.balance_rounds == 0:
             effects = self._balance()
