@@ -151,7 +151,7 @@ def bars(by: Mapping[tuple[Runtime, Strategy], LiveMeasures]) -> list[Bar]:
     wrong = sum(each.verdict[name] for each in runs for name in ("missing", "duplicate", "spurious"))
     required = sum(each.verdict["required"] for each in runs)
     return [
-        Bar("live: order of yields, DT1", "S0 < S1 < S2 <= SH", " < ".join(ranked), ordered, "S2 at most a point ahead"),
+        Bar("live: order of yields", "S0 < S1 < S2 <= SH", " < ".join(ranked), ordered, "S2 at most a point ahead"),
         Bar("live: yields apart from virtual time, points", "at most 5", round(apart, 2), apart <= 5),
         Bar(
             "live: missing, duplicate and spurious deliveries", "0", wrong, wrong == 0 and required > 0,
