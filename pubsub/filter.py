@@ -223,13 +223,14 @@ def prefix(text: str) -> Constraint | None:
 class Filter:
     """An immutable conjunction of constraints, one for each attribute named; equal if the normal forms are."""
 
-    __slots__ = ("_hash", "_text", "constraints")
+    __slots__ = ("_hash", "_text", "_wire", "constraints")
 
     def __init__(self, constraints: Mapping[str, Constraint] | None) -> None:
         self.constraints: dict[str, Constraint] | None = None
         if constraints is not None:
             self.constraints = {name: constraints[name] for name in sorted(constraints)}
         self._text: str | None = None
+        self._wire: list[Any] | None = None
         self._hash = hash(None if self.constraints is None else tuple(self.constraints.items()))
 
     def __reduce__(self) -> tuple[type["Filter"], tuple[dict[str, Constraint] | None]]:
@@ -280,10 +281,10 @@ class Filter:
         return True
 
     def to_wire(self) -> list[Any] | None:
-        """Nested lists for msgpack; None for the filter that matches nothing."""
-        if self.constraints is None:
-            return None
-        return [[name, *map(_field_to_wire, constraint)] for name, constraint in self.constraints.items()]
+        """Nested lists for msgpack, made once; None for the filter that matches nothing."""
+        if self._wire is None and self.constraints is not None:
+            self._wire = [[name, *map(_field_to_wire, constraint)] for name, constraint in self.constraints.items()]
+        return self._wire
 
     @classmethod
     def from_wire(cls, body: Any) -> "Filter":

@@ -68,12 +68,12 @@ class Plan:
         found: list[Spec] = []
         for seed in range(1, self.seeds + 1):
             found += [self.static(routing, model, seed) for model in MODELS for routing in ROUTINGS]
+        found += [*self.churn, *self.resets]
         found += [self.static(each, model, attributes=count) for count in self.attributes for model in MODELS
                   for each in ROUTINGS]  # fmt: skip
         found += [self.without_inbound(model) for model in MODELS]
         if self.social:
             found += [self.static(routing, "social", nodes=self.social) for routing in ROUTINGS]
-        found += [*self.churn, *self.resets]
         for seed in range(1, self.seeds + 1):
             found += [self.by_friends(model, friends, seed) for friends in self.friends for model in MODELS]
         found += [self.by_rate(each, model) for model in MODELS for each in ROUTINGS]
@@ -83,17 +83,19 @@ class Plan:
 
 def full_plan(seeds: int) -> Plan:
     """The paper's sizes, where that is affordable: see docs/protocols/vinifera.md for how long it takes."""
-    played: list[tuple[Trace, int, float, int]] = [("skype", 0, 25.0, 1_800), ("generated", 4_000, 30.0, 3_600)]
+    played: list[tuple[Trace, int, float, int, int]] = [
+        ("skype", 0, 25.0, 2_700, 4), ("generated", 4_000, 30.0, 7_200, 2),
+    ]  # fmt: skip
     traces = [
-        ChurnSpec(routing, trace, "skewed", nodes, days, cycle_s, routing == "vinifera")
-        for trace, nodes, days, cycle_s in played
+        ChurnSpec(routing, trace, "skewed", nodes, days, cycle_s, routing == "vinifera", events)
+        for trace, nodes, days, cycle_s, events in played
         for routing in ROUTINGS
     ]
     if find_real("skype.avt") is None:
         traces = [each for each in traces if each.trace != "skype"]
     live = [LiveSpec(routing, trace) for trace in dict.fromkeys(each.trace for each in traces) for routing in ROUTINGS]
     return Plan(
-        StaticSpec("vinifera", 1_000, "random"), (0, 2, 4, 6, 8), (256, 512, 1_000, 2_048, 4_096, 8_192), (1, 2, 3, 5),
+        StaticSpec("vinifera", 1_000, "random", cycles=16, events=100), (0, 2, 4, 6, 8), (256, 512, 1_000, 2_048, 4_096, 8_192), (1, 2, 3, 5),
         (1, 2, 3, 5), 20, traces, resets_of(600, 2.0), live, 1_000 if find_real("facebook_combined.txt") else 0,
         max(seeds, SEEDS),
     )  # fmt: skip

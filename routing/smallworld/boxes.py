@@ -35,6 +35,14 @@ def aggregate(parts: Iterable[Mapping[tuple[int, Filter], Sequence[Interval]]]) 
     return boxes
 
 
+def extended(boxes: Boxes, more: Boxes) -> Boxes:
+    """Both in one, without looking for what is covered."""
+    found = dict(boxes)
+    for key, ranges in more.items():
+        found[key] = union([*found[key], *ranges]) if key in found else ranges
+    return found
+
+
 def _drop_covered(boxes: Boxes, attribute: int, filters: Sequence[Filter], wide: Sequence[Filter]) -> None:
     for narrow in filters:
         for other in wide:

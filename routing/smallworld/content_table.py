@@ -1,7 +1,7 @@
 """The content routing table: which neighbour has asked for which ranges (Vinifera IV-B3).
 
 An entry is what one neighbour wants by way of this node, all its attributes together, replaced as a whole by the
-neighbour's next lookup. It expires when the neighbour has not confirmed it for some rounds.
+neighbour's next lookup, or extended by it. It expires when the neighbour has not confirmed it for some rounds.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pubsub.filter import Filter
 from pubsub.machine import NodeName
 from pubsub.values import Value
-from routing.smallworld.boxes import Boxes
+from routing.smallworld.boxes import Boxes, extended
 
 
 class Entry(NamedTuple):
@@ -40,6 +40,17 @@ class ContentTable:
         entry = self._entries.get(neighbour)
         return 0 if entry is None else entry.version
 
+    def extend(self, neighbour: NodeName, entry: Entry, since: int, round: int) -> bool:
+        """The neighbour wants this besides what it wanted at the version `since`; False if that is not what is here: it
+        will hear so with its next heartbeat."""
+        known = self._entries.get(neighbour)
+        if known is None or known[:2] != (entry.incarnation, since):
+            return False
+        self._confirmed[neighbour] = round
+        self._entries[neighbour] = entry._replace(boxes=extended(known.boxes, entry.boxes))
+        self._list(neighbour, entry.boxes)
+        return True
+
     def install(self, neighbour: NodeName, entry: Entry, round: int) -> bool:
         """The neighbour wants this, and nothing else; False if that is outdated, or what it wanted before."""
         known = self._entries.get(neighbour)
@@ -52,10 +63,13 @@ class ContentTable:
         self.drop(neighbour)
         self._confirmed[neighbour] = round
         self._entries[neighbour] = entry
-        for (attribute, wanted), ranges in entry.boxes.items():
+        self._list(neighbour, entry.boxes)
+        return True
+
+    def _list(self, neighbour: NodeName, boxes: Boxes) -> None:
+        for (attribute, wanted), ranges in boxes.items():
             listed = self._boxes.setdefault(attribute, {}).setdefault(neighbour, [])
             listed += [(low, high, wanted) for low, high in ranges]
-        return True
 
     def confirm(self, neighbour: NodeName, incarnation: int, version: int, round: int) -> bool:
         """The neighbour says that its entry of that version holds (another one is on its way, or will expire). True if

@@ -79,11 +79,13 @@ class Welcome(NamedTuple):
 
 @message(91, control=True)
 class Install(NamedTuple):
-    """Lookup of ranges: all that the sender wants events for by way of the receiver, in place of what it wanted before.
-    `boxes`: attribute, low, high and the number of a filter in turn; the filter is what must hold besides."""
+    """Lookup of ranges: all that the sender wants events for by way of the receiver, in place of what it wanted before;
+    with `since` it is what it wants besides what it wanted at that version. `boxes`: attribute, low, high and the
+    number of a filter in turn; the filter is what must hold besides."""
 
     incarnation: int
     version: int
+    since: int
     boxes: Sequence[Any]
     filters: Sequence[Filter]
 

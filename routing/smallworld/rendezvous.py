@@ -2,7 +2,7 @@
 
 Theory of operation (Vinifera IV-B3 and IV-B4). What a node wants, for itself and for the neighbours that have installed
 something at it, is aggregated and cut into parts by the next hop towards each part's rendezvous nodes; each of those is
-sent its part, in full whenever it has grown, while its version alone is confirmed with every heartbeat: an entry that
+sent its part, and what is added to it, while its version alone is confirmed with every heartbeat: an entry that
 is not confirmed expires, and what is left shrinks all the way with the next rounds. When the way to a part changes, the
 new neighbour is told at once and the old one a round later, so that events find one way or the other.
 
@@ -14,6 +14,7 @@ So it is everywhere in a cluster of alike nodes within few hops, and the trees s
 gets it once more passes it on no more. A node's own subscribers get an event when it first comes by.
 """
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -33,7 +34,7 @@ from pubsub.machine import (
     TimerFired,
 )
 from routing.router import Hop
-from routing.smallworld.boxes import Boxes, aggregate, from_wire, to_wire, within
+from routing.smallworld.boxes import Boxes, aggregate, extended, from_wire, to_wire, within
 from routing.smallworld.content_table import ContentTable, Entry
 from routing.smallworld.messages import OVERLAY_MESSAGES, Beat, BeatAnswer, Install, Peer
 from routing.smallworld.overlay import GossipOverlay
@@ -208,13 +209,20 @@ class RendezvousRouter:
         if type(message) is Beat:
             self._on_beat(source, message)
         elif type(message) is BeatAnswer and source in self._uplinks and message.version != self._uplinks[source][0]:
-            effects.append(self._installation(source))
+            effects.append(self._installation(source, 0, self._uplinks[source][1]))
         return effects
 
     def _on_install(self, source: NodeName, install: Install) -> list[Effect]:
         boxes = from_wire(install.boxes, install.filters)
-        if self.table.install(source, Entry(install.incarnation, install.version, boxes), self.overlay.round):
-            self._wants_less()
+        entry, now = Entry(install.incarnation, install.version, boxes), self.overlay.round
+        if install.since:
+            changed = self.table.extend(source, entry, install.since, now)
+            self._wanted = None
+        else:
+            changed = self.table.install(source, entry, now)
+            if changed:
+                self._wants_less()
+        if changed:
             if not within(boxes, self._cut):
                 self._grown.append(boxes)
             self.overlay.stable_rounds = 0
@@ -310,7 +318,8 @@ class RendezvousRouter:
                 wanted = aggregate([wanted, kept])
                 if wanted == installed:
                     continue
-            effects.append(self._install(name, wanted))
+            self._take_down(name, wanted)
+            effects.append(self._installation(name, 0, wanted))
             if not wanted:
                 del self._uplinks[name], self.overlay.uplinks[name]
         if in_round:
@@ -322,22 +331,22 @@ class RendezvousRouter:
         next hop has been lost since, and those that were found are taken in the next round."""
         grown, self._grown = self._grown, []
         effects: list[Effect] = []
-        for name, part in _parts_of(aggregate(grown), ring).items():
-            _, installed = self._uplinks.get(name, (0, {}))
+        for name, part in _parts_of(functools.reduce(extended, grown, {}), ring).items():
+            before, installed = self._uplinks.get(name, (0, {}))
             if not within(part, installed):
-                effects.append(self._install(name, aggregate([installed, part])))
+                self._take_down(name, extended(installed, part))
+                self._last_round[name] = extended(self._last_round.get(name, {}), part)
+                effects.append(self._installation(name, before, part))
         return effects
 
-    def _install(self, name: NodeName, wanted: Boxes) -> Send:
+    def _take_down(self, name: NodeName, wanted: Boxes) -> None:
         self._version += 1
         self._uplinks[name] = self._version, wanted
         self.overlay.uplinks[name] = self._version
-        return self._installation(name)
 
-    def _installation(self, name: NodeName) -> Send:
-        version, boxes = self._uplinks[name]
+    def _installation(self, name: NodeName, since: int, boxes: Boxes) -> Send:
         numbers, filters = to_wire(boxes)
-        return Send(name, Install(self.overlay.me.incarnation, version, numbers, filters))
+        return Send(name, Install(self.overlay.me.incarnation, self._uplinks[name][0], since, numbers, filters))
 
     # ----------------------------------------------------------------------------------------- delivery
     def _onward(self, event: Event, came_from: NodeName | None, target: Target, phase: int) -> list[Hop]:

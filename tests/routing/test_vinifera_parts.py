@@ -16,7 +16,7 @@ from pubsub.filter_parser import parse_filter
 from pubsub.machine import Effect, NodeContext, Received, Send, Start, TimerFired
 from routing.smallworld.boxes import aggregate, contains, from_wire, to_wire
 from routing.smallworld.content_table import ContentTable, Entry
-from routing.smallworld.messages import Beat, Install, Peer
+from routing.smallworld.messages import Beat, BeatAnswer, Install, Peer
 from routing.smallworld.parameters import SmallWorldParameters
 from routing.smallworld.peer_sampling import PeerSampling
 from routing.smallworld.profile import attribute_key, fewer, pack, unpack
@@ -299,7 +299,7 @@ def router_between() -> Vinifera:
     router.handle(Start([]), 0)
     for name, identifier in (("a", AT_P[2]), ("b", RING // 2), ("y", RING // 8)):
         router.handle(Received(name, Beat(identifier, 0, [], 0, 0, 0)), 1)
-    router.handle(Received("y", Install(0, 1, AT_P, [EVERYTHING])), 2)
+    router.handle(Received("y", Install(0, 1, 0, AT_P, [EVERYTHING])), 2)
     assert installed(router.handle(FLUSH, 3)) == {"a": AT_P}
     return router
 
@@ -311,13 +311,28 @@ def installed(effects: Sequence[Effect]) -> dict[str, Sequence[int]]:
 
 def test_who_wants_nothing_new_brings_nothing_about() -> None:
     router = router_between()
-    assert not router.handle(Received("b", Install(0, 1, AT_P, [EVERYTHING])), 4)
+    assert not router.handle(Received("b", Install(0, 1, 0, AT_P, [EVERYTHING])), 4)
 
 
-def test_what_a_neighbour_comes_to_want_is_passed_on_with_what_was_wanted_before() -> None:
+BELOW_P = [1, AT_P[1] - 5, AT_P[1] - 1, 0]
+
+
+def test_what_a_neighbour_comes_to_want_is_passed_on_as_such() -> None:
     router = router_between()
-    router.handle(Received("y", Install(0, 2, [*AT_P, 1, AT_P[1] - 5, AT_P[1] - 1, 0], [EVERYTHING])), 4)
-    assert installed(router.handle(FLUSH, 5)) == {"a": [1, AT_P[1] - 5, AT_P[2], 0]}
+    router.handle(Received("y", Install(0, 2, 1, BELOW_P, [EVERYTHING])), 4)
+    assert installed(router.handle(FLUSH, 5)) == {"a": BELOW_P}
+    assert router.table.destinations(1, AT_P[1] - 3, {}) == router.table.destinations(1, AT_P[1] + 3, {}) == ["y"]
+
+
+def test_an_addition_to_what_is_not_here_is_left_and_the_whole_is_sent_for_the_next_heartbeat() -> None:
+    router = router_between()
+    router.handle(Received("y", Install(0, 3, 2, BELOW_P, [EVERYTHING])), 4)
+    assert not installed(router.handle(FLUSH, 5))
+    assert router.table.version("y") == 1, "so y hears that its version 3 has not come"
+    router.handle(Received("y", Install(0, 2, 1, BELOW_P, [EVERYTHING])), 6)
+    router.handle(FLUSH, 7)
+    effects = router.handle(Received("a", BeatAnswer(AT_P[2], 0, [], 0, 0, 1)), 8)
+    assert installed(effects) == {"a": [1, AT_P[1] - 5, AT_P[2], 0]}
 
 
 # ------------------------------------------------------------------------------------------------ delivery
