@@ -95,10 +95,18 @@ def full_plan(seeds: int) -> Plan:
         traces = [each for each in traces if each.trace != "skype"]
     live = [LiveSpec(routing, trace) for trace in dict.fromkeys(each.trace for each in traces) for routing in ROUTINGS]
     return Plan(
-        StaticSpec("vinifera", 1_000, "random", cycles=16, events=100), (0, 2, 4, 6, 8), (256, 512, 1_000, 2_048, 4_096, 8_192), (1, 2, 3, 5),
-        (1, 2, 3, 5), 20, traces, resets_of(600, 2.0), live, 1_000 if find_real("facebook_combined.txt") else 0,
-        max(seeds, SEEDS),
-    )  # fmt: skip
+        base=StaticSpec("vinifera", 1_000, "random", cycles=16, events=60),
+        friends=(0, 2, 4, 6, 8),
+        sizes=(256, 512, 1_000, 2_048, 4_096, 8_192),
+        attributes=(1, 2, 3, 5),
+        rates=(1, 2, 3, 5),
+        capacity=20,
+        churn=traces,
+        resets=resets_of(600, 2.0),
+        live=live,
+        social=1_000 if find_real("facebook_combined.txt") else 0,
+        seeds=max(seeds, SEEDS),
+    )
 
 
 def resets_of(nodes: int, days: float) -> list[ChurnSpec]:
