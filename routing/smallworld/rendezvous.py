@@ -353,6 +353,8 @@ class RendezvousRouter:
         """Towards the target's rendezvous node; from there, unless it has been spread before, down."""
         key = (event.source, event.sequence, target[0])
         if phase != DOWN:
+            if self._again((*key, UP)):
+                return []  # somebody's view of the ring is out of date, and it would go round
             hop = self.overlay.known.next_hop(target[1])
             if hop is not None:
                 return [Hop(hop, (*target, UP))]

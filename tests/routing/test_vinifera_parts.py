@@ -20,7 +20,7 @@ from routing.smallworld.messages import Beat, BeatAnswer, Install, Peer
 from routing.smallworld.parameters import SmallWorldParameters
 from routing.smallworld.peer_sampling import PeerSampling
 from routing.smallworld.profile import attribute_key, fewer, pack, unpack
-from routing.smallworld.rendezvous import DOWN
+from routing.smallworld.rendezvous import DOWN, UP
 from routing.smallworld.ring import RING, KnownRing, clockwise, overlap, size, union
 from routing.smallworld.selection import NeighbourSelection
 from routing.vinifera.balance import Load, new_identifier
@@ -358,3 +358,12 @@ def test_who_sent_an_event_has_told_its_other_neighbours() -> None:
     assert heard
     header = (attribute_key("x"), Domain("x").hash(4), DOWN)
     assert {hop.peer for hop in router.next_hops(Event(1, 1, 0, {"x": 4}), "f0", header)} == {"f2", "f3"}
+
+
+def test_an_event_that_comes_up_again_goes_round_no_more() -> None:
+    router = friends_of("x < 5", "x > 7")
+    router.handle(Received("f0", BeatAnswer(RING // 10, 0, [], 0, 0, 0)), 1)
+    event = Event(1, 1, 0, {"y": -20})
+    (hop,) = router.next_hops(event, None, ())
+    assert hop.header[2] == UP
+    assert not router.next_hops(event, "f0", hop.header)
