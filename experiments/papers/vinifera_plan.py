@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experiments.papers.real_data import Trace, find_real
+from experiments.papers.real_data import find_real
 from experiments.papers.vinifera_live import LiveSpec
 from experiments.papers.vinifera_run import Churn, ChurnSpec, Routing, Static, StaticSpec
 from experiments.papers.vinifera_workload import Model, friend_links
@@ -83,13 +83,10 @@ class Plan:
 
 def full_plan(seeds: int) -> Plan:
     """The paper's sizes, where that is affordable: see docs/protocols/vinifera.md for how long it takes."""
-    played: list[tuple[Trace, int, float, int, int]] = [
-        ("skype", 0, 25.0, 2_700, 4), ("generated", 4_000, 30.0, 7_200, 2),
-    ]  # fmt: skip
     traces = [
-        ChurnSpec(routing, trace, "skewed", nodes, days, cycle_s, routing == "vinifera", events)
-        for trace, nodes, days, cycle_s, events in played
-        for routing in ROUTINGS
+        ChurnSpec("vinifera", "skype", "skewed", 0, 25.0, 2_700, True, events=4),
+        ChurnSpec("ferry", "skype", "skewed", 0, 25.0, 2_700, False, events=4),
+        ChurnSpec("vinifera", "generated", "skewed", 4_000, 30.0, 7_200, True, events=2),
     ]
     if find_real("skype.avt") is None:
         traces = [each for each in traces if each.trace != "skype"]
