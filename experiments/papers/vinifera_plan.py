@@ -86,7 +86,7 @@ def full_plan(seeds: int) -> Plan:
     traces = [
         ChurnSpec("vinifera", "skype", "skewed", 0, 25.0, 2_700, True, events=4),
         ChurnSpec("ferry", "skype", "skewed", 0, 25.0, 2_700, False, events=4),
-        ChurnSpec("vinifera", "generated", "skewed", 4_000, 30.0, 7_200, True, events=2),
+        ChurnSpec("vinifera", "generated", "skewed", 4_000, 30.0, 7_200, True, events=1),
     ]
     if find_real("skype.avt") is None:
         traces = [each for each in traces if each.trace != "skype"]
