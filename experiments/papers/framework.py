@@ -7,9 +7,12 @@ sense (a scaled-down run), `met` is None and the note says why.
 import csv
 import json
 import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -83,17 +86,36 @@ def in_parallel(
     keep: Callable[[Point, Result], None] = lambda point, result: None,
 ) -> list[Result]:
     """The function's result for each point, in their order. Each point has a process of its own, so that what it
-    measures of its memory is its own. `keep` is called with each result as it comes."""
+    measures of its memory is its own. `keep` is called with each result as it comes. Whatever ends this early, a kill
+    too, ends the processes."""
     results: dict[int, Result] = {}
     context = multiprocessing.get_context("spawn")
+    held_there, held_here = context.Pipe(duplex=False)
     progress(0, len(points))
-    with ProcessPoolExecutor(workers, mp_context=context, max_tasks_per_child=1) as pool:
-        waiting = {pool.submit(function, point): number for number, point in enumerate(points)}
-        for done in as_completed(waiting):
-            results[waiting[done]] = done.result()
-            keep(points[waiting[done]], done.result())
-            progress(len(results), len(points))
+    with ProcessPoolExecutor(
+        workers, mp_context=context, max_tasks_per_child=1, initializer=_end_with, initargs=(held_there,)
+    ) as pool:
+        try:
+            waiting = {pool.submit(function, point): number for number, point in enumerate(points)}
+            for done in as_completed(waiting):
+                results[waiting[done]] = done.result()
+                keep(points[waiting[done]], done.result())
+                progress(len(results), len(points))
+        except BaseException:
+            held_here.close()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return [results[number] for number in range(len(points))]
+
+
+def _end_with(held: Connection) -> None:
+    """This process ends when nobody holds the other end of the pipe any more."""
+
+    def watch() -> None:
+        held.poll(None)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def write_tables(result: PaperResult, folder: Path) -> None:

@@ -1,0 +1,54 @@
+"""Runs in processes of their own end with the command that started them, however that ends."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from experiments.papers.framework import in_parallel
+
+
+def sleep_long(place: str) -> None:
+    """One point: say which process this is, and never come to an end."""
+    Path(place).write_text(str(os.getpid()))
+    time.sleep(600)
+
+
+def main(folder: str) -> None:
+    in_parallel(sleep_long, [f"{folder}/{number}" for number in range(5)], lambda done, total: None)
+
+
+def written(folder: Path) -> list[int]:
+    """The processes that have begun with a point."""
+    return [int(text) for path in sorted(folder.iterdir()) if (text := path.read_text())]
+
+
+def is_there(process: int) -> bool:
+    with contextlib.suppress(OSError):
+        os.kill(process, 0)
+        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    return False
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_or_killed_command_leaves_no_process_and_starts_no_other_point(
+    tmp_path: Path, how: signal.Signals
+) -> None:
+    command = f"import sys; sys.path[:0] = {sys.path!r}; from {__name__} import main; main({str(tmp_path)!r})"
+    parent = subprocess.Popen([sys.executable, "-c", f"if __name__ == '__main__':\n {command}"], stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while len(written(tmp_path)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    begun = written(tmp_path)
+    assert len(begun) == 2
+    parent.send_signal(how)
+    assert parent.wait(timeout=30) != 0
+    while any(map(is_there, begun)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(is_there, begun))
+    assert written(tmp_path) == begun
