@@ -39,14 +39,11 @@ _COUNTS = ("missing", "duplicate", "spurious", "out_of_order")
 
 
 class CutShort(Exception):
-    """A run that ended early; says what was kept and how to read it."""
+    """A run that ended early; says what was kept in the folder, if that was made, and how to go on."""
 
-    def __init__(self, folder: Path, cause: BaseException) -> None:
+    def __init__(self, folder: Path, kept: str, cause: BaseException) -> None:
         why = "interrupted" if isinstance(cause, KeyboardInterrupt) else str(cause)
-        kept = (
-            f"what was journaled is kept: `murmur analyze {folder}` reads it" if folder.exists() else "nothing was kept"
-        )
-        super().__init__(f"{why}\n{kept}")
+        super().__init__(f"{why}\n{kept if folder.exists() else 'nothing was kept'}")
         self.exit_code = 130 if isinstance(cause, KeyboardInterrupt) else 1
 
 
@@ -82,7 +79,7 @@ def run(
         with RunProgress(quiet=as_json) as progress:
             finished = execute(loaded, folder, progress.phase, address, store)
     except (KeyboardInterrupt, OSError, RunError) as error:
-        raise CutShort(folder, error) from None
+        raise CutShort(folder, f"what was journaled is kept: `murmur analyze {folder}` reads it", error) from None
     if not as_json:
         print("workload:", ", ".join(f"{name} {value}" for name, value in finished.workload.items()))
         _warn_of_lag(finished.lag_us)
@@ -171,8 +168,12 @@ def paper(
     chosen: Paper = load(PAPERS[name], "paper")()
     folder = out or default_folder(f"paper-{name}")
     folder.mkdir(parents=True, exist_ok=True)
-    with RunProgress(quiet=as_json) as progress:
-        result = chosen.reproduce(folder, quick, seeds, functools.partial(progress.step, "runs"))
+    try:
+        with RunProgress(quiet=as_json) as progress:
+            result = chosen.reproduce(folder, quick, seeds, functools.partial(progress.step, "runs"))
+    except KeyboardInterrupt as interrupt:
+        kept = f"finished runs are kept: the same command with `--out {folder}` goes on"
+        raise CutShort(folder, kept, interrupt) from None
     write_tables(result, folder)
     if as_json:
         for bar in result.bars:

@@ -8,16 +8,23 @@ import csv
 import json
 import multiprocessing
 import os
+import signal
 import threading
+import time
+import traceback
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from multiprocessing import connection
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from rich.console import Console
 from rich.table import Table as RichTable
+
+from pubsub.errors import RunError
 
 Point = TypeVar("Point")
 Result = TypeVar("Result")
@@ -25,6 +32,9 @@ Progress = Callable[[int, int], None]
 """How many runs are done, and how many there are."""
 
 WORKERS = 2
+_ENDING_S = 30
+"""So long an interrupted run may take to stop its actors."""
+_INTERRUPT = {signal.SIGINT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,35 +97,74 @@ def in_parallel(
 ) -> list[Result]:
     """The function's result for each point, in their order. Each point has a process of its own, so that what it
     measures of its memory is its own. `keep` is called with each result as it comes. Whatever ends this early, a kill
-    too, ends the processes."""
-    results: dict[int, Result] = {}
+    too, interrupts the processes. Raises what a point raised; `RunError`, if its process was killed."""
     context = multiprocessing.get_context("spawn")
-    held_there, held_here = context.Pipe(duplex=False)
+    waiting = deque(enumerate(points))
+    running: dict[Connection, tuple[int, SpawnProcess]] = {}
+    results: dict[int, Result] = {}
     progress(0, len(points))
-    with ProcessPoolExecutor(
-        workers, mp_context=context, max_tasks_per_child=1, initializer=_end_with, initargs=(held_there,)
-    ) as pool:
-        try:
-            waiting = {pool.submit(function, point): number for number, point in enumerate(points)}
-            for done in as_completed(waiting):
-                results[waiting[done]] = done.result()
-                keep(points[waiting[done]], done.result())
-                progress(len(results), len(points))
-        except BaseException:
-            held_here.close()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    try:
+        while waiting or running:
+            while waiting and len(running) < workers:
+                number, point = waiting.popleft()
+                here, there = context.Pipe()
+                process = context.Process(target=_run, args=(there, function, point))
+                signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPT)
+                process.start()
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPT)
+                there.close()
+                running[here] = number, process
+            (ready, *_) = connection.wait(list(running))
+            assert isinstance(ready, Connection)
+            number, process = running[ready]
+            results[number] = _received(ready, process, points[number])
+            del running[ready]
+            keep(points[number], results[number])
+            progress(len(results), len(points))
+    finally:
+        for here in running:
+            here.close()
+        for _, process in running.values():
+            process.join(_ENDING_S + 5)
+            process.kill()
     return [results[number] for number in range(len(points))]
 
 
-def _end_with(held: Connection) -> None:
-    """This process ends when nobody holds the other end of the pipe any more."""
+def _received(here: Connection, process: SpawnProcess, point: object) -> Any:
+    try:
+        result, error = here.recv()
+    except EOFError:
+        process.join()
+        raise RunError(f"the process of {point} ended with exit code {process.exitcode}") from None
+    process.join()
+    if error is not None:
+        raise error
+    return result
+
+
+def _run(there: Connection, function: Callable[[Point], Result], point: Point) -> None:
+    """One point, in its process: interrupted when nobody holds the other end any more, ended if that does not help."""
 
     def watch() -> None:
-        held.poll(None)
+        there.poll(None)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(_ENDING_S)
         os._exit(1)
 
+    os.setsid()  # what interrupts the command from a terminal comes by the pipe, once: it has been blocked until here
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=watch, daemon=True).start()
+    outcome: tuple[Result | None, Exception | None]
+    try:
+        outcome = function(point), None
+    except KeyboardInterrupt:
+        os._exit(130)
+    except Exception as error:
+        error.add_note(traceback.format_exc())
+        outcome = None, error
+    there.send(outcome)
 
 
 def write_tables(result: PaperResult, folder: Path) -> None:
