@@ -19,14 +19,15 @@ SEEDS = 3
 @dataclass(frozen=True, slots=True)
 class Plan:
     """`base`: what is varied; `friends`, `sizes`, `attributes`, `rates`: the values along the axes of the figures;
-    `capacity`: messages a node takes in a cycle, for the last; `churn`: the runs of Figure 5; `resets`: both systems,
-    with and without hearing of closed connections; `live`: runs on actors; `social`: users of the friendship graph (0:
-    it is not there)."""
+    `attribute_nodes`: the network's size where attributes are varied; `capacity`: messages a node takes in a cycle, for
+    the rates; `churn`: the runs of Figure 5; `resets`: both systems, with and without hearing of closed connections;
+    `live`: runs on actors; `social`: users of the friendship graph (0: it is not there)."""
 
     base: StaticSpec
     friends: Sequence[int]
     sizes: Sequence[int]
     attributes: Sequence[int]
+    attribute_nodes: int
     rates: tuple[int, ...]
     capacity: int
     churn: Sequence[ChurnSpec]
@@ -55,6 +56,16 @@ class Plan:
         events = min(self.base.events, max(30, 200_000 // nodes))
         return self.static(routing, model, nodes=nodes, friends=friend_links(nodes), events=events)
 
+    def by_attributes(self, routing: Routing, model: Model, count: int) -> StaticSpec:
+        """Figures 4(c) to (e), on a smaller network: what is installed no longer aggregates much, and a node near the
+        rendezvous nodes holds what most of the network wants."""
+        nodes = self.attribute_nodes
+        return self.static(routing, model, attributes=count, nodes=nodes, friends=friend_links(nodes))
+
+    def most_loaded(self) -> StaticSpec:
+        """That of the bar on load: 3 attributes, at the paper's size."""
+        return self.static("vinifera", "skewed", attributes=3)
+
     def by_rate(self, routing: Routing, model: Model) -> StaticSpec:
         """Figure 4(f)."""
         return self.static(routing, model, rates=self.rates, capacity=self.capacity)
@@ -69,15 +80,16 @@ class Plan:
         for seed in range(1, self.seeds + 1):
             found += [self.static(routing, model, seed) for model in MODELS for routing in ROUTINGS]
         found += [*self.churn, *self.resets]
-        found += [self.static(each, model, attributes=count) for count in self.attributes for model in MODELS
-                  for each in ROUTINGS]  # fmt: skip
         found += [self.without_inbound(model) for model in MODELS]
         if self.social:
             found += [self.static(routing, "social", nodes=self.social) for routing in ROUTINGS]
+        found += [self.by_attributes(each, model, count) for count in self.attributes for model in MODELS
+                  for each in ROUTINGS]  # fmt: skip
         for seed in range(1, self.seeds + 1):
             found += [self.by_friends(model, friends, seed) for friends in self.friends for model in MODELS]
         found += [self.by_rate(each, model) for model in MODELS for each in ROUTINGS]
         found += [self.by_size(each, model, nodes) for nodes in self.sizes for model in MODELS for each in ROUTINGS]
+        found.append(self.most_loaded())
         return list(dict.fromkeys(found))
 
 
@@ -96,6 +108,7 @@ def full_plan(seeds: int) -> Plan:
         friends=(0, 2, 4, 6, 8),
         sizes=(256, 512, 1_000, 2_048, 4_096, 8_192),
         attributes=(1, 2, 3, 5),
+        attribute_nodes=400,
         rates=(1, 2, 3, 5),
         capacity=20,
         churn=traces,
@@ -123,4 +136,4 @@ def quick_plan(seeds: int) -> Plan:
         for each in ROUTINGS
     ]
     social = 40 if find_real("facebook_combined.txt") else 0
-    return Plan(small, (0, 8), (20, 40), (1, 3), (5,), 10, churn, resets_of(40, 0.25), (), social, seeds)
+    return Plan(small, (0, 8), (20, 40), (1, 3), 40, (5,), 10, churn, resets_of(40, 0.25), (), social, seeds)
