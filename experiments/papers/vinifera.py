@@ -105,7 +105,9 @@ def figure_3(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> None:
 def by_size(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> None:
     """Figures 4(a) and (b), and what a node has to do."""
     curves = {
-        (routing, model): [(float(nodes), [static(runs, plan.by_size(routing, model, nodes))]) for nodes in plan.sizes]
+        (routing, model): [
+            (float(nodes), [static(runs, plan.by_size(routing, model, nodes))]) for nodes in plan.sizes_of(routing)
+        ]
         for model in MODELS
         for routing in ROUTINGS
     }

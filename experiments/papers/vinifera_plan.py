@@ -70,6 +70,10 @@ class Plan:
         """Figure 4(f)."""
         return self.static(routing, model, rates=self.rates, capacity=self.capacity)
 
+    def sizes_of(self, routing: Routing) -> Sequence[int]:
+        """The largest network is Vinifera's alone."""
+        return self.sizes if routing == "vinifera" else self.sizes[:-1]
+
     def without_inbound(self, model: Model) -> StaticSpec:
         """Vinifera routing by its own links alone."""
         return self.static("vinifera", model, inbound=False)
@@ -88,8 +92,10 @@ class Plan:
         for seed in range(1, self.seeds + 1):
             found += [self.by_friends(model, friends, seed) for friends in self.friends for model in MODELS]
         found += [self.by_rate(each, model) for model in MODELS for each in ROUTINGS]
-        found += [self.by_size(each, model, nodes) for nodes in self.sizes for model in MODELS for each in ROUTINGS]
         found.append(self.most_loaded())
+        found += [
+            self.by_size(each, model, nodes) for each in ROUTINGS for nodes in self.sizes_of(each) for model in MODELS
+        ]
         return list(dict.fromkeys(found))
 
 
