@@ -62,10 +62,6 @@ class Plan:
         nodes = self.attribute_nodes
         return self.static(routing, model, attributes=count, nodes=nodes, friends=friend_links(nodes))
 
-    def most_loaded(self) -> StaticSpec:
-        """That of the bar on load: 3 attributes, at the paper's size."""
-        return self.static("vinifera", "skewed", attributes=3)
-
     def by_rate(self, routing: Routing, model: Model) -> StaticSpec:
         """Figure 4(f)."""
         return self.static(routing, model, rates=self.rates, capacity=self.capacity)
@@ -92,7 +88,6 @@ class Plan:
         for seed in range(1, self.seeds + 1):
             found += [self.by_friends(model, friends, seed) for friends in self.friends for model in MODELS]
         found += [self.by_rate(each, model) for model in MODELS for each in ROUTINGS]
-        found.append(self.most_loaded())
         found += [
             self.by_size(each, model, nodes) for each in ROUTINGS for nodes in self.sizes_of(each) for model in MODELS
         ]
