@@ -253,16 +253,17 @@ def bars(result: PaperResult, plan: Plan, runs: Runs) -> None:
         crowd = own.flash_crowd()
         rest = set(range(len(own.population))) - crowd
         outside, within = own.hit_ratio(rest), own.hit_ratio(crowd)
+        up = f"{mean(own.population):,.0f} nodes up, {sum(own.joined):,} joined"
         beside = None if other is None else other.hit_ratio(rest)
         if outside is not None:
             bar(f"churn, {trace}: hit ratio outside flash crowds", "close to 1; at least 0.99", round(outside, 4),
-                outside >= 0.99)  # fmt: skip
+                outside >= 0.99, up)  # fmt: skip
         if outside is not None and beside is not None:
             bar(f"churn, {trace}: baseline's hit ratio lower", "clearly", round(outside - beside, 4),
-                outside > beside + 0.01)  # fmt: skip
+                outside > beside + 0.01, up)  # fmt: skip
         if within is not None:
             bar(f"churn, {trace}: hit ratio in flash crowds", "slightly lower; at least 0.95", round(within, 4),
-                within >= 0.95)  # fmt: skip
+                within >= 0.95, up)  # fmt: skip
 
 
 def on_actors(result: PaperResult, runs: Sequence[Live], folder: Path) -> None:
