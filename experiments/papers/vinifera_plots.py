@@ -20,7 +20,7 @@ Curves = Mapping[tuple[Routing, Model], Sequence[tuple[float, Sequence[Static]]]
 
 def _save(figure: Any, axes: Any, folder: Path, name: str) -> Path:
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(4, 2 * len(figure.axes)), frameon=False)
     return save(figure, folder, name)
 
 
