@@ -76,6 +76,11 @@ class Totals:
         return self.hops / max(1, self.delivered)
 
     @property
+    def relays(self) -> float:
+        """Messages with an event that reached a node without interest, for each delivery."""
+        return self.uninterested / max(1, self.delivered)
+
+    @property
     def copies(self) -> float:
         """Messages with an event that reached an interested node, for each delivery."""
         return (self.received - self.uninterested) / max(1, self.delivered)

@@ -175,8 +175,8 @@ def _publish(network: GossipNetwork, workload: IntervalWorkload | SocialWorkload
 
 
 def _fill(result: Static, totals: Totals, names: list[str]) -> None:
-    result.overhead, result.path, result.copies = totals.overhead, totals.path, totals.copies
-    result.relays = totals.uninterested / max(1, totals.delivered)
+    result.overhead, result.path = totals.overhead, totals.path
+    result.copies, result.relays = totals.copies, totals.relays
     result.hit_ratio, result.duplicate = totals.hit_ratio, totals.duplicate
     result.interested = totals.interested / totals.events / len(names)
     shares = [totals.relayed[name] / totals.events for name in names]

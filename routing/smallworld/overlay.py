@@ -302,7 +302,7 @@ class GossipOverlay:
         """Reselect the neighbours from the own ones, what was told and the view; most often none of those is better
         than who was chosen last, and only what is known of the neighbours becomes younger."""
         table, own, now = self.table, self.me, self.round
-        select, prefers, better = self._reselect, self.selection.prefers, False
+        select, prefers = self._reselect, self.selection.prefers
         heard: dict[NodeName, tuple[Peer, int]] = {}
         for name, incarnation, identifier, profile, age in self._believed(told):
             known = table.get(name) or heard.get(name)
@@ -311,14 +311,14 @@ class GossipOverlay:
             peer = self._placed(Peer(name, incarnation, identifier, profile))
             if known is not None and peer != known[0] and name in table:
                 select = True
-            better = better or select or prefers(own.identifier, peer)
+            select = select or prefers(own.identifier, peer)
             heard[name] = peer, now - age
         for name, entry in self._sampling.view.items():
             if name not in table and name not in heard:
                 peer = self._placed(entry[0])
-                better = better or select or prefers(own.identifier, peer)
+                select = select or prefers(own.identifier, peer)
                 heard[name] = peer, entry[1]
-        if select or better:
+        if select:
             return self._select({**table, **heard})
         table.update((name, entry) for name, entry in heard.items() if name in table)
         return []

@@ -104,8 +104,8 @@ class RendezvousRouter:
         """Of a friend link to a node with that profile."""
         return 0.0
 
-    def alike(self, event: Event) -> list[NodeName]:
-        """The neighbours that want the event, as their profiles have it."""
+    def alike(self, targets: Sequence[Target]) -> list[NodeName]:
+        """The neighbours that want an event with these targets, as their profiles have it."""
         return []
 
     def on_round(self) -> list[Effect]:
@@ -370,13 +370,14 @@ class RendezvousRouter:
         """To all who have asked for the event here, and to the friends who want it."""
         told = {came_from, *(hop.peer for hop in upward)}
         hops: dict[NodeName, Hop] = {}
-        for target in self.targets(event):
+        targets = self.targets(event)
+        for target in targets:
             for name in self.table.destinations(*target, event.attributes):
                 if name not in told:
                     hops.setdefault(name, Hop(name, (*target, DOWN)))
-        friends = [name for name in self.alike(event) if name not in told and name not in hops]
+        friends = [name for name in self.alike(targets) if name not in told and name not in hops]
         if friends:
-            down = (*self.targets(event)[0], DOWN)
+            down = (*targets[0], DOWN)
             reached = self.overlay.reached_from(came_from)
             hops.update((name, Hop(name, down)) for name in friends if self.overlay.identifier_of(name) not in reached)
         return list(hops.values())

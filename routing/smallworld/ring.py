@@ -70,15 +70,6 @@ class KnownRing:
         at = bisect_left(self._identifiers, value)
         return self._ways[at if at < len(self._ways) else 0]
 
-    def served(self, identifier: int, via: NodeName) -> list[Interval]:
-        """The values that are meant for the node with that identifier, if they go by way of that contact."""
-        at = bisect_left(self._identifiers, identifier)
-        if at == len(self._ways) or self._identifiers[at] != identifier or self._ways[at] != via:
-            return []
-        if at:
-            return [(self._identifiers[at - 1] + 1, identifier)]
-        return [(0, identifier), (self._identifiers[-1] + 1, RING - 1)]
-
     def shower(self, low: int, high: int) -> list[tuple[int, int, NodeName | None]]:
         """The range cut into parts (low, high, next hop), ascending; None: this node is the parts' rendezvous."""
         identifiers, ways = self._identifiers, self._ways

@@ -8,6 +8,8 @@ similar subscriptions make the ways of those meet early, so that few others are 
 baseline is in `routing.smallworld`; here is what knows of subscriptions: the hash, friendship, balancing.
 """
 
+from collections.abc import Sequence
+
 from pubsub.event import Event
 from pubsub.machine import Effect, NodeContext, NodeName
 from routing.smallworld.boxes import Boxes
@@ -48,9 +50,9 @@ class Vinifera(RendezvousRouter):
         """See `RendezvousRouter`."""
         return self.interests.utility(profile)
 
-    def alike(self, event: Event) -> list[NodeName]:
+    def alike(self, targets: Sequence[Target]) -> list[NodeName]:
         """See `RendezvousRouter`."""
-        hashed = dict(self.interests.targets(event))
+        hashed = dict(targets)
         return [name for name, (peer, _) in self.overlay.table.items() if wants(peer.profile, hashed)]
 
     def on_rendezvous(self, event: Event, target: Target) -> None:
