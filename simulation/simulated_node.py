@@ -188,8 +188,17 @@ class SimulatedNode:
 
     def reset_by(self, peer: NodeName, now_us: int) -> None:
         """What carried datagrams to the peer was closed by its end."""
-        if self.addressed is not None and self.addressed.pop(peer, self) is None and not self.down:
+        if self.addressed is None or peer not in self.addressed:
+            return
+        del self.addressed[peer], self._network.addressed_by[peer][self._name]
+        if not self.down:
             self.take_input(LinkDown(peer, "connection reset"), now_us)
+
+    def forget_addressed(self) -> None:
+        """The next incarnation has been made, and has sent nothing to anybody."""
+        for peer in self.addressed or ():
+            del self._network.addressed_by[peer][self._name]
+        self.addressed = None
 
     def crash(self, now_us: int) -> None:
         """Be gone: what waits here is lost, timers and what was not synced too."""
@@ -334,10 +343,12 @@ class SimulatedNode:
         elif self._datagrams is not None and to in network.nodes:
             link, target = self._datagrams, network.nodes[to]
             if self.addressed is not None:
-                self.addressed[to] = None
+                if to not in self.addressed:
+                    self.addressed[to] = None
+                    network.addressed_by[to][self._name] = None
                 if target.down:  # nobody listens there
                     network.call_at(now_us + link.draw_us(), functools.partial(self.reset_by, to))
-            if network.divided(self._name, to):
+            if network.wiring.groups is not None and network.divided(self._name, to):
                 self._recorder.dropped(now_us, message, to, DropReason.LINK_BROKEN)
                 return
         else:

@@ -8,6 +8,7 @@ whole deployment (`simulation.run`), or build a network by hand and step it, as 
 import functools
 import gc
 import random
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -61,6 +62,10 @@ class Simulation:
         self.wiring = Wiring(self, detection)
         self.datagrams = None if default_link is None else Link(default_link, random.Random(f"{seed}/datagrams"))
         self.nodes: dict[NodeName, SimulatedNode] = {}
+        self.addressed_by: defaultdict[NodeName, dict[NodeName, None]] = defaultdict(dict)
+        """`SimulatedNode.addressed` the other way round: who is to hear when that node is gone."""
+        self._places: dict[NodeName, int] = {}
+        """The order in which nodes were added."""
         self.in_flight = [0, 0]
         self.busy: dict[NodeName, None] = {}
         self.deliveries = 0
@@ -97,10 +102,9 @@ class Simulation:
         self.nodes[name].crash(self.now_us)
         self.wiring.node_died(name, silently)
         if self.datagrams is not None and not silently:
-            hearing = [node for node in self.nodes.values() if node.addressed and name in node.addressed]
-            for node in hearing:
+            for hearing in sorted(self.addressed_by[name], key=self._places.__getitem__):
                 delay_us = self.datagrams.draw_us()
-                self.call_at(self.now_us + delay_us, functools.partial(node.reset_by, name))
+                self.call_at(self.now_us + delay_us, functools.partial(self.nodes[hearing].reset_by, name))
 
     def restart(self, name: NodeName, machine: Machine | None = None) -> SimulatedNode:
         """Start the next incarnation of a node that is down, from what it had stored; its links come up again."""
@@ -146,6 +150,9 @@ class Simulation:
             path = self._inputs_folder / inputs_file(spec.name, incarnation)
             machine = InputKeeper(machine, path.open("ab", buffering=0).write)
         node = SimulatedNode(self, spec, machine, recorder, storage, incarnation)
+        if incarnation:
+            self.nodes[spec.name].forget_addressed()
+        self._places.setdefault(spec.name, len(self._places))
         self.nodes[spec.name] = node
         recorder.plain(self.now_us, RowKind.START, incarnation)
         node.take_input(Start(storage.records()), self.now_us)

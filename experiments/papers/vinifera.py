@@ -148,15 +148,16 @@ def by_attributes(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> 
 
 def by_rate(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> None:
     """Figure 4(f)."""
-    runs_of = {(routing, model): static(runs, plan.by_rate(routing, model)) for model in MODELS for routing in ROUTINGS}
+    found = [static(runs, spec) for spec in plan.all_by_rate()]
     rows = [
-        (plots.NAMES[routing], model, f"{rate:g} X", f"{hit_ratio:.3f}")
-        for (routing, model), run in runs_of.items()
-        for rate, hit_ratio in zip(plan.rates, run.hit_ratios, strict=True)
-    ]
+        (plots.name_of(run.spec), run.spec.model, f"{run.copies + run.relays:.1f}",
+         *(f"{100 * each:.0f} %" for each in run.hit_ratios))
+        for run in found
+    ]  # fmt: skip
     title = f"Figure 4(f): events published in a cycle, of which a node takes X = {plan.capacity} messages"
-    result.tables.append(ResultTable("figure_4f", title, ("system", "interests", "rate", "hit ratio"), rows))
-    result.figures.append(plots.rates(runs_of, folder))
+    columns = ("system", "interests", "messages a delivery", *(f"hit ratio at {rate:g} X" for rate in plan.rates))
+    result.tables.append(ResultTable("figure_4f", title, columns, rows))
+    result.figures.append(plots.rates(found, folder))
 
 
 def figure_5(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> None:

@@ -42,7 +42,7 @@ class Plan:
         """A run on a network of the paper's size, or as changed."""
         spec = dataclasses.replace(self.base, routing=routing, model=model, seed=seed, **changes)  # type: ignore[arg-type]
         if routing == "ferry":  # it has no friends, and a run that differs in them alone is done once
-            return dataclasses.replace(spec, friends=0, small_world=8, beta=0, inbound=False)
+            return dataclasses.replace(spec, friends=0, small_world=8, beta=0, inbound=False, spread=False)
         return spec
 
     def by_friends(self, model: Model, friends: int, seed: int) -> StaticSpec:
@@ -62,9 +62,14 @@ class Plan:
         nodes = self.attribute_nodes
         return self.static(routing, model, attributes=count, nodes=nodes, friends=friend_links(nodes))
 
-    def by_rate(self, routing: Routing, model: Model) -> StaticSpec:
+    def by_rate(self, routing: Routing, model: Model, spread: bool) -> StaticSpec:
         """Figure 4(f)."""
-        return self.static(routing, model, rates=self.rates, capacity=self.capacity)
+        return self.static(routing, model, rates=self.rates, capacity=self.capacity, spread=spread)
+
+    def all_by_rate(self) -> list[StaticSpec]:
+        """Vinifera as it is, and waiting for rendezvous nodes; the baseline does that in any case."""
+        both = [self.by_rate(each, model, spread) for model in MODELS for each in ROUTINGS for spread in (True, False)]
+        return list(dict.fromkeys(both))
 
     def sizes_of(self, routing: Routing) -> Sequence[int]:
         """The largest network is Vinifera's alone."""
@@ -87,7 +92,7 @@ class Plan:
                   for each in ROUTINGS]  # fmt: skip
         for seed in range(1, self.seeds + 1):
             found += [self.by_friends(model, friends, seed) for friends in self.friends for model in MODELS]
-        found += [self.by_rate(each, model) for model in MODELS for each in ROUTINGS]
+        found += self.all_by_rate()
         found += [
             self.by_size(each, model, nodes) for each in ROUTINGS for nodes in self.sizes_of(each) for model in MODELS
         ]
@@ -99,7 +104,7 @@ def full_plan(seeds: int) -> Plan:
     traces = [
         ChurnSpec("vinifera", "skype", "skewed", 0, 25.0, 2_700, True, events=4),
         ChurnSpec("ferry", "skype", "skewed", 0, 25.0, 2_700, False, events=4),
-        ChurnSpec("vinifera", "generated", "skewed", 4_000, 30.0, 7_200, True, events=1),
+        ChurnSpec("vinifera", "generated", "skewed", 4_000, 30.0, 14_400, True, events=1),
     ]
     if find_real("skype.avt") is None:
         traces = [each for each in traces if each.trace != "skype"]

@@ -8,7 +8,7 @@ from typing import Any
 from experiments.papers.plotting import panels as frame
 from experiments.papers.plotting import save
 from experiments.papers.vinifera_live import Live
-from experiments.papers.vinifera_run import SHARES, Churn, Routing, Static
+from experiments.papers.vinifera_run import SHARES, Churn, Routing, Static, StaticSpec
 from experiments.papers.vinifera_workload import Model
 
 COLOURS = {"vinifera": "#1f77b4", "ferry": "#d62728"}
@@ -54,13 +54,21 @@ def lines(
     return _save(figure, panels[0], folder, name)
 
 
-def rates(runs: Mapping[tuple[Routing, Model], Static], folder: Path) -> Path:
+def name_of(spec: StaticSpec) -> str:
+    """What a run is called beside others."""
+    waits = spec.routing == "vinifera" and not spec.spread
+    return f"{NAMES[spec.routing]}{', waiting for rendezvous nodes' if waits else ''}"
+
+
+def rates(runs: Sequence[Static], folder: Path) -> Path:
     """Figure 4(f): hit ratio against the publication rate."""
     figure, (axes,) = frame(1)
-    for (routing, model), run in runs.items():
+    for run in runs:
+        spec = run.spec
+        colour = "#2ca02c" if name_of(spec) != NAMES[spec.routing] else COLOURS[spec.routing]
         axes.plot(
-            run.spec.rates, run.hit_ratios, color=COLOURS[routing], linestyle=_LINES[model], marker="o", markersize=4,
-            label=f"{NAMES[routing]}, {model}",
+            spec.rates, run.hit_ratios, color=colour, linestyle=_LINES[spec.model], marker="o", markersize=4,
+            label=f"{name_of(spec)}, {spec.model}",
         )  # fmt: skip
     axes.set(xlabel="publication rate (X)", ylabel="hit ratio")
     axes.set_ylim(0, 1.05)

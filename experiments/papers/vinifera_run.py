@@ -25,9 +25,9 @@ _JOINING_US = 60_000_000
 
 @dataclass(frozen=True, slots=True)
 class StaticSpec:
-    """A run without failures. events: measured after `cycles`; before, as many are published for load to be balanced.
-    Then, for each of `rates`, events for two cycles, that many times `capacity` in each, when a node takes no more than
-    `capacity` messages with events in a cycle."""
+    """A run without failures. inbound, spread: Vinifera's parameters. events: measured after `cycles`; before, as many
+    are published for load to be balanced. Then, for each of `rates`, events for two cycles, that many times `capacity`
+    in each, when a node takes no more than `capacity` messages with events in a cycle."""
 
     routing: Routing
     nodes: int
@@ -39,6 +39,7 @@ class StaticSpec:
     beta: int = 20
     cycles: int = 25
     events: int = 200
+    spread: bool = True
     capacity: int = 0
     rates: tuple[int, ...] = ()
     seed: int = 1
@@ -136,6 +137,7 @@ def _parameters(spec: StaticSpec | ChurnSpec, workload: IntervalWorkload | Socia
         own = {"attributes": workload.domains, "friend_links": spec.friends}
         if isinstance(spec, StaticSpec):
             own |= {"small_world_links": spec.small_world, "inbound": spec.inbound, "beta": spec.beta}
+            own["spread"] = spec.spread
     return own | {"resets": spec.resets} if isinstance(spec, ChurnSpec) else own
 
 

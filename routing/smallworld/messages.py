@@ -40,8 +40,9 @@ class Exchange(NamedTuple):
 
 @message(87)
 class Beat(NamedTuple):
-    """Heartbeat. `reach`: the identifiers of my neighbours. `load`: events that I relayed as a rendezvous node without
-    interest; half of them had hashed values up to `median`. `version`: of what I have installed at you (0: nothing)."""
+    """Heartbeat, of who has a link to you. `reach`: the identifiers of my neighbours. `load`: events that I relayed as
+    a rendezvous node without interest; half of them had hashed values up to `median`. `version`: of what I have
+    installed at you (0: nothing); `held`: of what you have installed at me."""
 
     identifier: int
     incarnation: int
@@ -49,11 +50,12 @@ class Beat(NamedTuple):
     load: int
     median: int
     version: int
+    held: int
 
 
 @message(88)
 class BeatAnswer(NamedTuple):
-    """I am here. `version`: of what you have installed at me."""
+    """I am here too; `links`: with a link to you."""
 
     identifier: int
     incarnation: int
@@ -61,6 +63,8 @@ class BeatAnswer(NamedTuple):
     load: int
     median: int
     version: int
+    held: int
+    links: bool
 
 
 @message(89, control=True)

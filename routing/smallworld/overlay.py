@@ -2,8 +2,9 @@
 
 Theory of operation (Vinifera IV-B1 and IV-C). In each round a node shuffles its view with the oldest peer of it,
 exchanges its routing table with a neighbour drawn at random, both reselecting their neighbours from what they have, got
-and sampled, and sends a heartbeat to its neighbours and to those at which it has installed subscriptions. Who does not
-answer in time has failed and is forgotten; who has not been heard for three rounds too.
+and sampled, and sends a heartbeat to its neighbours and to those at which it has installed subscriptions, but for those
+that have sent it one since its last round: one, and the answer, tell both sides all. Who does not answer in time has
+failed and is forgotten; who has not been heard for three rounds too.
 
 A peer of which one has only heard says nothing about who is there: routing uses *contacts* alone, peers that have
 spoken for themselves, and with `inbound` also over the links that others have to this node. A heartbeat tells its
@@ -35,18 +36,19 @@ _SEEK_EVERY = 8
 
 
 class Contact:
-    """A peer that has spoken for itself. `reach`: identifiers of its neighbours; `heard`: in which round; `links`: it
-    has a link to this node; `answered`: it has answered a heartbeat."""
+    """A peer that has spoken for itself. `reach`: identifiers of its neighbours; `heard`: in which round; `beat`: in
+    which round it last sent a heartbeat unasked; `links`: it has a link to this node; `answered`: it has answered a
+    heartbeat."""
 
     __slots__ = (
-        "answered", "heard", "identifier", "incarnation", "links", "load", "median", "name", "reach", "version",
+        "answered", "beat", "heard", "identifier", "incarnation", "links", "load", "median", "name", "reach",
     )  # fmt: skip
 
     def __init__(self, name: NodeName, incarnation: int) -> None:
         self.name = name
         self.incarnation = incarnation
-        self.heard = -1
-        self.identifier = self.load = self.median = self.version = 0
+        self.heard = self.beat = -1
+        self.identifier = self.load = self.median = 0
         self.reach: Sequence[int] = ()
         self.links = self.answered = False
 
@@ -82,6 +84,8 @@ class GossipOverlay:
         self._seeking = 2
         self._reselect = True
         """Is what was chosen last no measure for others?"""
+        self._declined: set[Peer] = set()
+        """Who has been found to be no better since then."""
         self._reach: Sequence[int] | None = None
         self._known: KnownRing | None = None
         self._receivers: dict[type, Callable[[NodeName, Any], list[Effect]]] = {
@@ -145,8 +149,8 @@ class GossipOverlay:
         """Take another identifier; neighbours stay and are told at once."""
         self.me = self.me._replace(identifier=identifier)
         self._reselect = True
-        self._forget_ring()
-        return [self._beat(name) for name in self.contacts]
+        self._known = None
+        return self._beats(self.contacts)
 
     # ----------------------------------------------------------------------------------------- the inputs
     def start(self) -> list[Effect]:
@@ -175,17 +179,23 @@ class GossipOverlay:
         self._awaited.pop(name, None)
         contact = self.contacts.pop(name, None)
         entry = self.table.pop(name, None)
-        self._reselect = self._reselect or entry is not None
+        if entry is not None:
+            self._reselect = True
+            self._reach = None
         if contact is None and entry is None and name not in self.uplinks:
             return []
         incarnation = contact.incarnation if contact else entry[0].incarnation if entry else 0
         self._quarantine[name] = incarnation, self.round + _QUARANTINE_ROUNDS
-        self._forget_ring()
+        self._known = None
         self.failed.append(name)
         if name not in self.selection.ring:
             return []
-        self._seeking = 2
-        return [*self._consider(()), *self._seek()]
+        successor = self.selection.ring[-1]
+        effects = self._consider(())
+        if name == successor:  # a new predecessor comes by itself: it has lost its successor
+            self._seeking = 2
+            effects += self._seek()
+        return effects
 
     # --------------------------------------------------------------------------------------------- rounds
     def _begin_round(self) -> list[Effect]:
@@ -200,7 +210,7 @@ class GossipOverlay:
                 effects += self.fail(name)
             else:
                 del self.contacts[name]
-                self._forget_ring()
+                self._known = None
         if self._quarantine:
             self._quarantine = {name: entry for name, entry in self._quarantine.items() if entry[1] > self.round}
         shuffle = self._sampling.begin(self.round, (*self.me, 0))
@@ -212,13 +222,20 @@ class GossipOverlay:
         if self._seeking or self.round % _SEEK_EVERY == 0:
             self._seeking = max(0, self._seeking - 1)
             effects += self._seek()
-        beaten = {**dict.fromkeys(self.table), **dict.fromkeys(self.uplinks)}
+        beaten = dict.fromkeys(name for name in (*self.table, *self.uplinks) if self._must_beat(name))
         self._awaited = beaten
-        effects += [self._beat(name) for name in beaten]
+        effects += self._beats(beaten)
         return [*effects, SetTimer(_DEADLINE, self.parameters.timeout_us)]
 
-    def _beat(self, name: NodeName) -> Send:
-        return Send(name, Beat(*self._said(), self.uplinks.get(name, 0)))
+    def _must_beat(self, name: NodeName) -> bool:
+        """Has the peer sent no heartbeat of its own since the last round, the answer to which said it all? Where failed
+        processes are not heard of otherwise, both sides send them: who waits for the other's finds out later."""
+        contact = self.contacts.get(name)
+        return contact is None or not contact.answered or contact.beat != self.round - 1 or not self.parameters.resets
+
+    def _beats(self, names: Iterable[NodeName]) -> list[Effect]:
+        said, uplinks, held = self._said(), self.uplinks, self.installed_version
+        return [Send(name, Beat(*said, uplinks.get(name, 0), held(name))) for name in names]
 
     def _said(self) -> tuple[int, int, Sequence[int], int, int]:
         return self.me.identifier, self.me.incarnation, self._own_reach(), self.load, self.median
@@ -226,10 +243,16 @@ class GossipOverlay:
     def _on_beat(self, source: NodeName, beat: Beat) -> list[Effect]:
         effects = self._hear(source, beat)
         contact = self.contacts[source]
+        contact.beat = self.round
+        self._has_link(contact)
+        installed, held = self.uplinks.get(source, 0), self.installed_version(source)
+        links = installed > 0 or source in self.table
+        return [*effects, Send(source, BeatAnswer(*self._said(), installed, held, links))]
+
+    def _has_link(self, contact: Contact) -> None:
         if not contact.links:
             contact.links = True
-            self._forget_ring()
-        return [*effects, Send(source, BeatAnswer(*self._said(), self.installed_version(source)))]
+            self._known = None
 
     def installed_version(self, peer: NodeName) -> int:
         """Of what the peer has installed here: the layer above puts its own in place of this."""
@@ -239,9 +262,11 @@ class GossipOverlay:
         self._awaited.pop(source, None)
         effects = self._hear(source, answer)
         contact = self.contacts[source]
+        if answer.links:
+            self._has_link(contact)
         if not contact.answered:
             contact.answered = True
-            self._forget_ring()
+            self._known = self._reach = None
             self.changed = self.changed or source in self.selection.ring
         return effects
 
@@ -257,14 +282,13 @@ class GossipOverlay:
         if contact is None:
             contact = self.contacts[source] = Contact(source, said.incarnation)
         contact.load, contact.median = said.load, said.median
-        contact.version = said.version
         if contact.heard >= 0 and contact.identifier != said.identifier:
             self.moved.append(source)
             self.changed = True
         contact.reach = said.reach
         if contact.identifier != said.identifier:
             contact.identifier = said.identifier
-            self._forget_ring()
+            self._known = self._reach = None
         contact.heard = self.round
         entry = self.table.get(source)
         if entry is not None:
@@ -302,7 +326,7 @@ class GossipOverlay:
         """Reselect the neighbours from the own ones, what was told and the view; most often none of those is better
         than who was chosen last, and only what is known of the neighbours becomes younger."""
         table, own, now = self.table, self.me, self.round
-        select, prefers = self._reselect, self.selection.prefers
+        select, prefers, declined = self._reselect, self.selection.prefers, self._declined
         heard: dict[NodeName, tuple[Peer, int]] = {}
         for name, incarnation, identifier, profile, age in self._believed(told):
             known = table.get(name) or heard.get(name)
@@ -311,15 +335,25 @@ class GossipOverlay:
             peer = self._placed(Peer(name, incarnation, identifier, profile))
             if known is not None and peer != known[0] and name in table:
                 select = True
-            select = select or prefers(own.identifier, peer)
+            if not select and peer not in declined:
+                select = prefers(own.identifier, peer)
+                declined.add(peer)
             heard[name] = peer, now - age
-        for name, entry in self._sampling.view.items():
-            if name not in table and name not in heard:
-                peer = self._placed(entry[0])
-                select = select or prefers(own.identifier, peer)
-                heard[name] = peer, entry[1]
+        view = self._sampling.view
+        if not select:
+            for name, (peer, _) in view.items():
+                if peer not in declined and name not in table and name not in heard:
+                    select = prefers(own.identifier, self._placed(peer))
+                    if select:
+                        break
+                    declined.add(peer)
         if select:
-            return self._select({**table, **heard})
+            declined.clear()
+            candidates = {**table, **heard}
+            for name, (peer, spoke) in view.items():
+                if name not in candidates:
+                    candidates[name] = self._placed(peer), spoke
+            return self._select(candidates)
         table.update((name, entry) for name, entry in heard.items() if name in table)
         return []
 
@@ -337,7 +371,7 @@ class GossipOverlay:
         chosen = self.selection.select(self.me.identifier, {name: peer for name, (peer, _) in heard.items()}, before)
         self.table = {name: heard[name] for name in chosen}
         if self.table.keys() != before.keys():
-            self._forget_ring()
+            self._known = self._reach = None
         if set(self.selection.ring) != set(ring_before):
             self.stable_rounds = 0
             self.changed = True
@@ -345,7 +379,7 @@ class GossipOverlay:
         for name in chosen:
             if name not in before:
                 self._sampling.add(heard[name][0], heard[name][1])
-                effects.append(self._beat(name))
+                effects += self._beats([name])
                 if name in self.selection.ring:
                     effects.append(Send(name, Exchange((*self.me, 0), self._written_table(), True)))
         return effects
@@ -364,9 +398,6 @@ class GossipOverlay:
             found = [self.contacts[name] for name in self.table if name in self.contacts]
             self._reach = [contact.identifier for contact in found if contact.answered]
         return self._reach
-
-    def _forget_ring(self) -> None:
-        self._known = self._reach = None
 
     # -------------------------------------------------------------------------------------------- joining
     def _ask_to_join(self) -> list[Effect]:

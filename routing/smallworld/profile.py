@@ -9,7 +9,7 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
-from routing.smallworld.ring import RING, Interval, union
+from routing.smallworld.ring import RING, Interval, size, union
 
 _RANGES_MAX = 256
 """Of one attribute; beyond it the closest ranges are joined."""
@@ -48,6 +48,13 @@ def unpack(packed: bytes) -> Profile:
         profile[attribute] = list(zip(ends[::2], ends[1::2], strict=False))
         at += 2 + 2 * count
     return profile
+
+
+@functools.lru_cache(maxsize=65_536)
+def ranges_on(attribute: int, packed: bytes) -> tuple[Sequence[Interval], int]:
+    """The ranges on that attribute, and how many values are in them."""
+    ranges = unpack(packed).get(attribute, ())
+    return ranges, size(ranges)
 
 
 def wants(packed: bytes, hashed: Mapping[int, int]) -> bool:

@@ -15,7 +15,7 @@ gets it once more passes it on no more. A node's own subscribers get an event wh
 """
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pubsub.event import Event
@@ -52,10 +52,15 @@ Target = tuple[int, int]
 """(attribute, hashed value)."""
 
 
+def no_utility(profile: bytes) -> float:
+    """For a protocol that has no friend links."""
+    return 0.0
+
+
 class RendezvousRouter:
-    """See `routing.router.Router`. A protocol says what it wants (`own_boxes`), where events go (`targets`) and how it
-    compares profiles (`utility`, `alike`); `prunes`: events are matched against filters on their way down; `spreads`:
-    see above."""
+    """See `routing.router.Router`. A protocol says what it wants (`own_boxes`), where events go (`targets`), how it
+    compares profiles (`utility`, of a friend link to a node with that profile) and who wants an event by its profile
+    (`alike`); `prunes`: events are matched against filters on their way down; `spreads`: see above."""
 
     requires_tree = False
     requires_structure = True
@@ -63,8 +68,10 @@ class RendezvousRouter:
     spreads = False
     message_types: tuple[type, ...] = (*OVERLAY_MESSAGES, Install)
 
-    def __init__(self, context: NodeContext, parameters: SmallWorldParameters) -> None:
-        self.overlay = GossipOverlay(context, parameters, self.utility)
+    def __init__(
+        self, context: NodeContext, parameters: SmallWorldParameters, utility: Callable[[bytes], float] = no_utility
+    ) -> None:
+        self.overlay = GossipOverlay(context, parameters, utility)
         self.overlay.installed_version = self._confirmed_version  # type: ignore[method-assign]
         self.table = ContentTable()
         self.filters: dict[Filter, None] = {}
@@ -99,10 +106,6 @@ class RendezvousRouter:
     def targets(self, event: Event) -> list[Target]:
         """To whose rendezvous nodes the event goes."""
         raise NotImplementedError
-
-    def utility(self, profile: bytes) -> float:
-        """Of a friend link to a node with that profile."""
-        return 0.0
 
     def alike(self, targets: Sequence[Target]) -> list[NodeName]:
         """The neighbours that want an event with these targets, as their profiles have it."""
@@ -206,10 +209,11 @@ class RendezvousRouter:
         if type(message) is Install:
             return self._on_install(source, message)
         effects = self.overlay.receive(source, message)
-        if type(message) is Beat:
-            self._on_beat(source, message)
-        elif type(message) is BeatAnswer and source in self._uplinks and message.version != self._uplinks[source][0]:
-            effects.append(self._installation(source, 0, self._uplinks[source][1]))
+        if type(message) is Beat or type(message) is BeatAnswer:
+            if self.table.confirm(source, message.incarnation, message.version, self.overlay.round):
+                self._wants_less()
+            if source in self._uplinks and message.held != self._uplinks[source][0]:
+                effects.append(self._installation(source, 0, self._uplinks[source][1]))
         return effects
 
     def _on_install(self, source: NodeName, install: Install) -> list[Effect]:
@@ -232,10 +236,6 @@ class RendezvousRouter:
         """A neighbour wants something else, or nothing: what it has ceased to want is seen to in the next round."""
         self._wanted = None
         self._excess = True
-
-    def _on_beat(self, source: NodeName, beat: Beat) -> None:
-        if self.table.confirm(source, beat.incarnation, beat.version, self.overlay.round):
-            self._wants_less()
 
     def _confirmed_version(self, peer: NodeName) -> int:
         return self.table.version(peer)

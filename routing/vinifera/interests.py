@@ -7,6 +7,7 @@ friendship is the share of what either wants on the primary attribute that both 
 ranges on the primary attribute, or if it does not name that, on the one of its own with the highest rank.
 """
 
+import functools
 import random
 from collections.abc import Iterable, Mapping
 
@@ -14,8 +15,8 @@ from pubsub.event import Event
 from pubsub.filter import EVERYTHING, Filter
 from pubsub.values import Value
 from routing.smallworld.boxes import Boxes
-from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key, pack, unpack
-from routing.smallworld.ring import RING, Interval, overlap, size, union
+from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key, pack, ranges_on, unpack
+from routing.smallworld.ring import RING, Interval, overlap, union
 from routing.vinifera.hashing import Domain
 
 _LEAD = 1.2
@@ -32,8 +33,10 @@ class Interests:
         self._filters: dict[Filter, dict[int, list[Interval]]] = {}
         self._ranges: dict[int, list[Interval]] = {}
         self._ranks: dict[int, int] = {}
-        self._utilities: dict[bytes, float] = {}
+        self._packed = b""
         self.primary: int | None = None
+        self.utility = functools.lru_cache(maxsize=_CACHED_MAX)(self._utility)
+        """Of a friend link to a node with this profile: intersection over union on the primary attribute."""
 
     def change(self, filters: Iterable[Filter]) -> bytes:
         """The subscriptions are these now; the profile to gossip."""
@@ -45,8 +48,9 @@ class Interests:
         self._ranges = {attribute: union(each) for attribute, each in gathered.items()}
         if self.primary not in self._ranges:
             self.primary = self._rng.choice(sorted(self._ranges)) if self._ranges else None
-        self._utilities.clear()
-        return pack(self._ranges)
+        self.utility.cache_clear()
+        self._packed = pack(self._ranges)
+        return self._packed
 
     def rank(self, profiles: Iterable[bytes]) -> bool:
         """Rank the attributes by candidates with an overlapping range; True if the primary attribute has changed."""
@@ -63,25 +67,16 @@ class Interests:
         if best == self.primary or self._ranks[best] < _LEAD * self._ranks[self.primary]:
             return False
         self.primary = best
-        self._utilities.clear()
+        self.utility.cache_clear()
         return True
 
-    def utility(self, packed: bytes) -> float:
-        """Of a friend link to a node with this profile: intersection over union on the primary attribute."""
-        known = self._utilities.get(packed)
-        if known is not None:
-            return known
-        value = 0.0
-        if self.primary is not None:
-            theirs = unpack(packed).get(self.primary)
-            if theirs:
-                mine = self._ranges[self.primary]
-                shared = overlap(mine, theirs)
-                value = shared / (size(mine) + size(theirs) - shared)
-        if len(self._utilities) >= _CACHED_MAX:
-            self._utilities.clear()
-        self._utilities[packed] = value
-        return value
+    def _utility(self, packed: bytes) -> float:
+        if self.primary is None:
+            return 0.0
+        mine, wanted = ranges_on(self.primary, self._packed)
+        theirs, wanted_there = ranges_on(self.primary, packed)
+        shared = overlap(mine, theirs)
+        return shared / (wanted + wanted_there - shared) if shared else 0.0
 
     def boxes(self) -> Boxes:
         """What to install: each filter under one attribute, which its box's filter names no more."""

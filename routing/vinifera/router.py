@@ -29,7 +29,7 @@ class Vinifera(RendezvousRouter):
         self.load = Load()
         self._boxes: Boxes | None = {}
         self.spreads = self.parameters.spread
-        super().__init__(context, self.parameters.overlay)
+        super().__init__(context, self.parameters.overlay, self.interests.utility)
 
     def filters_changed(self) -> None:
         """See `RendezvousRouter`."""
@@ -45,10 +45,6 @@ class Vinifera(RendezvousRouter):
     def targets(self, event: Event) -> list[Target]:
         """See `RendezvousRouter`."""
         return self.interests.targets(event)
-
-    def utility(self, profile: bytes) -> float:
-        """See `RendezvousRouter`."""
-        return self.interests.utility(profile)
 
     def alike(self, targets: Sequence[Target]) -> list[NodeName]:
         """See `RendezvousRouter`."""

@@ -298,7 +298,7 @@ def router_between() -> Vinifera:
     router = Vinifera(NodeContext("n", 1, {"pastry": {**PLACE, "founds": True}, "vinifera": {"attributes": {}}}, 0))
     router.handle(Start([]), 0)
     for name, identifier in (("a", AT_P[2]), ("b", RING // 2), ("y", RING // 8)):
-        router.handle(Received(name, Beat(identifier, 0, [], 0, 0, 0)), 1)
+        router.handle(Received(name, Beat(identifier, 0, [], 0, 0, 0, 0)), 1)
     router.handle(Received("y", Install(0, 1, 0, AT_P, [EVERYTHING])), 2)
     assert installed(router.handle(FLUSH, 3)) == {"a": AT_P}
     return router
@@ -331,7 +331,7 @@ def test_an_addition_to_what_is_not_here_is_left_and_the_whole_is_sent_for_the_n
     assert router.table.version("y") == 1, "so y hears that its version 3 has not come"
     router.handle(Received("y", Install(0, 2, 1, BELOW_P, [EVERYTHING])), 6)
     router.handle(FLUSH, 7)
-    effects = router.handle(Received("a", BeatAnswer(AT_P[2], 0, [], 0, 0, 1)), 8)
+    effects = router.handle(Received("a", BeatAnswer(AT_P[2], 0, [], 0, 0, 0, 1, True)), 8)
     assert installed(effects) == {"a": [1, AT_P[1] - 5, AT_P[2], 0]}
 
 
@@ -354,7 +354,7 @@ def test_vinifera_s5b_an_event_is_propagated_at_once_among_those_who_are_known_t
 
 def test_who_sent_an_event_has_told_its_other_neighbours() -> None:
     router = friends_of("x < 5", "x < 6", "x < 7", "x < 8")
-    heard = router.handle(Received("f0", Beat(RING // 10, 0, [2 * (RING // 10)], 0, 0, 0)), 1)
+    heard = router.handle(Received("f0", Beat(RING // 10, 0, [2 * (RING // 10)], 0, 0, 0, 0)), 1)
     assert heard
     header = (attribute_key("x"), Domain("x").hash(4), DOWN)
     assert {hop.peer for hop in router.next_hops(Event(1, 1, 0, {"x": 4}), "f0", header)} == {"f2", "f3"}
@@ -362,7 +362,7 @@ def test_who_sent_an_event_has_told_its_other_neighbours() -> None:
 
 def test_an_event_that_comes_up_again_goes_round_no_more() -> None:
     router = friends_of("x < 5", "x > 7")
-    router.handle(Received("f0", BeatAnswer(RING // 10, 0, [], 0, 0, 0)), 1)
+    router.handle(Received("f0", BeatAnswer(RING // 10, 0, [], 0, 0, 0, 0, True)), 1)
     event = Event(1, 1, 0, {"y": -20})
     (hop,) = router.next_hops(event, None, ())
     assert hop.header[2] == UP
