@@ -132,18 +132,18 @@ def by_attributes(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> 
         for model in MODELS
         for routing in ROUTINGS
     }
+    shown = dict.fromkeys([found[0].spec for points in curves.values() for _, found in points] + [plan.loaded()])
     rows = [
-        (plots.NAMES[routing], model, f"{count:g}", *_row(found, ("-", "-")), f"{100 * found[0].most:.1f} %",
-         f"{100 * found[0].load[4]:.1f} %")
-        for (routing, model), points in curves.items()
-        for count, found in points
+        (plots.NAMES[run.spec.routing], run.spec.model, f"{run.spec.attributes}", f"{run.spec.nodes:,}",
+         *_row([run], ("-", "-")), f"{100 * run.most:.1f} %", f"{100 * run.load[4]:.1f} %")
+        for run in (static(runs, spec) for spec in shown)
     ]  # fmt: skip
-    columns = ("system", "interests", "attributes", *_COLUMNS, "largest load", "nodes with load up to 20 %")
-    title = f"Figures 4(c), (d), (e): against attributes, {plan.attribute_nodes:,} nodes"
+    columns = ("system", "interests", "attributes", "nodes", *_COLUMNS, "largest load", "nodes with load up to 20 %")
+    title = "Figures 4(c), (d), (e): against attributes"
     result.tables.append(ResultTable("figure_4cde", title, columns, rows))
     result.figures.append(plots.lines(curves, _MEASURES, "attributes", folder, "figure_4cd"))
-    shown = [found[0] for points in curves.values() for count, found in points if count <= 3]
-    result.figures.append(plots.load(shown, folder))
+    few = [found[0] for points in curves.values() for count, found in points if count <= 3]
+    result.figures.append(plots.load(few, folder))
 
 
 def by_rate(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> None:
@@ -241,8 +241,8 @@ def bars(result: PaperResult, plan: Plan, runs: Runs) -> None:
     bar("skewed: path length over the baseline's", "a third; at most 0.5", path, path <= 0.5)
     bar("random: traffic overhead over the baseline's", "0.75; at most 0.8", random, random <= 0.8,
         f"{note}; relays for each delivery: {ratio('random', 'relays')}")  # fmt: skip
-    loaded = max((static(runs, plan.by_attributes("vinifera", model, 3)) for model in MODELS), key=lambda run: run.most)
-    light = f"{plan.attribute_nodes} nodes; {100 * loaded.load[4]:.1f} % of them up to 0.2 (paper: over 95 %)"
+    loaded = static(runs, plan.loaded())
+    light = f"{note}; {100 * loaded.load[4]:.1f} % of them up to 0.2 (paper: over 95 %)"
     bar("largest load with 3 attributes", "30 %; at most 0.3", round(loaded.most, 3), loaded.most <= 0.3, light)
     wrong = [each for each in runs.values() if isinstance(each, Static)]
     perfect = all(run.hit_ratio == 1 and not run.duplicate for run in wrong)

@@ -62,6 +62,10 @@ class Plan:
         nodes = self.attribute_nodes
         return self.static(routing, model, attributes=count, nodes=nodes, friends=friend_links(nodes))
 
+    def loaded(self) -> StaticSpec:
+        """The bar on load: three attributes on a network of the paper's size, under skew, which loads nodes most."""
+        return self.static("vinifera", "skewed", attributes=3)
+
     def by_rate(self, routing: Routing, model: Model, spread: bool) -> StaticSpec:
         """Figure 4(f)."""
         return self.static(routing, model, rates=self.rates, capacity=self.capacity, spread=spread)
@@ -96,6 +100,7 @@ class Plan:
         found += [
             self.by_size(each, model, nodes) for each in ROUTINGS for nodes in self.sizes_of(each) for model in MODELS
         ]
+        found.append(self.loaded())
         return list(dict.fromkeys(found))
 
 
