@@ -33,6 +33,9 @@ from simulation.wiring import Wiring
 
 _NEVER_US = 1 << 62
 _COLLECTOR_THRESHOLDS = (100_000, 50, 100)
+_RESTARTS_MIN = 1_000
+"""After so many restarts, or as many as there are nodes, what former incarnations have left is collected: a machine's
+parts know each other, and under churn they would add up to more than the network itself."""
 
 
 class Simulation:
@@ -69,6 +72,7 @@ class Simulation:
         self.in_flight = [0, 0]
         self.busy: dict[NodeName, None] = {}
         self.deliveries = 0
+        self._restarts = 0
         self.now_us = 0
         self.processed = 0
         self._writer = writer
@@ -77,7 +81,7 @@ class Simulation:
         self.queue = EventQueue()
         self.push = self.queue.push
         self._codecs: dict[tuple[type, ...], Codec] = {}
-        # Machines make no cycles to speak of, and there are many of them: the collector may look more rarely.
+        # Machines make no cycles to speak of while they run, and there are many of them: the collector may look rarely.
         gc.set_threshold(*_COLLECTOR_THRESHOLDS)
 
     def codec(self, message_types: Sequence[type]) -> Codec:
@@ -114,6 +118,10 @@ class Simulation:
         incarnation = before.incarnation + 1
         machine = machine or make_machine(before.spec, self.seed, incarnation)
         node = self._start(before.spec, machine, before.storage, incarnation)
+        self._restarts += 1
+        if self._restarts >= max(_RESTARTS_MIN, len(self.nodes)):
+            self._restarts = 0
+            gc.collect()
         self.wiring.node_is_back(name)
         return node
 

@@ -324,6 +324,44 @@ def test_what_a_neighbour_comes_to_want_is_passed_on_as_such() -> None:
     assert router.table.destinations(1, AT_P[1] - 3, {}) == router.table.destinations(1, AT_P[1] + 3, {}) == ["y"]
 
 
+ROUND = TimerFired(("routing", "round"))
+
+
+@pytest.mark.parametrize(("resets", "beaten"), [(True, {"b", "y"}), (False, {"a", "b", "y"})])
+def test_one_heartbeat_and_its_answer_tell_both_sides_all(resets: bool, beaten: set[str]) -> None:
+    """Who has answered a neighbour's heartbeat since the last round sends it none; a silent one is asked."""
+    given = {"attributes": {}, "resets": resets}
+    router = Vinifera(NodeContext("n", 1, {"pastry": {**PLACE, "founds": True}, "vinifera": given}, 0))
+    router.handle(Start([]), 0)
+    identifiers = {"a": RING // 4, "b": RING // 2, "y": RING // 8}
+    router.know([Peer(name, 0, identifier, b"") for name, identifier in identifiers.items()])
+    for name, identifier in identifiers.items():
+        router.handle(Received(name, BeatAnswer(identifier, 0, [], 0, 0, 0, 0, True)), 1)
+    for name in "ab":
+        router.handle(Received(name, Beat(identifiers[name], 0, [], 0, 0, 0, 0)), 2)
+    assert {
+        each.to for each in router.handle(ROUND, 3) if isinstance(each, Send) and isinstance(each.message, Beat)
+    } <= ({"y"} if resets else set(identifiers))
+    (answer,) = [each.message for each in router.handle(Received("a", Beat(identifiers["a"], 0, [], 0, 0, 0, 0)), 4)]
+    assert isinstance(answer, BeatAnswer)
+    assert answer.links
+    sent = router.handle(ROUND, 5)
+    assert {each.to for each in sent if isinstance(each, Send) and isinstance(each.message, Beat)} == beaten
+
+
+def test_the_answer_to_a_heartbeat_says_what_is_installed_on_either_side() -> None:
+    router = router_between()
+    (answer,) = [
+        each.message
+        for each in router.handle(Received("y", Beat(RING // 8, 0, [], 0, 0, 1, 0)), 4)
+        if isinstance(each, Send)
+    ]
+    assert isinstance(answer, BeatAnswer)
+    assert (answer.version, answer.held) == (0, 1), "nothing of this node's is at y, y's first version is here"
+    effects = router.handle(Received("a", Beat(AT_P[2], 0, [], 0, 0, 0, 0)), 5)
+    assert installed(effects) == {"a": AT_P}, "a says that it has nothing of this node's"
+
+
 def test_an_addition_to_what_is_not_here_is_left_and_the_whole_is_sent_for_the_next_heartbeat() -> None:
     router = router_between()
     router.handle(Received("y", Install(0, 3, 2, BELOW_P, [EVERYTHING])), 4)

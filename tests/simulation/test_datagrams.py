@@ -1,5 +1,6 @@
 """Messages that are always datagrams: beside the link to a neighbour, if the deployment has datagrams."""
 
+import weakref
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,40 @@ def test_who_asks_hears_when_a_peer_of_its_datagrams_is_killed(hears: bool, tmp_
     simulation.nodes["a"].perform([Send("b", EventsRequested([2]))], 3_000)
     simulation.run(until_us=5_000)
     assert machines["a"].lost == (["b", "b"] if hears else []), "nobody listens there any more"
+
+
+def test_who_has_started_again_hears_only_of_those_it_has_sent_to_since(tmp_path: Path) -> None:
+    datagrams = LinkSpec(delay=Delay("constant", 500), ordered=False)
+    simulation = Simulation(1, JournalWriter(tmp_path, "run", 3), {"a": 0, "b": 1, "c": 2}, datagrams)
+    for name in "abc":
+        simulation.add_node(NodeSpec(name, "broker", ""), Listener(True))
+    simulation.nodes["a"].perform([Send("b", EventsRequested([1])), Send("c", EventsRequested([1]))], 0)
+    simulation.run(until_us=1_000)
+    simulation.crash("a")
+    again = Listener(True)
+    simulation.restart("a", again)
+    simulation.nodes["a"].perform([Send("c", EventsRequested([2]))], 1_000)
+    simulation.crash("b")
+    simulation.crash("c")
+    simulation.run(until_us=3_000)
+    assert again.lost == ["c"]
+
+
+def test_former_incarnations_do_not_fill_the_memory(tmp_path: Path) -> None:
+    simulation = Simulation(1, JournalWriter(tmp_path, "run", 1), {"a": 0})
+    made: list[weakref.ref[Listener]] = []
+
+    def listener() -> Listener:
+        machine = Listener()
+        machine.got.append(machine)  # as a machine's parts know each other
+        made.append(weakref.ref(machine))
+        return machine
+
+    simulation.add_node(NodeSpec("a", "broker", ""), listener())
+    for _ in range(3_500):
+        simulation.crash("a")
+        simulation.restart("a", listener())
+    assert sum(machine() is not None for machine in made) <= 1_001
 
 
 def test_datagrams_of_a_scenario_have_no_order() -> None:
