@@ -230,7 +230,7 @@ class Filter:
         if constraints is not None:
             self.constraints = {name: constraints[name] for name in sorted(constraints)}
         self._text: str | None = None
-        self._wire: list[Any] | None = None
+        self._wire: tuple[Any, ...] | None = None
         self._hash = hash(None if self.constraints is None else tuple(self.constraints.items()))
 
     def __reduce__(self) -> tuple[type["Filter"], tuple[dict[str, Constraint] | None]]:
@@ -280,15 +280,15 @@ class Filter:
                 return False
         return True
 
-    def to_wire(self) -> list[Any] | None:
-        """Nested lists for msgpack, made once; None for the filter that matches nothing."""
+    def to_wire(self) -> tuple[Any, ...] | None:
+        """Nested tuples for msgpack, made once; None for the filter that matches nothing."""
         if self._wire is None and self.constraints is not None:
-            self._wire = [[name, *map(_field_to_wire, constraint)] for name, constraint in self.constraints.items()]
+            self._wire = tuple((name, *map(_field_to_wire, each)) for name, each in self.constraints.items())
         return self._wire
 
     @classmethod
     def from_wire(cls, body: Any) -> "Filter":
-        """The filter that `to_wire` gave; raises ValueError for anything else."""
+        """The filter whose `to_wire`, unpacked again, is the body; raises ValueError for anything else."""
         if body is None:
             return NOTHING
         if type(body) is not list:
@@ -360,7 +360,7 @@ def is_constant(value: Any, domain: Domain) -> bool:
 
 def _field_to_wire(field: Any) -> Any:
     if type(field) is tuple:
-        return [_field_to_wire(each) for each in field]
+        return tuple(_field_to_wire(each) for each in field)
     return hex(field) if type(field) is int and field not in _MSGPACK_INTEGERS else field
 
 
