@@ -20,7 +20,9 @@ Curves = Mapping[tuple[Routing, Model], Sequence[tuple[float, Sequence[Static]]]
 
 def _save(figure: Any, axes: Any, folder: Path, name: str) -> Path:
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(4, 2 * len(figure.axes)), frameon=False)
+    size = "medium" if len(figure.axes) > 1 else "small"
+    columns = min(4, 2 * len(figure.axes))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=size)
     return save(figure, folder, name)
 
 
@@ -57,7 +59,7 @@ def lines(
 def name_of(spec: StaticSpec) -> str:
     """What a run is called beside others."""
     waits = spec.routing == "vinifera" and not spec.spread
-    return f"{NAMES[spec.routing]}{', waiting for rendezvous nodes' if waits else ''}"
+    return f"{NAMES[spec.routing]}{' without spreading' if waits else ''}"
 
 
 def rates(runs: Sequence[Static], folder: Path) -> Path:
@@ -71,6 +73,7 @@ def rates(runs: Sequence[Static], folder: Path) -> Path:
             label=f"{name_of(spec)}, {spec.model}",
         )  # fmt: skip
     axes.set(xlabel="publication rate (X)", ylabel="hit ratio")
+    axes.set_xticks(runs[0].spec.rates)
     axes.set_ylim(0, 1.05)
     return _save(figure, axes, folder, "figure_4f")
 
