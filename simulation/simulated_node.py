@@ -348,7 +348,7 @@ class SimulatedNode:
                     network.addressed_by[to][self._name] = None
                 if target.down:  # nobody listens there
                     network.call_at(now_us + link.draw_us(), functools.partial(self.reset_by, to))
-            if network.wiring.groups is not None and network.divided(self._name, to):
+            if network.divided(self._name, to):
                 self._recorder.dropped(now_us, message, to, DropReason.LINK_BROKEN)
                 return
         else:

@@ -148,7 +148,7 @@ def by_attributes(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> 
 
 def by_rate(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> None:
     """Figure 4(f)."""
-    found = [static(runs, spec) for spec in plan.all_by_rate()]
+    found = [static(runs, spec) for spec in plan.by_rate()]
     rows = [
         (plots.name_of(run.spec), run.spec.model, f"{run.copies + run.relays:.1f}",
          *(f"{100 * each:.0f} %" for each in run.hit_ratios))

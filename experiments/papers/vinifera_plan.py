@@ -66,13 +66,14 @@ class Plan:
         """The bar on load: three attributes on a network of the paper's size."""
         return [self.static("vinifera", model, attributes=3) for model in MODELS]
 
-    def by_rate(self, routing: Routing, model: Model, spread: bool) -> StaticSpec:
-        """Figure 4(f)."""
-        return self.static(routing, model, rates=self.rates, capacity=self.capacity, spread=spread)
-
-    def all_by_rate(self) -> list[StaticSpec]:
-        """Vinifera as it is, and waiting for rendezvous nodes; the baseline does that in any case."""
-        both = [self.by_rate(each, model, spread) for model in MODELS for each in ROUTINGS for spread in (True, False)]
+    def by_rate(self) -> list[StaticSpec]:
+        """Figure 4(f): Vinifera as it is, and waiting for rendezvous nodes; the baseline does that in any case."""
+        both = [
+            self.static(each, model, rates=self.rates, capacity=self.capacity, spread=spread)
+            for model in MODELS
+            for each in ROUTINGS
+            for spread in (True, False)
+        ]
         return list(dict.fromkeys(both))
 
     def sizes_of(self, routing: Routing) -> Sequence[int]:
@@ -96,7 +97,7 @@ class Plan:
                   for each in ROUTINGS]  # fmt: skip
         for seed in range(1, self.seeds + 1):
             found += [self.by_friends(model, friends, seed) for friends in self.friends for model in MODELS]
-        found += self.all_by_rate()
+        found += self.by_rate()
         found += [
             self.by_size(each, model, nodes) for each in ROUTINGS for nodes in self.sizes_of(each) for model in MODELS
         ]

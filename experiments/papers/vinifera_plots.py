@@ -56,10 +56,13 @@ def lines(
     return _save(figure, panels[0], folder, name)
 
 
+def _waits(spec: StaticSpec) -> bool:
+    return spec.routing == "vinifera" and not spec.spread
+
+
 def name_of(spec: StaticSpec) -> str:
     """What a run is called beside others."""
-    waits = spec.routing == "vinifera" and not spec.spread
-    return f"{NAMES[spec.routing]}{' without spreading' if waits else ''}"
+    return f"{NAMES[spec.routing]}{' without spreading' if _waits(spec) else ''}"
 
 
 def rates(runs: Sequence[Static], folder: Path) -> Path:
@@ -67,7 +70,7 @@ def rates(runs: Sequence[Static], folder: Path) -> Path:
     figure, (axes,) = frame(1)
     for run in runs:
         spec = run.spec
-        colour = "#2ca02c" if name_of(spec) != NAMES[spec.routing] else COLOURS[spec.routing]
+        colour = "#2ca02c" if _waits(spec) else COLOURS[spec.routing]
         axes.plot(
             spec.rates, run.hit_ratios, color=colour, linestyle=_LINES[spec.model], marker="o", markersize=4,
             label=f"{name_of(spec)}, {spec.model}",
