@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.placement import Place, here, place_brokers
-from experiments.registry import BROKER_FACTORY, CLIENT_FACTORY, guarantee, needs_cells, roots
+from experiments.registry import BROKER_FACTORY, CLIENT_FACTORY, needs_cells, promise, roots
 from experiments.scenario import LoadedScenario
 from experiments.structured import join_plan
 from pubsub.deployment import Deployment, LinkPlan, NodeSpec, make_machine
@@ -137,7 +137,10 @@ def manifest(
         "workload": dict(workload.description),
         "message_kinds": _message_kinds(deployment),
         "withdrawal_grace_us": scenario.withdrawal_grace,
-        "guarantee": guarantee(scenario.broker.reliability),
+        "subscription_grace_us": scenario.subscription_grace,
+        "recovery_limit_us": scenario.recovery_limit,
+        "expect": scenario.expect.plain(),
+        "promise": promise(scenario.broker.routing, scenario.broker.reliability, scenario.broker.parameters).to_plain(),
         "links": [[plan.first, plan.second] for plan in deployment.links],
         "failure_timeout_us": deployment.detection.timeout_us,
         "faults": [describe_fault(fault, deployment) for fault in deployment.faults],

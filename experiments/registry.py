@@ -12,6 +12,7 @@ from pubsub.client import Client
 from pubsub.deployment import load
 from pubsub.errors import InputError
 from pubsub.machine import Machine, NodeContext
+from pubsub.promise import Promise, promise_of
 from reliability.best_effort import BestEffort
 from reliability.broker import Broker, ReliabilityFactory, RouterFactory
 from reliability.epidemic.epidemic import Epidemic
@@ -80,12 +81,9 @@ def reliability_named(name: str) -> ReliabilityFactory:
     return factory
 
 
-def guarantee(reliability: str) -> str:
-    """What a reliability protocol promises: "best_effort" (what a fault on its way destroys may be lost),
-    "at_most_once" (anything may be lost or late, nothing comes twice) or "exactly_once" (nothing may be lost), as its
-    factory's attribute `guarantee` says."""
-    promised: str = getattr(reliability_named(reliability), "guarantee", "best_effort")
-    return promised
+def promise(routing: str, reliability: str, parameters: Mapping[str, Any] = MappingProxyType({})) -> Promise:
+    """What the two protocols promise of deliveries; raises `InputError` for a promise that is none."""
+    return promise_of(reliability, reliability_named(reliability), routing_named(routing), parameters)
 
 
 def roots(reliability: str, parameters: Mapping[str, Any], hosts: Sequence[str]) -> list[str]:
@@ -125,6 +123,7 @@ def check_parts(
         raise InputError("broker.matching", repr(matching), ", ".join(INDEXES))
     router = routing_named(routing)
     promised = reliability_named(reliability)
+    promise(routing, reliability, parameters)
     structured = ", ".join(name for name, each in ROUTINGS.items() if getattr(each, "requires_structure", False))
     if ground.is_structured != getattr(router, "requires_structure", False):
         raise InputError(

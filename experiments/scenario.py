@@ -24,6 +24,7 @@ from pubsub.errors import InputError
 from pubsub.faults import DEFAULT_DETECTION, FailureDetection, Fault, Scene
 from pubsub.links import Delay, LinkSpec
 from pubsub.machine import NodeName
+from pubsub.promise import DEFAULT_RECOVERY_LIMIT_US
 from workloads import OVERLAYS, WORKLOADS
 from workloads.churn.plan import ChurnPlan
 from workloads.overlay import Overlay
@@ -134,6 +135,26 @@ class Churn(_Section):
     begin: DurationUs = 0
 
 
+class Expect(_Section):
+    """What the run is expected to reach, beside what its protocols promise: else it is invalid.
+
+    delivery_rate: of the required deliveries at least this share is made. delay_p99: at most. recovery: how long after
+    a repair events may still be lost or late. unexplained: so many findings at most without a fault that explains them.
+    """
+
+    delivery_rate: Probability | None = None
+    delay_p99: DurationUs | None = None
+    recovery: DurationUs | None = None
+    unexplained: Annotated[int, Field(ge=0)] | None = None
+
+    def plain(self) -> dict[str, float]:
+        """Those given, by their names in the manifest."""
+        named = {"delay_p99": "delay_p99_us", "recovery": "recovery_us"}
+        return {
+            named.get(key, key): getattr(self, key) for key in type(self).model_fields if getattr(self, key) is not None
+        }
+
+
 class Scenario(_Section):
     """One experiment. `overlay` and `workload` have a `kind`; their other keys depend on it."""
 
@@ -152,6 +173,9 @@ class Scenario(_Section):
     journal: Literal["hops", "deliveries"] = "hops"
     keep_inputs: bool = False
     withdrawal_grace: DurationUs = 1_000_000
+    subscription_grace: DurationUs = 1_000_000
+    recovery_limit: DurationUs = DEFAULT_RECOVERY_LIMIT_US
+    expect: Expect = Expect()
     faults: list[dict[str, Any]] = []
     churn: Churn | None = None
     failure_detection: Detection = Detection()

@@ -5,6 +5,8 @@ rise by one. Its attributes travel as one msgpack blob that brokers pass on unto
 the publisher, and unpacked only where somebody looks inside (a subscriber's client never does).
 """
 
+import struct
+import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -15,6 +17,7 @@ from pubsub.values import Value
 
 _pack = msgpack.Packer().pack
 _VALUE_TYPES = (int, float, str, bool)
+_TIME = struct.Struct("<q")
 
 
 class EventId(NamedTuple):
@@ -72,6 +75,11 @@ class Event:
         return self._attributes
 
     @property
+    def fingerprint(self) -> int:
+        """See `fingerprint_of`."""
+        return fingerprint_of(self.time_us, self.blob)
+
+    @property
     def id(self) -> EventId:
         """(source, sequence)."""
         return EventId(self.source, self.sequence)
@@ -85,6 +93,12 @@ class Event:
 
     def __repr__(self) -> str:
         return f"Event({self.source}:{self.sequence} at {self.time_us} us, {dict(self.attributes)!r})"
+
+
+def fingerprint_of(time_us: int, blob: bytes) -> int:
+    """A signed 32-bit number by which contents are known: the publication time and the packed attributes."""
+    found = zlib.crc32(blob, zlib.crc32(_TIME.pack(time_us)))
+    return found - (1 << 32) if found >> 31 else found
 
 
 def unpack_attributes(blob: bytes) -> dict[str, Value]:

@@ -65,7 +65,7 @@ class RowKind(IntEnum):
     PUBLISH = 7  # source, sequence, value: subscriber-visible size in bytes of the attributes
     SEND = 8  # source, sequence (of the event carried, if any), peer, hops, bytes, value: message kind
     RECEIVE = 9  # source, sequence, peer, hops, value: message kind
-    DELIVER = 10  # source, sequence, hops, value: subscriber number
+    DELIVER = 10  # source, sequence, hops, bytes: fingerprint of the event, value: subscriber number
     DROP = 11  # source, sequence, peer, hops, value: DropReason
     SETTLED = 12  # value: every (un)subscription issued up to that time has settled
     PHASE = 13  # value: Phase that begins

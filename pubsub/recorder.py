@@ -56,8 +56,10 @@ class Recorder:
         self._row(now_us, RowKind.PUBLISH, self.node, event.source, event.sequence, value=len(event.blob))
 
     def delivered(self, now_us: int, event: Event, hops: int, subscriber: int) -> None:
-        """The event was handed to the subscriber."""
-        self._row(now_us, RowKind.DELIVER, self.node, event.source, event.sequence, NONE, hops, 0, subscriber)
+        """The event was handed to the subscriber: the runtime, not the machine, says what it contains."""
+        self._row(
+            now_us, RowKind.DELIVER, self.node, event.source, event.sequence, NONE, hops, event.fingerprint, subscriber
+        )
 
     def subscription(self, now_us: int, subscriber: int, wanted: Filter, withdrawn: bool, ordinal: int) -> None:
         """A subscriber of this node subscribed, or withdrew; `ordinal` as in `pubsub.script.Issue`."""

@@ -8,7 +8,9 @@ sees the broker, the reliability part or local subscribers. Every message class 
 Two more methods are optional: `is_duplicate(event)`, and `is_relay(event, header)`, asked once
 whenever the event comes by, which says that with this header (none: it is published here) it only passes this broker
 and is not for its subscribers: not yet, or no more. A router with the attribute
-`requires_structure` works on structured overlays, whose nodes have no links and talk by datagrams.
+`requires_structure` works on structured overlays, whose nodes have no links and talk by datagrams. One with
+`keeps_order = False` may let events of one publisher overtake each other; a class method `survives(parameters)` says
+which failures its deliveries survive (`pubsub.promise`).
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,8 @@
-"""The faults of a run, from its journal and manifest: their windows, whether each bit, and what they explain."""
+"""The faults of a run, from its journal and manifest: their windows, whether each bit, what they excuse, and how long
+the service took to be whole again."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -9,19 +10,33 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pubsub.errors import InputError
-from pubsub.faults import FaultKind
-from pubsub.journal import FaultStage, RowKind
+from pubsub.journal import RowKind
 from spark_analysis.connections import Connections, LinkRow, times_away
+from spark_analysis.excuses import Excuses
 from spark_analysis.fault_checks import Check, check_faults
-from spark_analysis.fault_windows import Explainer, Step, Window, fault_windows
+from spark_analysis.fault_plan import windows_of
+from spark_analysis.fault_windows import NEVER_US, Window
 from spark_analysis.journal_source import Journal
+from spark_analysis.recovery import RECOVERY_COLUMNS, recovered, repairs_of, unsettled_after
 from spark_analysis.run_folder import Manifest
 
-_QUIET_EXPOSURE_US = 1_000_000
-"""How long an event is taken to be on its way if the run had no quiet time in which to see it."""
 _COLUMNS = ("time_us", "node", "source", "sequence", "peer", "kind", "value")
 CHECK_COLUMNS = ("step", "fault", "from_us", "until_us", "outcome", "seen")
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """`times_us`: repair (when it took effect) to how long the service then took to be whole. `late`: deliveries that
+    came too long after the last repair. `unsettled`: the fault after whose repair nothing settled in time."""
+
+    times_us: Mapping[int, int]
+    late: int
+    unsettled: str | None
+
+    @property
+    def longest_us(self) -> int | None:
+        """The longest recovery time."""
+        return max(self.times_us.values(), default=None)
 
 
 class Faults:
@@ -32,7 +47,7 @@ class Faults:
         self._manifest = manifest
         self.windows: Sequence[Window] = ()
         if manifest.faults:
-            self.windows = fault_windows(self._steps(), self._settled(), manifest.links)
+            self.windows = windows_of(manifest, self._times(), self._settled())
 
     def checks(self, last_us: int) -> list[Check]:
         """What became of each fault."""
@@ -41,14 +56,32 @@ class Faults:
         numbers = self._manifest.numbers
         return check_faults(self.windows, self._involved(numbers, last_us), numbers, last_us)
 
-    def explainer(self, outcomes: DataFrame) -> Explainer | Connections:
-        """What may explain a finding under the run's guarantee; `outcomes` as in `judge.OUTCOMES_SCHEMA`."""
-        homes = {node.name: node.broker for node in self._manifest.nodes if node.broker is not None}
-        if self._manifest.guarantee == "exactly_once":
-            away = times_away(self._link_rows(homes), self._settled(), homes)
+    def explainer(self) -> Excuses | Connections | None:
+        """What may excuse a finding under the run's promise; None if nothing can."""
+        homes = self._manifest.homes
+        if self._manifest.promise.excuses_by_connection:
+            away = times_away(self._link_rows(homes), self._settled(), homes, self._manifest.recovery_limit_us)
             return Connections(away, self.windows, homes)
-        exposure_us, held_up_us = self._exposures_us(outcomes) if self.windows else (0, 0)
-        return Explainer(self.windows, self._manifest.links, exposure_us, held_up_us, homes)
+        return Excuses(self.windows, self._manifest.links, homes, self._manifest.promise) if self.windows else None
+
+    def recovery(self, outcomes: DataFrame, last_us: int) -> Recovery:
+        """What came after repairs; `outcomes` as in `judge.OUTCOMES_SCHEMA`, `last_us`: the end of the journal."""
+        limit_us = self._manifest.recovery_limit_us
+        repairs = repairs_of(self.windows, limit_us)
+        if not len(repairs.repaired_us):
+            return Recovery({}, 0, None)
+
+        def parts(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+            for frame in frames:
+                times = (frame[name].to_numpy(np.int64) for name in ("published_us", "delivered_us"))
+                yield repairs.parts(*times)
+
+        delivered = F.coalesce("delivered_us", F.lit(NEVER_US)).alias("delivered_us")
+        required = outcomes.where("required = 1").select("published_us", delivered)
+        schema = ", ".join(f"{name} long" for name in RECOVERY_COLUMNS)
+        times, late = recovered([required.mapInPandas(parts, schema).toPandas()], repairs)
+        unsettled = unsettled_after(self.windows, last_us, limit_us) if self._manifest.has_links else None
+        return Recovery(times, late, None if unsettled is None else unsettled.step.text)
 
     def publishers(self) -> dict[int, str]:
         """The name of the node where each publisher is."""
@@ -56,29 +89,9 @@ class Faults:
         seen = self._journal.of(RowKind.PUBLISH).select("source", "node").distinct().collect()
         return {row["source"]: names[row["node"]] for row in seen}
 
-    def _steps(self) -> list[Step]:
-        times: dict[tuple[int, int], int] = {}
-        for row in self._journal.of(RowKind.FAULT).collect():
-            times[row["sequence"], row["hops"]] = row["time_us"]
-        steps = []
-        for number, listed in enumerate(self._manifest.faults):
-            try:
-                step = Step(
-                    number,
-                    FaultKind[listed["kind"]],
-                    f"{listed['text']} (step {number + 1})",
-                    tuple(listed["nodes"]),
-                    tuple(tuple(group) for group in listed["groups"]),
-                    listed["link"],
-                    listed["work_us"],
-                    times.get((number, FaultStage.ORDERED)),
-                    times.get((number, FaultStage.IN_EFFECT)),
-                )
-            except (KeyError, TypeError) as error:
-                place = f"manifest.json, key faults[{number}]"
-                raise InputError(place, f"{listed!r:.80} ({error!r})", "a step of a fault plan") from None
-            steps.append(step)
-        return steps
+    def _times(self) -> dict[tuple[int, int], int]:
+        rows = self._journal.of(RowKind.FAULT).select("sequence", "hops", "time_us").collect()
+        return {(row["sequence"], row["hops"]): row["time_us"] for row in rows}
 
     def _link_rows(self, homes: Mapping[str, str]) -> list[LinkRow]:
         names = [node.name for node in self._manifest.nodes]
@@ -103,28 +116,6 @@ class Faults:
         merged = {node: np.array(_merged(each)) for node, each in stretches.items()}
         rows = self._journal.rows.select(*_COLUMNS)
         return rows.mapInPandas(_within(merged), rows.schema).toPandas()
-
-    def _exposures_us(self, outcomes: DataFrame) -> tuple[int, int]:
-        """The longest delivery delay of events published and delivered while no fault was in force anywhere, plus how
-        far nodes fell behind; and the longest delay of all."""
-        quiet = F.lit(True)
-        for from_us, until_us in _merged((window.from_us, window.until_us) for window in self.windows):
-            quiet = quiet & ~((F.col("published_us") <= until_us) & (F.col("delivered_us") >= from_us))
-        delay = F.col("delivered_us") - F.col("published_us")
-        delivered = outcomes.where((F.col("copies") > 0) & F.col("published_us").isNotNull())
-        row = delivered.agg(F.max(F.when(quiet, delay)).alias("quiet"), F.max(delay).alias("longest")).first()
-        calm, longest = (None, None) if row is None else (row["quiet"], row["longest"])
-        exposure_us = (_QUIET_EXPOSURE_US if calm is None else int(calm)) + self._lag_us()
-        return exposure_us, max(exposure_us, int(longest or 0))
-
-    def _lag_us(self) -> int:
-        """How far nodes fell behind emulated time, but for those that a fault held up: an event may wait so long."""
-        kinds = (FaultKind.STALL, FaultKind.SLOW)
-        held_up = {name for window in self.windows if window.step.kind in kinds for name in window.nodes}
-        numbers = self._manifest.numbers
-        lag = self._journal.of(RowKind.LAG)
-        row = lag.where(~F.col("node").isin([numbers[name] for name in sorted(held_up)])).agg(F.max("value")).first()
-        return 0 if row is None or row[0] is None else int(row[0])
 
 
 def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -155,8 +146,10 @@ def _within(stretches: Mapping[Any, np.ndarray]) -> Callable[[Iterator[pd.DataFr
     return keep
 
 
-def checks_table(checks: Sequence[Check]) -> pd.DataFrame:
-    """The checks as a table with the columns `CHECK_COLUMNS`."""
+def checks_table(checks: Sequence[Check], windows: Sequence[Window], recovery: Recovery) -> pd.DataFrame:
+    """The checks as a table with the columns `CHECK_COLUMNS`, and `recovery_us` of each fault that was repaired."""
     table = pd.DataFrame([asdict(check) for check in checks], columns=list(CHECK_COLUMNS))
+    after = {window.step.number: recovery.times_us.get(window.repaired_us) for window in windows}
+    table["recovery_us"] = pd.array([after.get(step) for step in table["step"]], dtype="Int64")
     table["until_us"] = table["until_us"].astype("Int64")
     return table

@@ -9,7 +9,7 @@ only one that runs jobs. A run that was cut short is analysed as far as it went,
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,13 +27,16 @@ from pubsub.journal import RowKind
 from pubsub.journal_store import store_at
 from spark_analysis import judge as judging
 from spark_analysis import metrics
+from spark_analysis.expectations import check_expectations, measured
 from spark_analysis.fault_checks import Check
-from spark_analysis.faults import Faults, checks_table
+from spark_analysis.faults import Faults, Recovery, checks_table
+from spark_analysis.findings import FINDINGS_SCHEMA, Readers, are_hops_journaled, findings
 from spark_analysis.journal_source import check_journal, check_side_files, read_journal
 from spark_analysis.report import write_report
 from spark_analysis.run_folder import Manifest, read_manifest
 from spark_analysis.session import check_executors, is_cluster, spark_session
 from spark_analysis.tables import SMALL_TABLES, AnalysisFolder
+from spark_analysis.verdict import COUNTS, Expectation, Facts, decide
 
 _ROWS_KEPT_BYTES_MAX = 1 << 30
 """The rows of a larger journal are read anew for the few kinds that a table needs: keeping all would fill the disks."""
@@ -124,34 +127,66 @@ class _Analysis:
     def judge(self) -> dict[str, Any]:
         """Write verdict and findings."""
         self._progress("judging deliveries", 0, 0)
-        filters = judging.count_filters(self._journal.subscriptions)
-        self._outcomes = self._keep(judging.judge(self._journal, filters, self._manifest.withdrawal_grace_us))
+        manifest, journal = self._manifest, self._journal
+        filters = judging.count_filters(journal.subscriptions)
+        rules = judging.Rules(
+            manifest.withdrawal_grace_us, manifest.subscription_grace_us, manifest.promise.keeps_events
+        )
+        self._outcomes = self._keep(judging.judge(journal, filters, rules))
         totals = judging.totals(self._outcomes).first()
         assert totals is not None
-        counts = {name: int(totals[name]) for name in (*judging.FINDINGS, "required", "delivered")}
-        counts["published"] = self._journal.events.count()
-        self._published = counts["published"]
-        names = [node.name for node in self._manifest.nodes]
-        if any(counts[name] for name in judging.FINDINGS):
-            late = judging.out_of_order(self._outcomes)
-            explainer, publishers = self._faults.explainer(self._outcomes), self._faults.publishers()
-            events = self._journal.events
-            listed = judging.findings(self._outcomes, late, events, list(filters), names, explainer, publishers)
+        self._published = journal.events.count()
+        if any(totals[name] for name in judging.COUNTED):
+            explainer = self._faults.explainer()
+            readers = Readers(
+                list(filters),
+                [node.name for node in manifest.nodes],
+                self._faults.publishers(),
+                explainer,
+                explainer is not None and are_hops_journaled(journal),
+            )
+            listed = findings(self._outcomes, journal, judging.lives_of(journal), readers)
         else:
-            listed = self._spark.createDataFrame([], judging.FINDINGS_SCHEMA)
-        explained = self._folder.write_findings(listed)
+            listed = self._spark.createDataFrame([], FINDINGS_SCHEMA)
+        found = self._folder.write_findings(listed)
+        counts = {name: found.counts.get(name, 0) for name in COUNTS}
+        counts |= {name: int(totals[name]) for name in ("required", "delivered")} | {"published": self._published}
         checks: Sequence[Check] = ()
-        if self._manifest.faults:
-            span = metrics.span(self._journal.rows).first()
-            checks = self._faults.checks(int(span["last_us"] or 0) if span is not None else 0)
-        self._folder.write_frame("faults", checks_table(checks))
-        outcomes = Counter(check.outcome for check in checks)
-        promised = self._manifest.guarantee
-        verdict = judging.verdict(
-            self._manifest.status, **counts, explained=explained, faults=outcomes, guarantee=promised
+        recovery = Recovery({}, 0, None)
+        if manifest.faults:
+            span = metrics.span(journal.rows).first()
+            last_us = int(span["last_us"] or 0) if span is not None else 0
+            checks = self._faults.checks(last_us)
+            recovery = self._faults.recovery(self._outcomes, last_us)
+        self._folder.write_frame("faults", checks_table(checks, self._faults.windows, recovery))
+        facts = Facts(
+            manifest.status,
+            counts,
+            manifest.promise,
+            found.explained,
+            found.by_tables,
+            Counter(check.outcome for check in checks),
+            self._expectations(counts, found.explained, recovery),
+            recovery.late,
+            recovery.unsettled,
+            manifest.recovery_limit_us,
+            recovery.longest_us,
         )
+        verdict = decide(facts)
         self._folder.write_json("verdict", verdict)
         return verdict
+
+    def _expectations(
+        self, counts: Mapping[str, int], explained: Mapping[str, int], recovery: Recovery
+    ) -> list[Expectation]:
+        expect = self._manifest.expect
+        if not expect:
+            return []
+        p99_us = None
+        if "delay_p99_us" in expect:
+            delays = metrics.quantiles(metrics.cumulative(metrics.delay_counts(self._outcomes), "delay_us")).first()
+            p99_us = None if delays is None else delays["p99_us"]
+        return check_expectations(expect, measured(counts, explained, p99_us, recovery.longest_us))
 
     def measure(self) -> None:
         """Write the tables of metrics."""

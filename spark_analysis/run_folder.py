@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pubsub.errors import InputError
+from pubsub.promise import DEFAULT_RECOVERY_LIMIT_US, Promise, read_promise
 
 FORMAT = "murmur-run"
 MANIFEST_VERSION = 1
@@ -36,7 +37,10 @@ class Manifest:
     nodes: tuple[Node, ...]
     edges: tuple[tuple[str, str], ...]
     links: tuple[tuple[str, str], ...]
-    guarantee: str
+    promise: Promise
+    subscription_grace_us: int
+    recovery_limit_us: int
+    expect: dict[str, float]
     raw: dict[str, Any]
 
     def home_broker(self) -> dict[int, int]:
@@ -47,6 +51,17 @@ class Manifest:
             if node.role == "client" and node.broker in numbers:
                 homes[node.number] = numbers[node.broker]
         return homes
+
+    @property
+    def homes(self) -> dict[str, str]:
+        """Client to the broker where it is attached, by name."""
+        return {node.name: node.broker for node in self.nodes if node.broker is not None}
+
+    @property
+    def has_links(self) -> bool:
+        """Do brokers have links with each other? Those of a structured overlay have none."""
+        brokers = {node.name for node in self.nodes if node.role == "broker"}
+        return len(brokers) < 2 or any(first in brokers and second in brokers for first, second in self.links)
 
     def journal_at(self, run: Path) -> str:
         """Path or URI of the run's journal."""
@@ -99,7 +114,10 @@ def read_manifest(run: Path) -> Manifest:
         nodes=_nodes(path, document.get("nodes")),
         edges=_pairs(path, "overlay.edges", document.get("overlay", {}), "edges"),
         links=_pairs(path, "links", document, "links"),
-        guarantee=str(document.get("guarantee", "best_effort")),
+        promise=read_promise(f"{path}, key promise", document.get("promise", {})),
+        subscription_grace_us=_integer(path, document, "subscription_grace_us", 0),
+        recovery_limit_us=_integer(path, document, "recovery_limit_us", DEFAULT_RECOVERY_LIMIT_US),
+        expect=_numbers(path, "expect", document.get("expect", {})),
         raw=document,
     )
 
@@ -109,6 +127,12 @@ def _integer(path: Path, document: dict[str, Any], key: str, default: int) -> in
     if type(value) is not int:
         raise InputError(f"{path}, key {key}", f"{value!r:.60}", "an integer")
     return value
+
+
+def _numbers(path: Path, key: str, section: Any) -> dict[str, float]:
+    if not isinstance(section, dict) or any(type(value) not in (int, float) for value in section.values()):
+        raise InputError(f"{path}, key {key}", f"{section!r:.60}", "a mapping of names to numbers")
+    return dict(section)
 
 
 def _nodes(path: Path, listed: Any) -> tuple[Node, ...]:

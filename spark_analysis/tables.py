@@ -8,6 +8,7 @@ CSV.
 import json
 import shutil
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,16 @@ SMALL_TABLES = (
 )
 
 
+@dataclass(slots=True)
+class FindingsFound:
+    """How many findings of each kind there are and are explained (copies too many, for duplicates); `by_tables`: how
+    many of them because tables were disturbed."""
+
+    counts: Counter[str]
+    explained: Counter[str]
+    by_tables: int
+
+
 class AnalysisFolder:
     """`RUN/analysis`, written anew by every analysis and read by reports."""
 
@@ -63,22 +74,25 @@ class AnalysisFolder:
         frame.to_parquet(self.folder / f"{name}.parquet", index=False)
         frame.to_csv(self.folder / f"{name}.csv", index=False)
 
-    def write_findings(self, table: DataFrame) -> dict[str, int]:
-        """All findings to Parquet, to CSV the first `FINDINGS_IN_CSV_MAX` of each kind by publication; how many of each
-        kind a fault explains (copies too many, for duplicates)."""
+    def write_findings(self, table: DataFrame) -> FindingsFound:
+        """All findings to Parquet, to CSV the first `FINDINGS_IN_CSV_MAX` of each kind by publication; how many there
+        are."""
         path = self.folder / "findings.parquet"
         table.write.parquet(str(path))
         order = ["published_us", "source", "sequence", "subscriber", "finding"]
-        explained: Counter[str] = Counter()
+        found = FindingsFound(Counter(), Counter(), 0)
         first = pd.DataFrame()
         for batch in dataset.dataset(path, format="parquet").to_batches():  # there may be more than memory holds
             findings = batch.to_pandas(types_mapper=_nullable)
-            found = findings[findings["explanation"].notna()].groupby("finding")["count"].sum()
-            explained.update({str(kind): int(count) for kind, count in found.items()})
+            excused = findings[findings["explanation"].notna()]
+            for counter, rows in ((found.counts, findings), (found.explained, excused)):
+                for kind, count in rows.groupby("finding")["count"].sum().items():
+                    counter[str(kind)] += int(count)
+            found.by_tables += int(excused["by_tables"].sum())
             together = pd.concat([first, findings]) if len(first) else findings
             first = together.sort_values(order).groupby("finding").head(FINDINGS_IN_CSV_MAX)
         first.to_csv(self.folder / "findings.csv", index=False)
-        return dict(explained)
+        return found
 
     def write_json(self, name: str, document: dict[str, Any]) -> None:
         """A small document beside the tables."""

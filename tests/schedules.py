@@ -5,33 +5,27 @@ virtual time and judges it by the plain judge, with losses explained as the anal
 prints the scenario and the one command that runs it again.
 """
 
-import bisect
-import itertools
+import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import pandas as pd
 import yaml
 from hypothesis import currently_in_test_context, note
 from hypothesis import strategies as st
 
 from experiments.deploy import deploy, describe_fault
-from experiments.registry import guarantee
+from experiments.registry import promise
 from experiments.scenario import LoadedScenario, check_scenario
 from pubsub.deployment import Deployment
 from pubsub.errors import InputError
-from pubsub.faults import FaultKind
-from pubsub.journal import FaultStage, RowKind, read_segment
 from simulation.run import play as play_virtual
-from spark_analysis.connections import Connections, times_away
-from spark_analysis.fault_checks import Check, check_faults
-from spark_analysis.fault_windows import Explainer, Step, fault_windows
-from tests.plain_judge import Pair, Verdict, judge
+from spark_analysis.fault_checks import Check
+from spark_analysis.plain_judge import Judgement, Pair, Verdict, judge_run
 
 GRACE_US = 1_000_000
 NODE_FAULTS = ("kill", "stall", "slow")
@@ -47,14 +41,26 @@ _LINK_CHANGES: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a schedule. `unexplained`: missing pairs without a fault on their way; `guaranteed`: required
-    pairs that no fault would excuse, delivered or not; `checks`: whether each fault bit."""
+    """What became of a schedule. `guaranteed`: required pairs that no fault excuses, delivered or not."""
 
     deployment: Deployment
-    verdict: Verdict
-    unexplained: list[Pair]
+    judgement: Judgement
     guaranteed: frozenset[Pair]
-    checks: list[Check]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The findings."""
+        return self.judgement.pairs
+
+    @property
+    def unexplained(self) -> list[Pair]:
+        """Missing pairs that no fault excuses."""
+        return self.judgement.left("missing")
+
+    @property
+    def checks(self) -> Sequence[Check]:
+        """Whether each fault bit."""
+        return self.judgement.checks
 
 
 @st.composite
@@ -186,81 +192,28 @@ def play(data: Mapping[str, Any]) -> Outcome:
         return judge_faults(deployment, Path(folder))
 
 
-class _Overtakings:
-    """When each subscriber first got a later event of a publisher; of deliveries (subscriber, source, sequence, us)."""
-
-    def __init__(self, deliveries: Iterable[tuple[int, int, int, int]]) -> None:
-        self._streams: dict[tuple[int, int], list[tuple[int, int]]] = {}
-        for subscriber, source, sequence, time_us in deliveries:
-            self._streams.setdefault((subscriber, source), []).append((sequence, time_us))
-        self._earliest: dict[tuple[int, int], list[int]] = {}
-        for key, stream in self._streams.items():
-            stream.sort()
-            self._earliest[key] = list(itertools.accumulate((time_us for _, time_us in reversed(stream)), min))[::-1]
-
-    def after(self, subscriber: int, source: int, sequence: int) -> int | None:
-        """The time of the first delivery of an event of that source with a higher number (None: there is none)."""
-        stream = self._streams.get((subscriber, source), [])
-        place = bisect.bisect_left(stream, (sequence + 1, 0))
-        return self._earliest[subscriber, source][place] if place < len(stream) else None
-
-
 def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
     """Judge the journal of a run of this deployment, on either runtime."""
-    verdict = judge(journal, GRACE_US)
-    rows = pd.concat([pd.DataFrame(read_segment(path)[1]) for path in sorted(journal.glob("*.seg"))])
-    names = [*(spec.name for spec in deployment.nodes), "driver"]
-    links = [(plan.first, plan.second) for plan in deployment.links]
-    seen = rows[rows["kind"] == RowKind.FAULT]
-    times = {(row.sequence, row.hops): row.time_us for row in seen.itertuples()}
-    steps = []
-    for number, fault in enumerate(deployment.faults):
-        said = describe_fault(fault, deployment)
-        steps.append(
-            Step(
-                number, fault.kind, str(fault), tuple(said["nodes"]), fault.groups, said["link"], fault.work_us,
-                times.get((number, FaultStage.ORDERED)), times.get((number, FaultStage.IN_EFFECT)),
-            )
-        )  # fmt: skip
-    settled = rows[rows["kind"] == RowKind.SETTLED]
-    windows = fault_windows(steps, zip(settled["time_us"], settled["value"], strict=True), links)
-    homes = {spec.name: spec.broker for spec in deployment.nodes if spec.broker is not None}
-    published = rows[rows["kind"] == RowKind.PUBLISH]
-    where = {(row.source, row.sequence): (names[row.node], row.time_us) for row in published.itertuples()}
-    subscribed = rows[rows["kind"] == RowKind.SUBSCRIBE]
-    subscriber_at = {row.source: names[row.node] for row in subscribed.itertuples()}
-    delivered = rows[rows["kind"] == RowKind.DELIVER]
-    delays = [row.time_us - where[row.source, row.sequence][1] for row in delivered.itertuples()]
-    held_up = [
-        name for fault in deployment.faults if fault.kind in (FaultKind.STALL, FaultKind.SLOW) for name in fault.nodes
-    ]
-    behind = rows[(rows["kind"] == RowKind.LAG) & ~rows["node"].isin([deployment.numbers[name] for name in held_up])]
-    exposure_us = 50_000 + int(behind["value"].max() if len(behind) else 0)
-    longest_us = max(delays, default=0)
-    overtakings = _Overtakings(
-        zip(delivered["value"], delivered["source"], delivered["sequence"], delivered["time_us"], strict=True)
-    )
-    explainer: Explainer | Connections = Explainer(windows, links, exposure_us, longest_us, homes)
-    if guarantee(deployment.nodes[0].parameters["reliability"]) == "exactly_once":
-        moved = rows[rows["kind"].isin([RowKind.LINK_UP, RowKind.LINK_DOWN])]
-        changes = [(row.time_us, row.kind, names[row.node], names[row.peer]) for row in moved.itertuples()]
-        away = times_away(changes, zip(settled["time_us"], settled["value"], strict=True), homes)
-        explainer = Connections(away, windows, homes)
-
-    def excused(pair: Pair) -> bool:
-        (event, subscriber) = pair
-        if event not in where:
-            return True  # its publisher was killed after the event's attributes were written and before it was out
-        publisher, published_us = where[event]
-        overtaken_us = overtakings.after(subscriber, *event)
-        return (
-            explainer.explain("missing", publisher, subscriber_at[subscriber], published_us, overtaken_us) is not None
-        )
-
-    unexplained = [pair for pair in verdict.missing if not excused(pair)]
-    guaranteed = frozenset(pair for pair in verdict.required_pairs if not excused(pair))
-    checks = check_faults(windows, rows, deployment.numbers, int(rows["time_us"].max()))
-    return Outcome(deployment, verdict, unexplained, guaranteed, checks)
+    parts = deployment.nodes[0].parameters
+    said = {
+        "format": "murmur-run",
+        "schema_version": 1,
+        "name": "schedule",
+        "status": "complete",
+        "journal": str(journal.resolve()),
+        "nodes": [{"name": node.name, "role": node.role, "broker": node.broker} for node in deployment.nodes]
+        + [{"name": "driver", "role": "driver", "broker": None}],
+        "links": [[plan.first, plan.second] for plan in deployment.links],
+        "faults": [describe_fault(fault, deployment) for fault in deployment.faults],
+        "withdrawal_grace_us": GRACE_US,
+        "subscription_grace_us": GRACE_US,
+        "promise": promise(parts["routing"], parts["reliability"], parts).to_plain(),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "manifest.json").write_text(json.dumps(said))
+        judgement = judge_run(Path(folder))
+    excused = {pair for finding, pair in judgement.excused if finding == "missing"}
+    return Outcome(deployment, judgement, judgement.pairs.required_pairs - excused)
 
 
 def _loaded(data: Mapping[str, Any]) -> LoadedScenario:

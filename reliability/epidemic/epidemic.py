@@ -38,6 +38,7 @@ from pubsub.machine import (
     Start,
     TimerFired,
 )
+from pubsub.promise import Promise
 from reliability.epidemic.cache import CachedEvent, EventCache, Pattern
 from reliability.epidemic.client import EpidemicClient
 from reliability.epidemic.dispatcher import Dispatcher, Gossip
@@ -76,7 +77,7 @@ class Epidemic:
     """See `reliability.layer.Reliability` and `reliability.layer.FilterWatcher`."""
 
     message_types: tuple[type, ...] = EPIDEMIC_MESSAGES
-    guarantee = "at_most_once"
+    promise = Promise("at_most_once", order="none")
     client = EpidemicClient
 
     def __init__(

@@ -31,6 +31,7 @@ from pubsub.machine import (
     Stored,
     TimerFired,
 )
+from pubsub.promise import Promise, Survival
 from reliability.gryphon.client import GryphonClient
 from reliability.gryphon.knowledge import KnowledgeStream, Message
 from reliability.gryphon.messages import (
@@ -60,7 +61,7 @@ _SESSION_BITS = 32
 class Gryphon:
     """See `reliability.layer.Reliability`."""
 
-    guarantee = "exactly_once"
+    promise = Promise("exactly_once", survives=Survival(any_path=True))
     needs_streams = True
     client = GryphonClient
     message_types: tuple[type, ...] = (Data, Silence, Nack, Acks, AckExpected, Submission, Accepted, Handed, HandedBack)

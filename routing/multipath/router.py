@@ -62,6 +62,7 @@ class MultipathRouter:
     """See `routing.router.Router`. Parameters: the mapping `multipath` of the node's, see `MultipathParameters`."""
 
     requires_tree = True
+    keeps_order = False
     message_types: tuple[type, ...] = wire.MESSAGES
 
     def __init__(self, context: NodeContext, parameters: MultipathParameters | None = None) -> None:

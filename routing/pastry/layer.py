@@ -17,6 +17,7 @@ class OverPastry:
 
     requires_tree = False
     requires_structure = True
+    keeps_order = False
 
     def __init__(self, context: NodeContext, note: Callable[[int], int] | None = None) -> None:
         self.pastry = Pastry(context) if note is None else Pastry(context, note)

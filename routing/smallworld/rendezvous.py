@@ -64,6 +64,7 @@ class RendezvousRouter:
 
     requires_tree = False
     requires_structure = True
+    keeps_order = False
     prunes = True
     spreads = False
     message_types: tuple[type, ...] = (*OVERLAY_MESSAGES, Install)

@@ -12,8 +12,8 @@ import pytest
 
 from actors.joining import CLOCK_US_MAX, FREE_BYTES_MIN, Facts, check_clock, check_machine, check_versions, own_versions
 from pubsub.errors import InputError
+from spark_analysis.plain_judge import judge
 from tests.actors.joined import ROOT, JoinedCluster
-from tests.plain_judge import judge
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from pubsub.journal import RowKind, read_segment
+from spark_analysis.plain_judge import judge
 from tests.actors.joined import HAS_JOBS, JoinedCluster
-from tests.plain_judge import judge
 
 GUARANTEED: dict[str, Any] = {
     "name": "away",

@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from experiments.driver import execute
-from experiments.registry import RELIABILITIES, ROUTINGS, Ground, check_parts, guarantee
+from experiments.registry import RELIABILITIES, ROUTINGS, Ground, check_parts, promise
 from experiments.scenario import load_scenario
 from pubsub.errors import InputError
 from pubsub.links import Delay, LinkSpec
 from routing.local_subscriptions import INDEXES
 from simulation.run import play
+from spark_analysis.plain_judge import Verdict, judge
 from tests.deployments import Shape, random_deployment, structured_deployment
-from tests.plain_judge import Verdict, judge
 
 PUSH = {"epidemic": {"algorithm": "push", "rest_after_us": 1_000_000}}
 
@@ -88,7 +88,7 @@ def test_a_full_queue_that_drops_loses_only_what_the_journal_names(parts: dict[s
     verdict = judge(tmp_path)
     dropped = _events_dropped(tmp_path)
     assert dropped, "links this slow must lose something"
-    assert verdict.missing or guarantee(parts["reliability"]) == "exactly_once"
+    assert verdict.missing or _promised(parts) == "exactly_once"
     assert {event for event, _ in verdict.missing} <= dropped
     assert verdict.counts[1:] == (0, 0, late_ones(parts, verdict))
 
@@ -97,14 +97,18 @@ def test_a_lossy_link_loses_only_what_the_journal_names(parts: dict[str, str], t
     links = LinkSpec(delay=Delay("constant", 1_000), loss=0.05)
     play(random_deployment(5, Shape(publications=60, changes=0, parts=parts, links=links)), tmp_path, lambda *_: None)
     verdict = judge(tmp_path)
-    assert bool(verdict.missing) == (guarantee(parts["reliability"]) != "exactly_once")
+    assert bool(verdict.missing) == (_promised(parts) != "exactly_once")
     assert {event for event, _ in verdict.missing} <= _events_dropped(tmp_path)
     assert verdict.counts[1:] == (0, 0, late_ones(parts, verdict))
 
 
+def _promised(parts: dict[str, str]) -> str:
+    return promise(parts["routing"], parts["reliability"]).delivery
+
+
 def late_ones(parts: dict[str, str], verdict: Verdict) -> int:
     """How many deliveries may be out of order: what is recovered comes late."""
-    return len(verdict.out_of_order) if guarantee(parts["reliability"]) == "at_most_once" else 0
+    return len(verdict.out_of_order) if _promised(parts) == "at_most_once" else 0
 
 
 @pytest.mark.parametrize(("routing", "reliability"), STRUCTURED)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments.scenario import load_scenario
-from tests.plain_judge import judge
+from spark_analysis.plain_judge import judge
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,7 +6,7 @@ import pytest
 
 from experiments.driver import execute
 from experiments.scenario import load_scenario
-from tests.plain_judge import judge
+from spark_analysis.plain_judge import judge
 
 pytestmark = pytest.mark.ray
 CHANGES = [

@@ -24,7 +24,7 @@ from reliability.epidemic.messages import (
 )
 from reliability.epidemic.parameters import ALGORITHMS
 from simulation.run import play as play_virtual
-from tests.plain_judge import Verdict, judge
+from spark_analysis.plain_judge import Verdict, judge
 from tests.schedules import play, schedules
 
 RECOVERY = (PushDigest, SubscriberPull, PublisherPull, RandomPull, EventsRequested, EventRecovered)

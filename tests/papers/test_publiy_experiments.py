@@ -27,7 +27,7 @@ from routing.multipath.overlay_maps import MasterOverlayMap
 from routing.multipath.parameters import STRATEGIES, MultipathParameters
 from routing.multipath.soft_links import SoftLinks
 from simulation.simulation import Simulation
-from tests.plain_judge import judge
+from spark_analysis.plain_judge import judge
 from workloads.multipath_datasets import PUBLISHED, covering_dataset, read_wall_posts, social_dataset, zipf_dataset
 from workloads.overlay import Tree, balanced
 

@@ -12,7 +12,7 @@ from experiments.scenario import load_scenario
 from pubsub.deployment import Deployment
 from pubsub.errors import RunError
 from pubsub.journal import Phase, RowKind, read_segment
-from tests.plain_judge import Verdict, judge
+from spark_analysis.plain_judge import Verdict, judge
 
 pytestmark = pytest.mark.ray
 CHANGES = ["workload.publications=300", "overlay.brokers=5", "workload.clients=5"]

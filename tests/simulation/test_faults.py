@@ -10,7 +10,7 @@ from pubsub.errors import RunError
 from pubsub.journal import DropReason, JournalWriter, RowKind, read_segment
 from pubsub.machine import Effect, Input, Persist, Start, Stored
 from simulation.simulation import Simulation
-from tests.plain_judge import judge
+from spark_analysis.plain_judge import judge
 
 CHAIN = {"kind": "chain", "brokers": 3}
 ENDS = {"alice": "b0", "bob": "b2"}

@@ -11,7 +11,7 @@ from experiments.command_line import main
 from experiments.driver import execute
 from experiments.scenario import load_scenario
 from spark_analysis.main import analyze
-from tests.plain_judge import judge as plain_judge
+from spark_analysis.plain_judge import judge as plain_judge
 
 pytestmark = pytest.mark.spark
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plain_judge import judge
+from spark_analysis.plain_judge import judge
 
 ROOT = Path(__file__).parents[2]
 SWEEP = """

@@ -9,7 +9,7 @@ import pytest
 
 from actors.ray_session import check_memory
 from pubsub.errors import InputError
-from tests.plain_judge import judge
+from spark_analysis.plain_judge import judge
 
 ROOT = Path(__file__).parents[2]
 

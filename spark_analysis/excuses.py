@@ -1,0 +1,290 @@
+"""Which findings a fault excuses: where the journal shows that the event's way ended at what the fault touched.
+
+A delivery is missing because the event's way ended somewhere. On an overlay without cycles the event has one way to the
+subscriber, and the journal says how far it came:
+
+- a message with it was sent and did not arrive: excused if a fault that destroys messages was in force there;
+- a node had it and sent it no further: excused if the node died with it in hand, or if a fault further on had
+  disturbed the tables by which the node decided, and they could not have been mended yet.
+
+Where links form cycles, or there are none, the event may have had several ways: then any of its messages that ended at
+a fault excuses it, tables disturbed by any fault do, and so does an overlay that has no whole path left. What the run's
+promise says that its protocols survive is excused only until the overlay could have settled without what is broken.
+
+A copy is excused by the link that made it, an event out of order by a link that lets messages overtake each other. An
+event held up by a fault may come to a later subscriber, and need not come to one that withdrew in the meantime.
+
+A journal without SEND and RECEIVE rows does not show a way: there a fault in force near it in time excuses a loss.
+"""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pubsub.faults import FaultKind
+from pubsub.journal import DropReason
+from pubsub.promise import Promise
+from spark_analysis.fault_windows import Window
+from spark_analysis.passages import Loss, Passage
+
+IN_HAND_US = 100_000
+"""How long a node may have an event in hand: one that it keeps for longer is lost by waiting, not by a fault."""
+ON_THE_WAY_US = 1_000_000
+"""How long an event is taken to be on its way where the journal does not show it."""
+_AT_BROKERS = "tables disturbed"
+
+
+class Case(NamedTuple):
+    """A finding to be explained.
+
+    publisher, client: the nodes where the event was published and where its subscriber is. delivered_us: first
+    delivery (None: none). overtaken_us: when the subscriber first got a later event of the publisher (None: never).
+    withdrawn_us: until when the subscription was held (None: it still is). early: the event is older than the
+    subscription.
+    """
+
+    finding: str
+    publisher: str
+    client: str
+    published_us: int
+    delivered_us: int | None = None
+    overtaken_us: int | None = None
+    withdrawn_us: int | None = None
+    early: bool = False
+
+
+class Excuse(NamedTuple):
+    """`text` for people; `by_tables`: no message was lost, but tables were disturbed."""
+
+    text: str
+    by_tables: bool = False
+
+
+@dataclass(slots=True)
+class Excuses:
+    """Explains findings of best effort. `links`: all of the overlay and of clients; `homes`: client to broker."""
+
+    windows: Sequence[Window]
+    links: Sequence[tuple[str, str]]
+    homes: Mapping[str, str] = field(default_factory=dict)
+    promise: Promise = field(default_factory=Promise)
+    _neighbours: dict[str, list[str]] = field(default_factory=dict)
+    _about: dict[str | frozenset[str], list[Window]] = field(default_factory=dict)
+    _partitions: list[Window] = field(default_factory=list)
+    _parents: dict[str, dict[str, str | None]] = field(default_factory=dict)
+    _one_way: bool = False
+    _meshed: bool = False
+
+    def __post_init__(self) -> None:
+        for window in self.windows:  # under churn there are thousands, and few about any one node
+            for thing in (*window.nodes, *window.links):
+                self._about.setdefault(thing, []).append(window)
+        self._partitions = [window for window in self.windows if window.step.groups]
+        for first, second in self.links:
+            self._neighbours.setdefault(first, []).append(second)
+            self._neighbours.setdefault(second, []).append(first)
+        # A connected graph with one link less than it has nodes is a tree.
+        connected = not self._neighbours or len(self._tree(next(iter(self._neighbours)))) == len(self._neighbours)
+        self._one_way = bool(self.links) and connected and len(self.links) == len(self._neighbours) - 1
+        self._meshed = connected and not self._one_way
+
+    def explain(self, case: Case, passage: Passage) -> Excuse | None:
+        """The fault that excuses the finding, or None."""
+        if case.finding == "missing":
+            return self._withdrawn(case) or self._missing(case, passage)
+        if case.finding == "duplicate":
+            return self._changed_link(
+                (crossing.sender, crossing.receiver, crossing.time_us, "duplicates") for crossing in passage.copied
+            )
+        if case.finding == "out_of_order":
+            if not passage.hops:
+                return self._near_in_time(case, "reorders")
+            return self._changed_link(
+                (crossing.sender, crossing.receiver, crossing.time_us, "reorders") for crossing in passage.sent
+            )
+        if case.early and case.delivered_us is not None:
+            return self._held_up(case, case.delivered_us)
+        return None
+
+    # ------------------------------------------------------------------------------------------- losses
+    def _missing(self, case: Case, passage: Passage) -> Excuse | None:
+        if not passage.hops:
+            return self._near_in_time(case, "destroys")
+        local = case.publisher == case.client and case.client not in self.homes
+        if case.client in passage.received or local:
+            return self._died_in_hand([case.client], passage)
+        return self._on_the_way(case, passage) if self._one_way else self._anywhere(case, passage)
+
+    def _on_the_way(self, case: Case, passage: Passage) -> Excuse | None:
+        way = self._way(case.publisher, case.client)
+        came = max((place for place, name in enumerate(way) if name in passage.received), default=0)
+        behind, ahead = set(way[: came + 1]), set(way[came + 1 :])
+        lost = [loss for loss in passage.lost if loss.sender in behind and loss.receiver in ahead]
+        if lost:
+            return self._destroyed(lost, full=self._between(way[came:]))
+        here = way[came]
+        had_us = passage.had.get(here, case.published_us)
+        died = self._died_in_hand([here], passage)
+        if died is not None:
+            return died
+        for window in self._between(way[came:]):
+            if window.step.kind is not FaultKind.CHANGE_LINK and self._excusable(window, way, had_us):
+                return Excuse(f"{window.step.text}: {here} had {_AT_BROKERS}", by_tables=True)
+        return None
+
+    def _anywhere(self, case: Case, passage: Passage) -> Excuse | None:
+        home = self.homes.get(case.client, case.client)
+        if home in passage.had and home != case.client:  # all that is left is the last mile
+            lost = [loss for loss in passage.lost if loss.receiver == case.client]
+            near = self._between([home, case.client])
+            if lost:
+                return self._destroyed(lost, full=near)
+            return self._died_in_hand([home], passage) or self._by_tables(near, passage.had[home], passage.had[home])
+        lost = [loss for loss in passage.lost if loss.receiver not in passage.had]
+        excuse = self._destroyed(lost) or self._died_in_hand(passage.had, passage) or self._no_path(case)
+        if excuse is not None:
+            return excuse
+        times = list(passage.had.values()) or [case.published_us]
+        return self._by_tables(self.windows, min(times), max(times))
+
+    def _destroyed(self, lost: Iterable[Loss], full: Sequence[Window] = ()) -> Excuse | None:
+        """Was a fault that destroys messages in force where one of these was lost? `full`: those behind which a queue
+        may have overflowed."""
+        for loss in lost:
+            there = self._between([loss.sender, loss.receiver])
+            if loss.reason is DropReason.OVERFLOW:
+                there = [*there, *(window for window in full if window.holds_up)]
+            for window in there:
+                if window.destroys and self._took(window, loss):
+                    return Excuse(f"{window.step.text}: lost from {loss.sender} to {loss.receiver}")
+        return None
+
+    def _took(self, window: Window, loss: Loss) -> bool:
+        """Could the window have taken the message? It may have left before the fault, and no loss is sooner than
+        that; what a promise covers is excused only until the overlay had settled."""
+        if loss.reason is DropReason.LOSS and window.step.kind is FaultKind.CHANGE_LINK:
+            return window.in_force(loss.time_us, loss.time_us)
+        if self.promise.survives.any_path and self._meshed:
+            return window.disturbs(loss.time_us, loss.time_us + ON_THE_WAY_US)
+        held_us = ON_THE_WAY_US if loss.reason is None else 0
+        return window.in_force(loss.time_us, loss.time_us + held_us)
+
+    def _died_in_hand(self, nodes: Iterable[str], passage: Passage) -> Excuse | None:
+        for name in nodes:
+            had_us = passage.had.get(name)
+            for window in self._about.get(name, ()):
+                if had_us is not None and window.kills and had_us <= window.in_effect_us:
+                    if window.from_us <= had_us + IN_HAND_US:
+                        return Excuse(f"{window.step.text}: {name} had the event in hand")
+        return None
+
+    def _by_tables(self, windows: Iterable[Window], from_us: int, until_us: int) -> Excuse | None:
+        for window in windows:
+            if window.step.kind is not FaultKind.CHANGE_LINK and window.disturbs(from_us, until_us + IN_HAND_US):
+                return Excuse(f"{window.step.text}: {_AT_BROKERS}", by_tables=True)
+        return None
+
+    def _excusable(self, window: Window, way: Sequence[str], at_us: int) -> bool:
+        """Was the window in force, or its tables not mended, in a way that the promise does not cover?"""
+        if not self._survived(window, way):
+            return window.in_force(at_us, at_us + IN_HAND_US)
+        return window.disturbs(at_us, at_us + IN_HAND_US)
+
+    def _survived(self, window: Window, way: Sequence[str]) -> bool:
+        """Does the promise cover what is broken on the way: few enough brokers in a row, none at the ends?"""
+        most = self.promise.survives.brokers_away
+        if not most or not window.nodes or window.step.kind is FaultKind.SLOW:
+            return False
+        away = {
+            name
+            for name in way
+            for other in self._about.get(name, ())
+            if other.nodes and other.in_force(window.from_us, window.until_us)
+        }
+        ends = {way[0], way[-1], self.homes.get(way[0], way[0]), self.homes.get(way[-1], way[-1])}
+        rows = [len(list(group)) for is_away, group in itertools.groupby(way, away.__contains__) if is_away]
+        return not (away & ends) and max(rows, default=0) <= most
+
+    def _no_path(self, case: Case) -> Excuse | None:
+        """Was there no whole path of the overlay when the event was published?"""
+        if not self._meshed:
+            return None
+        broken = [window for window in self.windows if window.destroys and window.in_force(*[case.published_us] * 2)]
+        nodes = {name for window in broken for name in window.nodes}
+        links = {link for window in broken for link in window.links}
+        reached = dict.fromkeys([case.publisher])
+        for name in (queue := [case.publisher]):
+            for peer in self._neighbours.get(name, ()):
+                if peer not in reached and peer not in nodes and frozenset((name, peer)) not in links:
+                    reached[peer] = None
+                    queue.append(peer)
+        if case.client in reached or not broken:
+            return None
+        return Excuse(f"{broken[-1].step.text}: no path was left")
+
+    # ------------------------------------------------------------------------------------- other findings
+    def _changed_link(self, crossings: Iterable[tuple[str, str, int, str]]) -> Excuse | None:
+        for sender, receiver, time_us, able in crossings:
+            for window in self._about.get(frozenset((sender, receiver)), ()):
+                if getattr(window, able) and window.in_force(time_us, time_us):
+                    return Excuse(f"{window.step.text}: at {sender}-{receiver}")
+        return None
+
+    def _withdrawn(self, case: Case) -> Excuse | None:
+        return None if case.withdrawn_us is None else self._held_up(case, case.withdrawn_us)
+
+    def _held_up(self, case: Case, until_us: int) -> Excuse | None:
+        """Did a fault hold the event up in the meantime?"""
+        for window in self._near(case):
+            if (window.holds_up or window.destroys) and window.in_force(case.published_us, until_us):
+                return Excuse(f"{window.step.text}: the event was held up")
+        return None
+
+    def _near_in_time(self, case: Case, able: str) -> Excuse | None:
+        until_us = case.published_us + ON_THE_WAY_US
+        there = sorted(self._near(case), key=lambda window: window.step.number)
+        for window in there:
+            if window.holds_up and window.in_force(case.published_us, until_us):
+                until_us = max(until_us, window.until_us)
+        for window in there:
+            if getattr(window, able) and window.in_force(case.published_us, until_us):
+                return Excuse(f"{window.step.text}: near in time", by_tables=True)
+        return None
+
+    # --------------------------------------------------------------------------------------------- ways
+    def _near(self, case: Case) -> Sequence[Window]:
+        """The windows on the event's way; all where it has more than one."""
+        return self._between(self._way(case.publisher, case.client)) if self._one_way else self.windows
+
+    def _between(self, way: Sequence[str]) -> list[Window]:
+        """The windows about these nodes and what is between each and the next."""
+        pairs = list(itertools.pairwise(way))
+        things: list[str | frozenset[str]] = [*way, *(frozenset(pair) for pair in pairs)]
+        found = {window.step.number: window for thing in things for window in self._about.get(thing, ())}
+        for window in self._partitions if len(way) == 2 else ():  # two nodes may talk without a link between them
+            if window.separates(*way):
+                found[window.step.number] = window
+        return [found[number] for number in sorted(found)]
+
+    def _way(self, first: str, last: str) -> list[str]:
+        """The nodes that an event passes from the first to the last, both included; from a client to itself by its
+        broker."""
+        parents = self._tree(first)
+        nodes = [last]
+        while (parent := parents.get(nodes[-1])) is not None:
+            nodes.append(parent)
+        if first == last and first in self.homes:
+            return [first, self.homes[first], last]
+        return nodes[::-1]
+
+    def _tree(self, root: str) -> dict[str, str | None]:
+        if root not in self._parents:
+            parents: dict[str, str | None] = {root: None}
+            for name in (queue := [root]):
+                for peer in self._neighbours.get(name, ()):
+                    if peer not in parents:
+                        parents[peer] = name
+                        queue.append(peer)
+            self._parents[root] = parents
+        return self._parents[root]

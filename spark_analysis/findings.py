@@ -1,0 +1,188 @@
+"""What is wrong, finding by finding, with what a reader needs to look for its cause.
+
+A stray delivery is told apart here: the event's contents and the subscriber's node are looked up for the few rows that
+are wrong. Where the run had faults, the rows of the journal about an event are gathered beside its findings, so that
+`spark_analysis.excuses` can see where its way ended.
+"""
+
+import json
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from pubsub.event import fingerprint_of, unpack_attributes
+from pubsub.journal import RowKind
+from spark_analysis.connections import Connections
+from spark_analysis.excuses import Case, Excuses
+from spark_analysis.fault_windows import NEVER_US
+from spark_analysis.journal_source import Journal
+from spark_analysis.passages import PASSAGE_KINDS, HopRow, Passage, passage_of
+
+FINDINGS = ("missing", "duplicate", "spurious", "out_of_order", "misplaced", "altered")
+FINDINGS_SCHEMA = StructType(
+    [
+        StructField("finding", StringType(), False),
+        StructField("event", StringType(), False),
+        StructField("source", LongType(), False),
+        StructField("sequence", LongType(), False),
+        StructField("attributes", StringType(), True),
+        StructField("subscriber", LongType(), False),
+        StructField("client", StringType(), False),
+        StructField("published_us", LongType(), True),
+        StructField("delivered_us", LongType(), True),
+        StructField("count", LongType(), False),
+        StructField("detail", StringType(), False),
+        StructField("explanation", StringType(), True),
+        StructField("by_tables", LongType(), False),
+    ]
+)
+"""`count`: the copies too many of a duplicate, the copies of a stray delivery, else 1. `explanation`: the fault that
+excuses the finding. `by_tables`: 1 if that is because it had disturbed tables."""
+_EVENT = ["source", "sequence"]
+_HOP = ("time_us", "kind", "node", "peer", "value")
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """What findings are told with. `names`: of the nodes by number; `publishers`: the node where each publisher is;
+    `explainer`: None if there is nothing that could excuse; `hops`: are messages that arrive journaled?"""
+
+    filters: Sequence[str]
+    names: Sequence[str]
+    publishers: Mapping[int, str]
+    explainer: Excuses | Connections | None
+    hops: bool
+
+
+def findings(judged: DataFrame, journal: Journal, lives: DataFrame, readers: Readers) -> DataFrame:
+    """One row for each finding (`FINDINGS_SCHEMA`). `judged`: `judge.OUTCOMES_SCHEMA`; `lives`: `judge.LIVES_SCHEMA`;
+    events as `judge.distinct_events` gives them."""
+    wrong = judged.where(F.col("missing") + F.col("duplicate") + F.col("stray") + F.col("out_of_order") > 0)
+    times = journal.events.select(*_EVENT, F.col("time_us").alias("event_us"), "attributes")
+    homes = lives.groupBy("subscriber").agg(F.min("node").alias("home"))
+    together = wrong.join(times, _EVENT, "left").join(homes, "subscriber", "left")
+    if isinstance(readers.explainer, Connections):
+        together = _with_what_overtook(together, judged)
+    if isinstance(readers.explainer, Excuses):
+        together = together.join(_passages(journal, wrong), _EVENT, "left")
+    return together.mapInPandas(_describer(readers), FINDINGS_SCHEMA)
+
+
+def _with_what_overtook(together: DataFrame, judged: DataFrame) -> DataFrame:
+    """`overtaken_us`: when the subscriber first got a later event of the publisher."""
+    streams = together.select("source", "subscriber").distinct()
+    later = Window.partitionBy("source", "subscriber").orderBy(F.desc("sequence"))
+    overtaking = judged.join(streams, ["source", "subscriber"], "left_semi").select(
+        *_EVENT, "subscriber", "node", "fingerprint",
+        F.min("delivered_us").over(later.rangeBetween(Window.unboundedPreceding, -1)).alias("overtaken_us"),
+    )  # fmt: skip
+    return together.join(overtaking, [*_EVENT, "subscriber", "node", "fingerprint"], "left")
+
+
+def _passages(journal: Journal, wrong: DataFrame) -> DataFrame:
+    """`rows`: those about the way of each event of which something is wrong, field after field in one flat array, which
+    reaches Python without an object for each row."""
+    fields = [F.col(name).cast("long") for name in _HOP]
+    about = journal.of(*PASSAGE_KINDS).join(wrong.select(*_EVENT).distinct(), _EVENT, "left_semi")
+    return about.groupBy(*_EVENT).agg(F.flatten(F.collect_list(F.array(*fields))).alias("rows"))
+
+
+def _describer(readers: Readers) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
+    columns = [field.name for field in FINDINGS_SCHEMA]
+
+    def describe(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for frame in frames:
+            passages: dict[tuple[int, int], Passage] = {}
+            rows = [row for pair in frame.to_dict("records") for row in _rows_of(pair, readers, passages)]
+            described = pd.DataFrame(rows, columns=columns)
+            for name in ("published_us", "delivered_us"):
+                described[name] = described[name].astype("Int64")
+            yield described
+
+    return describe
+
+
+def _rows_of(
+    pair: Mapping[Hashable, Any], readers: Readers, passages: dict[tuple[int, int], Passage]
+) -> Iterator[list[Any]]:
+    """The findings about one pair; missing values of `pair` are NaN, as pandas has them. `passages`: made so far."""
+    source, sequence, client = pair["source"], pair["sequence"], _name(readers.names, pair["node"])
+    published = not pd.isna(pair["event_us"])
+    blob = bytes(pair["attributes"]) if published else b""
+    wanted = None if pd.isna(pair["filter_number"]) else readers.filters[int(pair["filter_number"])]
+    described: list[tuple[str, int, str, bool]] = []
+    if pair["out_of_order"]:
+        described.append(("out_of_order", 1, f"delivered after {source}:{int(pair['after'])}", False))
+    if pair["missing"]:
+        described.append(("missing", 1, f"wanted by {wanted}", False))
+    if pair["duplicate"]:
+        described.append(("duplicate", int(pair["duplicate"]), f"delivered {int(pair['copies'])} times", False))
+    if pair["stray"]:
+        finding, detail = "spurious", "never published"
+        early = wanted is not None and not pd.isna(pair["allowed_from_us"])
+        if published and fingerprint_of(int(pair["event_us"]), blob) != pair["fingerprint"]:
+            finding, detail = "altered", "its contents or its publication time are not those of the event"
+        elif published and not pd.isna(pair["home"]) and pair["home"] != pair["node"]:
+            finding, detail = "misplaced", f"delivered by {client}, not by {_name(readers.names, int(pair['home']))}"
+        elif published:
+            detail = _why_spurious(wanted, early)
+        described.append((finding, int(pair["stray"]), detail, early and finding == "spurious"))
+    for finding, count, detail, early in described:
+        excuse = None
+        if published and readers.explainer is not None:
+            case = Case(
+                finding, readers.publishers[source], client, int(pair["event_us"]), _maybe(pair["delivered_us"]),
+                _maybe(pair.get("overtaken_us")), _withdrawn(pair["required_until_us"]), early,
+            )  # fmt: skip
+            if (source, sequence) not in passages:
+                rows = pair.get("rows")
+                hops = (
+                    []
+                    if rows is None or isinstance(rows, float)
+                    else [tuple(row[name] for name in _HOP) for row in rows]
+                )
+                passages[source, sequence] = passage_of(hops, readers.names, readers.hops)
+            excuse = readers.explainer.explain(case, passages[source, sequence])
+        yield [
+            finding, f"{source}:{sequence}", source, sequence,
+            json.dumps(unpack_attributes(blob), ensure_ascii=False, sort_keys=True) if published else None,
+            pair["subscriber"], client, _maybe(pair["event_us"]), _maybe(pair["delivered_us"]),
+            count, detail, None if excuse is None else excuse.text, int(excuse is not None and excuse.by_tables),
+        ]  # fmt: skip
+
+
+def _hop_rows(flat: Any) -> list[HopRow]:
+    """The rows of `_passages` again."""
+    if flat is None or isinstance(flat, float):
+        return []
+    return [tuple(row) for row in np.reshape(flat, (-1, len(_HOP))).tolist()]
+
+
+def _name(names: Sequence[str], node: int) -> str:
+    return names[node] if 0 <= node < len(names) else f"node {node}"
+
+
+def _maybe(number: Any) -> int | None:
+    return None if number is None or pd.isna(number) else int(number)
+
+
+def _withdrawn(until_us: Any) -> int | None:
+    found = _maybe(until_us)
+    return None if found == NEVER_US else found
+
+
+def _why_spurious(wanted: str | None, early: bool) -> str:
+    if wanted is None:
+        return "no subscription of this subscriber matches"
+    return f"published before the subscription: {wanted}" if early else f"withdrawn before: {wanted}"
+
+
+def are_hops_journaled(journal: Journal) -> bool:
+    """Does the journal say which messages arrived (this one runs a job)?"""
+    return not journal.of(RowKind.RECEIVE).isEmpty()

@@ -1,0 +1,71 @@
+"""What the journal shows of one event's way: who had it when, and which messages with it did not arrive.
+
+All of it is written by the runtimes, none of it by a protocol: a SEND row without its RECEIVE row is a message that was
+lost on the way, and a DROP row says why.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pubsub.journal import NONE, DropReason, RowKind
+
+PASSAGE_KINDS = (RowKind.PUBLISH, RowKind.SEND, RowKind.RECEIVE, RowKind.DROP, RowKind.DUPLICATE)
+HopRow = tuple[int, int, int, int, int]
+"""(time_us, kind, node, peer, value) of a row about the event."""
+
+
+class Loss(NamedTuple):
+    """A message with the event did not arrive. `reason`: of its DROP row; None: it was sent and never received."""
+
+    time_us: int
+    sender: str
+    receiver: str
+    reason: DropReason | None
+
+
+class Crossing(NamedTuple):
+    """A message with the event left `sender` for `receiver`."""
+
+    time_us: int
+    sender: str
+    receiver: str
+
+
+@dataclass(slots=True)
+class Passage:
+    """`had`: node to when it first had the event; `received`: the nodes to which it came over the network. `copied`:
+    messages of which the link model made a second copy. `hops`: is anything journaled of messages that arrive?"""
+
+    had: dict[str, int] = field(default_factory=dict)
+    received: set[str] = field(default_factory=set)
+    lost: list[Loss] = field(default_factory=list)
+    sent: list[Crossing] = field(default_factory=list)
+    copied: list[Crossing] = field(default_factory=list)
+    hops: bool = True
+
+
+def passage_of(rows: Iterable[HopRow], names: Sequence[str], hops: bool) -> Passage:
+    """The passage that these rows of one event show, in any order; `names` are those of the nodes by number."""
+    passage = Passage(hops=hops)
+    on_the_way: dict[tuple[str, str], list[int]] = defaultdict(list)
+    arrived: dict[tuple[str, str], int] = defaultdict(int)
+    for time_us, kind, node, peer, value in sorted(rows):
+        name, other = names[node], names[peer] if peer != NONE else ""
+        if kind == RowKind.PUBLISH:
+            passage.had.setdefault(name, time_us)
+        elif kind == RowKind.RECEIVE:
+            passage.had.setdefault(name, time_us)
+            passage.received.add(name)
+            arrived[other, name] += 1
+        elif kind == RowKind.DROP:
+            passage.lost.append(Loss(time_us, name, other, DropReason(value)))
+            arrived[name, other] += 1
+        else:
+            on_the_way[name, other].append(time_us)
+            (passage.copied if kind == RowKind.DUPLICATE else passage.sent).append(Crossing(time_us, name, other))
+    for (sender, receiver), times in on_the_way.items():
+        if len(times) > arrived[sender, receiver]:  # which of them was lost, nobody can tell
+            passage.lost += [Loss(time_us, sender, receiver, None) for time_us in times]
+    return passage

@@ -1,0 +1,324 @@
+"""The judge in the plainest Python: the rules of `spark_analysis.judge`, pair by pair, without Spark and without Java.
+
+It reads the journal file by file and evaluates filters with `Filter.matches`, so that it shares neither matching nor
+aggregation with the judge on Spark; what excuses a finding, and what the verdict is, the two work out with the same
+code. Its cost is that of every event against every subscriber: it is for runs of thousands of events.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pubsub.event import fingerprint_of, unpack_attributes
+from pubsub.filter import Filter
+from pubsub.filter_parser import parse_filter
+from pubsub.journal import NONE, RowKind, SideKind, read_segment, read_side
+from spark_analysis.connections import Connections, times_away
+from spark_analysis.excuses import Case, Excuse, Excuses
+from spark_analysis.expectations import check_expectations, measured
+from spark_analysis.fault_checks import Check, check_faults
+from spark_analysis.fault_plan import windows_of
+from spark_analysis.fault_windows import NEVER_US
+from spark_analysis.passages import PASSAGE_KINDS, HopRow, Passage, passage_of
+from spark_analysis.recovery import recovered, repairs_of, unsettled_after
+from spark_analysis.run_folder import Manifest, read_manifest
+from spark_analysis.verdict import COUNTS, Facts, decide
+
+Pair = tuple[tuple[int, int], int]
+"""(event id, subscriber)."""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """Pairs by finding; `delivered` are all pairs delivered, `first_us` when. `required_until_us`: when the
+    subscription that requires the pair was withdrawn (`NEVER_US`: it was not). `early`: spurious pairs whose event is
+    older than the subscription. `made_by`: the node of a misplaced delivery."""
+
+    missing: list[Pair] = field(default_factory=list)
+    duplicate: list[Pair] = field(default_factory=list)
+    spurious: list[Pair] = field(default_factory=list)
+    out_of_order: list[Pair] = field(default_factory=list)
+    misplaced: list[Pair] = field(default_factory=list)
+    altered: list[Pair] = field(default_factory=list)
+    delivered: frozenset[Pair] = frozenset()
+    required_until_us: dict[Pair, int] = field(default_factory=dict)
+    first_us: dict[Pair, int] = field(default_factory=dict)
+    early: set[Pair] = field(default_factory=set)
+    made_by: dict[Pair, int] = field(default_factory=dict)
+
+    @property
+    def required_pairs(self) -> frozenset[Pair]:
+        """The pairs that had to be delivered."""
+        return frozenset(self.required_until_us)
+
+    @property
+    def required(self) -> int:
+        """How many pairs were required."""
+        return len(self.required_until_us)
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """missing, duplicate, spurious, out of order; misplaced and altered ones count as spurious here."""
+        stray = len(self.spurious) + len(self.misplaced) + len(self.altered)
+        return len(self.missing), len(self.duplicate), stray, len(self.out_of_order)
+
+
+@dataclass(frozen=True, slots=True)
+class _Life:
+    wanted: Filter
+    node: int
+    issued_us: int
+    settled_us: float
+    withdrawn_us: float
+    withdrawal_settled_us: float
+
+
+@dataclass(slots=True)
+class History:
+    """What a journal says: events by id, subscribers' lives, deliveries in the order of each node's journal, rows."""
+
+    events: dict[tuple[int, int], tuple[int, bytes]]
+    lives: dict[int, list[_Life]]
+    rows: pd.DataFrame
+
+    def of(self, *kinds: RowKind) -> pd.DataFrame:
+        """The rows of these kinds."""
+        return self.rows[self.rows["kind"].isin([int(kind) for kind in kinds])]
+
+
+def read_history(journal: Path) -> History:
+    """The history in the journal folder of one run."""
+    paths = sorted(journal.glob("*.seg"), key=lambda path: (path.name.rsplit("-", 2)[0], *_numbers(path)))
+    segments = [pd.DataFrame(read_segment(path)[1]) for path in paths]
+    rows = pd.concat(segments, ignore_index=True)
+    settled = rows[rows["kind"] == RowKind.SETTLED]
+    settlings = sorted(zip(settled["value"].tolist(), settled["time_us"].tolist(), strict=True))
+
+    def settled_at(time_us: float) -> float:
+        return min((at for value, at in settlings if value >= time_us), default=float("inf"))
+
+    events: dict[tuple[int, int], tuple[int, bytes]] = {}
+    issued: dict[tuple[int, str], list[list[Any]]] = defaultdict(list)
+    for kind, fields in _side_records(journal):
+        if kind is SideKind.EVENT:
+            events.setdefault((fields[0], fields[1]), (fields[2], fields[3]))
+        elif kind is SideKind.SUBSCRIBE:
+            issued[fields[2], fields[3]].append([fields[1], fields[0], float("inf")])
+        else:
+            held = [span for span in issued[fields[2], fields[3]] if span[2] == float("inf")]
+            if held:
+                held[0][2] = fields[0]
+    lives: dict[int, list[_Life]] = defaultdict(list)
+    for (subscriber, text), spans in issued.items():
+        for node, begin, end in spans:
+            life = _Life(parse_filter(text), node, begin, settled_at(begin), end, settled_at(end))
+            lives[subscriber].append(life)
+    return History(events, lives, rows)
+
+
+def _numbers(path: Path) -> tuple[int, int]:
+    incarnation, number = path.stem.rsplit("-", 2)[1:]
+    return int(incarnation), int(number)
+
+
+def _side_records(journal: Path) -> Iterator[tuple[SideKind, list[Any]]]:
+    """All records, but for subscriptions that a client issued again after a restart."""
+    known = set()
+    for path in sorted(journal.glob("*.blob"), key=lambda path: (path.name.rsplit("-", 2)[0], *_numbers(path))):
+        for kind, fields in read_side(path):
+            if kind is not SideKind.EVENT and fields[4] != NONE:
+                if (fields[1], fields[4]) in known:
+                    continue
+                known.add((fields[1], fields[4]))
+            yield kind, fields
+
+
+def judge(
+    journal: Path, grace_us: int = 100_000, subscription_grace_us: int = 1_000_000, keeps_events: bool = False
+) -> Verdict:
+    """Judge the journal folder of one run; for the rules see `spark_analysis.judge.Rules`."""
+    return judge_history(read_history(journal), grace_us, subscription_grace_us, keeps_events)
+
+
+def judge_history(history: History, grace_us: int, subscription_grace_us: int, keeps_events: bool) -> Verdict:
+    """The same of a history that was read."""
+    verdict = Verdict()
+    matching: dict[Pair, list[_Life]] = {}
+    for event, (published_us, blob) in history.events.items():
+        attributes = unpack_attributes(blob)
+        for subscriber, lives in history.lives.items():
+            held = [life for life in lives if life.wanted.matches(attributes)]
+            if held:
+                matching[event, subscriber] = held
+            ends = [
+                life.withdrawn_us for life in held if life.settled_us <= published_us <= life.withdrawn_us - grace_us
+            ]
+            if ends:
+                verdict.required_until_us[event, subscriber] = int(min(max(ends), NEVER_US))
+    counted: Counter[Pair] = Counter()
+    latest: dict[tuple[int, int], int] = {}
+    for row in history.of(RowKind.DELIVER).itertuples():
+        pair = ((row.source, row.sequence), row.value)
+        held = matching.get(pair, [])
+        known = history.events.get(pair[0])
+        homes = {life.node for life in history.lives.get(row.value, [])}
+        if known is not None and fingerprint_of(*known) != row.bytes:
+            verdict.altered.append(pair)
+            continue
+        if known is not None and homes and row.node not in homes:
+            verdict.misplaced.append(pair)
+            verdict.made_by[pair] = row.node
+            continue
+        counted[pair] += 1
+        if counted[pair] == 1 or not held:
+            alive = [life for life in held if known is not None and known[0] <= life.withdrawal_settled_us + grace_us]
+            in_time = [life for life in alive if keeps_events or life.issued_us <= known[0] + subscription_grace_us]  # type: ignore[index]
+            if not any(life.issued_us <= row.time_us for life in in_time):
+                verdict.spurious.append(pair)
+                if alive:
+                    verdict.early.add(pair)
+        if held and counted[pair] == 1:
+            verdict.first_us[pair] = row.time_us
+            stream = (row.value, row.source)
+            if row.sequence < latest.get(stream, -1):
+                verdict.out_of_order.append(pair)
+            latest[stream] = max(latest.get(stream, -1), row.sequence)
+    verdict.delivered = frozenset(pair for pair in counted if pair in matching)
+    verdict.missing = sorted(verdict.required_pairs - verdict.delivered)
+    verdict.duplicate = sorted(pair for pair, count in counted.items() if count > 1 and pair in matching)
+    return verdict
+
+
+# ------------------------------------------------------------------------------------------- whole runs
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """`numbers` are those of `murmur analyze --json`. `pairs`: the findings. `excused`: those that a fault excuses, by
+    finding and pair. `checks`: whether each fault bit."""
+
+    numbers: Mapping[str, Any]
+    pairs: Verdict
+    excused: Mapping[tuple[str, Pair], Excuse]
+    checks: Sequence[Check]
+
+    def left(self, finding: str) -> list[Pair]:
+        """The pairs of that finding that nothing excuses."""
+        return [pair for pair in getattr(self.pairs, finding) if (finding, pair) not in self.excused]
+
+
+def judge_run(run: Path) -> Judgement:
+    """Judge a run folder; raises `InputError` for one that cannot be read."""
+    manifest = read_manifest(run)
+    history = read_history(Path(manifest.journal_at(run)))
+    pairs = judge_history(
+        history, manifest.withdrawal_grace_us, manifest.subscription_grace_us, manifest.promise.keeps_events
+    )
+    rows, last_us = history.rows, int(history.rows["time_us"].max())
+    faults = history.of(RowKind.FAULT)
+    times = {(row.sequence, row.hops): row.time_us for row in faults.itertuples()}
+    settled = _settlings(history)
+    windows = windows_of(manifest, times, settled) if manifest.faults else []
+    checks = check_faults(windows, rows, manifest.numbers, last_us)
+    if manifest.promise.excuses_by_connection:
+        away = times_away(_link_rows(history, manifest), settled, manifest.homes, manifest.recovery_limit_us)
+        explainer: Excuses | Connections = Connections(away, windows, manifest.homes)
+    else:
+        explainer = Excuses(windows, manifest.links, manifest.homes, manifest.promise)
+    excused = _excused(history, manifest, pairs, explainer)
+    repairs = repairs_of(windows, manifest.recovery_limit_us)
+    published = np.array([history.events[event][0] for event, _ in pairs.required_until_us], np.int64)
+    delivered = np.array([pairs.first_us.get(pair, NEVER_US) for pair in pairs.required_until_us], np.int64)
+    recovery, late = recovered([repairs.parts(published, delivered)], repairs)
+    unsettled = unsettled_after(windows, last_us, manifest.recovery_limit_us) if manifest.has_links else None
+    counts = {name: len(getattr(pairs, name)) for name in COUNTS}
+    counts |= {"required": pairs.required, "delivered": len(pairs.delivered), "published": len(history.events)}
+    explained = Counter(finding for finding, _ in excused)
+    delays = np.array([at_us - history.events[pair[0]][0] for pair, at_us in pairs.first_us.items()])
+    p99_us = float(np.quantile(delays, 0.99, method="inverted_cdf")) if len(delays) else None
+    longest_us = max(recovery.values(), default=None)
+    facts = Facts(
+        manifest.status,
+        counts,
+        manifest.promise,
+        explained,
+        sum(excuse.by_tables for excuse in excused.values()),
+        Counter(check.outcome for check in checks),
+        check_expectations(manifest.expect, measured(counts, explained, p99_us, longest_us)),
+        late,
+        None if unsettled is None else unsettled.step.text,
+        manifest.recovery_limit_us,
+        longest_us,
+    )
+    return Judgement(decide(facts), pairs, excused, checks)
+
+
+def _settlings(history: History) -> list[tuple[int, int]]:
+    settled = history.of(RowKind.SETTLED)
+    return list(zip(settled["time_us"].tolist(), settled["value"].tolist(), strict=True))
+
+
+def _link_rows(history: History, manifest: Manifest) -> Iterator[tuple[int, int, str, str]]:
+    names = [node.name for node in manifest.nodes]
+    for row in history.of(RowKind.LINK_UP, RowKind.LINK_DOWN).itertuples():
+        yield row.time_us, row.kind, names[row.node], names[row.peer]
+
+
+def _excused(
+    history: History, manifest: Manifest, pairs: Verdict, explainer: Excuses | Connections
+) -> dict[tuple[str, Pair], Excuse]:
+    names = [node.name for node in manifest.nodes]
+    published = history.of(RowKind.PUBLISH)
+    where = {(row.source, row.sequence): names[row.node] for row in published.itertuples()}
+    wrong = {finding: getattr(pairs, finding) for finding in COUNTS}
+    passages = _passages(history, {pair[0] for listed in wrong.values() for pair in listed}, names)
+    overtaken = _overtakings(pairs)
+    excused = {}
+    for finding, listed in wrong.items():
+        for pair in listed:
+            event, subscriber = pair
+            lives = history.lives.get(subscriber)
+            if event not in history.events or not lives:
+                continue
+            if event not in where:  # its publisher was killed after the attributes were written and before it was out
+                excused[finding, pair] = Excuse("its publisher died before it was out")
+                continue
+            until_us = pairs.required_until_us.get(pair, NEVER_US)
+            case = Case(
+                finding, where[event], names[pairs.made_by.get(pair, lives[0].node)], history.events[event][0],
+                pairs.first_us.get(pair), overtaken.get(pair), None if until_us == NEVER_US else until_us,
+                finding == "spurious" and pair in pairs.early,
+            )  # fmt: skip
+            excuse = explainer.explain(case, passages[event])
+            if excuse is not None:
+                excused[finding, pair] = excuse
+    return excused
+
+
+def _passages(
+    history: History, events: Iterable[tuple[int, int]], names: Sequence[str]
+) -> dict[tuple[int, int], Passage]:
+    rows: dict[tuple[int, int], list[HopRow]] = {event: [] for event in events}
+    hops = bool((history.rows["kind"] == RowKind.RECEIVE).any())
+    if rows:
+        for row in history.of(*PASSAGE_KINDS).itertuples():
+            if (row.source, row.sequence) in rows:
+                rows[row.source, row.sequence].append((row.time_us, row.kind, row.node, row.peer, row.value))
+    return {event: passage_of(listed, names, hops) for event, listed in rows.items()}
+
+
+def _overtakings(pairs: Verdict) -> dict[Pair, int]:
+    """When each subscriber first got a later event of the publisher, of the pairs that are missing."""
+    streams: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for (event, subscriber), at_us in pairs.first_us.items():
+        streams[subscriber, event[0]].append((event[1], at_us))
+    found = {}
+    for pair in pairs.missing:
+        (source, sequence), subscriber = pair
+        later = [at_us for number, at_us in streams.get((subscriber, source), []) if number > sequence]
+        if later:
+            found[pair] = min(later)
+    return found

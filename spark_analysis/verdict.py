@@ -1,0 +1,142 @@
+"""From counts to a verdict: valid, invalid or unknown, and why.
+
+What was delivered and should not have been is wrong in any run. That something is missing is known only for a complete
+run, and a run in which nothing was required, or in which nothing of it was delivered, shows nothing. The reason names
+only what happened, and first what weighs most.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pubsub.promise import Promise
+from spark_analysis.wording import duration, share
+
+_WRONG = {
+    "altered": "{} deliveries were altered (their contents or publication time are not those of the event)",
+    "misplaced": "{} deliveries were misplaced (made by another node than the subscriber's)",
+    "spurious": "{} deliveries were spurious (the subscriber had not asked for them)",
+    "missing": "{} required deliveries are missing",
+    "duplicate": "{} deliveries were duplicates",
+    "out_of_order": "{} deliveries were out of order",
+}
+"""What may be wrong with deliveries, in order of weight."""
+COUNTS = ("missing", "duplicate", "spurious", "out_of_order", "misplaced", "altered")
+"""The counts of a verdict that name findings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a scenario expects of a run: in words, and what came out (None: nothing to measure)."""
+
+    name: str
+    wanted: str
+    measured: str
+    met: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a run. `counts`: by the names in `COUNTS`, and required, delivered, published. `explained`:
+    findings that are excused, by name; `by_tables`: how many of them because tables were disturbed. `faults`: how many
+    "bit", were "idle" or "failed". `late`: required deliveries that came too long after the last repair. `unsettled`:
+    the repair after which subscriptions had not settled in time (None: no such). `limit_us`: that time.
+    """
+
+    status: str
+    counts: Mapping[str, int]
+    promise: Promise = field(default_factory=Promise)
+    explained: Mapping[str, int] = field(default_factory=dict)
+    by_tables: int = 0
+    faults: Mapping[str, int] = field(default_factory=dict)
+    expectations: Sequence[Expectation] = ()
+    late: int = 0
+    unsettled: str | None = None
+    limit_us: int = 0
+    recovery_us: int | None = None
+
+    def left(self, name: str) -> int:
+        """The findings of that name that nothing excuses."""
+        return self.counts[name] - self.explained.get(name, 0)
+
+
+def decide(facts: Facts) -> dict[str, Any]:
+    """The verdict with its numbers; `reason` says in words why it is what it is, `finding` names what weighs most."""
+    outcome, finding, reason = _outcome(facts)
+    required = facts.counts["required"]
+    made = required - facts.counts["missing"]
+    return {
+        **{name: facts.counts[name] for name in (*COUNTS, "required", "delivered", "published")},
+        "delivery_rate": made / required if required else None,
+        "explained": sum(facts.explained.get(name, 0) for name in COUNTS),
+        "explained_by_tables": facts.by_tables,
+        **{f"faults_{name}": facts.faults.get(name, 0) for name in ("bit", "idle", "failed")},
+        "late": facts.late,
+        "recovery_us": facts.recovery_us,
+        "promise": facts.promise.delivery,
+        "expectations": [
+            {"name": each.name, "wanted": each.wanted, "measured": each.measured, "met": each.met}
+            for each in facts.expectations
+        ],
+        "verdict": outcome,
+        "finding": finding,
+        "reason": reason,
+    }
+
+
+def _outcome(facts: Facts) -> tuple[str, str | None, str]:
+    """(verdict, finding, reason)."""
+    promise, counts = facts.promise, facts.counts
+    complete = facts.status == "complete"
+    tolerated = {
+        "missing": not complete or promise.delivery == "at_most_once",
+        "duplicate": promise.delivery == "at_least_once",
+        "out_of_order": promise.order == "none",
+    }
+    wrong = {name: facts.left(name) for name in _WRONG if not tolerated.get(name) and facts.left(name)}
+    if wrong:
+        told = [_WRONG[name].format(f"{count:,}") for name, count in wrong.items()]
+        unexplained = " without a fault that explains it" if "missing" in wrong and facts.faults else ""
+        return "invalid", next(iter(wrong)), "; ".join(told).replace("are missing", f"are missing{unexplained}")
+    if not complete:
+        return "unknown", "cut_short", f"the run was cut short (its status is {facts.status})"
+    if failed := facts.faults.get("failed", 0):
+        return "invalid", "faults_failed", f"{failed} faults did not take effect (see the table of faults)"
+    if not counts["published"]:
+        return "unknown", "nothing_published", "nothing was published"
+    if promise.delivery != "at_most_once":
+        if facts.unsettled is not None:
+            within = f"{duration(facts.limit_us)} after {facts.unsettled}"
+            return "invalid", "unsettled", f"subscriptions had not settled {within}"
+        if facts.late:
+            reason = (
+                f"{facts.late:,} required deliveries came later than {duration(facts.limit_us)} after the last repair"
+            )
+            return "invalid", "late", reason
+    unmet = [each for each in facts.expectations if not each.met]
+    if unmet:
+        told = "; ".join(f"{each.name}: {each.measured}, expected {each.wanted}" for each in unmet)
+        return "invalid", "expectation", f"not as expected: {told}"
+    if not counts["required"]:
+        reason = "no delivery was required: no settled subscription matches a publication"
+        return "unknown", "nothing_required", reason
+    if counts["missing"] == counts["required"]:
+        return "unknown", "nothing_delivered", f"none of {counts['required']:,} required deliveries was made"
+    return "valid", None, _why_valid(facts)
+
+
+def _why_valid(facts: Facts) -> str:
+    promise, counts = facts.promise, facts.counts
+    once = "" if promise.delivery == "at_least_once" else ", once"
+    once += ", in order" if promise.order == "publisher" else ""
+    missing, late = facts.left("missing"), facts.left("out_of_order")
+    if promise.delivery == "at_most_once" and (missing or late):
+        rate = share((counts["required"] - counts["missing"]) / counts["required"])
+        allowed = f"{missing:,} missing and {late:,} out of order, as may be"
+        return f"{rate} delivered: {allowed}; nothing twice, and nothing else"
+    excused = {name: facts.explained[name] for name in COUNTS if facts.explained.get(name)}
+    if excused:
+        listed = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in excused.items())
+        tables = f" ({facts.by_tables:,} by disturbed tables)" if facts.by_tables else ""
+        return f"a fault explains each of {listed}{tables}; every other delivery was made{once}"
+    return f"every required delivery was made{once}, and no other"
