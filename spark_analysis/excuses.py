@@ -78,7 +78,8 @@ class Excuses:
 
     def __post_init__(self) -> None:
         for window in self.windows:  # under churn there are thousands, and few about any one node
-            for thing in (*window.nodes, *window.links):
+            things: list[str | frozenset[str]] = [*window.nodes, *window.links]
+            for thing in things:
                 self._about.setdefault(thing, []).append(window)
         self._partitions = [window for window in self.windows if window.step.groups]
         for first, second in self.links:

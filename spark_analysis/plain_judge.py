@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -78,24 +78,38 @@ class _Life:
     withdrawal_settled_us: float
 
 
+class Row(NamedTuple):
+    """A row of the journal: the fields of `pubsub.journal.ROW_TYPE`, in its order."""
+
+    time_us: int
+    sequence: int
+    value: int
+    node: int
+    source: int
+    peer: int
+    bytes: int
+    hops: int
+    kind: int
+
+
 @dataclass(slots=True)
 class History:
-    """What a journal says: events by id, subscribers' lives, deliveries in the order of each node's journal, rows."""
+    """What a journal says. `events`: id to (publication time, packed attributes). `lives`: of each subscriber's
+    subscriptions. `rows`: dtype `ROW_TYPE`, those of a node in the order in which they were written."""
 
     events: dict[tuple[int, int], tuple[int, bytes]]
     lives: dict[int, list[_Life]]
-    rows: pd.DataFrame
+    rows: np.ndarray
 
-    def of(self, *kinds: RowKind) -> pd.DataFrame:
+    def of(self, *kinds: RowKind) -> list[Row]:
         """The rows of these kinds."""
-        return self.rows[self.rows["kind"].isin([int(kind) for kind in kinds])]
+        return [Row(*fields) for fields in self.rows[np.isin(self.rows["kind"], kinds)].tolist()]
 
 
 def read_history(journal: Path) -> History:
     """The history in the journal folder of one run."""
     paths = sorted(journal.glob("*.seg"), key=lambda path: (path.name.rsplit("-", 2)[0], *_numbers(path)))
-    segments = [pd.DataFrame(read_segment(path)[1]) for path in paths]
-    rows = pd.concat(segments, ignore_index=True)
+    rows = np.concatenate([read_segment(path)[1] for path in paths])
     settled = rows[rows["kind"] == RowKind.SETTLED]
     settlings = sorted(zip(settled["value"].tolist(), settled["time_us"].tolist(), strict=True))
 
@@ -162,7 +176,7 @@ def judge_history(history: History, grace_us: int, subscription_grace_us: int, k
                 verdict.required_until_us[event, subscriber] = int(min(max(ends), NEVER_US))
     counted: Counter[Pair] = Counter()
     latest: dict[tuple[int, int], int] = {}
-    for row in history.of(RowKind.DELIVER).itertuples():
+    for row in history.of(RowKind.DELIVER):
         pair = ((row.source, row.sequence), row.value)
         held = matching.get(pair, [])
         known = history.events.get(pair[0])
@@ -219,10 +233,10 @@ def judge_run(run: Path) -> Judgement:
     )
     rows, last_us = history.rows, int(history.rows["time_us"].max())
     faults = history.of(RowKind.FAULT)
-    times = {(row.sequence, row.hops): row.time_us for row in faults.itertuples()}
+    times = {(row.sequence, row.hops): row.time_us for row in faults}
     settled = _settlings(history)
     windows = windows_of(manifest, times, settled) if manifest.faults else []
-    checks = check_faults(windows, rows, manifest.numbers, last_us)
+    checks = check_faults(windows, pd.DataFrame(rows), manifest.numbers, last_us)
     if manifest.promise.excuses_by_connection:
         away = times_away(_link_rows(history, manifest), settled, manifest.homes, manifest.recovery_limit_us)
         explainer: Excuses | Connections = Connections(away, windows, manifest.homes)
@@ -257,13 +271,12 @@ def judge_run(run: Path) -> Judgement:
 
 
 def _settlings(history: History) -> list[tuple[int, int]]:
-    settled = history.of(RowKind.SETTLED)
-    return list(zip(settled["time_us"].tolist(), settled["value"].tolist(), strict=True))
+    return [(row.time_us, row.value) for row in history.of(RowKind.SETTLED)]
 
 
 def _link_rows(history: History, manifest: Manifest) -> Iterator[tuple[int, int, str, str]]:
     names = [node.name for node in manifest.nodes]
-    for row in history.of(RowKind.LINK_UP, RowKind.LINK_DOWN).itertuples():
+    for row in history.of(RowKind.LINK_UP, RowKind.LINK_DOWN):
         yield row.time_us, row.kind, names[row.node], names[row.peer]
 
 
@@ -272,7 +285,7 @@ def _excused(
 ) -> dict[tuple[str, Pair], Excuse]:
     names = [node.name for node in manifest.nodes]
     published = history.of(RowKind.PUBLISH)
-    where = {(row.source, row.sequence): names[row.node] for row in published.itertuples()}
+    where = {(row.source, row.sequence): names[row.node] for row in published}
     wrong = {finding: getattr(pairs, finding) for finding in COUNTS}
     passages = _passages(history, {pair[0] for listed in wrong.values() for pair in listed}, names)
     overtaken = _overtakings(pairs)
@@ -304,7 +317,7 @@ def _passages(
     rows: dict[tuple[int, int], list[HopRow]] = {event: [] for event in events}
     hops = bool((history.rows["kind"] == RowKind.RECEIVE).any())
     if rows:
-        for row in history.of(*PASSAGE_KINDS).itertuples():
+        for row in history.of(*PASSAGE_KINDS):
             if (row.source, row.sequence) in rows:
                 rows[row.source, row.sequence].append((row.time_us, row.kind, row.node, row.peer, row.value))
     return {event: passage_of(listed, names, hops) for event, listed in rows.items()}

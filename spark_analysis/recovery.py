@@ -41,7 +41,9 @@ class Repairs:
         since_us = delivered_us - np.maximum(published_us, self.all_us)
         late = int((~missing & (delivered_us > self.all_us) & (since_us > self.limit_us)).sum())
         longest = pd.Series((seen_us - last_us)[counts]).groupby(place[counts]).max()
-        rows = [(int(number), int(longest_us), 0) for number, longest_us in longest.items()]
+        rows = [
+            (number, longest_us, 0) for number, longest_us in zip(longest.index.tolist(), longest.tolist(), strict=True)
+        ]
         return pd.DataFrame([*rows, (-1, 0, late)], columns=list(RECOVERY_COLUMNS))
 
 

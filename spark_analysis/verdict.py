@@ -115,8 +115,8 @@ def _outcome(facts: Facts) -> tuple[str, str | None, str]:
             return "invalid", "late", reason
     unmet = [each for each in facts.expectations if not each.met]
     if unmet:
-        told = "; ".join(f"{each.name}: {each.measured}, expected {each.wanted}" for each in unmet)
-        return "invalid", "expectation", f"not as expected: {told}"
+        against = "; ".join(f"{each.name}: {each.measured}, expected {each.wanted}" for each in unmet)
+        return "invalid", "expectation", f"not as expected: {against}"
     if not counts["required"]:
         reason = "no delivery was required: no settled subscription matches a publication"
         return "unknown", "nothing_required", reason
