@@ -11,7 +11,7 @@ Where links form cycles, or there are none, the event may have had several ways:
 a fault excuses it, tables disturbed by any fault do, and so does an overlay that has no whole path left. What the run's
 promise says that its protocols survive is excused only until the overlay could have settled without what is broken.
 
-A copy is excused by the link that made it, an event out of order by a link that lets messages overtake each other. An
+A copy is excused by the link that made it, and on an overlay without links by disturbed tables; an event out of order by a link that lets messages overtake each other. An
 event held up by a fault may come to a later subscriber, and need not come to one that withdrew in the meantime.
 
 A journal without SEND and RECEIVE rows does not show a way: there a fault in force near it in time excuses a loss.
@@ -95,9 +95,7 @@ class Excuses:
         if case.finding == "missing":
             return self._withdrawn(case) or self._missing(case, passage)
         if case.finding == "duplicate":
-            return self._changed_link(
-                (crossing.sender, crossing.receiver, crossing.time_us, "duplicates") for crossing in passage.copied
-            )
+            return self._doubled(case, passage)
         if case.finding == "out_of_order":
             if not passage.hops:
                 return self._near_in_time(case, "reorders")
@@ -136,11 +134,12 @@ class Excuses:
 
     def _anywhere(self, case: Case, passage: Passage) -> Excuse | None:
         home = self.homes.get(case.client, case.client)
-        if home in passage.had and home != case.client:  # all that is left is the last mile
-            lost = [loss for loss in passage.lost if loss.receiver == case.client]
+        last_mile = [loss for loss in passage.lost if loss.receiver == case.client]
+        # Over a mesh all that is left is the last mile; on a structured overlay an event may have to come by again.
+        if last_mile or (self._meshed and home in passage.received and home != case.client):
             near = self._between([home, case.client])
-            if lost:
-                return self._destroyed(lost, full=near)
+            if last_mile:
+                return self._destroyed(last_mile, full=near)
             return self._died_in_hand([home], passage) or self._by_tables(near, passage.had[home], passage.had[home])
         lost = [loss for loss in passage.lost if loss.receiver not in passage.had]
         excuse = self._destroyed(lost) or self._died_in_hand(passage.had, passage) or self._no_path(case)
@@ -225,6 +224,15 @@ class Excuses:
         return Excuse(f"{broken[-1].step.text}: no path was left")
 
     # ------------------------------------------------------------------------------------- other findings
+    def _doubled(self, case: Case, passage: Passage) -> Excuse | None:
+        copies = ((copy.sender, copy.receiver, copy.time_us, "duplicates") for copy in passage.copied)
+        excuse = self._changed_link(copies)
+        if excuse is None and not self._one_way and not self._meshed:
+            # Without links no node hears of a failure at once: until all have, two may send on for the same others.
+            times = list(passage.had.values()) or [case.published_us]
+            return self._by_tables(self.windows, min(times), max(times))
+        return excuse
+
     def _changed_link(self, crossings: Iterable[tuple[str, str, int, str]]) -> Excuse | None:
         for sender, receiver, time_us, able in crossings:
             for window in self._about.get(frozenset((sender, receiver)), ()):

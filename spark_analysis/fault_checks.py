@@ -111,11 +111,20 @@ def _over(rows: pd.DataFrame, ends: tuple[int, ...], kind: RowKind) -> pd.DataFr
 
 
 def _nothing_passed(rows: pd.DataFrame, links: Sequence[tuple[int, ...]]) -> tuple[str, str]:
-    received = sum(len(_over(rows, ends, RowKind.RECEIVE)) for ends in links)
+    received = sum(_received_over(rows, ends) for ends in links)
     dropped = sum(len(_over(rows, ends, RowKind.DROP)) for ends in links)
     if received:
         return "failed", f"{received} messages were received over it"
     return "bit", f"nothing received over {len(links)} links, {dropped} messages dropped at them"
+
+
+def _received_over(rows: pd.DataFrame, ends: tuple[int, ...]) -> int:
+    """How many messages came over the link: what comes once an end has given the link up is a datagram beside it."""
+    arrived = _over(rows, ends, RowKind.RECEIVE)["time_us"]
+    lost, made = (_over(rows, ends, kind)["time_us"] for kind in (RowKind.LINK_DOWN, RowKind.LINK_UP))
+    latest_lost = np.array([lost[lost <= time_us].max() for time_us in arrived])
+    latest_made = np.array([made[made <= time_us].max() for time_us in arrived])
+    return int((~(latest_lost > np.nan_to_num(latest_made, nan=-1.0))).sum())
 
 
 def _changed(rows: pd.DataFrame, ends: tuple[int, ...], link: Mapping[str, object]) -> tuple[str, str]:

@@ -79,11 +79,16 @@ def schedules(
     `losses`."""
     overlay_kind = draw(st.sampled_from(overlays), label="overlay")
     brokers = draw(st.integers(2, brokers_max), label="brokers")
+    overlay = {"kind": overlay_kind, "brokers": brokers}
+    if overlay_kind == "cells":
+        overlay = draw(_cells())
+    elif overlay_kind == "structured":
+        overlay |= {"probe_us": 200_000, "probe_timeout_us": 100_000}
     data: dict[str, Any] = {
         "name": "schedule",
         "runtime": "virtual",
         "seed": draw(st.integers(0, 9999), label="seed"),
-        "overlay": draw(_cells()) if overlay_kind == "cells" else {"kind": overlay_kind, "brokers": brokers},
+        "overlay": overlay,
         "workload": {
             "kind": "zipf", "clients": brokers, "subscribers_per_actor": 2, "publishers": min(2, brokers),
             "publications": draw(st.integers(20, 150)), "rate_per_s": 40, "attributes": 2, "predicates": 1,
@@ -97,8 +102,8 @@ def schedules(
         **more,
     }  # fmt: skip
     clean = _loaded(data)
-    overlay = clean.build_overlay()
-    deployment = deploy(clean, overlay, clean.build_workload(overlay))
+    built = clean.build_overlay()
+    deployment = deploy(clean, built, clean.build_workload(built))
     nodes = [spec.name for spec in deployment.nodes if clients_fail or spec.role == "broker"]
     links = [[plan.first, plan.second] for plan in deployment.links]
     entries = draw(

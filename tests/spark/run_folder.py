@@ -30,6 +30,7 @@ class RunFolder:
             {"name": f"c{number}", "role": "client", "broker": f"b{number % brokers}"} for number in range(clients)
         ]
         self._nodes.append({"name": "driver", "role": "driver", "broker": None})
+        self._fingerprints: dict[tuple[int, int], int] = {}
         self.numbers = {str(node["name"]): number for number, node in enumerate(self._nodes)}
         (folder / "journal").mkdir(parents=True)
         self.writers = {name: self.writer(name) for name in self.numbers}
@@ -66,12 +67,18 @@ class RunFolder:
     def publish(self, client: str, time_us: int, source: int, sequence: int, attributes: Mapping[str, Value]) -> None:
         """A publication."""
         event = Event(source, sequence, time_us, attributes)
+        self._fingerprints[source, sequence] = event.fingerprint
         self.writers[client].side(SideKind.EVENT, event.to_wire())
         self.row(client, time_us, RowKind.PUBLISH, source=source, sequence=sequence, value=len(event.blob))
 
-    def deliver(self, client: str, time_us: int, source: int, sequence: int, subscriber: int, hops: int = 0) -> None:
-        """A delivery."""
-        self.row(client, time_us, RowKind.DELIVER, source=source, sequence=sequence, hops=hops, value=subscriber)
+    def deliver(
+        self, client: str, time_us: int, source: int, sequence: int, subscriber: int, hops: int = 0,
+        altered: bool = False,
+    ) -> None:  # fmt: skip
+        """A delivery of what was published under that number, or of something else."""
+        size = self._fingerprints.get((source, sequence), 0) ^ altered
+        fields = {"source": source, "sequence": sequence, "hops": hops, "size": size, "value": subscriber}
+        self.row(client, time_us, RowKind.DELIVER, **fields)
 
     def hop(
         self, sender: str, receiver: str, sent_us: int, received_us: int | None, source: int, sequence: int,
@@ -103,6 +110,7 @@ class RunFolder:
             "nodes": self._nodes,
             "workload": {"publishers": 1},
             "withdrawal_grace_us": self._grace_us,
+            "subscription_grace_us": self._grace_us,
             "host": {"cores": 2, "memory_bytes": 8_000_000_000, "python": "3.11"},
             "wall_seconds": {"publishing": 0.5},
         }

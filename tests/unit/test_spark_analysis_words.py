@@ -1,22 +1,26 @@
 """The parts of the analysis that need neither Spark nor a run: verdicts, words, layout, the look for Java."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import networkx as nx
 import pytest
 
 from pubsub.errors import InputError
+from pubsub.promise import Promise
 from spark_analysis import wording
-from spark_analysis.judge import verdict
 from spark_analysis.metrics import BUCKETS_MAX, bucket_width_us
 from spark_analysis.overlay_layout import positions
 from spark_analysis.session import check_java
+from spark_analysis.verdict import Facts, decide
 
 RIGHT = {
     "missing": 0,
     "duplicate": 0,
     "spurious": 0,
     "out_of_order": 0,
+    "misplaced": 0,
+    "altered": 0,
     "required": 7,
     "delivered": 8,
     "published": 3,
@@ -28,7 +32,10 @@ RIGHT = {
     [
         ("complete", {}, "valid", "every required delivery"),
         ("complete", {"missing": 1}, "invalid", "missing"),
-        ("complete", {"duplicate": 1}, "invalid", "duplicated"),
+        ("complete", {"duplicate": 1}, "invalid", "1 deliveries were duplicates"),
+        ("complete", {"altered": 2, "missing": 2}, "invalid", "2 deliveries were altered"),
+        ("complete", {"misplaced": 3}, "invalid", "made by another node"),
+        ("complete", {"missing": 7}, "invalid", "7 required deliveries are missing"),
         ("complete", {"required": 0}, "unknown", "no delivery was required"),
         ("complete", {"required": 0, "published": 0}, "unknown", "nothing was published"),
         ("complete", {"required": 0, "spurious": 1}, "invalid", "spurious"),
@@ -38,7 +45,7 @@ RIGHT = {
     ],
 )
 def test_the_verdict_has_three_values(status: str, changes: dict[str, int], outcome: str, reason: str) -> None:
-    decided = verdict(status, **(RIGHT | changes))
+    decided = decide(Facts(status, RIGHT | changes))
     assert decided["verdict"] == outcome
     assert reason in str(decided["reason"])
     assert {name: decided[name] for name in RIGHT} == RIGHT | changes
@@ -51,16 +58,39 @@ def test_the_verdict_has_three_values(status: str, changes: dict[str, int], outc
         ({"missing": 3, "duplicate": 1}, "invalid"),
         ({"out_of_order": 1, "spurious": 1}, "invalid"),
         ({"missing": 3, "required": 0}, "unknown"),
+        ({"missing": 7}, "unknown"),
     ],
 )
 def test_what_is_promised_at_most_once_may_be_missing_or_late_but_not_doubled(
     changes: dict[str, int], outcome: str
 ) -> None:
-    decided = verdict("complete", **(RIGHT | changes), guarantee="at_most_once")
+    decided = decide(Facts("complete", RIGHT | changes, Promise("at_most_once", order="none")))
     assert decided["verdict"] == outcome
     assert decided["explained"] == 0
     if outcome == "valid":
         assert "3 missing and 2 out of order" in str(decided["reason"])
+
+
+def test_the_reason_names_only_what_happened_and_first_what_weighs_most() -> None:
+    decided = decide(Facts("complete", RIGHT | {"duplicate": 2, "altered": 1}))
+    assert decided["finding"] == "altered"
+    assert decided["reason"].index("altered") < decided["reason"].index("duplicates")
+    assert "spurious" not in decided["reason"]
+    assert "out of order" not in decided["reason"]
+
+
+def test_what_is_promised_at_least_once_may_come_twice_but_not_be_missing() -> None:
+    promise = Promise("at_least_once")
+    assert decide(Facts("complete", RIGHT | {"duplicate": 4}, promise))["verdict"] == "valid"
+    assert decide(Facts("complete", RIGHT | {"missing": 1}, promise))["verdict"] == "invalid"
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda: Promise("exactly-once"), lambda: Promise(order="total"), lambda: Promise("best effort")]
+)
+def test_a_promise_that_is_misspelt_is_refused(wrong: Callable[[], Promise]) -> None:
+    with pytest.raises(InputError, match=r"promise, (delivery|order): found .*allowed: "):
+        wrong()
 
 
 def test_durations_have_three_digits_and_a_fitting_unit() -> None:
