@@ -108,9 +108,8 @@ class Verdict:
             import pandas as pd
 
             findings = pd.read_csv(self.folder / "analysis" / "findings.csv").head(10)
-            counts = ", ".join(f"{self.numbers[name]} {name}" for name in ("missing", "duplicate", "spurious"))
             raise AssertionError(
-                f"{self.numbers['verdict']}: {self.numbers['reason']} ({counts})\n"
+                f"{self.numbers['verdict']}: {self.numbers['reason']}\n"
                 f"{findings.to_string(index=False)}\nrun folder: {self.folder}"
             )
 

@@ -19,6 +19,7 @@ from rich.table import Table
 
 from experiments.console import RunProgress
 from pubsub.errors import InputError, RunError
+from spark_analysis.wording import duration
 
 application = typer.Typer(
     name="murmur",
@@ -295,7 +296,8 @@ def _tell_missing(machines: Mapping[str, str]) -> None:
 
 
 def _print_verdict(verdict: dict[str, Any]) -> None:
-    counts = ", ".join(f"{verdict[name]:,} {name.replace('_', ' ')}" for name in _COUNTS)
+    rare = [name for name in ("misplaced", "altered") if verdict[name]]
+    counts = ", ".join(f"{verdict[name]:,} {name.replace('_', ' ')}" for name in (*_COUNTS, *rare))
     colour = {"valid": "green", "invalid": "red"}.get(verdict["verdict"], "yellow")
     console = Console()
     console.print(f"[bold {colour}]{verdict['verdict']}[/bold {colour}]: {counts}", highlight=False)
@@ -308,9 +310,10 @@ def _print_verdict(verdict: dict[str, Any]) -> None:
         f"{verdict[f'faults_{name}']:,} {name}" for name in ("bit", "idle", "failed") if verdict[f"faults_{name}"]
     ]
     if faults:
-        console.print(
-            f"faults: {', '.join(faults)}; {verdict['explained']:,} findings explained by them", highlight=False
-        )
+        told = f"faults: {', '.join(faults)}; {verdict['explained']:,} findings explained by them"
+        if verdict["recovery_us"] is not None:
+            told += f"; recovered from each within {duration(verdict['recovery_us'])}"
+        console.print(told, highlight=False)
     if verdict.get("reason"):
         console.print(verdict["reason"], highlight=False)
 

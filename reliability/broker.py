@@ -86,7 +86,7 @@ class Broker:
         """See `pubsub.machine.Machine`."""
         return self._handlers[type(input)](input, now_us)
 
-    def notify(self, event: Event, hops: int) -> list[Effect]:
+    def notify(self, event: Event, hops: int, until: int | None = None) -> list[Effect]:
         """See `reliability.layer.BrokerServices`."""
         if self.relaying:
             return []
@@ -94,7 +94,7 @@ class Broker:
             Deliver(event, hops, subscribers)
             if client is None
             else Send(client, Notification(event, hops, subscribers))
-            for client, subscribers in self.local.subscribers(event).items()
+            for client, subscribers in self.local.subscribers(event, until).items()
         ]
 
     def subscribers(self, event: Event, until: int) -> Mapping[NodeName | None, list[int]]:
@@ -200,8 +200,7 @@ class Broker:
             effects += self.router.subscribe(wanted)
             if self._watcher is not None:
                 effects += self._watcher.subscribe(wanted, now_us)
-        if self._streams is not None:
-            self.local.begin(owner, wanted, self._streams.version)
+        self.local.begin(owner, wanted, now_us if self._streams is None else self._streams.version)
         return effects
 
     def _remove(self, owner: tuple[NodeName | None, int], wanted: Filter, now_us: int) -> Sequence[Effect]:

@@ -21,13 +21,13 @@ class BrokerServices(Protocol):
         """See `routing.router.Router.next_hops`."""
         ...
 
-    def notify(self, event: Event, hops: int) -> list[Effect]:
-        """The effects that hand the event to every local subscriber it matches."""
+    def notify(self, event: Event, hops: int, until: int | None = None) -> list[Effect]:
+        """The effects that hand the event to every local subscriber it matches; `until` as below."""
         ...
 
     def subscribers(self, event: Event, until: int) -> Mapping[NodeName | None, list[int]]:
         """Client by client (None: the broker's own), the local subscribers whom the event is for, by subscriptions
-        made while the router's `version` was at most `until`."""
+        made up to the time `until`; over a router that carries streams, while its `version` was at most that."""
         ...
 
     @property

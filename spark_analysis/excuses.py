@@ -11,8 +11,9 @@ Where links form cycles, or there are none, the event may have had several ways:
 a fault excuses it, tables disturbed by any fault do, and so does an overlay that has no whole path left. What the run's
 promise says that its protocols survive is excused only until the overlay could have settled without what is broken.
 
-A copy is excused by the link that made it, and on an overlay without links by disturbed tables; an event out of order by a link that lets messages overtake each other. An
-event held up by a fault may come to a later subscriber, and need not come to one that withdrew in the meantime.
+A copy is excused by the link that made it, and on an overlay without links by disturbed tables. An event out of order
+is excused by a link that lets messages overtake each other. An event held up by a fault may come to a later subscriber,
+and need not come to one that withdrew in the meantime.
 
 A journal without SEND and RECEIVE rows does not show a way: there a fault in force near it in time excuses a loss.
 """

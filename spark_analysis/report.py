@@ -58,6 +58,7 @@ def write_report(run: Path) -> Path:
         "report.html.j2",
         manifest=manifest,
         verdict=verdict,
+        always=("missing", "duplicate", "spurious", "out_of_order"),
         headline=_headline(verdict),
         figures=_figures(manifest, tables, summary),
         facts=_facts(verdict, tables),

@@ -12,7 +12,7 @@ tree of links, on structured overlays, push goes the ways that routing knows (`r
 
 An event is handed to local subscribers once, whichever way it comes first (`received`). Its first copy over the tree is
 passed on even if it had been recovered before, since the dispatchers behind this one wait for that copy; a second copy
-over the tree goes nowhere. A recovered event is handed on only if somebody here had subscribed to it before it was
+over the tree goes nowhere. A recovered event is handed to those subscribers here who had subscribed before it was
 published: neither a new subscriber, nor one that was there before this dispatcher was restarted, gets old events.
 
 Rounds fall asleep: pulls when the LostBuffer is empty, push when there has been no news for a while. So a run in which
@@ -209,7 +209,7 @@ class Epidemic:
         self._received.add(event.id, passed_on=False)
         wanted = self._table.wanted_here(event, now_us)
         if wanted:
-            effects = self._services.notify(event, hops)
+            effects = self._services.notify(event, hops, until=event.time_us)
         self._look_for_losses(source, incarnation, numbers, event, now_us, effects)
         if wanted:
             patterns = self._patterns_to_push(event, now_us)

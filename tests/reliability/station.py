@@ -76,7 +76,7 @@ class Station:
     def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> list[Hop]:
         return [Hop(peer) for peer in self.hops if peer != came_from]
 
-    def notify(self, event: Event, hops: int) -> list[Effect]:
+    def notify(self, event: Event, hops: int, until: int | None = None) -> list[Effect]:
         return [Deliver(event, hops, [0])] if any(each.matches(event.attributes) for each in self.local) else []
 
     # what happens

@@ -1,0 +1,125 @@
+"""What the judge demands and what it excuses, on small clusters in virtual time, by the plain judge."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from experiments.cluster import Cluster
+from experiments.scenario import check_scenario
+from pubsub.errors import InputError
+from spark_analysis.plain_judge import Judgement, judge_run
+
+CHAIN = {"kind": "chain", "brokers": 3}
+CLIENTS = {"alice": "b0", "bob": "b2"}
+QUICK = {"failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"}}
+GRYPHON = {"routing": "cells", "reliability": "gryphon"}
+
+
+@contextmanager
+def _cluster(**keys: Any) -> Iterator[Cluster]:
+    with Cluster.start(**{"overlay": CHAIN, "clients": CLIENTS, **QUICK, **keys}) as cluster:
+        yield cluster
+
+
+def _judged(cluster: Cluster) -> Judgement:
+    cluster.end()
+    return judge_run(cluster.folder)
+
+
+def test_a_kill_in_the_instant_of_the_first_settling_is_seen_to_take_its_subscriber_away() -> None:
+    with _cluster(**GRYPHON) as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.kill("b2")
+        cluster.clients["alice"].publish(*({"x": number} for number in range(10)))
+        cluster.advance("2 s")
+        judged = _judged(cluster)
+    assert judged.numbers["missing"] == judged.numbers["explained"] == 10
+    assert judged.left("missing") == []
+
+
+@pytest.mark.parametrize("parts", [GRYPHON, {}], ids=["exactly once", "best effort"])
+def test_a_withdrawal_while_a_fault_holds_deliveries_up_is_no_loss(parts: Mapping[str, str]) -> None:
+    with _cluster(**parts) as cluster:
+        wanted = cluster.clients["bob"].subscribe("x >= 0")
+        kept = cluster.clients["alice"].subscribe("x >= 0")
+        cluster.settle()
+        if parts:
+            cluster.faults.cut("b1", "b2")
+        else:
+            cluster.faults.stall("b1")
+        cluster.clients["alice"].publish(*({"x": number} for number in range(10)))
+        cluster.advance("200 ms" if not parts else "2 s")
+        cluster.clients["bob"].unsubscribe(wanted)
+        cluster.advance("2 s")
+        if parts:
+            cluster.faults.heal("b1", "b2")
+        else:
+            cluster.faults.resume("b1")
+        cluster.settle()
+        assert len(cluster.clients["alice"].deliveries(kept)) == 10
+        judged = _judged(cluster)
+    assert judged.left("missing") == []
+    assert judged.left("spurious") == []
+    assert judged.numbers["verdict"] == "valid", judged.numbers["reason"]
+
+
+def test_an_event_from_long_before_a_subscription_is_spurious_unless_events_are_kept() -> None:
+    """The recovery of lost events must not give them to subscribers who came later."""
+    epidemic = {"epidemic": {"algorithm": "push", "interval_us": 50_000}}
+    broker = {"routing": "forwarding", "reliability": "epidemic", "parameters": epidemic}
+    with _cluster(
+        broker=broker, datagrams={"delay": "1 ms"}, clients={"alice": "b0", "bob": "b2", "carol": "b2"}
+    ) as cluster:
+        first = cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.link("b1", "b2", loss=1.0)
+        cluster.clients["alice"].publish(*({"x": number} for number in range(5)))
+        cluster.advance("20 ms")
+        second = cluster.clients["carol"].subscribe("x >= 0")
+        cluster.advance("20 ms")
+        cluster.faults.link("b1", "b2", loss=0.0)
+        cluster.clients["alice"].publish({"x": 100})
+        cluster.advance("5 s")
+        assert sorted(each.attributes["x"] for each in cluster.clients["bob"].deliveries(first)) == [0, 1, 2, 3, 4, 100]
+        assert [each.attributes["x"] for each in cluster.clients["carol"].deliveries(second)] == [100]
+        judged = _judged(cluster)
+    assert judged.numbers["spurious"] == 0
+
+
+def test_expectations_turn_measures_into_the_verdict() -> None:
+    outcomes = {}
+    for name, expect in {
+        "none": {},
+        "rate": {"delivery_rate": 0.99},
+        "low rate": {"delivery_rate": 0.5},
+        "delay": {"delay_p99": "1 us"},
+        "recovery": {"recovery": "0 us"},
+    }.items():
+        with _cluster(expect=expect, links={"delay": "5 ms"}) as cluster:
+            cluster.clients["bob"].subscribe("x >= 0")
+            cluster.settle()
+            cluster.clients["alice"].publish({"x": 1}, {"x": 2})
+            cluster.advance("1 s")
+            cluster.faults.kill("b1")
+            cluster.clients["alice"].publish({"x": 3})
+            cluster.advance("1 s")
+            cluster.faults.restart("b1")
+            cluster.advance("1 ms")
+            cluster.clients["alice"].publish({"x": 4})
+            cluster.settle()
+            cluster.clients["alice"].publish({"x": 5})
+            cluster.advance("1 s")
+            numbers = _judged(cluster).numbers
+        outcomes[name] = (numbers["verdict"], numbers["finding"])
+    unmet = ("invalid", "expectation")
+    met = ("valid", None)
+    assert outcomes == {"none": met, "rate": unmet, "low rate": met, "delay": unmet, "recovery": unmet}
+
+
+def test_an_unknown_expectation_is_refused_with_what_is_allowed() -> None:
+    data = {"overlay": CHAIN, "workload": {"kind": "by_hand"}, "expect": {"delay": "1 s"}}
+    with pytest.raises(InputError, match="delivery_rate, delay_p99, recovery, unexplained"):
+        check_scenario(data, "test")
