@@ -1,0 +1,36 @@
+"""Every registered pair of protocols that promises something, and random schedules that fit it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.schedules import schedules
+
+PAIRS = [
+    ("flooding", "best_effort"),
+    ("forwarding", "best_effort"),
+    ("multipath", "best_effort"),
+    ("cells", "best_effort"),
+    ("forwarding", "epidemic"),
+    ("flooding", "epidemic"),
+    ("cells", "gryphon"),
+    ("irbr", "best_effort"),
+    ("scribe", "best_effort"),
+    ("rpf", "best_effort"),
+    ("vinifera", "best_effort"),
+    ("ferry", "best_effort"),
+]
+STRUCTURED = ("irbr", "scribe", "rpf", "vinifera", "ferry")
+_DATAGRAMS = {"datagrams": {"delay": "1 ms"}}
+
+
+def schedules_of(routing: str, reliability: str) -> st.SearchStrategy[dict[str, Any]]:
+    """Random schedules for that pair."""
+    parts = {"routing": routing, "reliability": reliability, "matching": "bitset"}
+    needs_datagrams = routing in (*STRUCTURED, "multipath") or reliability == "epidemic"
+    more: Mapping[str, Any] = _DATAGRAMS if needs_datagrams else {}
+    overlays: tuple[str, ...] = ("structured",) if routing in STRUCTURED else ("chain", "star", "random")
+    if routing == "cells":
+        overlays = ("chain", "random", "cells")
+    return schedules(parts, more=more, overlays=overlays)
