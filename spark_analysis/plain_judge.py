@@ -35,9 +35,11 @@ Pair = tuple[tuple[int, int], int]
 
 @dataclass(slots=True)
 class Verdict:
-    """Pairs by finding; `delivered` are all pairs delivered, `first_us` when. `required_until_us`: when the
-    subscription that requires the pair was withdrawn (`NEVER_US`: it was not). `early`: spurious pairs whose event is
-    older than the subscription. `made_by`: the node of a misplaced delivery."""
+    """Pairs by finding, as often as it counts; `delivered` are all pairs delivered, `first_us` when.
+
+    `required_until_us`: when the subscription that requires the pair was withdrawn (`NEVER_US`: it was not). `early`:
+    spurious pairs whose event is older than the subscription. `made_by`: the node of a misplaced delivery.
+    """
 
     missing: list[Pair] = field(default_factory=list)
     duplicate: list[Pair] = field(default_factory=list)
@@ -204,7 +206,8 @@ def judge_history(history: History, grace_us: int, subscription_grace_us: int, k
             latest[stream] = max(latest.get(stream, -1), row.sequence)
     verdict.delivered = frozenset(pair for pair in counted if pair in matching)
     verdict.missing = sorted(verdict.required_pairs - verdict.delivered)
-    verdict.duplicate = sorted(pair for pair, count in counted.items() if count > 1 and pair in matching)
+    again = (pair for pair, count in counted.items() if pair in matching for _ in range(count - 1))
+    verdict.duplicate = sorted(again)
     return verdict
 
 
@@ -250,7 +253,7 @@ def judge_run(run: Path) -> Judgement:
     unsettled = unsettled_after(windows, last_us, manifest.recovery_limit_us) if manifest.has_links else None
     counts = {name: len(getattr(pairs, name)) for name in COUNTS}
     counts |= {"required": pairs.required, "delivered": len(pairs.delivered), "published": len(history.events)}
-    explained = Counter(finding for finding, _ in excused)
+    explained = Counter(name for name in COUNTS for pair in getattr(pairs, name) if (name, pair) in excused)
     delays = np.array([at_us - history.events[pair[0]][0] for pair, at_us in pairs.first_us.items()])
     p99_us = float(np.quantile(delays, 0.99, method="inverted_cdf")) if len(delays) else None
     longest_us = max(recovery.values(), default=None)
