@@ -15,11 +15,12 @@ import ray
 
 from actors.actor_group import ActorGroup
 from actors.clock import Clock
-from actors.processes import await_state, send_signal
+from actors.processes import await_state, is_here, send_signal
 from pubsub.deployment import Deployment
 from pubsub.errors import RunError
 from pubsub.faults import ENDS, Fault, FaultKind, link_key
 from pubsub.journal import FaultStage
+from pubsub.journal_sealing import seal_series
 from pubsub.machine import NodeName
 from pubsub.recorder import Recorder
 
@@ -84,6 +85,18 @@ class LiveBreaker:
         except ray.exceptions.RayError as error:
             raise RunError(f"fault {step + 1}, {fault}, could not be carried out: {error}") from error
         self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
+        if fault.kind is FaultKind.KILL:
+            self.seal(fault.nodes[0])
+        elif fault.kind is FaultKind.LOSE_MACHINE:
+            for name in self.nodes_on(fault.machine):
+                self.seal(name)
+
+    def seal(self, name: NodeName) -> None:
+        """Seal the journal of the node's incarnation, whose process is gone, if it lies on this machine."""
+        group = self._group
+        place = group.places.get(name)
+        if place is not None and is_here(place):
+            seal_series(group.journal_folder(name), name, group.incarnations[name])
 
     def _do(self, fault: Fault) -> None:
         if fault.kind in (FaultKind.STALL, FaultKind.SLOW):

@@ -15,7 +15,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pubsub.errors import InputError
-from pubsub.journal import HEADER_BYTES, ROW, DropReason, Phase, RowKind
+from pubsub.journal import DropReason, Phase, RowKind
+from pubsub.journal_format import HEADER_BYTES, ROW
 from spark_analysis.main import analyze, report
 from spark_analysis.tables import SMALL_TABLES, AnalysisFolder
 from tests.spark import plain_metrics as plain

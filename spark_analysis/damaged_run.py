@@ -1,0 +1,55 @@
+"""The analysis of a run whose journal is damaged: nothing is said of the protocol, only what is wrong with the journal.
+
+What a damaged journal shows may be the damage: a lost row looks like a lost event. So there are no counts, the verdict
+is `unknown`, and its reason names the first files.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from spark_analysis.journal_check import Damage
+from spark_analysis.tables import AnalysisFolder
+
+DAMAGE = "damage"
+"""The verdict's `finding`, and its table in `RUN/analysis`."""
+_NAMED_MAX = 3
+_COUNTS = ("missing", "duplicate", "spurious", "out_of_order", "required", "delivered", "published", "explained")
+_FAULTS = ("faults_bit", "faults_idle", "faults_failed")
+_FIGURES = ("delay_p50_us", "delay_p99_us", "hops", "yield", "messages", "message_bytes")
+
+
+class DamagedRun:
+    """Stands where the analysis of a whole run would."""
+
+    def __init__(self, run: Path, damages: Sequence[Damage]) -> None:
+        self._folder = AnalysisFolder(run)
+        self._damages = sorted(damages)
+
+    def judge(self) -> dict[str, Any]:
+        """Write the verdict and the table of damages."""
+        self._folder.begin()
+        self._folder.write_frame(DAMAGE, pd.DataFrame(self._damages, columns=list(Damage._fields)))
+        verdict = dict.fromkeys((*_COUNTS, *_FAULTS)) | {
+            "verdict": "unknown",
+            "reason": _reason(self._damages),
+            "finding": DAMAGE,
+            DAMAGE: len(self._damages),
+        }
+        self._folder.write_json("verdict", verdict)
+        return verdict
+
+    def measure(self) -> None:
+        """There is nothing to measure."""
+
+    def key_figures(self) -> dict[str, float | None]:
+        """None of them."""
+        return dict.fromkeys(_FIGURES)
+
+
+def _reason(damages: Sequence[Damage]) -> str:
+    named = "; ".join(map(str, damages[:_NAMED_MAX]))
+    more = len(damages) - _NAMED_MAX
+    return f"the journal is damaged: {named}" + (f"; and {more:,} more (see the table of damage)" if more > 0 else "")
