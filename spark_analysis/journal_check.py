@@ -96,7 +96,8 @@ def unsound(store: JournalStore, contents: Iterable[Content]) -> list[Damage]:
     for file, header, former in contents:
         data = store.read(file)
         if header.state is not FileState.OPEN:
-            if zlib.crc32(memoryview(data)[HEADER_BYTES : header.used], former) != header.checksum:
+            checksum = zlib.crc32(memoryview(data)[HEADER_BYTES : header.used], former)
+            if checksum != header.checksum or data[header.used :].strip(b"\0"):
                 damages.append(Damage(file, "was changed after it was sealed"))
             continue
         try:
@@ -129,6 +130,10 @@ class _Surveyor:
         driver = manifest.numbers.get("driver", len(manifest.nodes))
         self._numbers = manifest.numbers | {RUN_WRITER: driver, FAULTS_WRITER: driver + 1}
         self._series: dict[tuple[str, int], dict[str, dict[int, _File]]] = {}
+        self._faults: dict[str, list[str]] = {}
+        for step in manifest.faults:
+            for node in step["nodes"]:
+                self._faults.setdefault(node, []).append(step["kind"])
 
     def look_at(self, file: str, size: int, beginning: bytes) -> None:
         """A file by itself."""
@@ -183,10 +188,12 @@ class _Surveyor:
 
     def look_at_series(self) -> None:
         """The files of each series, and what is not there."""
-        begun = {(writer, before) for writer, last in self._series for before in range(last + 1)}
-        if self._manifest.writers is not None:
-            begun |= {(writer, each) for writer, count in self._manifest.writers.items() for each in range(count)}
-        for writer, incarnation in sorted(begun):
+        counts = dict(self._manifest.writers or {})
+        for writer, incarnation in self._series:
+            if _known(self._series[writer, incarnation]["seg"]):
+                counts[writer] = max(counts.get(writer, 0), incarnation + 1)
+        begun = {(writer, incarnation) for writer, count in counts.items() for incarnation in range(count)}
+        for writer, incarnation in sorted(begun | self._series.keys()):
             files = self._series.get((writer, incarnation), {"seg": {}, "blob": {}})
             segments, sides = files["seg"], files["blob"]
             ends = min((number for number, file in segments.items() if file.state in _ENDED), default=None)
@@ -202,7 +209,7 @@ class _Surveyor:
         if first.writer not in self._manifest.away:
             expected = count
             if expected is None:
-                top = max(files, default=-1)
+                top = max(_known(files), default=-1)
                 more = top in files and files[top].state is FileState.SEALED  # the next was open before it was sealed
                 expected = max(top + 1 + more, 1 if first.ending == "seg" else 0)
             for number in range(expected):
@@ -212,7 +219,7 @@ class _Surveyor:
             if not file.sound:
                 continue
             name = first._replace(number=number)
-            wrong = self._wrong_in_series(name, file, files.get(number + 1), count)
+            wrong = self._wrong_in_series(name, files, count)
             before = files.get(number - 1)
             if wrong is not None:
                 self._damaged(str(name), wrong)
@@ -223,11 +230,13 @@ class _Surveyor:
             elif before is not None and before.header is not None:
                 self.survey.contents.append(Content(str(name), file.header, before.header.checksum))
 
-    def _wrong_in_series(self, name: FileName, file: _File, following: _File | None, count: int | None) -> str | None:
+    def _wrong_in_series(self, name: FileName, files: Mapping[int, _File], count: int | None) -> str | None:
+        file, following = files[name.number], files.get(name.number + 1)
         if count is not None and name.number >= count:
             return "is one file more than its series had"
         may_be_open = self._may_be_open(name)
-        if file.header is None and (following is not None or not may_be_open):
+        in_place = following is None and (name.number == 0 or name.number - 1 in files)
+        if file.header is None and not (in_place and may_be_open):
             return "has nothing in it" if not file.size else "has no header"
         if file.state is FileState.OPEN:
             if not may_be_open:
@@ -253,13 +262,18 @@ class _Surveyor:
         """Was the writer taken away before it could seal its files?"""
         if self._manifest.writers is None:
             return True
-        steps = [step["kind"] for step in self._manifest.faults if name.writer in step["nodes"]]
+        steps = self._faults.get(name.writer, [])
         stalls = [kind for kind in steps if kind in _STALLS]
         stalled = stalls[-1:] == [FaultKind.STALL.name]
         return stalled or name.incarnation < sum(kind in _TAKES_AWAY for kind in steps)
 
     def _damaged(self, file: str, what: str) -> None:
         self.survey.damages.append(Damage(file, what))
+
+
+def _known(files: Mapping[int, _File]) -> list[int]:
+    """The numbers of those that say themselves which they are."""
+    return [number for number, file in files.items() if file.header is not None]
 
 
 def _cut(name: FileName, size: int, whole: int) -> str:

@@ -214,6 +214,14 @@ def test_no_journal_at_all_is_refused(run: Run) -> None:
         run.damages()
 
 
+def test_an_empty_file_with_a_great_number_is_the_only_one_named(run: Run) -> None:
+    run.written(rows=1)
+    (run.journal / "c0-0-99999999999.seg").write_bytes(b"")
+    (run.journal / "c0-99999999999-00000.seg").write_bytes(b"no header")
+    names = [each.file for each in run.damages(status="interrupted")]
+    assert names == ["c0-0-99999999999.seg", "c0-99999999999-00000.seg"]
+
+
 # ------------------------------------------------------------------------- sealed by the one who killed it
 @pytest.mark.parametrize("rows", [0, 1, 2, 3, 6, 50])
 @pytest.mark.parametrize("records", [0, 1, 200])
