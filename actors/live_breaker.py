@@ -44,6 +44,7 @@ class LiveBreaker:
         self._recorder = recorder
         self._lose_machine = lose_machine
         self.observed: list[Fault] = []
+        self._gone: list[NodeName] = []
         self._steps_planned = len(deployment.faults)
         self._one_at_a_time = threading.Lock()
         self._planned = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
@@ -85,18 +86,16 @@ class LiveBreaker:
         except ray.exceptions.RayError as error:
             raise RunError(f"fault {step + 1}, {fault}, could not be carried out: {error}") from error
         self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
-        if fault.kind is FaultKind.KILL:
-            self.seal(fault.nodes[0])
-        elif fault.kind is FaultKind.LOSE_MACHINE:
-            for name in self.nodes_on(fault.machine):
-                self.seal(name)
+        self.seal_gone()
 
-    def seal(self, name: NodeName) -> None:
-        """Seal the journal of the node's incarnation, whose process is gone, if it lies on this machine."""
+    def seal_gone(self) -> None:
+        """Seal the journals of the nodes whose processes were seen to be gone, as far as they lie on this machine. The
+        file of a process that still has it mapped must not be cut: that would be the end of the process."""
         group = self._group
-        place = group.places.get(name)
-        if place is not None and is_here(place):
-            seal_series(group.journal_folder(name), name, group.incarnations[name])
+        while self._gone:
+            name = self._gone.pop()
+            if is_here(group.places[name]):
+                seal_series(group.journal_folder(name), name, group.incarnations[name])
 
     def _do(self, fault: Fault) -> None:
         if fault.kind in (FaultKind.STALL, FaultKind.SLOW):
@@ -142,6 +141,7 @@ class LiveBreaker:
             if name in group.stalled:  # Ray asks first, and a stopped process answers nobody
                 send_signal(place, signal.SIGKILL)
         await_state(place, "gone")
+        self._gone.append(name)
         group.stalled.pop(name, None)
 
     def restart(self, name: NodeName) -> None:
@@ -218,6 +218,7 @@ class LiveBreaker:
         self._lose_machine(machine)
         for place in places:
             await_state(place, "gone", 60.0)
+        self._gone += lost
         self._group.machine_lost(machine)
 
     def nodes_on(self, machine: int) -> list[NodeName]:

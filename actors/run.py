@@ -249,7 +249,7 @@ class LiveRun:
         self.group.ask("stop")
         for name in list(self.group.stalled):
             self.breaker.kill(name, sigkill=True)
-            self.breaker.seal(name)
+        self.breaker.seal_gone()
 
     def _ask_all(self) -> dict[NodeName, dict[str, Any]]:
         self._session.check()
