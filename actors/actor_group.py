@@ -9,6 +9,7 @@ marked before anything is done to it.
 import dataclasses
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -90,6 +91,11 @@ class ActorGroup:
     def scripted(self) -> list[NodeName]:
         """The nodes in service that have a script to play."""
         return [name for name in self.in_service if name in self._deployment.scripts]
+
+    def journal_folder(self, name: NodeName) -> Path:
+        """Where the node keeps its journal, on its own machine."""
+        number = self._deployment.machines.get(name, 0)
+        return Path(self._settings_at.get(number, self._settings).journal_folder)
 
     def peers(self, name: NodeName) -> list[NodeName]:
         """The nodes with a planned link to that one."""

@@ -15,11 +15,12 @@ import ray
 
 from actors.actor_group import ActorGroup
 from actors.clock import Clock
-from actors.processes import await_state, send_signal
+from actors.processes import await_state, is_here, send_signal
 from pubsub.deployment import Deployment
 from pubsub.errors import RunError
 from pubsub.faults import ENDS, Fault, FaultKind, link_key
 from pubsub.journal import FaultStage
+from pubsub.journal_sealing import seal_series
 from pubsub.machine import NodeName
 from pubsub.recorder import Recorder
 
@@ -43,6 +44,7 @@ class LiveBreaker:
         self._recorder = recorder
         self._lose_machine = lose_machine
         self.observed: list[Fault] = []
+        self._gone: list[NodeName] = []
         self._steps_planned = len(deployment.faults)
         self._one_at_a_time = threading.Lock()
         self._planned = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
@@ -84,6 +86,16 @@ class LiveBreaker:
         except ray.exceptions.RayError as error:
             raise RunError(f"fault {step + 1}, {fault}, could not be carried out: {error}") from error
         self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
+        self.seal_gone()
+
+    def seal_gone(self) -> None:
+        """Seal the journals of the nodes whose processes were seen to be gone, as far as they lie on this machine. The
+        file of a process that still has it mapped must not be cut: that would be the end of the process."""
+        group = self._group
+        while self._gone:
+            name = self._gone.pop()
+            if is_here(group.places[name]):
+                seal_series(group.journal_folder(name), name, group.incarnations[name])
 
     def _do(self, fault: Fault) -> None:
         if fault.kind in (FaultKind.STALL, FaultKind.SLOW):
@@ -129,6 +141,7 @@ class LiveBreaker:
             if name in group.stalled:  # Ray asks first, and a stopped process answers nobody
                 send_signal(place, signal.SIGKILL)
         await_state(place, "gone")
+        self._gone.append(name)
         group.stalled.pop(name, None)
 
     def restart(self, name: NodeName) -> None:
@@ -205,6 +218,7 @@ class LiveBreaker:
         self._lose_machine(machine)
         for place in places:
             await_state(place, "gone", 60.0)
+        self._gone += lost
         self._group.machine_lost(machine)
 
     def nodes_on(self, machine: int) -> list[NodeName]:

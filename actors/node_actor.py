@@ -50,6 +50,7 @@ class ActorSettings:
     time_dilation: float
     journal_hops: bool
     keep_inputs: bool
+    run: int
     host: str | None
 
 
@@ -89,10 +90,11 @@ class NodeActor:
         """Open the node's socket and journal and start its machine."""
         settings = self._settings
         Path(settings.journal_folder).mkdir(parents=True, exist_ok=True)
+        number = settings.numbers[self._spec.name]
         self._writer = JournalWriter(
-            Path(settings.journal_folder), self._spec.name, settings.numbers[self._spec.name], self._incarnation
+            Path(settings.journal_folder), self._spec.name, number, self._incarnation, run=settings.run
         )
-        recorder = Recorder(self._writer, settings.numbers[self._spec.name], settings.numbers, settings.journal_hops)
+        recorder = Recorder(self._writer, number, settings.numbers, settings.journal_hops)
         clock = Clock(settings.origin_wall_ns, settings.time_dilation)
         keeper = self._keeper = LogKeeper(Path(settings.storage_folder) / f"{self._spec.name}.sqlite", self._spec.name)
         node = self._node = LiveNode(

@@ -26,6 +26,11 @@ class ProcessPlace(NamedTuple):
     pid: int
 
 
+def is_here(place: ProcessPlace) -> bool:
+    """Is (or was) the process on this machine?"""
+    return place.host == socket.gethostname()
+
+
 def own_place(machine: str) -> ProcessPlace:
     """The place of the calling process."""
     return ProcessPlace(socket.gethostname(), machine, os.getpid())
@@ -69,7 +74,7 @@ def _await(pid: int, wanted: State, timeout_s: float) -> State:
 
 
 def _there(place: ProcessPlace, function: Any, *arguments: Any) -> Any:
-    if place.host == socket.gethostname():
+    if is_here(place):
         return function(*arguments)
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy

@@ -24,7 +24,7 @@ from actors.ray_session import RaySession
 from pubsub.deployment import Deployment
 from pubsub.errors import RunError
 from pubsub.faults import Fault
-from pubsub.journal import JournalWriter, Phase, RowKind
+from pubsub.journal import FAULTS_WRITER, JournalWriter, Phase, RowKind
 from pubsub.machine import NodeName
 from pubsub.recorder import Recorder
 
@@ -63,8 +63,12 @@ class LiveRun:
         self._clock = Clock(origin_wall_ns, deployment.time_dilation)
         numbers = deployment.numbers
         journal_folder = folder / "journal"
-        self._writers = [JournalWriter(journal_folder, name, numbers["driver"]) for name in ("driver", "faults")]
-        self._recorder, fault_recorder = (Recorder(writer, numbers["driver"], numbers) for writer in self._writers)
+        driver = numbers["driver"]
+        self._writers = [
+            JournalWriter(journal_folder, name, number, run=deployment.run)
+            for name, number in (("driver", driver), (FAULTS_WRITER, driver + 1))
+        ]
+        self._recorder, fault_recorder = (Recorder(writer, driver, numbers) for writer in self._writers)
         settings = ActorSettings(
             seed=deployment.seed,
             token=secrets.token_hex(16),
@@ -75,6 +79,7 @@ class LiveRun:
             time_dilation=deployment.time_dilation,
             journal_hops=deployment.journal_hops,
             keep_inputs=deployment.keep_inputs,
+            run=deployment.run,
             detection=deployment.detection,
             default_link=deployment.default_link,
             host=host,
@@ -103,6 +108,12 @@ class LiveRun:
     def observed(self) -> Sequence[Fault]:
         """The faults that were not of the plan, in order; their steps come after its last."""
         return self.breaker.observed
+
+    @property
+    def writers(self) -> dict[str, int]:
+        """Who wrote the journal, and in how many incarnations so far."""
+        nodes = {name: last + 1 for name, last in self.group.incarnations.items()}
+        return nodes | {"driver": 1, FAULTS_WRITER: 1}
 
     def play(self) -> None:
         """Run to the end. Whatever happens, actors are killed and the journal is closed and readable."""
@@ -236,6 +247,9 @@ class LiveRun:
         self.cpu_seconds["publishing"] = spent - self.cpu_seconds.get("before publishing", 0.0)
         self.group.ask("leave")
         self.group.ask("stop")
+        for name in list(self.group.stalled):
+            self.breaker.kill(name, sigkill=True)
+        self.breaker.seal_gone()
 
     def _ask_all(self) -> dict[NodeName, dict[str, Any]]:
         self._session.check()

@@ -8,13 +8,15 @@ purpose, and the counts of each are kept: the judge has to find exactly these.
 
 import json
 import sys
+import zlib
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from pubsub.journal import NONE, ROW_TYPE, JournalWriter, Phase, RowKind, SegmentHeader, SideKind
+from pubsub.journal import NONE, JournalWriter, Phase, RowKind, SideKind
+from pubsub.journal_format import HEADER_BYTES, ROW_TYPE, FileState, SegmentHeader
 
 BROKERS = 15
 SUBSCRIBERS_A_CLIENT = 4
@@ -74,7 +76,7 @@ class _NodeFiles:
 
     def __init__(self, journal: Path, name: str, node: int) -> None:
         self._journal, self._name, self._node = journal, name, node
-        self._segments = self._side_files = 0
+        self._segments = self._side_files = self._checksum = self._side_checksum = self._side_bytes = 0
         self._waiting: list[np.ndarray] = []
 
     def add(self, rows: np.ndarray) -> None:
@@ -87,17 +89,29 @@ class _NodeFiles:
             self._waiting = [rows[whole:]]
 
     def add_events(self, records: np.ndarray) -> None:
-        header = SegmentHeader(self._node, 0, self._side_files).of_side_file()
-        (self._journal / f"{self._name}-0-{self._side_files:05d}.blob").write_bytes(header + records.tobytes())
+        body = records.tobytes()
+        self._side_checksum = zlib.crc32(body, self._side_checksum)
+        used = HEADER_BYTES + len(body)
+        self._side_bytes += used
+        header = SegmentHeader(
+            self._node, 0, self._side_files, allocated=used, state=FileState.SEALED, used=used,
+            checksum=self._side_checksum,
+        )  # fmt: skip
+        (self._journal / f"{self._name}-0-{self._side_files:05d}.blob").write_bytes(header.of_side_file() + body)
         self._side_files += 1
 
     def close(self) -> None:
-        if self._waiting:
-            self._write(np.concatenate(self._waiting, dtype=ROW_TYPE))
+        self._write(np.concatenate([np.zeros(0, ROW_TYPE), *self._waiting], dtype=ROW_TYPE), FileState.LAST)
 
-    def _write(self, rows: np.ndarray) -> None:
-        header = SegmentHeader(self._node, 0, self._segments).of_segment()
-        (self._journal / f"{self._name}-0-{self._segments:05d}.seg").write_bytes(header + rows.tobytes())
+    def _write(self, rows: np.ndarray, state: FileState = FileState.SEALED) -> None:
+        body = rows.tobytes()
+        self._checksum = zlib.crc32(body, self._checksum)
+        used = HEADER_BYTES + len(body)
+        header = SegmentHeader(
+            self._node, 0, self._segments, allocated=used, state=state, used=used, checksum=self._checksum,
+            side_files=self._side_files, side_bytes=self._side_bytes, side_checksum=self._side_checksum,
+        )  # fmt: skip
+        (self._journal / f"{self._name}-0-{self._segments:05d}.seg").write_bytes(header.of_segment() + body)
         self._segments += 1
 
 
@@ -237,6 +251,7 @@ class BigRun:
         links = [[f"b{(number - 1) // 2}", f"b{number}"] for number in range(1, BROKERS)]
         manifest = {
             "format": "murmur-run", "schema_version": 1, "name": "big", "runtime": "virtual", "seed": 1,
+            "run": "0", "writers": dict.fromkeys([*self._names, "driver"], 1),
             "status": "complete", "scenario": {"name": "big"}, "workload": {}, "withdrawal_grace_us": 0,
             "nodes": [*nodes, {"name": "driver", "role": "driver", "broker": None}], "links": links,
             "overlay": {"brokers": self._names[:BROKERS], "edges": links},

@@ -30,8 +30,9 @@ from benchmarks.big_run import BigRun
 from benchmarks.table import print_table
 from pubsub.journal import read_segment
 from pubsub.journal_store import store_at
-from spark_analysis.journal_source import check_journal
+from spark_analysis.journal_check import survey
 from spark_analysis.main import judge
+from spark_analysis.run_folder import read_manifest
 from spark_analysis.session import spark_session
 from tests.spark.standalone import SparkCluster
 
@@ -122,7 +123,7 @@ def measure(folder: Path, cluster: SparkCluster, wanted: Sequence[str]) -> list[
     """Rows of the table for one run."""
     counts = json.loads((folder / "counts.json").read_text())
     rows = counts.pop("rows")
-    journal_bytes = check_journal(store_at(str(folder / "journal")))
+    journal_bytes = survey(store_at(str(folder / "journal")), read_manifest(folder)).size
     lines = []
     for where, master, memory in (("cluster", cluster.url, _EXECUTOR_MEMORY), ("local", None, None)):
         if where not in wanted:

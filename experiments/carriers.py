@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,6 +68,10 @@ class _VirtualCarrier:
     def finish(self) -> None:
         self._run.simulation.check_invariants()
 
+    @property
+    def writers(self) -> Mapping[str, int]:
+        return self._run.writers
+
     def close(self) -> None:
         self._run.close()
 
@@ -108,6 +112,10 @@ class _LiveCarrier:
 
     def finish(self) -> None:
         self._run.stop()
+
+    @property
+    def writers(self) -> Mapping[str, int]:
+        return self._run.writers
 
     def close(self) -> None:
         self._run.end()

@@ -60,6 +60,9 @@ class Carrier(Protocol):
 
     def finish(self) -> None: ...
 
+    @property
+    def writers(self) -> Mapping[str, int]: ...
+
     def close(self) -> None: ...
 
 
@@ -107,6 +110,8 @@ class Verdict:
         if not self.valid:
             import pandas as pd
 
+            if self.numbers.get("finding") == "damage":
+                raise AssertionError(f"unknown: {self.numbers['reason']}\nrun folder: {self.folder}")
             findings = pd.read_csv(self.folder / "analysis" / "findings.csv").head(10)
             raise AssertionError(
                 f"{self.numbers['verdict']}: {self.numbers['reason']}\n"
@@ -266,8 +271,8 @@ class Cluster:
         self._carrier.drain()
         self._carrier.enter(Phase.STOPPED)
         self._carrier.finish()
-        self._folder.write_manifest(status="complete", faults=self._steps)
         self._close()
+        self._folder.write_manifest(status="complete", faults=self._steps, writers=self._carrier.writers)
 
     def verdict(self) -> Verdict:
         """End the cluster and have Spark judge what happened."""

@@ -6,6 +6,7 @@ Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 t
 
 import csv
 import functools
+import itertools
 import json
 import sys
 from collections.abc import Mapping
@@ -37,6 +38,7 @@ ExecutorMemoryOption = Annotated[str | None, typer.Option(help="Of each executor
 JsonOption = Annotated[bool, typer.Option("--json", help="Print results as one JSON line.")]
 _LAG_WORTH_A_WARNING_US = 20_000
 _COUNTS = ("missing", "duplicate", "spurious", "out_of_order")
+_DAMAGES_PRINTED = 20
 
 
 class CutShort(Exception):
@@ -279,8 +281,11 @@ def _analyze(folder: Path, as_json: bool, master: str | None, executor_memory: s
     if as_json:
         print(json.dumps(verdict))
     else:
-        _print_verdict(verdict)
-        _print_rates(folder / "analysis")
+        if verdict.get("finding") == "damage":
+            _print_damage(verdict, folder / "analysis" / "damage.csv")
+        else:
+            _print_verdict(verdict)
+            _print_rates(folder / "analysis")
         print(f"report: {folder / 'report.html'}")
     if verdict["verdict"] != "valid":
         raise typer.Exit(1)
@@ -316,6 +321,17 @@ def _print_verdict(verdict: dict[str, Any]) -> None:
         console.print(told, highlight=False)
     if verdict.get("reason"):
         console.print(verdict["reason"], highlight=False)
+
+
+def _print_damage(verdict: dict[str, Any], table: Path) -> None:
+    """Of a journal that is damaged nothing else can be told."""
+    console = Console()
+    console.print(f"[bold yellow]{verdict['verdict']}[/bold yellow]: the journal is damaged", highlight=False)
+    with table.open(newline="") as opened:
+        for row in itertools.islice(csv.DictReader(opened), _DAMAGES_PRINTED):
+            print(f"  {row['file']} {row['what']}")
+    if verdict["damage"] > _DAMAGES_PRINTED:
+        print(f"  and {verdict['damage'] - _DAMAGES_PRINTED:,} more: {table}")
 
 
 def _print_rates(analysis: Path) -> None:

@@ -1,7 +1,9 @@
 """From a scenario to what a runtime is given: nodes, links and scripts."""
 
 import dataclasses
+import hashlib
 import heapq
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -105,7 +107,15 @@ def deploy(
         time_dilation=scenario.time_dilation,
         journal_hops=scenario.journal == "hops",
         keep_inputs=scenario.keep_inputs,
+        run=_identifier(loaded),
     )
+
+
+def _identifier(loaded: LoadedScenario) -> int:
+    """64 bits: chance for a live run, a function of the scenario for a virtual one, whose journal is one too."""
+    if loaded.scenario.runtime == "ray":
+        return secrets.randbits(64)
+    return int.from_bytes(hashlib.blake2b(repr(dict(loaded.data)).encode(), digest_size=8).digest())
 
 
 def _check_entrances(loaded: LoadedScenario, entrances: Sequence[str], workload: Workload) -> None:
@@ -128,6 +138,7 @@ def manifest(
         "name": scenario.name,
         "runtime": scenario.runtime,
         "seed": scenario.seed,
+        "run": f"{deployment.run:016x}",
         "time_dilation": scenario.time_dilation,
         "status": "running",
         "scenario": dict(loaded.data),

@@ -82,7 +82,7 @@ def execute(
         if scenario.runtime == "ray":
             lag_us = _play_live(deployment, run_folder, progress, expected, spent, cluster)
         else:
-            lag_us = _play_virtual(deployment, run_folder.folder, progress, expected, spent)
+            lag_us = _play_virtual(deployment, run_folder, progress, expected, spent)
         status = "complete"
     finally:
         run_folder.write_manifest(status=status, wall_seconds=spent.wall_seconds, cpu_seconds=spent.cpu_seconds)
@@ -131,7 +131,8 @@ def _play_live(
             run.play()
         finally:
             faults = run_folder.manifest["faults"]
-            run_folder.write_manifest(faults=faults + [describe_fault(each, deployment) for each in run.observed])
+            observed = [describe_fault(each, deployment) for each in run.observed]
+            run_folder.write_manifest(faults=faults + observed, writers=run.writers)
             if cluster is not None:
                 gather_run(cluster, run_folder, deployment, functools.partial(progress, Phase.STOPPED))
             spent.wall_seconds |= run.wall_seconds
@@ -139,12 +140,15 @@ def _play_live(
         return run.totals["lag_us_max"]
 
 
-def _play_virtual(deployment: Deployment, folder: Path, progress: Progress, expected: int, spent: Spent) -> int:
+def _play_virtual(
+    deployment: Deployment, run_folder: RunFolder, progress: Progress, expected: int, spent: Spent
+) -> int:
     from simulation.run import play
 
     began, began_cpu = time.perf_counter(), time.process_time()
     try:
-        play(deployment, folder / "journal", lambda phase, done: progress(phase, done, expected))
+        run = play(deployment, run_folder.journal, lambda phase, done: progress(phase, done, expected))
+        run_folder.write_manifest(writers=run.writers)
     finally:
         spent.wall_seconds["virtual"] = time.perf_counter() - began
         spent.cpu_seconds["virtual"] = time.process_time() - began_cpu

@@ -50,7 +50,7 @@ class Deployment:
     `faults` in order of time; `start_down`: nodes that are not there at first, until a RESTART.
     `machines`: node to the number of its machine (absent: 0). `sync_us`: how long stable storage takes to be safe
     (virtual runtime only; the live one has a real disk). `time_dilation`: wall-clock seconds for an emulated second
-    (live runtime only).
+    (live runtime only). `run`: the run's identifier, 64 bits, which every file of its journal bears.
     """
 
     seed: int
@@ -68,6 +68,7 @@ class Deployment:
     detection: FailureDetection = DEFAULT_DETECTION
     machines: Mapping[NodeName, int] = field(default_factory=dict)
     sync_us: int = 2_000
+    run: int = 0
 
     @property
     def numbers(self) -> dict[NodeName, int]:

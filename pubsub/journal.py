@@ -9,14 +9,18 @@ allocated before it is mapped, so a full disk is an `OSError` when a segment is 
 Things of variable size (the attributes of an event, the text of a filter) go to side files of the same name
 with the ending `.blob`, as records `u32 length, u8 kind, msgpack array`; the kind is written last here too.
 
-The schema is this module; `SCHEMA_VERSION` changes when a field does. Times are emulated microseconds.
+A file is sealed when it is closed: its header then says how much of it counts, with a checksum
+(`pubsub.journal_format`). A writer that is killed leaves its files open; readers take them as they lie.
+
+The schema is this module and `pubsub.journal_format`, whose `SCHEMA_VERSION` changes when a field does. Times are
+emulated microseconds.
 """
 
 import mmap
 import os
-import struct
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -25,29 +29,25 @@ import msgpack
 import numpy as np
 
 from pubsub.errors import InputError
-
-SCHEMA_VERSION = 2
-
-ROW = struct.Struct("<qqqiiiihBx")
-"""time_us, sequence, value, node, source, peer, bytes, hops, kind (written last)."""
-
-ROW_TYPE = np.dtype(
-    {
-        "names": ["time_us", "sequence", "value", "node", "source", "peer", "bytes", "hops", "kind"],
-        "formats": ["<i8", "<i8", "<i8", "<i4", "<i4", "<i4", "<i4", "<i2", "u1"],
-        "offsets": [0, 8, 16, 24, 28, 32, 36, 40, 42],
-        "itemsize": ROW.size,
-    }
+from pubsub.journal_format import (
+    HEADER_BYTES,
+    MAGIC_ROWS,
+    MAGIC_SIDE,
+    RECORD,
+    ROW,
+    ROW_TYPE,
+    FileName,
+    FileState,
+    SegmentHeader,
+    read_header,
 )
 
-_ROW_BYTES = ROW.size
+RUN_WRITER = "run"
+"""The writer of a whole virtual run, in its driver's name."""
+FAULTS_WRITER = "faults"
+"""The writer of the faults of a live run. Its number follows the driver's, as no two writers have the same."""
 
-_HEADER = struct.Struct("<8sHHiiiq")
-"""magic, schema version, row size, node, incarnation, number, reserved."""
-_MAGIC_ROWS = b"MURMURsg"
-_MAGIC_BLOB = b"MURMURbl"
-HEADER_BYTES = 64
-_RECORD = struct.Struct("<IB")
+_ROW_BYTES = ROW.size
 
 NONE = -1
 """Stands in a row for 'no node, no publisher, no sequence number'."""
@@ -118,66 +118,59 @@ def inputs_file(name: str, incarnation: int) -> str:
     return f"{name}-{incarnation}.inputs"
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentHeader:
-    """Who wrote a segment or side file: node and incarnation, and its number in the series."""
-
-    node: int
-    incarnation: int
-    number: int
-
-    def of_segment(self) -> bytes:
-        """The beginning of a file of rows."""
-        return self._packed(_MAGIC_ROWS, ROW.size)
-
-    def of_side_file(self) -> bytes:
-        """The beginning of a file of records."""
-        return self._packed(_MAGIC_BLOB, 0)
-
-    def _packed(self, magic: bytes, row_bytes: int) -> bytes:
-        packed = _HEADER.pack(magic, SCHEMA_VERSION, row_bytes, self.node, self.incarnation, self.number, 0)
-        return packed.ljust(HEADER_BYTES, b"\0")
-
-
 class _MappedFile:
-    """A file of stated size, allocated on disk and mapped; cut to what was used when it is closed."""
+    """A file of stated size, allocated on disk and mapped. `pack` makes its first bytes of its header."""
 
-    def __init__(self, path: Path, size: int, header: bytes) -> None:
+    def __init__(self, path: Path, header: SegmentHeader, pack: Callable[[SegmentHeader], bytes]) -> None:
         self.path = path
+        self.size = header.allocated
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         try:
-            os.posix_fallocate(descriptor, 0, size)
-            self.map = mmap.mmap(descriptor, size)
+            os.posix_fallocate(descriptor, 0, self.size)
+            self.map = mmap.mmap(descriptor, self.size)
         except OSError:
             os.unlink(path)
             raise
         finally:
             os.close(descriptor)
-        self.size = size
-        self.map[: len(header)] = header
+        self.map[:HEADER_BYTES] = pack(header)
         self.used = HEADER_BYTES
+        self._header = header
+        self._pack = pack
 
-    def close(self) -> None:
+    def seal(self, state: FileState, former: int, side_files: int = 0, side_bytes: int = 0, side: int = 0) -> int:
+        """Say in the header what the file holds, cut it to that and close it; its checksum, begun from `former`."""
+        with memoryview(self.map) as whole, whole[HEADER_BYTES : self.used] as body:
+            checksum = zlib.crc32(body, former)
+        header = replace(self._header, state=state, used=self.used, checksum=checksum)
+        self.map[:HEADER_BYTES] = self._pack(
+            replace(header, side_files=side_files, side_bytes=side_bytes, side_checksum=side)
+        )
         self.map.close()
         os.truncate(self.path, self.used)
+        return checksum
 
 
 class JournalWriter:
     """Appends rows and side records for one incarnation of one node (or for a whole virtual run).
 
     `folder` must exist; `rows_per_segment` is the size of the first segment, later ones grow up to 16 times
-    that. Raises OSError when the disk is full; what was written stays readable.
+    that; `run` is the run's identifier. Raises OSError when the disk is full; what was written stays readable.
     """
 
-    def __init__(self, folder: Path, name: str, node: int, incarnation: int = 0, rows_per_segment: int = 8_192) -> None:
+    def __init__(
+        self, folder: Path, name: str, node: int, incarnation: int = 0, rows_per_segment: int = 8_192, run: int = 0
+    ) -> None:
         self._folder = folder
         self._name = name
         self._node = node
         self._incarnation = incarnation
+        self._run = run
         self._rows_per_segment = rows_per_segment
         self._rows_max = rows_per_segment * 16
         self._segment_number = 0
         self._blob_number = 0
+        self._checksum = self._side_checksum = self._side_bytes = 0
         self._pack_row = ROW.pack_into
         self._pack_side = msgpack.Packer().pack
         self._segment = self._open_segment()
@@ -205,46 +198,51 @@ class JournalWriter:
     def side(self, kind: SideKind, fields: Sequence[Any]) -> None:
         """Append one record to the side file."""
         body = self._pack_side(fields)
-        need = _RECORD.size + len(body)
+        need = RECORD.size + len(body)
         blob = self._blob
         if blob is None or blob.used + need > blob.size:
             blob = self._next_blob(need)
         start = blob.used
-        blob.map[start + _RECORD.size : start + need] = body
-        _RECORD.pack_into(blob.map, start, len(body), kind)
+        blob.map[start + RECORD.size : start + need] = body
+        RECORD.pack_into(blob.map, start, len(body), kind)
         blob.used += need
 
     def close(self) -> None:
-        """Cut the open files to what is used. The writer cannot be used afterwards."""
-        self._segment.close()
+        """Seal the open files as the last of the series. The writer cannot be used afterwards."""
         if self._blob is not None:
-            self._blob.close()
+            self._close_blob(self._blob, FileState.LAST)
+        self._segment.seal(FileState.LAST, self._checksum, self._blob_number, self._side_bytes, self._side_checksum)
 
     def _next_segment(self) -> _MappedFile:
         following = self._open_segment()
-        self._segment.close()
+        self._checksum = self._segment.seal(FileState.SEALED, self._checksum)
         self._segment = following
         return following
 
     def _open_segment(self) -> _MappedFile:
-        path = self._folder / f"{self._name}-{self._incarnation}-{self._segment_number:05d}.seg"
         size = HEADER_BYTES + ROW.size * self._rows_per_segment
-        header = SegmentHeader(self._node, self._incarnation, self._segment_number)
-        opened = _MappedFile(path, size, header.of_segment())
+        opened = self._open("seg", self._segment_number, size, SegmentHeader.of_segment)
         self._segment_number += 1
         self._rows_per_segment = min(self._rows_per_segment * 2, self._rows_max)
         return opened
 
     def _next_blob(self, need: int) -> _MappedFile:
-        path = self._folder / f"{self._name}-{self._incarnation}-{self._blob_number:05d}.blob"
         size = max(HEADER_BYTES + need, min(65_536 << self._blob_number, 4 << 20))
-        header = SegmentHeader(self._node, self._incarnation, self._blob_number)
-        following = _MappedFile(path, size, header.of_side_file())
+        following = self._open("blob", self._blob_number, size, SegmentHeader.of_side_file)
         if self._blob is not None:
-            self._blob.close()
+            self._close_blob(self._blob, FileState.SEALED)
         self._blob = following
         self._blob_number += 1
         return following
+
+    def _close_blob(self, blob: _MappedFile, state: FileState) -> None:
+        self._side_checksum = blob.seal(state, self._side_checksum)
+        self._side_bytes += blob.used
+
+    def _open(self, ending: str, number: int, size: int, pack: Callable[[SegmentHeader], bytes]) -> _MappedFile:
+        header = SegmentHeader(self._node, self._incarnation, number, self._run, allocated=size)
+        name = FileName(self._name, self._incarnation, number, ending)
+        return _MappedFile(self._folder / str(name), header, pack)
 
 
 def read_segment(path: Path) -> tuple[SegmentHeader, np.ndarray]:
@@ -257,25 +255,16 @@ def parse_segment(path: str, data: bytes) -> tuple[SegmentHeader, np.ndarray]:
 
     Raises `InputError` for a file that is no segment, of another schema version, or cut inside a row.
     """
-    header = check_segment(path, data, len(data))
+    header = read_header(path, data, MAGIC_ROWS)
+    over = (len(data) - HEADER_BYTES) % ROW.size
+    if over:
+        found = f"a row of {over} bytes (the file is truncated)"
+        raise InputError(f"{path}, byte {len(data) - over}", found, f"whole rows of {ROW.size} bytes")
     rows = np.frombuffer(data, dtype=ROW_TYPE, offset=HEADER_BYTES)
     unwritten = np.flatnonzero(rows["kind"] == 0)
     if len(unwritten):
         rows = rows[: unwritten[0]]
     return header, rows
-
-
-def check_segment(path: str, beginning: bytes, size: int) -> SegmentHeader:
-    """The header of a segment of that size, which `beginning` holds; raises as `parse_segment` does."""
-    header = _read_header(path, beginning, _MAGIC_ROWS)
-    body = size - HEADER_BYTES
-    if body % ROW.size:
-        raise InputError(
-            f"{path}, byte {HEADER_BYTES + body - body % ROW.size}",
-            f"a row of {body % ROW.size} bytes (the file is truncated)",
-            f"whole rows of {ROW.size} bytes",
-        )
-    return header
 
 
 def read_side(path: Path) -> Iterator[tuple[SideKind, list[Any]]]:
@@ -285,31 +274,18 @@ def read_side(path: Path) -> Iterator[tuple[SideKind, list[Any]]]:
 
 def parse_side(path: str, data: bytes) -> Iterator[tuple[SideKind, list[Any]]]:
     """The records of one side file in order; raises `InputError` for a file that is none or is damaged."""
-    _read_header(path, data, _MAGIC_BLOB)
+    read_header(path, data, MAGIC_SIDE)
     position = HEADER_BYTES
-    while position + _RECORD.size <= len(data):
-        length, kind = _RECORD.unpack_from(data, position)
+    while position + RECORD.size <= len(data):
+        length, kind = RECORD.unpack_from(data, position)
         if kind == 0:
             return
-        end = position + _RECORD.size + length
+        end = position + RECORD.size + length
         try:
             if end > len(data):
                 raise ValueError(f"it needs {end - len(data)} bytes more than the file has")
-            fields = msgpack.unpackb(data[position + _RECORD.size : end])
+            fields = msgpack.unpackb(data[position + RECORD.size : end])
             yield SideKind(kind), fields
         except ValueError as error:
             raise InputError(f"{path}, byte {position}", f"a damaged record ({error})", "whole records") from error
         position = end
-
-
-def _read_header(path: str, data: bytes, magic: bytes) -> SegmentHeader:
-    if len(data) < HEADER_BYTES:
-        raise InputError(path, f"{len(data)} bytes", f"a journal file of at least {HEADER_BYTES} bytes")
-    found, version, row_size, node, incarnation, number, _ = _HEADER.unpack_from(data)
-    if found != magic:
-        raise InputError(path, f"a file that begins with {found!r}", f"a journal file ({magic!r})")
-    if version != SCHEMA_VERSION:
-        raise InputError(path, f"schema version {version}", f"schema version {SCHEMA_VERSION}")
-    if magic == _MAGIC_ROWS and row_size != ROW.size:
-        raise InputError(path, f"rows of {row_size} bytes", f"rows of {ROW.size} bytes")
-    return SegmentHeader(node, incarnation, number)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pubsub.deployment import Deployment
 from pubsub.faults import Fault
-from pubsub.journal import FaultStage, JournalWriter, Phase, RowKind
+from pubsub.journal import RUN_WRITER, FaultStage, JournalWriter, Phase, RowKind
 from pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe
 from pubsub.recorder import Recorder
 from pubsub.script import Issue, Player
@@ -33,7 +33,9 @@ class VirtualRun:
         numbers = deployment.numbers
         self._deployment = deployment
         self._progress = progress
-        self._writer = JournalWriter(journal_folder, "run", numbers["driver"], rows_per_segment=65_536)
+        self._writer = JournalWriter(
+            journal_folder, RUN_WRITER, numbers["driver"], rows_per_segment=65_536, run=deployment.run
+        )
         self._recorders = {
             name: Recorder(self._writer, number, numbers, deployment.journal_hops) for name, number in numbers.items()
         }
@@ -55,6 +57,11 @@ class VirtualRun:
         self._changes_unsettled = False
         self._breaker = Breaker(self.simulation, deployment)
         self.published = 0
+
+    @property
+    def writers(self) -> dict[str, int]:
+        """Who wrote the journal, and in how many incarnations."""
+        return {RUN_WRITER: 1}
 
     def play(self) -> None:
         """Run to the end. The journal is closed whatever happens, and readable up to that point."""

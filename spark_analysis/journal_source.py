@@ -4,14 +4,12 @@ Segments are read where they lie: a partition is a handful of files, each mapped
 loop over rows. `position` numbers the rows of one writer across its segments, from the sizes of the earlier
 files, so that the order in which a node did things can be told inside Spark.
 
-Everything that can be wrong with a file is looked for by `check_journal`, in the driver and before Spark
-starts, so that a damaged run ends in an `InputError` that names the file. A run cut short is not damaged: the
-last segment of a writer that was killed has unwritten rows at its end, which readers do not see, and a file
+What can be wrong with a file is looked for beforehand (`spark_analysis.journal_check`). A run cut short is not damaged:
+the last segment of a writer that was killed has unwritten rows at its end, which readers do not see, and a file
 that was just being opened has nothing in it, not even a header.
 """
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,9 +31,10 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from pubsub.errors import InputError
-from pubsub.journal import HEADER_BYTES, ROW, RowKind, SideKind, check_segment, parse_segment, parse_side
+from pubsub.journal import RowKind, SideKind, parse_segment, parse_side
+from pubsub.journal_format import HEADER_BYTES, ROW, parse_name
 from pubsub.journal_store import JournalStore, store_at
+from spark_analysis.journal_check import Content, Damage, unsound
 
 ROWS_SCHEMA = StructType(
     [
@@ -76,7 +75,6 @@ _PARTITION_BYTES_MIN = 1 << 20
 _BATCH_RECORDS = 50_000
 SMALL_JOURNAL_BYTES = 32 << 20
 _CHECK_TASKS = 64
-_NAME = re.compile(r"(?P<series>.+-\d+)-(?P<number>\d+)\.(?:seg|blob)")
 
 
 @dataclass(frozen=True)
@@ -102,69 +100,32 @@ class FileGroup(InputPartition):
 def journal_files(store: JournalStore, ending: str) -> list[JournalFile]:
     """The journal files of a store with the ending "seg" or "blob", in order of writer and number.
 
-    A file that was just being opened is left out. Raises `InputError` for a file whose name is no journal
-    file's, or that follows a missing one.
+    A file that was just being opened is left out.
     """
-    series: dict[str, list[tuple[int, str, int]]] = {}
+    series: dict[tuple[str, int], list[tuple[int, str, int]]] = {}
     for name, size in store.sizes(ending).items():
-        parts = _NAME.fullmatch(name)
-        if parts is None:
-            raise InputError(store.name_of(name), "a file of that name", f"<node>-<incarnation>-<number>.{ending}")
-        series.setdefault(parts["series"], []).append((int(parts["number"]), name, size))
+        parts = parse_name(name)
+        if parts is not None:
+            series.setdefault((parts.writer, parts.incarnation), []).append((parts.number, name, size))
     files: list[JournalFile] = []
-    for name_of_series, numbered in series.items():
+    for numbered in series.values():
         position = 0
-        for expected, (number, name, size) in enumerate(sorted(numbered)):
-            if number != expected:
-                allowed = f"number {expected} of {name_of_series} first"
-                raise InputError(store.name_of(name), f"number {number}", allowed)
-            if expected == len(numbered) - 1 and _was_just_opened(store, name, size):
+        for order, (_, name, size) in enumerate(sorted(numbered), 1):
+            if order == len(numbered) and _was_just_opened(store, name, size):
                 break
             files.append(JournalFile(name, size, position))
             position += (size - HEADER_BYTES) // ROW.size if ending == "seg" else size
     return files
 
 
-def check_journal(store: JournalStore) -> int:
-    """The size of the journal in bytes; raises `InputError`, naming the file, if one cannot be read to its end.
+def unsound_in_spark(spark: SparkSession, place: str, contents: Sequence[Content]) -> list[Damage]:
+    """`journal_check.unsound` of many files, by Spark's tasks."""
 
-    The records of a journal above `SMALL_JOURNAL_BYTES` are not looked at: `check_side_files` does that in Spark.
-    """
-    segments = journal_files(store, "seg")
-    if not segments:
-        raise InputError(store.place, "no segment (*.seg)", "the journal of a run")
-    for file in segments:
-        check_segment(store.name_of(file.name), store.read(file.name, HEADER_BYTES), file.size)
-    side_files = journal_files(store, "blob")
-    size = sum(file.size for file in (*segments, *side_files))
-    if size <= SMALL_JOURNAL_BYTES:
-        for file in side_files:
-            _check_records(store, file.name)
-    return size
+    def look(some: Iterable[Content]) -> Iterator[Damage]:
+        yield from unsound(store_at(place), some)
 
-
-def check_side_files(spark: SparkSession, place: str, journal_bytes: int) -> None:
-    """Raise `InputError` for a side file of a large journal that cannot be read to its end."""
-    if journal_bytes <= SMALL_JOURNAL_BYTES:
-        return
-
-    def troubles(names: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-        store = store_at(place)
-        for name in names:
-            try:
-                _check_records(store, name)
-            except InputError as error:
-                yield error.place, error.found, error.allowed
-
-    names = [file.name for file in journal_files(store_at(place), "blob")]
-    found = spark.sparkContext.parallelize(names, min(len(names), _CHECK_TASKS) or 1).mapPartitions(troubles).collect()
-    if found:
-        raise InputError(*min(found))
-
-
-def _check_records(store: JournalStore, name: str) -> None:
-    for _ in parse_side(store.name_of(name), store.read(name)):
-        pass
+    tasks = min(len(contents), _CHECK_TASKS) or 1
+    return spark.sparkContext.parallelize(contents, tasks).mapPartitions(look).collect()
 
 
 def _was_just_opened(store: JournalStore, name: str, size: int) -> bool:
@@ -334,7 +295,7 @@ class Journal:
 
 
 def read_journal(spark: SparkSession, place: str) -> Journal:
-    """The tables of the journal at a path or URI, not read yet; `check_journal` says beforehand what is wrong there."""
+    """The tables of the journal at a path or URI, not read yet."""
     for source in (JournalRows, JournalEvents, JournalSubscriptions):
         spark.dataSource.register(source)
     rows, events, subscriptions = (

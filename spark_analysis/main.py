@@ -1,6 +1,7 @@
 """From a run folder to verdict, tables and report: `python -m spark_analysis RUN`, or under spark-submit.
 
-The journal is checked before Spark starts (the side files of a large one by Spark itself, first of all). Its rows are
+The journal is checked before Spark starts (the content of a large one by Spark itself, first of all); one that is
+damaged is not judged (`spark_analysis.damaged_run`). Its rows are
 read once and kept in Spark's memory or on disk, those of a large one read anew by whoever needs some of them; every
 table is a transform of them (`spark_analysis.judge`, `spark_analysis.metrics`), and this module is the
 only one that runs jobs. A run that was cut short is analysed as far as it went, and the verdict says so.
@@ -27,11 +28,13 @@ from pubsub.journal import RowKind
 from pubsub.journal_store import store_at
 from spark_analysis import judge as judging
 from spark_analysis import metrics
+from spark_analysis.damaged_run import DamagedRun
 from spark_analysis.expectations import check_expectations, measured
 from spark_analysis.fault_checks import Check
 from spark_analysis.faults import Faults, Recovery, checks_table
 from spark_analysis.findings import FINDINGS_SCHEMA, Readers, are_hops_journaled, findings
-from spark_analysis.journal_source import check_journal, check_side_files, read_journal
+from spark_analysis.journal_check import survey, unsound
+from spark_analysis.journal_source import SMALL_JOURNAL_BYTES, read_journal, unsound_in_spark
 from spark_analysis.report import write_report
 from spark_analysis.run_folder import Manifest, read_manifest
 from spark_analysis.session import check_executors, is_cluster, spark_session
@@ -56,7 +59,7 @@ def analyze(
 
     Uses the active Spark session if there is one; else `master` and `executor_memory` are those of
     `session.start_session`. Raises `InputError` for a folder that is no run's, a
-    damaged journal or a missing Java.
+    journal of another schema version or a missing Java.
     """
     run = Path(run)
     manifest = read_manifest(run)
@@ -83,16 +86,26 @@ def judge_and_measure(run: Path) -> tuple[dict[str, Any], dict[str, float | None
 @contextmanager
 def _opened(
     run: Path, manifest: Manifest, master: str | None, executor_memory: str | None, progress: Progress
-) -> "Iterator[_Analysis]":
+) -> "Iterator[_Analysis | DamagedRun]":
     progress("checking the journal", 0, 0)
     place = manifest.journal_at(run)
-    journal_bytes = check_journal(store_at(place))
+    surveyed = survey(store_at(place), manifest)
+    damages, is_small = surveyed.damages, surveyed.size <= SMALL_JOURNAL_BYTES
+    if is_small:
+        damages += unsound(store_at(place), surveyed.contents)
+    if damages:
+        yield DamagedRun(run, damages)
+        return
     progress("starting Spark", 0, 0)
-    with spark_session(master, journal_bytes, executor_memory) as spark:
+    with spark_session(master, surveyed.size, executor_memory) as spark:
         if master is not None and is_cluster(master):
             check_executors(spark, place, AnalysisFolder(run).begin())
-        check_side_files(spark, place, journal_bytes)
-        analysis = _Analysis(spark, run, manifest, journal_bytes, progress)
+        if not is_small:
+            damages = unsound_in_spark(spark, place, surveyed.contents)
+        if damages:
+            yield DamagedRun(run, damages)
+            return
+        analysis = _Analysis(spark, run, manifest, surveyed.size, progress)
         try:
             yield analysis
         finally:

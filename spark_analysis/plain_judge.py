@@ -18,16 +18,18 @@ from pubsub.event import fingerprint_of, unpack_attributes
 from pubsub.filter import Filter
 from pubsub.filter_parser import parse_filter
 from pubsub.journal import NONE, RowKind, SideKind, read_segment, read_side
+from pubsub.journal_store import store_at
 from spark_analysis.connections import Connections, times_away
 from spark_analysis.excuses import Case, Excuse, Excuses
 from spark_analysis.expectations import check_expectations, measured
 from spark_analysis.fault_checks import Check, check_faults
 from spark_analysis.fault_plan import windows_of
 from spark_analysis.fault_windows import NEVER_US
+from spark_analysis.journal_check import find_damage
 from spark_analysis.passages import PASSAGE_KINDS, HopRow, Passage, passage_of
 from spark_analysis.recovery import recovered, repairs_of, unsettled_after
 from spark_analysis.run_folder import Manifest, read_manifest
-from spark_analysis.verdict import COUNTS, Facts, decide
+from spark_analysis.verdict import COUNTS, Facts, decide, decide_damaged
 
 Pair = tuple[tuple[int, int], int]
 """(event id, subscriber)."""
@@ -230,7 +232,16 @@ class Judgement:
 def judge_run(run: Path) -> Judgement:
     """Judge a run folder; raises `InputError` for one that cannot be read."""
     manifest = read_manifest(run)
-    history = read_history(Path(manifest.journal_at(run)))
+    place = manifest.journal_at(run)
+    damages = find_damage(store_at(place), manifest)
+    if damages:
+        return Judgement(decide_damaged(damages), Verdict(), {}, ())
+    return judge_journal(manifest, Path(place))
+
+
+def judge_journal(manifest: Manifest, journal: Path) -> Judgement:
+    """Judge what is in the folder, without a look at whether that is all."""
+    history = read_history(journal)
     pairs = judge_history(
         history, manifest.withdrawal_grace_us, manifest.subscription_grace_us, manifest.promise.keeps_events
     )

@@ -10,6 +10,7 @@ import pandas as pd
 from spark_analysis import plots, wording
 from spark_analysis.run_folder import Manifest, read_manifest
 from spark_analysis.tables import FINDINGS_IN_CSV_MAX, SMALL_TABLES, AnalysisFolder
+from spark_analysis.verdict import DAMAGE
 
 FINDINGS_SHOWN = 50
 LAG_US_MAX = 20_000
@@ -49,9 +50,15 @@ def write_report(run: Path) -> Path:
     """Write `RUN/report.html` from `RUN/analysis`; raises `InputError` if the run has not been analysed."""
     manifest = read_manifest(run)
     folder = AnalysisFolder(run)
+    verdict = folder.read_json("verdict")
+    path = run / "report.html"
+    if verdict.get("finding") == DAMAGE:
+        damages = _records(folder.read(DAMAGE))
+        page = fill_template("damaged.html.j2", manifest=manifest, verdict=verdict, damages=damages)
+        path.write_text(page, encoding="utf-8")
+        return path
     tables = {name: folder.read(name) for name in (*SMALL_TABLES, "faults")}
     summary = folder.read_json("summary")
-    verdict = folder.read_json("verdict")
     findings = folder.read_findings()
     scenario = run / "scenario.yaml"
     page = fill_template(
@@ -77,7 +84,6 @@ def write_report(run: Path) -> Path:
         environment=_environment(manifest),
         scenario=scenario.read_text(encoding="utf-8") if scenario.exists() else None,
     )
-    path = run / "report.html"
     path.write_text(page, encoding="utf-8")
     return path
 

@@ -78,6 +78,27 @@ class Manifest:
         return list(self.raw.get("faults", []))
 
     @property
+    def run(self) -> int:
+        """The run's identifier, which every file of its journal bears."""
+        return int(self.raw["run"], 16)
+
+    @property
+    def writers(self) -> dict[str, int] | None:
+        """How many incarnations each writer of the journal had; None if the run was cut short, and nobody knows."""
+        return self.raw["writers"] if self.raw["status"] == "complete" else None
+
+    @property
+    def away(self) -> frozenset[str]:
+        """The brokers on machines whose journals could not be gathered, or not all of them."""
+        machines = self.raw.get("cluster", {}).get("machines", [])
+        return frozenset(
+            name
+            for machine in machines
+            if machine["gathered"] is not None and machine["gathered"]["failure"] is not None
+            for name in machine["brokers"]
+        )
+
+    @property
     def message_kinds(self) -> dict[int, str]:
         """Names of message kinds, as far as the driver wrote them down (`message_kinds`, optional)."""
         return {int(kind): str(name) for kind, name in self.raw.get("message_kinds", {}).items()}
@@ -105,6 +126,7 @@ def read_manifest(run: Path) -> Manifest:
     status = document.get("status")
     if status not in STATUSES:
         raise InputError(f"{path}, key status", f"{status!r:.60}", ", ".join(STATUSES))
+    _check_writers(path, document)
     return Manifest(
         name=str(document.get("name", run.name)),
         runtime=str(document.get("runtime", "unknown")),
@@ -120,6 +142,18 @@ def read_manifest(run: Path) -> Manifest:
         expect=_numbers(path, "expect", document.get("expect", {})),
         raw=document,
     )
+
+
+def _check_writers(path: Path, document: dict[str, Any]) -> None:
+    try:
+        int(document["run"], 16)
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"{path}, key run", f"{document.get('run')!r:.60}", "an identifier as 16 hex digits") from None
+    writers = document.get("writers")
+    counted = isinstance(writers, dict) and all(type(count) is int for count in writers.values())
+    if document["status"] == "complete" and not counted:
+        allowed = "how many incarnations each writer of the journal had"
+        raise InputError(f"{path}, key writers", f"{writers!r:.60}", allowed)
 
 
 def _integer(path: Path, document: dict[str, Any], key: str, default: int) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pubsub.promise import Promise
+from spark_analysis.journal_check import Damage
 from spark_analysis.wording import duration, share
 
 _WRONG = {
@@ -21,6 +22,9 @@ _WRONG = {
     "out_of_order": "{} deliveries were out of order",
 }
 """What may be wrong with deliveries, in order of weight."""
+DAMAGE = "damage"
+"""The finding of a run whose journal is damaged, and the name of its table."""
+_NAMED_MAX = 3
 COUNTS = ("missing", "duplicate", "spurious", "out_of_order", "misplaced", "altered")
 """The counts of a verdict that name findings."""
 
@@ -81,6 +85,20 @@ def decide(facts: Facts) -> dict[str, Any]:
         "verdict": outcome,
         "finding": finding,
         "reason": reason,
+    }
+
+
+def decide_damaged(damages: Sequence[Damage]) -> dict[str, Any]:
+    """The verdict on a run whose journal has these damages, in order: nothing is known, and there are no numbers."""
+    named = "; ".join(map(str, damages[:_NAMED_MAX]))
+    more = len(damages) - _NAMED_MAX
+    reason = f"the journal is damaged: {named}" + (f"; and {more:,} more (see the table of damage)" if more > 0 else "")
+    nothing = Facts("complete", dict.fromkeys((*COUNTS, "required", "delivered", "published"), 0))
+    return dict.fromkeys(decide(nothing)) | {
+        "verdict": "unknown",
+        "finding": DAMAGE,
+        "reason": reason,
+        DAMAGE: len(damages),
     }
 
 

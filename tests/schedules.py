@@ -25,7 +25,8 @@ from pubsub.deployment import Deployment
 from pubsub.errors import InputError
 from simulation.run import play as play_virtual
 from spark_analysis.fault_checks import Check
-from spark_analysis.plain_judge import Judgement, Pair, Verdict, judge_run
+from spark_analysis.plain_judge import Judgement, Pair, Verdict, judge_journal
+from spark_analysis.run_folder import read_manifest
 
 GRACE_US = 1_000_000
 NODE_FAULTS = ("kill", "stall", "slow")
@@ -205,6 +206,8 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
         "schema_version": 1,
         "name": "schedule",
         "status": "complete",
+        "run": f"{deployment.run:016x}",
+        "writers": {},  # whether the journal is whole is not asked here
         "journal": str(journal.resolve()),
         "nodes": [{"name": node.name, "role": node.role, "broker": node.broker} for node in deployment.nodes]
         + [{"name": "driver", "role": "driver", "broker": None}],
@@ -216,7 +219,7 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
     }
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "manifest.json").write_text(json.dumps(said))
-        judgement = judge_run(Path(folder))
+        judgement = judge_journal(read_manifest(Path(folder)), journal)
     excused = {pair for finding, pair in judgement.excused if finding == "missing"}
     return Outcome(deployment, judgement, judgement.pairs.required_pairs - excused)
 

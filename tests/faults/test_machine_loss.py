@@ -11,6 +11,7 @@ from actors.run import LiveRun
 from experiments.deploy import deploy
 from experiments.scenario import check_scenario
 from pubsub.journal import RowKind, read_segment
+from pubsub.journal_format import FileState
 from tests.schedules import judge_faults
 
 SCENARIO: dict[str, Any] = {
@@ -48,6 +49,8 @@ def test_a_lost_machine_is_noticed_and_its_brokers_start_elsewhere(tmp_path: Pat
     assert outcome.unexplained == []
     assert outcome.verdict.counts[1:] == (0, 0, 0)
     for name in lost:
+        (*_, first) = sorted((tmp_path / "journal").glob(f"{name}-0-*.seg"))
+        assert read_segment(first)[0].state is FileState.LAST_OF_DEAD, "the driver has sealed what was lost"
         second = np.concatenate(
             [read_segment(path)[1] for path in sorted((tmp_path / "journal").glob(f"{name}-1-*.seg"))]
         )

@@ -9,6 +9,8 @@ from pubsub.event import Event
 from pubsub.journal import NONE, JournalWriter, Phase, RowKind, SideKind
 from pubsub.values import Value
 
+RUN = 0x5EA1
+
 
 class RunFolder:
     """A run of brokers `b0, b1, …` in a chain and clients `c0, c1, …`, each at the broker of its number."""
@@ -32,12 +34,15 @@ class RunFolder:
         self._nodes.append({"name": "driver", "role": "driver", "broker": None})
         self._fingerprints: dict[tuple[int, int], int] = {}
         self.numbers = {str(node["name"]): number for number, node in enumerate(self._nodes)}
+        self._incarnations: dict[str, int] = {}
         (folder / "journal").mkdir(parents=True)
         self.writers = {name: self.writer(name) for name in self.numbers}
 
     def writer(self, name: str, incarnation: int = 0) -> JournalWriter:
         """A writer for an incarnation of a node."""
-        return JournalWriter(self.folder / "journal", name, self.numbers[name], incarnation, self._rows_per_segment)
+        self._incarnations[name] = incarnation + 1
+        number = self.numbers[name]
+        return JournalWriter(self.folder / "journal", name, number, incarnation, self._rows_per_segment, RUN)
 
     def restart(self, name: str, incarnation: int) -> None:
         """From here on the node writes as a new incarnation."""
@@ -103,6 +108,8 @@ class RunFolder:
             "name": "built",
             "runtime": "virtual",
             "seed": 1,
+            "run": f"{RUN:016x}",
+            "writers": self._incarnations,
             "time_dilation": 1.0,
             "status": status,
             "scenario": {"name": "built"},

@@ -14,12 +14,16 @@ import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
+from experiments.driver import execute
+from experiments.scenario import load_scenario
 from pubsub.errors import InputError
-from pubsub.journal import HEADER_BYTES, ROW, DropReason, Phase, RowKind
+from pubsub.journal import DropReason, Phase, RowKind
+from pubsub.journal_format import HEADER_BYTES, ROW
 from spark_analysis.main import analyze, report
 from spark_analysis.tables import SMALL_TABLES, AnalysisFolder
 from tests.spark import plain_metrics as plain
 from tests.spark.run_folder import RunFolder
+from tests.split_run import split_by_node
 
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[2]
@@ -318,3 +322,12 @@ def test_spark_submit_prints_the_verdict(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2_000:]
     assert json.loads(done.stdout)["verdict"] == "valid"
+
+
+def test_a_run_of_which_every_node_wrote_its_own_journal_is_judged_like_the_same_in_one(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    one = execute(load_scenario(Path("parity"), ["workload.publications=200"]), tmp_path / "one", lambda *_: None)
+    verdict = analyze(one.folder)
+    assert verdict["verdict"] == "valid"
+    assert analyze(split_by_node(one.folder, tmp_path / "split")) == verdict

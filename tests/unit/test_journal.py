@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from pubsub.errors import InputError
-from pubsub.journal import HEADER_BYTES, ROW, JournalWriter, RowKind, SideKind, read_segment, read_side
+from pubsub.journal import JournalWriter, RowKind, SideKind, read_segment, read_side
+from pubsub.journal_format import HEADER_BYTES, ROW
 
 
 def rows_of(folder: Path) -> list[int]:
@@ -68,8 +69,8 @@ def test_a_row_whose_kind_was_not_written_is_not_there(tmp_path: Path) -> None:
     ("content", "found"),
     [
         (b"", "0 bytes"),
-        (b"PK\x03\x04" + b"\0" * 100, "begins with"),
-        (b"MURMURsg" + b"\x63\x00" + b"\0" * 100, "schema version 99"),
+        (b"PK\x03\x04" + b"\0" * 200, "begins with"),
+        (b"MURMURsg" + b"\x63\x00" + b"\0" * 200, "schema version 99"),
     ],
 )
 def test_a_foreign_segment_is_refused_by_name(tmp_path: Path, content: bytes, found: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from pubsub.errors import InputError
 from pubsub.journal import JournalWriter, RowKind, SideKind
 from pubsub.journal_store import store_at
-from spark_analysis.journal_source import check_journal, journal_files
+from spark_analysis.journal_source import journal_files
 from spark_analysis.main import main
 from spark_analysis.run_folder import read_manifest
 
@@ -19,6 +19,8 @@ MANIFEST: dict[str, Any] = {
     "name": "small",
     "runtime": "virtual",
     "seed": 3,
+    "run": "00",
+    "writers": {"c0": 1},
     "status": "complete",
     "withdrawal_grace_us": 10,
     "overlay": {"brokers": ["b0"], "edges": []},
@@ -59,6 +61,9 @@ def test_a_manifest_resolves_the_numbers_of_nodes(tmp_path: Path) -> None:
         ({"schema_version": 2}, "schema_version"),
         ({"status": "lost"}, "status"),
         ({"seed": "x"}, "seed"),
+        ({"run": "x"}, "run"),
+        ({"writers": None}, "writers"),
+        ({"writers": {"c0": "1"}}, "writers"),
         ({"nodes": {}}, "nodes"),
         ({"nodes": [{"name": "b0", "role": "king"}]}, "nodes[0].role"),
         ({"nodes": [{"role": "broker"}]}, "nodes[0]"),
@@ -111,60 +116,8 @@ def test_positions_go_on_over_the_segments_of_a_writer(tmp_path: Path) -> None:
     assert [file.first_position for file in files] == [0, 2, 6, 0]
 
 
-def test_a_good_journal_passes(tmp_path: Path) -> None:
-    _write(tmp_path)
-    check_journal(store_at(str(tmp_path)))
-
-
-def test_a_segment_cut_inside_a_row_is_named(tmp_path: Path) -> None:
-    _write(tmp_path)
-    path = tmp_path / "c0-0-00000.seg"
-    path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(InputError, match="truncated") as caught:
-        check_journal(store_at(str(tmp_path)))
-    assert str(path) in caught.value.place
-
-
-def test_a_side_file_cut_inside_a_record_is_named(tmp_path: Path) -> None:
-    _write(tmp_path)
-    path = tmp_path / "c0-0-00000.blob"
-    path.write_bytes(path.read_bytes()[:-3])
-    with pytest.raises(InputError, match="damaged record") as caught:
-        check_journal(store_at(str(tmp_path)))
-    assert str(path) in caught.value.place
-
-
-@pytest.mark.parametrize("name", ["c1-0-00000.seg", "c1-0-00000.blob"])
-def test_a_foreign_file_is_named(tmp_path: Path, name: str) -> None:
-    _write(tmp_path)
-    (tmp_path / name).write_bytes(b"PAR1" + bytes(range(1, 200)))
-    with pytest.raises(InputError) as caught:
-        check_journal(store_at(str(tmp_path)))
-    assert name in caught.value.place
-
-
-def test_a_file_of_another_name_is_named(tmp_path: Path) -> None:
-    _write(tmp_path)
-    (tmp_path / "backup.seg").write_bytes(b"")
-    with pytest.raises(InputError, match=r"backup\.seg"):
-        check_journal(store_at(str(tmp_path)))
-
-
-def test_a_missing_segment_in_the_middle_is_named(tmp_path: Path) -> None:
-    _write(tmp_path, rows=9, rows_per_segment=2)
-    (tmp_path / "c0-0-00001.seg").unlink()
-    with pytest.raises(InputError, match="number 1 of c0-0 first"):
-        check_journal(store_at(str(tmp_path)))
-
-
-def test_a_journal_without_segments_is_none(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no segment"):
-        check_journal(store_at(str(tmp_path)))
-
-
 @pytest.mark.parametrize("content", [b"", bytes(500)])
 def test_a_file_that_was_just_being_opened_is_left_out(tmp_path: Path, content: bytes) -> None:
     _write(tmp_path, rows=2, rows_per_segment=2)
     (tmp_path / "c0-0-00001.seg").write_bytes(content)
-    check_journal(store_at(str(tmp_path)))
     assert len(journal_files(store_at(str(tmp_path)), "seg")) == 1

@@ -1,0 +1,1 @@
+"""What has been planted to see whether the judge sees it."""
