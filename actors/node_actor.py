@@ -17,9 +17,9 @@ import ray
 
 from actors.clock import Clock
 from actors.connection import Connection
+from actors.handshake import Address
 from actors.live_node import LiveNode
 from actors.log_keeper import LogKeeper
-from actors.peering import Address
 from actors.processes import ProcessPlace, own_place
 from pubsub.deployment import NodeSpec, make_machine
 from pubsub.faults import FailureDetection
@@ -110,7 +110,7 @@ class NodeActor:
         self._recorder = recorder
         loop = asyncio.get_running_loop()
         host = settings.host or ray.util.get_node_ip_address()
-        self._server = await loop.create_server(lambda: Connection(node, None), host, 0)
+        self._server = await loop.create_server(lambda: Connection(node), host, 0)
         node.peering.begin()
         node.start(keeper.records())
         host, port = self._server.sockets[0].getsockname()[:2]
@@ -210,6 +210,7 @@ class NodeActor:
     async def leave(self) -> None:
         """Take no more notice of links. All nodes leave before any stops, so that none mourns the others."""
         node = self._running
+        self._server.close()
         node.peering.end()
         self._leaving = list(node.connections.values())
         node.connections.clear()
@@ -219,8 +220,7 @@ class NodeActor:
         self._recorder.plain(node.clock.now_us(), RowKind.STOP)
 
     async def stop(self) -> None:
-        """Close links, socket and journal; raises AssertionError if the machine's invariants do not hold."""
-        self._server.close()
+        """Close links and journal; raises AssertionError if the machine's invariants do not hold."""
         for connection in self._leaving:
             connection.close()
         self._keeper.close()

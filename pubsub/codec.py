@@ -9,7 +9,7 @@ A frame is what a link carries at a time: `u32 length, msgpack array of messages
 """
 
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_type_hints
 
 import msgpack
@@ -61,8 +61,8 @@ class Codec:
         return self.from_body(unpack(data))
 
     def heard_by(self, role: Role) -> tuple[Reader, Reader]:
-        """As `from_body`, at a node of that role: of what a broker sent it, and of what a client sent it. A message that
-        such a peer has no business to send is a `WireError`."""
+        """As `from_body`, at a node of that role: for what a broker sends it, and for what a client sends it. A message
+        that such a peer has no business to send is a `WireError`."""
         if role == "client":
             return self._from_body_by[Way.TO_CLIENT], _decoder({})
         return self._from_body_by[Way.BETWEEN_BROKERS], self._from_body_by[Way.TO_BROKER]
@@ -137,11 +137,30 @@ def _check_size(message_type: type, packed: bytes) -> None:
 
 _ARRAY_HEADER_16 = struct.Struct(">BH")
 _ARRAY_HEADER_32 = struct.Struct(">BI")
-_ARRAY_HEADER_BYTES = _ARRAY_HEADER_32.size
+_SMALL_BODY_BYTES = SMALL_BYTES - _ARRAY_HEADER_32.size
 
 
 def frame(messages: Sequence[bytes]) -> bytes:
     """One frame of already encoded messages."""
+    return _frame(messages, sum(map(len, messages)))
+
+
+def frames(messages: Sequence[bytes]) -> list[bytes]:
+    """The messages in frames that are small (`pubsub.unpacking`), but for a message that is large by itself."""
+    size = sum(map(len, messages))
+    if size <= _SMALL_BODY_BYTES:
+        return [_frame(messages, size)]
+    cut: list[bytes] = []
+    begin = size = 0
+    for number, message in enumerate(messages):
+        if size and size + len(message) > _SMALL_BODY_BYTES:
+            cut.append(_frame(messages[begin:number], size))
+            begin, size = number, 0
+        size += len(message)
+    return [*cut, _frame(messages[begin:], size)]
+
+
+def _frame(messages: Sequence[bytes], size: int) -> bytes:
     count = len(messages)
     if count < 16:
         head = bytes((0x90 | count,))
@@ -149,19 +168,7 @@ def frame(messages: Sequence[bytes]) -> bytes:
         head = _ARRAY_HEADER_16.pack(0xDC, count)
     else:
         head = _ARRAY_HEADER_32.pack(0xDD, count)
-    size = len(head) + sum(map(len, messages))
-    return b"".join((FRAME_HEADER.pack(size), head, *messages))
-
-
-def frames(messages: Sequence[bytes]) -> Iterator[bytes]:
-    """The messages in frames that are small (`pubsub.unpacking`), but for a message that is large by itself."""
-    begin = size = 0
-    for number, message in enumerate(messages):
-        if size and size + len(message) > SMALL_BYTES - _ARRAY_HEADER_BYTES:
-            yield frame(messages[begin:number])
-            begin, size = number, 0
-        size += len(message)
-    yield frame(messages[begin:])
+    return b"".join((FRAME_HEADER.pack(len(head) + size), head, *messages))
 
 
 class FrameReader:

@@ -96,7 +96,14 @@ def _of_list(element: Any) -> Check | None:
     if element in (Any, Filter):
         return None
     known: dict[str, Any] = {}
-    exec(f"def right(values):\n    for each in values:\n        if {_wrong('each', element, known)}:\n            return False\n    return True", known)
+    source = f"""
+def right(values):
+    for each in values:
+        if {_wrong("each", element, known)}:
+            return False
+    return True
+"""
+    exec(source, known)
     right: Check = known["right"]
     return right
 
