@@ -65,7 +65,7 @@ class ActorGroup:
         self._settings = settings
         self._settings_at = {
             number: dataclasses.replace(
-                settings, journal_folder=f"{folder}/journal", storage_folder=f"{folder}/storage"
+                settings, journal_folder=f"{folder}/journal", storage_folder=f"{folder}/storage", scratch=folder
             )
             for number, folder in scratch.items()
         }

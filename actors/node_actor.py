@@ -21,6 +21,7 @@ from actors.handshake import Address
 from actors.live_node import LiveNode
 from actors.log_keeper import LogKeeper
 from actors.processes import ProcessPlace, own_place
+from actors.scratch import make_scratch
 from pubsub.deployment import NodeSpec, make_machine
 from pubsub.faults import FailureDetection
 from pubsub.journal import JournalWriter, RowKind, inputs_file
@@ -37,7 +38,8 @@ _PUBLISH_BATCH = 64
 @dataclass(frozen=True, slots=True)
 class ActorSettings:
     """What all actors of a run share. `origin_wall_ns` is emulated time zero; `host` the address to listen on
-    (None: that of the machine in the cluster)."""
+    (None: that of the machine in the cluster); `scratch` what holds both folders until it is gathered (None: the run's
+    own folder does)."""
 
     seed: int
     token: str
@@ -51,6 +53,7 @@ class ActorSettings:
     journal_hops: bool
     keep_inputs: bool
     host: str | None
+    scratch: str | None = None
 
 
 class Listening(NamedTuple):
@@ -88,6 +91,8 @@ class NodeActor:
     async def listen(self) -> Listening:
         """Open the node's socket and journal and start its machine."""
         settings = self._settings
+        if settings.scratch is not None:
+            make_scratch(Path(settings.scratch))
         Path(settings.journal_folder).mkdir(parents=True, exist_ok=True)
         self._writer = JournalWriter(
             Path(settings.journal_folder), self._spec.name, settings.numbers[self._spec.name], self._incarnation
