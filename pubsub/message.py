@@ -6,12 +6,13 @@ settled when none is on its way. A datagram message is sent out of band even to 
 deployment has datagrams. What comes from a node that has no business to send it is malformed.
 
 A field's annotation says what may arrive in it: integers fit 64 bits with a sign, and the elements of lists and dicts
-are looked at as deep as they are annotated. `Annotated[int, Within(low, high)]` narrows an integer.
+are looked at as deep as they are annotated. `Annotated[int, Within(low, high)]` narrows an integer, and
+`Annotated[Sequence[Any], Like((str, int))]` a list to one of just these elements.
 """
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Annotated, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 MessageType = TypeVar("MessageType", bound=type)
 Role = Literal["broker", "client"]
@@ -31,6 +32,12 @@ class Within(NamedTuple):
 
     low: int
     high: int
+
+
+class Like(NamedTuple):
+    """A list of just these elements, each as annotated."""
+
+    elements: tuple[Any, ...]
 
 
 INT64 = Within(-(2**63), 2**63 - 1)

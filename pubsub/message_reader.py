@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from pubsub.errors import WireError
 from pubsub.event import Event
 from pubsub.filter import Filter
-from pubsub.message import INT64, Within
+from pubsub.message import INT64, Like
 
 Check = Callable[[Any], bool]
 
@@ -51,9 +51,14 @@ def read(body):
 def _wrong(name: str, hint: Any, known: dict[str, Any]) -> str:
     """The condition, as source, under which a field cannot be read."""
     origin, arguments = get_origin(hint) or hint, get_args(hint)
-    bounds = _bounds(hint)
-    if bounds is not None:
-        return f"type({name}) is not int or not {bounds.low} <= {name} <= {bounds.high}"
+    if origin is Annotated:
+        (note,) = arguments[1:]
+        if isinstance(note, Like):
+            parts = [_wrong(f"{name}[{at}]", each, known) for at, each in enumerate(note.elements)]
+            return " or ".join([f"type({name}) is not list", f"len({name}) != {len(parts)}", *parts])
+    if hint is int or origin is Annotated:
+        low, high = INT64 if hint is int else note
+        return f"type({name}) is not int or not {low} <= {name} <= {high}"
     if origin in _PLAIN:
         return f"type({name}) is not {origin.__name__}"
     if origin is float:
@@ -68,8 +73,9 @@ def _wrong(name: str, hint: Any, known: dict[str, Any]) -> str:
     inside = _of_dict(*arguments) if origin is dict else _of_list(arguments[0])
     if inside is None:
         return outside
-    known[f"right_{name}"] = inside
-    return f"{outside} or {name} and not right_{name}({name})"
+    right = f"right{len(known)}"
+    known[right] = inside
+    return f"{outside} or {name} and not {right}({name})"
 
 
 def _made(name: str, hint: Any) -> str:
@@ -81,14 +87,6 @@ def _made(name: str, hint: Any) -> str:
     if hint == Sequence[Filter]:
         return f"[make_filter(each) for each in {name}]"
     return name
-
-
-def _bounds(hint: Any) -> Within | None:
-    if hint is int:
-        return INT64
-    if get_origin(hint) is Annotated:
-        return next((each for each in get_args(hint) if isinstance(each, Within)), None)
-    return None
 
 
 def _of_list(element: Any) -> Check | None:

@@ -15,7 +15,7 @@ from pubsub.codec import Codec
 from pubsub.errors import WireError
 from pubsub.event import Event
 from pubsub.filter import Filter
-from pubsub.message import Way, Within
+from pubsub.message import Like, Way
 from tests.strategies import filters
 
 MESSAGES: dict[str, type] = {
@@ -39,8 +39,8 @@ def right(hint: Any) -> st.SearchStrategy[Any]:
     """What stands on the wire for a value of that annotation."""
     origin, arguments = get_origin(hint) or hint, get_args(hint)
     if origin is Annotated:
-        bounds = next(each for each in arguments if isinstance(each, Within))
-        return st.integers(*bounds)
+        (note,) = arguments[1:]
+        return st.tuples(*map(right, note.elements)) if isinstance(note, Like) else st.integers(*note)
     if origin is dict:
         return st.dictionaries(right(arguments[0]), right(arguments[1]), max_size=3)
     if origin in (list, Sequence):
@@ -114,13 +114,21 @@ def test_no_integer_of_more_than_64_bits_and_no_other_element_comes_through(name
 def _sample(hint: Any) -> Any:
     origin = get_origin(hint) or hint
     if origin is Annotated:
-        return 0
+        note = get_args(hint)[1]
+        return [_sample(each) for each in note.elements] if isinstance(note, Like) else 0
     given_samples = {int: 0, str: "", bool: True, bytes: b"", dict: {}, list: [], Sequence: [], Filter: None}
     return [0, 0, 0, b"\x80"] if origin is Event else given_samples[origin]
 
 
 def _wrong(hint: Any) -> list[Any]:
     origin, arguments = get_origin(hint) or hint, get_args(hint)
+    if origin is Annotated and isinstance(arguments[1], Like):
+        elements = arguments[1].elements
+        right_one: list[Any] = _sample(hint)
+        odd = [
+            [*right_one[:at], wrong, *right_one[at + 1 :]] for at, each in enumerate(elements) for wrong in _wrong(each)
+        ]
+        return [None, [], right_one[1:], [*right_one, 1], *odd]
     if origin is Annotated:
         return [-1, 2**15 - 1, 2**63, 1.0, True, None]
     if origin is dict:
