@@ -1,7 +1,7 @@
 """From an unpacked array to a message, after the annotations of its fields: type, range, and what is inside.
 
 A function is written out for each class of messages, as `collections.namedtuple` writes its constructors: this is done
-for every message of a run, and going through a list of checks took twice as long as all the rest of the decoding.
+for every message of a run, and going through a list of checks instead made decoding 1.3 to 1.8 times as slow.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ def write_reader(message_type: type, make: Mapping[Any, Callable[[Any], Any]]) -
         "make_event": make[Event],
         "make_filter": make[Filter],
     }
-    wrong, made = ["type(kind) is not int"], []
+    wrong, made = ["type(body) is not list", "type(kind) is not int"], []
     for name, hint in zip(names, hints.values(), strict=True):
         wrong.append(_wrong(name, hint, known))
         made.append(_made(name, hint))
@@ -43,9 +43,7 @@ def read(body):
         raise WireError(f"a {message_type.__name__} has other fields than {{body!r:.80}}")
     return new(message_type, ({"".join(each + ", " for each in made)}))
 """
-    exec(source, known)
-    reader: Callable[[list[Any]], Any] = known["read"]
-    return reader
+    return _compiled(source, "read", known)
 
 
 def _wrong(name: str, hint: Any, known: dict[str, Any]) -> str:
@@ -101,11 +99,15 @@ def right(values):
             return False
     return True
 """
-    exec(source, known)
-    right: Check = known["right"]
-    return right
+    return _compiled(source, "right", known)
 
 
 def _of_dict(key: Any, value: Any) -> Check | None:
     keys, values = _of_list(key), _of_list(value)
     return lambda held: (keys is None or keys(held)) and (values is None or values(held.values()))
+
+
+def _compiled(source: str, name: str, known: dict[str, Any]) -> Callable[[Any], Any]:
+    exec(source, known)
+    function: Callable[[Any], Any] = known[name]
+    return function
