@@ -192,7 +192,7 @@ def _start_raylets(machines: int, folder: str, config: dict[str, Any]) -> Any:
         cluster = Cluster(
             initialize_head=True,
             head_node_args={**options, "temp_dir": folder, "_system_config": config},
-            shutdown_at_exit=False,
+            shutdown_at_exit=True,  # so that the kernel ends them with this process, however it ends
         )
     for _ in range(machines - 1):
         cluster.add_node(num_cpus=os.cpu_count(), object_store_memory=_OBJECT_STORE_BYTES)

@@ -37,6 +37,7 @@ QUICK_STRANGERS, QUICK_SECONDS = 140, 6
 _RATE_PER_S = 200
 _PUBLISHERS, _SUBSCRIBERS = 4, 8
 _PARTS = {"matching": "bitset", "routing": "forwarding", "reliability": "best_effort"}
+_FACTORY = "benchmarks.strangers:watched_broker"
 _LOOK_US = 5_000
 _LATE = ("watch", "late")
 _TOPIC = 9_000
@@ -119,7 +120,8 @@ class _Crowd:
         self._over.set()
         if self._process is not None:
             self._process.kill()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def _sample(self) -> None:
         assert self.run is not None
@@ -141,7 +143,7 @@ def _recorded(address: Address, token: str) -> tuple[bytes, bytes]:
 
 def deployment(seconds: int) -> Deployment:
     """The chain with its clients; publications are evenly spread over the time."""
-    nodes = [NodeSpec(f"b{number}", "broker", f"{__name__}:watched_broker", _PARTS) for number in range(3)]
+    nodes = [NodeSpec(f"b{number}", "broker", _FACTORY, _PARTS) for number in range(3)]
     links = [LinkPlan("b0", "b1", LinkSpec()), LinkPlan("b1", "b2", LinkSpec())]
     scripts: dict[str, Any] = {}
     step_us = 1_000_000 // _RATE_PER_S
