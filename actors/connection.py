@@ -28,7 +28,7 @@ _WRITE_BUFFER_BYTES = 256 * 1024
 _HEARTBEAT = frame([])
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """A connection with one peer, dialled at the address; without one it was dialled by the other side, and `peer` is
     None until that has proven who it is.
 
@@ -67,7 +67,7 @@ class Connection(asyncio.Protocol):
         self._release: asyncio.TimerHandle | None = None
         self._release_us = 0
 
-    # ------------------------------------------------------------------------------ asyncio.Protocol
+    # ---------------------------------------------------------------------- asyncio.BufferedProtocol
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
@@ -82,7 +82,17 @@ class Connection(asyncio.Protocol):
             self._handshake = Acceptor(own, token, transport.get_extra_info("sockname")[:2])
             self._node.entrance.came(self)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """One for all connections of the node: what is read is taken at once. A stranger's bytes beyond a greeting
+        stay in the kernel, for to read them all would hold up the others."""
+        buffer = self._node.read_buffer
+        return buffer if self._handshake is None else buffer[:GREETING_BYTES_MAX]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.data_received(self._node.read_buffer[:nbytes])
+
+    def data_received(self, data: bytes | memoryview) -> None:
+        """Bytes have come."""
         self.heard_us = self._node.clock.now_us()
         if self.severed:
             return
@@ -191,10 +201,10 @@ class Connection(asyncio.Protocol):
             self._arm()
 
     # ------------------------------------------------------------------------------------ receiving
-    def _shake_hands(self, handshake: Dialler | Acceptor, data: bytes) -> bytes:
+    def _shake_hands(self, handshake: Dialler | Acceptor, data: bytes | memoryview) -> bytes:
         """Go on with the handshake; what came after its end is left. Raises `Refused`."""
         assert self._transport is not None
-        early = self._early + data
+        early = self._early + bytes(data)
         while len(early) >= FRAME_HEADER.size:
             (size,) = FRAME_HEADER.unpack_from(early)
             end = FRAME_HEADER.size + size

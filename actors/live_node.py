@@ -46,6 +46,8 @@ from pubsub.machine import (
 )
 from pubsub.recorder import Recorder
 
+_READ_BYTES = 256 * 1024
+
 
 @dataclass(slots=True)
 class Counters:
@@ -96,6 +98,7 @@ class LiveNode:
         self._recorder = recorder
         self.peering = Peering(self, detection, default_link)
         self.entrance = Entrance(self)
+        self.read_buffer = memoryview(bytearray(_READ_BYTES))
         self._links_made = 0
         self._codec = Codec(machine.message_types)
         self._read, self._read_client = self._codec.heard_by(spec.role)

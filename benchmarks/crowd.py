@@ -62,15 +62,14 @@ class Crowd:
     async def _bomb(self, reader: Reader, writer: Writer) -> None:
         writer.write(FRAME_HEADER.pack(24 << 20) + b"\xdd" + (24 << 20).to_bytes(4, "big"))
         for _ in range((24 << 20) // len(_BOMB)):
-            writer.write(_BOMB)
-            await writer.drain()
+            await self._go_on(writer, _BOMB)
 
     async def _silence(self, reader: Reader, writer: Writer) -> None:
         pass
 
     async def _slow_bytes(self, reader: Reader, writer: Writer) -> None:
         for byte in self._own_hello:
-            writer.write(bytes((byte,)))
+            await self._go_on(writer, bytes((byte,)))
             await asyncio.sleep(0.3)
 
     async def _garbage(self, reader: Reader, writer: Writer) -> None:
@@ -85,8 +84,13 @@ class Crowd:
 
     async def _empty_frames(self, reader: Reader, writer: Writer) -> None:
         for _ in range(1_000):
-            writer.write(frame([]))
-            await writer.drain()
+            await self._go_on(writer, frame([]))
+
+    async def _go_on(self, writer: Writer, data: bytes) -> None:
+        if writer.is_closing():
+            raise ConnectionResetError
+        writer.write(data)
+        await writer.drain()
 
 
 def main() -> None:

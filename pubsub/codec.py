@@ -179,7 +179,7 @@ class FrameReader:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> list[Any]:
+    def feed(self, data: bytes | memoryview) -> list[Any]:
         """Unpacked message arrays in order. Raises `WireError` when the stream can no longer be a peer's."""
         buffer = self._buffer
         buffer += data
