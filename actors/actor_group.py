@@ -63,17 +63,17 @@ class ActorGroup:
         self.link_specs: dict[tuple[NodeName, NodeName], LinkSpec] = {}
         self.specs = {spec.name: spec for spec in deployment.nodes}
         self._deployment = deployment
-        self._settings = settings
+        self.settings = settings
         self._settings_at = {
             number: dataclasses.replace(
-                settings, journal_folder=f"{folder}/journal", storage_folder=f"{folder}/storage"
+                settings, journal_folder=f"{folder}/journal", storage_folder=f"{folder}/storage", scratch=folder
             )
             for number, folder in scratch.items()
         }
         self._watched = watched
         self._remote = ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0)(NodeActor)
         self._actors: dict[NodeName, Any] = {}
-        self._addresses: dict[NodeName, tuple[str, int]] = {}
+        self.addresses: dict[NodeName, tuple[str, int]] = {}
         self._brokers = frozenset(spec.name for spec in deployment.nodes if spec.role == "broker")
         self._peers: dict[NodeName, list[NodeName]] = {spec.name: [] for spec in deployment.nodes}
         self._dials: dict[NodeName, list[NodeName]] = {spec.name: [] for spec in deployment.nodes}
@@ -95,7 +95,7 @@ class ActorGroup:
     def journal_folder(self, name: NodeName) -> Path:
         """Where the node keeps its journal, on its own machine."""
         number = self._deployment.machines.get(name, 0)
-        return Path(self._settings_at.get(number, self._settings).journal_folder)
+        return Path(self._settings_at.get(number, self.settings).journal_folder)
 
     def peers(self, name: NodeName) -> list[NodeName]:
         """The nodes with a planned link to that one."""
@@ -118,12 +118,12 @@ class ActorGroup:
             if len(self.machines) > 1:
                 machine = self.machines[number]
                 options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node_id=machine, soft=False)
-            settings = self._settings_at.get(number, self._settings)
+            settings = self._settings_at.get(number, self.settings)
             actor = self._remote.options(**options).remote(self.specs[name], settings, script, incarnation)
             self._actors[name] = actor
         for name in names:
             listening: Listening = self._answer(name, self._actors[name].listen.remote(), wanted=True)
-            self._addresses[name] = (listening.host, listening.port)
+            self.addresses[name] = (listening.host, listening.port)
             self.places[name] = listening.place
 
     def introduce(self, names: Sequence[NodeName]) -> None:
@@ -131,7 +131,7 @@ class ActorGroup:
         arguments = {}
         for name in names:
             specs = {peer: self.link_specs[link_key(name, peer)] for peer in self._peers[name]}
-            arguments[name] = (specs, self._brokers, self._addresses)
+            arguments[name] = (specs, self._brokers, self.addresses)
         self.ask("attach", arguments=arguments)
         self.ask("dial", arguments={name: (self._dials[name],) for name in names})
 
@@ -143,7 +143,7 @@ class ActorGroup:
         self.introduce([name])
         for other in self.in_service + list(self.stalled):
             if other != name:
-                self._actors[other].moved.remote(name, self._addresses[name])  # a stalled one hears of it later
+                self._actors[other].moved.remote(name, self.addresses[name])  # a stalled one hears of it later
 
     # -------------------------------------------------------------------------------------------- asking
     def ask(

@@ -1,58 +1,49 @@
 """One connection between two actors: TCP that carries frames.
 
-Both sides of a link show the run's random token in their first frame, the dialling side first; whoever cannot is cut
-off and journaled. A link is made once both have: a peer whose process is stopped accepts a connection (its kernel
-does) and never answers. Connections for datagrams are one-way, dialled when there is something to say, and nobody
-answers. Messages gather in an outbox and leave as one frame when the node has worked off what it was doing. A link
-model that delays messages keeps them here until their emulated time has come. An empty frame is a heartbeat.
+Both sides prove that they know the run's random token (`actors.handshake`); whoever cannot is cut off and journaled.
+Until then nothing else is read or written, and no more than a greeting's size is kept. A link is made once both have
+proven themselves: a peer whose process is stopped accepts a connection (its kernel does) and never answers. Connections
+for datagrams are one-way, dialled when there is something to say. Messages gather in an outbox and leave as one frame
+when the node has worked off what it was doing. A link model that delays messages keeps them here until their emulated
+time has come. An empty frame is a heartbeat.
 """
 
 import asyncio
 import heapq
-import hmac
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-import msgpack
-
-from pubsub.codec import FRAME_HEADER, FrameReader, frame
+from actors.handshake import GREETING_BYTES_MAX, WELCOME, Acceptor, Address, Dialler, Party, Purpose, Refused
+from pubsub.codec import FRAME_HEADER, FrameReader, frame, frames
 from pubsub.errors import WireError
+from pubsub.journal import Refusal
 from pubsub.links import Link
 from pubsub.machine import NodeName
 
 if TYPE_CHECKING:
     from actors.live_node import LiveNode
 
-HELLO_KIND = 0
-WIRE_VERSION = 2
-_HELLO_BYTES_MAX = 1024
 _WRITE_BUFFER_BYTES = 256 * 1024
 
 
 _HEARTBEAT = frame([])
 
 
-class Purpose(IntEnum):
-    """What a connection is for."""
-
-    LINK = 0
-    DATAGRAMS = 1
-
-
-def hello(token: str, name: NodeName, incarnation: int, purpose: Purpose = Purpose.LINK) -> bytes:
-    """The first frame of either side of a connection."""
-    return frame([msgpack.packb((HELLO_KIND, WIRE_VERSION, token, name, incarnation, int(purpose)))])
-
-
-class Connection(asyncio.Protocol):
-    """A connection with one peer; `peer` is None until the other side has said who it is, when it has dialled us.
+class Connection(asyncio.BufferedProtocol):
+    """A connection with one peer, dialled at the address; without one it was dialled by the other side, and `peer` is
+    None until that has proven who it is.
 
     `link` is this direction's link model, set by the node when the connection becomes a link. `backlog`:
     messages that had arrived when the node stopped taking input, for it to take up again. `severed`: a fault lets
     nothing through. `settled` is done when it is decided whether the connection becomes what it was dialled for.
     """
 
-    def __init__(self, node: "LiveNode", peer: NodeName | None, purpose: Purpose = Purpose.LINK) -> None:
+    def __init__(
+        self,
+        node: "LiveNode",
+        peer: NodeName | None = None,
+        address: Address | None = None,
+        purpose: Purpose = Purpose.LINK,
+    ) -> None:
         self.peer = peer
         self.purpose = purpose
         self.peer_incarnation = 0
@@ -61,12 +52,13 @@ class Connection(asyncio.Protocol):
         self.severed = False
         self.heard_us = 0
         self.settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._dialled = peer is not None
-        self._introduced = False
         self.link: Link | None = None
         self.outbox: list[bytes] = []
         self.backlog: list[Any] = []
-        self.writable = True
+        self.writable = False
+        self._dialled_at = address
+        self._handshake: Dialler | Acceptor | None = None
+        self._early = b""
         self._node = node
         self._transport: asyncio.Transport | None = None
         self._reader = FrameReader()
@@ -75,30 +67,44 @@ class Connection(asyncio.Protocol):
         self._release: asyncio.TimerHandle | None = None
         self._release_us = 0
 
-    # ------------------------------------------------------------------------------ asyncio.Protocol
+    # ---------------------------------------------------------------------- asyncio.BufferedProtocol
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         transport.set_write_buffer_limits(high=_WRITE_BUFFER_BYTES)
         self.heard_us = self._node.clock.now_us()
-        if self._dialled:
-            self._introduce()
-            if self.purpose is Purpose.DATAGRAMS:
-                self._settle()
-                self.flush()
+        own, token = Party(self._node.spec.name, self._node.incarnation), self._node.token
+        if self._dialled_at is not None:
+            assert self.peer is not None
+            self._handshake = Dialler(own, token, self.peer, self.purpose, self._dialled_at)
+            transport.write(self._handshake.hello())
+        else:
+            self._handshake = Acceptor(own, token, transport.get_extra_info("sockname")[:2])
+            self._node.entrance.came(self)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """One for all connections of the node: what is read is taken at once. A stranger's bytes beyond a greeting
+        stay in the kernel, for to read them all would hold up the others."""
+        buffer = self._node.read_buffer
+        return buffer if self._handshake is None else buffer[:GREETING_BYTES_MAX]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.data_received(self._node.read_buffer[:nbytes])
+
+    def data_received(self, data: bytes | memoryview) -> None:
+        """Bytes have come."""
         self.heard_us = self._node.clock.now_us()
         if self.severed:
             return
         try:
-            if not self._introduced:
-                self._check_hello_size(data)
+            if self._handshake is not None:
+                data = self._shake_hands(self._handshake, data)
             bodies = self._reader.feed(data)
-            if not self._introduced and bodies:
-                self._accept(bodies.pop(0))
-        except WireError as error:
-            self._node.cut_off(self, str(error))
+        except Refused as refused:
+            self._node.entrance.turn_away(self, refused.reason)
+            return
+        except WireError:
+            self._node.cut_off(self)
             return
         if bodies:
             self._node.take_messages(self, bodies)
@@ -106,6 +112,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self._release is not None:
             self._release.cancel()
+        self._node.entrance.left(self)
         self._settle()
         self._node.connection_lost(self, "closed by the peer" if exc is None else str(exc))
 
@@ -125,13 +132,14 @@ class Connection(asyncio.Protocol):
 
     @property
     def waiting(self) -> int:
-        """Messages that wait because the peer does not take them."""
+        """Messages that wait because the peer does not take them, or not yet."""
         return 0 if self.writable else len(self.outbox)
 
     def flush(self) -> None:
-        """Write the outbox as one frame, unless the peer is behind."""
+        """Write the outbox, unless the peer is behind or has not proven itself yet."""
         if self.outbox and self.writable and self._transport is not None:
-            self._transport.write(frame(self.outbox))
+            for each in frames(self.outbox):
+                self._transport.write(each)
             self.outbox.clear()
 
     def delay(self, data: bytes, release_us: int) -> None:
@@ -145,6 +153,11 @@ class Connection(asyncio.Protocol):
         """Let the peer know that this node lives."""
         if self._transport is not None and self.writable and not self.severed:
             self._transport.write(_HEARTBEAT)
+
+    @property
+    def made(self) -> bool:
+        """Has there been a connection? Then its end is told by `connection_lost`."""
+        return self._transport is not None
 
     @property
     def listens(self) -> bool:
@@ -188,34 +201,48 @@ class Connection(asyncio.Protocol):
             self._arm()
 
     # ------------------------------------------------------------------------------------ receiving
-    def _check_hello_size(self, data: bytes) -> None:
-        if len(data) >= FRAME_HEADER.size and FRAME_HEADER.unpack_from(data)[0] > _HELLO_BYTES_MAX:
-            raise WireError(f"a first frame of more than {_HELLO_BYTES_MAX} bytes")
-
-    def _accept(self, body: Any) -> None:
-        """The other side has introduced itself: if it may, the connection becomes what it was dialled for."""
-        if type(body) is not list or len(body) != 6 or body[:2] != [HELLO_KIND, WIRE_VERSION]:
-            raise WireError(f"no hello of wire version {WIRE_VERSION}")
-        _, _, token, name, incarnation, purpose = body
-        if type(token) is not str or not hmac.compare_digest(token.encode(), self._node.token.encode()):
-            raise WireError("a hello without the token of this run")
-        if type(name) is not str or type(incarnation) is not int or purpose not in tuple(Purpose):
-            raise WireError("a hello without name, incarnation and purpose")
-        if self._dialled and name != self.peer:
-            raise WireError(f"{name}, where {self.peer} was expected")
-        self.peer, self.peer_incarnation, self.purpose = name, incarnation, Purpose(purpose)
-        self._introduced = True
-        if self.purpose is Purpose.LINK and self._node.may_link(self):
-            if not self._dialled:
-                self._introduce()
-            self._node.link_made(self)
-        elif self.purpose is Purpose.DATAGRAMS and not self._node.peering.datagrams_from(self):
-            self.abort()  # a partition is between
-        self._settle()
-
-    def _introduce(self) -> None:
+    def _shake_hands(self, handshake: Dialler | Acceptor, data: bytes | memoryview) -> bytes:
+        """Go on with the handshake; what came after its end is left. Raises `Refused`."""
         assert self._transport is not None
-        self._transport.write(hello(self._node.token, self._node.spec.name, self._node.incarnation, self.purpose))
+        early = self._early + bytes(data)
+        while len(early) >= FRAME_HEADER.size:
+            (size,) = FRAME_HEADER.unpack_from(early)
+            end = FRAME_HEADER.size + size
+            if end > GREETING_BYTES_MAX:
+                raise Refused(Refusal.TOO_LARGE)
+            if len(early) < end:
+                break
+            body, early = early[FRAME_HEADER.size : end], early[end:]
+            answer = handshake.take(body)
+            if answer is not None:
+                self._transport.write(answer)
+            if handshake.peer is not None:
+                self._handshake, self._early = None, b""
+                return early if self._introduced(handshake.peer, handshake.purpose) else b""
+        self._early = early  # less than a greeting: or it would have been taken, or refused
+        return b""
+
+    def _introduced(self, peer: Party, purpose: Purpose) -> bool:
+        """The other side has proven itself: if it may, the connection becomes what it was dialled for."""
+        assert self._transport is not None
+        self._node.entrance.passed(self)
+        (self.peer, self.peer_incarnation), self.purpose = peer, purpose
+        dialled = self._dialled_at is not None
+        if purpose is Purpose.LINK:
+            welcome = self._node.may_link(self)
+        else:
+            welcome = dialled or self._node.peering.datagrams_from(self)
+        if welcome:
+            self.writable = True
+            if not dialled:
+                self._transport.write(WELCOME)
+            if purpose is Purpose.LINK:
+                self._node.link_made(self)
+            self.flush()
+        else:
+            self.abort()
+        self._settle()
+        return welcome
 
     def _settle(self) -> None:
         if not self.settled.done():

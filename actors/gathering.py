@@ -6,7 +6,6 @@ straight from where they are. What a dead process left is taken as it lies there
 whatever came after it. The scratch folder of the run is removed once all of it has been gathered.
 """
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from actors.ray_session import words_of
+from actors.scratch import check_scratch, remove_scratch
 from pubsub.journal_store import is_uri, journal_names, store_at
 
 _FILES_AHEAD = 2
@@ -54,7 +54,9 @@ def gather(sources: Mapping[int, tuple[str, str]], place: str, progress: Progres
                     store.write(name, content)
                 files, done = files + 1, done + 1
                 progress(done, total)
-            ray.get(ray.remote(num_cpus=0)(_remove).options(scheduling_strategy=_on(identifier)).remote(folder))
+            ray.get(
+                ray.remote(num_cpus=0)(remove_scratch).options(scheduling_strategy=_on(identifier)).remote(Path(folder))
+            )
             ends[number] = Gathered(files)
         except ray.exceptions.RayError as error:
             ends[number] = Gathered(files, words_of(error))
@@ -73,6 +75,7 @@ def _on(identifier: str) -> NodeAffinitySchedulingStrategy:
 
 def _send(folder: str, target: str | None) -> Iterator[tuple[str, bytes | None, int]]:
     """Runs on the machine: name, content (None: it went to the target) and how many files there are, for each."""
+    check_scratch(Path(folder))
     journal = Path(folder, "journal")
     names = journal_names(journal)
     store = None if target is None else store_at(target)
@@ -81,7 +84,3 @@ def _send(folder: str, target: str | None) -> Iterator[tuple[str, bytes | None, 
         if store is not None:
             store.write(name, content)
         yield name, content if store is None else None, len(names)
-
-
-def _remove(folder: str) -> None:
-    shutil.rmtree(folder, ignore_errors=True)

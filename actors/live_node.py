@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from actors.clock import Clock
-from actors.connection import Connection, Purpose
+from actors.connection import Connection
+from actors.entrance import Entrance
+from actors.handshake import Purpose
 from actors.log_keeper import LogKeeper
 from actors.peering import Peering
 from pubsub.codec import Codec
 from pubsub.deployment import NodeSpec
 from pubsub.errors import WireError
 from pubsub.faults import DEFAULT_DETECTION, FailureDetection
-from pubsub.journal import DropReason, RowKind
+from pubsub.journal import DropReason, Refusal, RowKind
 from pubsub.links import HARD_LIMIT_FACTOR, Link, LinkSpec
 from pubsub.machine import (
     CancelTimer,
@@ -43,6 +45,8 @@ from pubsub.machine import (
     hears_resets,
 )
 from pubsub.recorder import Recorder
+
+_READ_BYTES = 256 * 1024
 
 
 @dataclass(slots=True)
@@ -93,8 +97,11 @@ class LiveNode:
         self.failure: str | None = None
         self._recorder = recorder
         self.peering = Peering(self, detection, default_link)
+        self.entrance = Entrance(self)
+        self.read_buffer = memoryview(bytearray(_READ_BYTES))
         self._links_made = 0
         self._codec = Codec(machine.message_types)
+        self._read, self._read_client = self._codec.heard_by(spec.role)
         self._control = self._codec.control
         self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
         self._dirty: dict[Connection, None] = {}
@@ -144,7 +151,8 @@ class LiveNode:
     def _take_messages(self, connection: Connection, bodies: list[Any]) -> None:
         source = connection.peer
         assert source is not None
-        handle, decode, control = self.machine.handle, self._codec.from_body, self._control
+        handle, control = self.machine.handle, self._control
+        read = self._read if source in self.brokers else self._read_client
         recorder, counters = self._recorder, self.counters
         now_us = self.clock.now_us()
         for number, body in enumerate(bodies):
@@ -155,13 +163,12 @@ class LiveNode:
                 time.sleep(self.clock.wall_s(self.work_us))  # a slow process is slow in all that it does
                 now_us = self.clock.now_us()
             try:
-                message = decode(body)
+                message = read(body)
                 if recorder.hops:
                     recorder.received(now_us, message, source)
                 effects = handle(Received(source, message), now_us)
             except WireError:
-                counters.malformed += 1
-                recorder.plain(now_us, RowKind.MALFORMED, peer=source)
+                self._note_malformed(source)
                 continue
             counters.received += 1
             if type(message) in control:
@@ -197,18 +204,14 @@ class LiveNode:
 
     # ----------------------------------------------------------------------------------------- links
     def may_link(self, connection: Connection) -> bool:
-        """The other side has introduced itself and wants a link: may it have one?"""
-        peer = connection.peer
-        if peer not in self.link_specs:
-            self.cut_off(connection, f"{peer} has no link here")
+        """The other side has proven itself and wants a link: may it have one?"""
+        if connection.peer not in self.link_specs:
+            self.entrance.turn_away(connection, Refusal.NO_LINK)
             return False
-        if peer in self.peering.severed:
-            connection.abort()  # it will try again until the link has healed
-            return False
-        return True
+        return connection.peer not in self.peering.severed  # if it is, it will try again until the link has healed
 
     def link_made(self, connection: Connection) -> None:
-        """Both ends have shown the run's token: this connection is the link now, whatever was before."""
+        """Both ends have proven themselves: this connection is the link now, whatever was before."""
         peer = connection.peer
         assert peer is not None
         former = self.connections.get(peer)
@@ -252,11 +255,18 @@ class LiveNode:
         if connection is not None and connection.link is not None:
             connection.link.change(spec, self.clock.now_us())
 
-    def cut_off(self, connection: Connection, reason: str) -> None:
-        """The other side does not belong here, or no longer makes sense: journal it and close."""
-        self.counters.refused += 1
-        self._recorder.plain(self.clock.now_us(), RowKind.REFUSED, peer=connection.peer)
-        connection.close()
+    def cut_off(self, connection: Connection) -> None:
+        """What the peer sends is no frame, and nobody knows where the next one begins."""
+        self._note_malformed(connection.peer)
+        connection.abort()
+
+    def _note_malformed(self, peer: NodeName | None) -> None:
+        self.counters.malformed += 1
+        self._recorder.plain(self.clock.now_us(), RowKind.MALFORMED, peer=peer)
+
+    def journal_refusal(self, reason: Refusal, count: int) -> None:
+        """So many connections were turned away."""
+        self._recorder.refused(self.clock.now_us(), reason, count)
 
     def congested(self, peer: NodeName) -> bool:
         """Is the queue to the peer full? Not if the link is down: what is sent then is lost, and waiting no use."""

@@ -17,10 +17,11 @@ import ray
 
 from actors.clock import Clock
 from actors.connection import Connection
+from actors.handshake import Address
 from actors.live_node import LiveNode
 from actors.log_keeper import LogKeeper
-from actors.peering import Address
 from actors.processes import ProcessPlace, own_place
+from actors.scratch import make_scratch
 from pubsub.deployment import NodeSpec, make_machine
 from pubsub.faults import FailureDetection
 from pubsub.journal import JournalWriter, RowKind, inputs_file
@@ -37,7 +38,8 @@ _PUBLISH_BATCH = 64
 @dataclass(frozen=True, slots=True)
 class ActorSettings:
     """What all actors of a run share. `origin_wall_ns` is emulated time zero; `host` the address to listen on
-    (None: that of the machine in the cluster)."""
+    (None: that of the machine in the cluster); `scratch` what holds both folders until it is gathered (None: the run's
+    own folder does)."""
 
     seed: int
     token: str
@@ -52,6 +54,7 @@ class ActorSettings:
     keep_inputs: bool
     run: int
     host: str | None
+    scratch: str | None = None
 
 
 class Listening(NamedTuple):
@@ -89,6 +92,8 @@ class NodeActor:
     async def listen(self) -> Listening:
         """Open the node's socket and journal and start its machine."""
         settings = self._settings
+        if settings.scratch is not None:
+            make_scratch(Path(settings.scratch))
         Path(settings.journal_folder).mkdir(parents=True, exist_ok=True)
         number = settings.numbers[self._spec.name]
         self._writer = JournalWriter(
@@ -112,7 +117,7 @@ class NodeActor:
         self._recorder = recorder
         loop = asyncio.get_running_loop()
         host = settings.host or ray.util.get_node_ip_address()
-        self._server = await loop.create_server(lambda: Connection(node, None), host, 0)
+        self._server = await loop.create_server(lambda: Connection(node), host, 0)
         node.peering.begin()
         node.start(keeper.records())
         host, port = self._server.sockets[0].getsockname()[:2]
@@ -212,6 +217,7 @@ class NodeActor:
     async def leave(self) -> None:
         """Take no more notice of links. All nodes leave before any stops, so that none mourns the others."""
         node = self._running
+        self._server.close()
         node.peering.end()
         self._leaving = list(node.connections.values())
         node.connections.clear()
@@ -221,8 +227,7 @@ class NodeActor:
         self._recorder.plain(node.clock.now_us(), RowKind.STOP)
 
     async def stop(self) -> None:
-        """Close links, socket and journal; raises AssertionError if the machine's invariants do not hold."""
-        self._server.close()
+        """Close links and journal; raises AssertionError if the machine's invariants do not hold."""
         for connection in self._leaving:
             connection.close()
         self._keeper.close()

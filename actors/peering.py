@@ -9,7 +9,8 @@ import asyncio
 import random
 from typing import TYPE_CHECKING
 
-from actors.connection import Connection, Purpose
+from actors.connection import Connection
+from actors.handshake import Address, Purpose
 from pubsub.faults import FailureDetection
 from pubsub.journal import DropReason
 from pubsub.links import Link, LinkSpec
@@ -17,8 +18,6 @@ from pubsub.machine import NodeName
 
 if TYPE_CHECKING:
     from actors.live_node import LiveNode
-
-Address = tuple[str, int]
 
 
 class Peering:
@@ -44,7 +43,8 @@ class Peering:
         self._beating = self._loop.create_task(self._beat())
 
     def end(self) -> None:
-        """Dial no more, close what carried datagrams."""
+        """Dial no more, let nobody in any more, close what carried datagrams."""
+        self._node.entrance.end()
         tasks = [*self._dialling.values(), *self._carrying.values()]
         for task in (*tasks, *([self._beating] if self._beating else ())):
             task.cancel()
@@ -83,9 +83,9 @@ class Peering:
     async def _dial(self, peer: NodeName) -> None:
         detection, clock = self._detection, self._node.clock
         while peer not in self._node.connections and peer not in self.severed:
-            connection = Connection(self._node, peer)
+            host, port = address = self.addresses[peer]
+            connection = Connection(self._node, peer, address)
             try:
-                host, port = self.addresses[peer]
                 async with asyncio.timeout(max(1.0, clock.wall_s(detection.timeout_us))):
                     await self._loop.create_connection(lambda: connection, host, port)  # noqa: B023
                     await connection.settled
@@ -127,7 +127,7 @@ class Peering:
         if self._default_link is None or to not in self.addresses:
             return DropReason.UNREACHABLE
         if to not in self._datagrams:
-            connection = self._datagrams[to] = Connection(self._node, to, Purpose.DATAGRAMS)
+            connection = self._datagrams[to] = Connection(self._node, to, self.addresses[to], Purpose.DATAGRAMS)
             rng = random.Random(f"{self._node.seed}/{self._node.spec.name}/datagrams/{to}/{self._node.incarnation}")
             connection.link = Link(self._default_link, rng)
             task = self._carrying[to] = self._loop.create_task(self._carry(to, connection))
@@ -156,10 +156,13 @@ class Peering:
         return sent, sum(connection.control_received for connection in connections)
 
     async def _carry(self, to: NodeName, connection: Connection) -> None:
+        host, port = self.addresses[to]
         try:
-            host, port = self.addresses[to]
             async with asyncio.timeout(max(1.0, self._node.clock.wall_s(self._detection.timeout_us))):
                 await self._loop.create_connection(lambda: connection, host, port)
+                await connection.settled
         except (OSError, TimeoutError):
-            self._node.connection_lost(connection, "unreachable")
-            connection.abort()
+            if connection.made:
+                connection.abort()
+            else:
+                self._node.connection_lost(connection, "unreachable")

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from actors.private_ray import private_ray
+from actors.reaper import processes_of
 from pubsub.errors import InputError, RunError
 
 if TYPE_CHECKING:
@@ -87,34 +89,44 @@ def ray_session(
 ) -> Iterator[RaySession]:
     """Ray for so many actors and the length of the block; what was started here is stopped at its end.
 
-    `address` None starts a Ray of this run's own, with a folder of its own; otherwise the cluster is joined,
-    of whose machines those `joined` are used (none: the one this process is on).
+    `address` None starts a Ray of this run's own, with a folder of its own, which nobody else can use (`private_ray`);
+    otherwise the cluster is joined, of whose machines those `joined` are used (none: the one this process is on).
     `machines` above one starts so many raylets here, each of which stands for a machine that can be lost.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if address is None:
+        with private_ray(), _own_ray(actors, machines) as session:
+            yield session
+        return
     import ray
 
-    folder = None
-    cluster: Any = None
-    reaper: subprocess.Popen[bytes] | None = None
-    session: RaySession | None = None
     try:
-        if address is not None:
-            ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
-            identifiers = [each.identifier for each in joined] or [ray.get_runtime_context().get_node_id()]
-            yield RaySession(identifiers, known_as=[(each.name, each.address) for each in joined])
-            return
-        # Unix socket paths are at most 107 bytes long, so the folder's name must be short.
-        folder = tempfile.mkdtemp(prefix="murmur-", dir="/tmp")
-        reaper = subprocess.Popen(
-            [sys.executable, "-m", "actors.reaper", str(os.getpid()), folder],
-            stdin=subprocess.PIPE, start_new_session=True, cwd=_ROOT,
-        )  # fmt: skip
-        # Actors are started in waves by us; without this Ray warns, on stdout, of every wave.
-        config = {"worker_maximum_startup_concurrency": actors}
+        ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False)
+        identifiers = [each.identifier for each in joined] or [ray.get_runtime_context().get_node_id()]
+        yield RaySession(identifiers, known_as=[(each.name, each.address) for each in joined])
+    finally:
+        ray.shutdown()
+
+
+@contextlib.contextmanager
+def _own_ray(actors: int, machines: int) -> Iterator[RaySession]:
+    import ray
+
+    cluster: Any = None
+    session: RaySession | None = None
+    # Unix socket paths are at most 107 bytes long, so the folder's name must be short.
+    folder = tempfile.mkdtemp(prefix="murmur-", dir="/tmp")
+    reaper = subprocess.Popen(
+        [sys.executable, "-m", "actors.reaper", str(os.getpid()), folder],
+        stdin=subprocess.PIPE, start_new_session=True, cwd=_ROOT,
+    )  # fmt: skip
+    # Actors are started in waves by us; without this Ray warns, on stdout, of every wave.
+    config = {"worker_maximum_startup_concurrency": actors}
+    try:
         if machines == 1:
             ray.init(
+                address="local",
                 num_cpus=os.cpu_count(),
                 include_dashboard=False,
                 object_store_memory=_OBJECT_STORE_BYTES,
@@ -123,47 +135,47 @@ def ray_session(
                 _temp_dir=folder,
                 _system_config=config,
             )
-            session = RaySession([ray.get_runtime_context().get_node_id()], _head_processes())
-            yield session
-            return
-        cluster = _start_raylets(machines, folder, config)
-        ray.init(address=cluster.address, logging_level=logging.ERROR, log_to_driver=False)
-        raylets = [cluster.head_node, *sorted(cluster.worker_nodes, key=lambda raylet: str(raylet.node_id))]
-        identifiers = [raylet.node_id for raylet in raylets]
-        session = RaySession(identifiers, _head_processes()[:1], lambda number: _lose(cluster, raylets[number]))
+            session = RaySession([ray.get_runtime_context().get_node_id()], _head_processes(folder))
+        else:
+            started = cluster = _start_raylets(machines, folder, config)
+            ray.init(address=cluster.address, logging_level=logging.ERROR, log_to_driver=False)
+            raylets = [cluster.head_node, *sorted(cluster.worker_nodes, key=lambda raylet: str(raylet.node_id))]
+            identifiers = [raylet.node_id for raylet in raylets]
+            head = _head_processes(folder)[:1]
+            session = RaySession(identifiers, head, lambda number: _lose(started, raylets[number]))
         yield session
     finally:
-        _stop(session, cluster)
-        if reaper is not None and reaper.stdin is not None:
+        lost = session is not None and session.memory_lost
+        if lost:
+            _give_up(folder)
+        else:
+            ray.shutdown()
+            if cluster is not None:
+                cluster.shutdown()
+        assert reaper.stdin is not None
+        if not lost:  # otherwise it looks for what is left
             reaper.stdin.write(b"done\n")
-            reaper.stdin.close()
-            reaper.wait()
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+        reaper.stdin.close()
+        reaper.wait()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _head_processes() -> list[psutil.Process]:
+def _head_processes(folder: str) -> list[psutil.Process]:
     """The processes of Ray that this one has started and cannot do without, the cluster's memory first."""
-    children = psutil.Process().children(recursive=True)
-    return [child for name in _HEAD for child in children if child.name().startswith(name)]
+    own = processes_of(os.getpid(), folder)
+    return [process for name in _HEAD for process in own if process.name().startswith(name)]
 
 
-def _stop(session: RaySession | None, cluster: Any) -> None:
-    """Stop what was started here. Without its head Ray cannot: then its processes are killed."""
+def _give_up(folder: str) -> None:
+    """Without its head Ray cannot be shut down: its processes are killed, and its threads would crash the end of this
+    one."""
     import ray
 
-    if session is not None and session.memory_lost:
-        for process in psutil.Process().children(recursive=True):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                if "actors.reaper" not in process.cmdline():
-                    process.kill()
-        # Ray cannot be shut down any more, and its threads would crash the end of this process.
-        atexit.unregister(ray.shutdown)
-        atexit.register(_leave)
-        return
-    ray.shutdown()
-    if cluster is not None:
-        cluster.shutdown()
+    for process in processes_of(os.getpid(), folder):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    atexit.unregister(ray.shutdown)
+    atexit.register(_leave)
 
 
 def _leave() -> None:
@@ -180,7 +192,7 @@ def _start_raylets(machines: int, folder: str, config: dict[str, Any]) -> Any:
         cluster = Cluster(
             initialize_head=True,
             head_node_args={**options, "temp_dir": folder, "_system_config": config},
-            shutdown_at_exit=False,
+            shutdown_at_exit=True,  # so that the kernel ends them with this process, however it ends
         )
     for _ in range(machines - 1):
         cluster.add_node(num_cpus=os.cpu_count(), object_store_memory=_OBJECT_STORE_BYTES)

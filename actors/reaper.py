@@ -1,10 +1,11 @@
 """Ends what a killed driver leaves behind: `python -m actors.reaper PID FOLDER`, started by the driver itself.
 
 A driver that ends by itself stops its Ray; one that is killed cannot, and some of Ray's processes live on. The reaper
-knows the driver's descendants, waits on its standard input, and when that closes without a word kills those that are
-still there and removes the run's temporary folder.
+knows the processes of that Ray, waits on its standard input, and when that closes without a word kills those that are
+still there and removes the run's temporary folder. What else the driver has started is left alone.
 """
 
+import contextlib
 import select
 import shutil
 import sys
@@ -25,22 +26,26 @@ def main(driver: int, folder: str) -> None:
             if sys.stdin.readline():
                 return
             break
-        for process in descendants(driver):
+        for process in processes_of(driver, folder):
             known[process.pid, process.create_time()] = process
     time.sleep(_GRACE_S)  # most of Ray's processes end with their parent
-    own = psutil.Process().pid
     for process in known.values():
-        if process.pid != own and process.is_running():
-            process.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()  # nobody, if another process has got its number
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def descendants(driver: int) -> list[psutil.Process]:
-    """All processes under the driver, none if it is gone."""
-    try:
-        return list(psutil.Process(driver).children(recursive=True))
-    except psutil.NoSuchProcess:
-        return []
+def processes_of(driver: int, folder: str) -> list[psutil.Process]:
+    """The processes of the Ray that the driver has started in that folder: children of it that were told of the folder,
+    and all below them. None if the driver is gone."""
+    found: list[psutil.Process] = []
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for child in psutil.Process(driver).children():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                command = child.cmdline()
+                if any(folder in word for word in command) and "actors.reaper" not in command:
+                    found += [child, *child.children(recursive=True)]
+    return found
 
 
 if __name__ == "__main__":

@@ -144,11 +144,13 @@ class Client:
         self._change(Unsubscribe(subscription.subscriber, parse_filter(subscription.filter)))
 
     def publish(self, *events: Mapping[str, Value]) -> None:
-        """Publish the events, in order."""
+        """Publish the events, in order. Raises `InputError` for one that is too large, and publishes none."""
         issues = []
-        for attributes in events:
-            issues.append(Issue(Publish(Event(self.publisher, self._sequence, self._cluster.now_us, dict(attributes)))))
-            self._sequence += 1
+        for sequence, attributes in enumerate(events, self._sequence):
+            event = Event(self.publisher, sequence, self._cluster.now_us, dict(attributes))
+            event.check_size()
+            issues.append(Issue(Publish(event)))
+        self._sequence += len(issues)
         self._cluster.issue(self.name, issues)
 
     def deliveries(self, subscription: Subscription | None = None) -> list[Delivery]:

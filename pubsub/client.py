@@ -25,10 +25,10 @@ from pubsub.machine import (
     Subscribe,
     Unsubscribe,
 )
-from pubsub.message import message
+from pubsub.message import Hops, Way, message
 
 
-@message(1, control=True)
+@message(1, control=True, way=Way.TO_BROKER)
 class ClientSubscribe(NamedTuple):
     """Client to broker: the subscriber wants what matches the filter."""
 
@@ -36,7 +36,7 @@ class ClientSubscribe(NamedTuple):
     filter: Filter
 
 
-@message(2, control=True)
+@message(2, control=True, way=Way.TO_BROKER)
 class ClientUnsubscribe(NamedTuple):
     """Client to broker: the subscriber withdraws that subscription."""
 
@@ -44,19 +44,19 @@ class ClientUnsubscribe(NamedTuple):
     filter: Filter
 
 
-@message(3)
+@message(3, way=Way.TO_BROKER)
 class Publication(NamedTuple):
     """Client to broker: a new event."""
 
     event: Event
 
 
-@message(4)
+@message(4, way=Way.TO_CLIENT)
 class Notification(NamedTuple):
     """Broker to client: the event matches subscriptions of these subscribers."""
 
     event: Event
-    hops: int
+    hops: Hops
     subscribers: list[int]
 
 

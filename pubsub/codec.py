@@ -8,70 +8,68 @@ a lot and are decoded once (a bounded cache by their packed form).
 A frame is what a link carries at a time: `u32 length, msgpack array of messages`, many messages in one.
 """
 
-import itertools
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_type_hints
 
 import msgpack
 
-from pubsub.errors import WireError
+from pubsub.errors import InputError, WireError
 from pubsub.event import Event
 from pubsub.filter import Filter
+from pubsub.message import Role, Way
+from pubsub.message_reader import write_reader
+from pubsub.unpacking import CONTAINERS_MAX, SMALL_BYTES, unpack
 
 FRAME_HEADER = struct.Struct("<I")
-FRAME_BYTES_MAX = 64 * 1024 * 1024
+MESSAGE_BYTES_MAX = 4 * 1024 * 1024
+FRAME_BYTES_MAX = MESSAGE_BYTES_MAX + 16
 """A frame that claims more is no frame of ours: the peer is cut off instead of being given the memory."""
 _FILTER_CACHE_SIZE = 65_536
 
-_new = tuple.__new__
-"""Makes a NamedTuple of fields already checked without the Python call of its constructor."""
+Reader = Callable[[Any], Any]
 
 
 class Codec:
     """Encodes and decodes the messages of the given classes; kinds must be unique small integers.
 
-    A codec keeps no state but caches: all nodes of one process that speak the same messages share one.
+    A codec keeps no state but caches: all nodes of one process that speak the same messages share one. `from_body`
+    makes a message of an unpacked array, whoever sent it; raises `WireError`.
     """
 
     def __init__(self, message_types: Sequence[type]) -> None:
         self._pack = msgpack.Packer().pack
-        self._shapes: dict[int, tuple[type, frozenset[tuple[type, ...]], Callable[[list[Any]], None] | None]] = {}
+        self._readers: dict[int, Reader] = {}
         self._filters: dict[bytes, Filter] = {}
         self.encoders: dict[type, Callable[[Any], bytes]] = {}
         self.control = frozenset(each for each in message_types if each.CONTROL)  # type: ignore[attr-defined]
         self.datagrams = frozenset(each for each in message_types if each.DATAGRAM)  # type: ignore[attr-defined]
+        ways: dict[Way, dict[int, Reader]] = {way: {} for way in Way}
         for message_type in message_types:
-            self._learn(message_type, message_type.KIND)  # type: ignore[attr-defined]
+            kind, way = message_type.KIND, message_type.WAY  # type: ignore[attr-defined]
+            self._learn(message_type, kind)
+            ways[way][kind] = self._readers[kind]
+        self.from_body = _decoder(self._readers)
+        self._from_body_by = {way: _decoder(readers) for way, readers in ways.items()}
 
     def encode(self, message: Any) -> bytes:
-        """The message as one msgpack array."""
+        """The message as one msgpack array. Raises `InputError` for one that is too large for any link."""
         return self.encoders[type(message)](message)
 
     def decode(self, data: bytes) -> Any:
         """The message in `data`; raises `WireError` if there is none."""
-        try:
-            body = msgpack.unpackb(data)
-        except Exception as error:
-            raise WireError(f"no msgpack: {error}") from error
-        return self.from_body(body)
+        return self.from_body(unpack(data))
 
-    def from_body(self, body: Any) -> Any:
-        """The message whose unpacked array is `body` (consumed); raises `WireError` if it is none."""
-        try:
-            message_type, shapes, unfold = self._shapes[body[0]]
-        except Exception:
-            raise WireError(f"a message is an array that begins with a known kind, not {body!r:.60}") from None
-        if tuple(map(type, body)) not in shapes:
-            raise WireError(f"a {message_type.__name__} has other fields than {body!r:.80}")
-        if unfold is not None:
-            unfold(body)
-        del body[0]
-        return _new(message_type, body)
+    def heard_by(self, role: Role) -> tuple[Reader, Reader]:
+        """As `from_body`, at a node of that role: for what a broker sends it, and for what a client sends it. A message
+        that such a peer has no business to send is a `WireError`."""
+        if role == "client":
+            return self._from_body_by[Way.TO_CLIENT], _decoder({})
+        return self._from_body_by[Way.BETWEEN_BROKERS], self._from_body_by[Way.TO_BROKER]
 
     def _learn(self, message_type: type, kind: int) -> None:
-        """Derive from the annotations how the class is packed, and which types its fields have on the wire."""
-        if kind in self._shapes:
+        """Derive from the annotations how the class is packed, and what its fields may be on the wire."""
+        if kind in self._readers:
             raise ValueError(f"two message classes have the kind {kind}: {message_type.__name__} is the second")
         hints = get_type_hints(message_type)
         names = list(message_type._fields)  # type: ignore[attr-defined]
@@ -83,6 +81,8 @@ class Codec:
 
         def encode_plain(message: Any) -> bytes:
             packed: bytes = pack((kind, *message))
+            if len(packed) > SMALL_BYTES:
+                _check_size(message_type, packed)
             return packed
 
         def encode_nested(message: Any) -> bytes:
@@ -92,20 +92,12 @@ class Codec:
             for number in filter_lists:
                 body[number] = [each.to_wire() for each in body[number]]
             packed: bytes = pack(body)
+            if len(packed) > SMALL_BYTES:
+                _check_size(message_type, packed)
             return packed
 
-        def unfold(body: list[Any]) -> None:
-            for number in events:
-                body[number] = Event.from_wire(body[number])
-            for number in filters:
-                body[number] = self._filter(body[number])
-            for number in filter_lists:
-                body[number] = [self._filter(each) for each in body[number]]
-
-        shapes = frozenset(itertools.product((int,), *(_wire_types(hints[name]) for name in names)))
-        plain = not nested and not filter_lists
-        self._shapes[kind] = (message_type, shapes, None if plain else unfold)
-        self.encoders[message_type] = encode_plain if plain else encode_nested
+        self._readers[kind] = write_reader(message_type, {Event: Event.from_wire, Filter: self._filter})
+        self.encoders[message_type] = encode_nested if nested or filter_lists else encode_plain
 
     def _filter(self, body: Any) -> Filter:
         packed: bytes = self._pack(body)
@@ -121,28 +113,54 @@ class Codec:
         return found
 
 
-def _wire_types(hint: Any) -> tuple[type, ...]:
-    """The Python types that msgpack gives for an annotation; containers are checked no deeper than themselves."""
-    origin = getattr(hint, "__origin__", hint)
-    if origin in (int, str, bytes, bool):
-        return (origin,)
-    if origin is float:
-        return (float, int)
-    if origin is Filter:
-        return (list, type(None))  # None is the filter that matches nothing
-    if origin in (list, tuple, Sequence, Event):
-        return (list,)
-    if origin is dict:
-        return (dict,)
-    raise TypeError(f"a message field cannot be annotated {hint!r}")
+def _decoder(readers: Mapping[int, Reader]) -> Reader:
+    def from_body(body: Any) -> Any:
+        try:
+            read = readers[body[0]]
+        except Exception:
+            raise WireError(f"a message is an array that begins with a known kind, not {body!r:.60}") from None
+        return read(body)
+
+    return from_body
+
+
+def _check_size(message_type: type, packed: bytes) -> None:
+    """Raise `InputError` for a message that no node would take."""
+    place = f"a {message_type.__name__} to send"
+    if len(packed) > MESSAGE_BYTES_MAX:
+        raise InputError(place, f"{len(packed):,} bytes", f"at most {MESSAGE_BYTES_MAX:,} bytes")
+    try:
+        unpack(packed, CONTAINERS_MAX - 1)  # its frame is one more
+    except WireError as error:
+        raise InputError(place, str(error), "fewer") from None
 
 
 _ARRAY_HEADER_16 = struct.Struct(">BH")
 _ARRAY_HEADER_32 = struct.Struct(">BI")
+_SMALL_BODY_BYTES = SMALL_BYTES - _ARRAY_HEADER_32.size
 
 
 def frame(messages: Sequence[bytes]) -> bytes:
     """One frame of already encoded messages."""
+    return _frame(messages, sum(map(len, messages)))
+
+
+def frames(messages: Sequence[bytes]) -> list[bytes]:
+    """The messages in frames that are small (`pubsub.unpacking`), but for a message that is large by itself."""
+    size = sum(map(len, messages))
+    if size <= _SMALL_BODY_BYTES:
+        return [_frame(messages, size)]
+    cut: list[bytes] = []
+    begin = size = 0
+    for number, message in enumerate(messages):
+        if size and size + len(message) > _SMALL_BODY_BYTES:
+            cut.append(_frame(messages[begin:number], size))
+            begin, size = number, 0
+        size += len(message)
+    return [*cut, _frame(messages[begin:], size)]
+
+
+def _frame(messages: Sequence[bytes], size: int) -> bytes:
     count = len(messages)
     if count < 16:
         head = bytes((0x90 | count,))
@@ -150,8 +168,7 @@ def frame(messages: Sequence[bytes]) -> bytes:
         head = _ARRAY_HEADER_16.pack(0xDC, count)
     else:
         head = _ARRAY_HEADER_32.pack(0xDD, count)
-    size = len(head) + sum(map(len, messages))
-    return b"".join((FRAME_HEADER.pack(size), head, *messages))
+    return b"".join((FRAME_HEADER.pack(len(head) + size), head, *messages))
 
 
 class FrameReader:
@@ -162,7 +179,7 @@ class FrameReader:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> list[Any]:
+    def feed(self, data: bytes | memoryview) -> list[Any]:
         """Unpacked message arrays in order. Raises `WireError` when the stream can no longer be a peer's."""
         buffer = self._buffer
         buffer += data
@@ -175,10 +192,7 @@ class FrameReader:
                 raise WireError(f"a frame of {size} bytes; at most {FRAME_BYTES_MAX} are allowed")
             if available - position - 4 < size:
                 break
-            try:
-                messages = msgpack.unpackb(memoryview(buffer)[position + 4 : position + 4 + size])
-            except Exception as error:
-                raise WireError(f"a frame is no msgpack: {error}") from error
+            messages = unpack(memoryview(buffer)[position + 4 : position + 4 + size])
             if type(messages) is not list:
                 raise WireError(f"a frame is an array of messages, not {messages!r:.60}")
             bodies += messages

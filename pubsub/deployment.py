@@ -7,12 +7,13 @@ protocol, and a user's own protocol needs no registration inside this project.
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from pubsub.errors import InputError
 from pubsub.faults import DEFAULT_DETECTION, FailureDetection, Fault
 from pubsub.links import LinkSpec
 from pubsub.machine import Machine, NodeContext, NodeName
+from pubsub.message import Role
 from pubsub.script import Script
 
 Factory = Callable[[NodeContext], Machine]
@@ -25,7 +26,7 @@ class NodeSpec:
     what overflows is dropped. Virtual runtime only."""
 
     name: NodeName
-    role: Literal["broker", "client"]
+    role: Role
     factory: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     broker: NodeName | None = None

@@ -12,12 +12,15 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from pubsub.errors import WireError
+from pubsub.errors import InputError, WireError
+from pubsub.unpacking import unpack
 from pubsub.values import Value
 
 _pack = msgpack.Packer().pack
 _VALUE_TYPES = (int, float, str, bool)
 _TIME = struct.Struct("<q")
+EVENT_BYTES_MAX = 1024 * 1024
+"""Of an event's packed attributes. A message adds to them what its protocol wants to say, and has to fit a frame."""
 
 
 class EventId(NamedTuple):
@@ -47,6 +50,8 @@ class Event:
         source, sequence, time_us, blob = fields
         if type(source) is not int or type(sequence) is not int or type(time_us) is not int or type(blob) is not bytes:
             raise WireError(f"an event has three integers and a blob, not {fields!r:.80}")
+        if source >> 31 or (sequence | time_us) >> 63:  # of a negative number shifts leave -1
+            raise WireError(f"an event's numbers are not negative and fit 31, 63 and 63 bits, unlike {fields[:3]}")
         event = cls.__new__(cls)
         event.source = source
         event.sequence = sequence
@@ -65,6 +70,15 @@ class Event:
         if self._blob is None:
             self._blob = _pack(self._attributes)
         return self._blob
+
+    def check_size(self) -> None:
+        """Raise `InputError` if the event is too large to be published."""
+        if len(self.blob) > EVENT_BYTES_MAX:
+            raise InputError(
+                f"publication {self.source}:{self.sequence}",
+                f"attributes of {len(self.blob):,} bytes",
+                f"at most {EVENT_BYTES_MAX:,} bytes",
+            )
 
     @property
     def attributes(self) -> Mapping[str, Value]:
@@ -103,10 +117,7 @@ def fingerprint_of(time_us: int, blob: bytes) -> int:
 
 def unpack_attributes(blob: bytes) -> dict[str, Value]:
     """The attribute map packed in `blob`; raises `WireError` if it is anything else."""
-    try:
-        attributes = msgpack.unpackb(blob)
-    except Exception as error:
-        raise WireError(f"event attributes are no msgpack ({error})") from error
+    attributes = unpack(blob)
     if type(attributes) is not dict:
         raise WireError(f"event attributes are no map but {attributes!r:.60}")
     for name, value in attributes.items():

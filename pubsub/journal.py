@@ -70,8 +70,8 @@ class RowKind(IntEnum):
     SETTLED = 12  # value: every (un)subscription issued up to that time has settled
     PHASE = 13  # value: Phase that begins
     FAULT = 14  # sequence: step of the plan, peer: its other node or machine, value: FaultKind, hops: FaultStage
-    MALFORMED = 15  # peer: a frame or message that could not be understood
-    REFUSED = 16  # a connection without the run's token
+    MALFORMED = 15  # peer: it sent a frame or message that cannot be understood, or that is not for it to send
+    REFUSED = 16  # hops: Refusal, value: how many connections were, for that reason, since the last such row
     LAG = 17  # value: how many microseconds the node is behind emulated time
     PROTOCOL = 18  # source, sequence, peer, bytes: topic, value (effect Record)
     PAUSE = 19  # peer: the link whose queue is full; value: 1 input is paused, 0 it goes on
@@ -86,6 +86,18 @@ class DropReason(IntEnum):
     UNREACHABLE = 3
     LINK_BROKEN = 4
     NODE_DOWN = 5
+
+
+class Refusal(IntEnum):
+    """Why a connection never became one of a peer."""
+
+    TOO_LARGE = 1  # it sent more than a greeting
+    NO_GREETING = 2  # it sent something else, or a greeting of another version
+    NO_PROOF = 3  # it does not know the run's token
+    TOO_SLOW = 4  # it had not proven itself in time
+    LEFT = 5  # it was closed before it had
+    TOO_MANY = 6  # it had waited longest when there were too many
+    NO_LINK = 7  # it knows the token, but there is no link between the two nodes
 
 
 class FaultStage(IntEnum):

@@ -6,7 +6,7 @@ from typing import Any
 from pubsub.event import Event
 from pubsub.faults import Fault
 from pubsub.filter import Filter
-from pubsub.journal import NONE, DropReason, FaultStage, JournalWriter, RowKind, SideKind
+from pubsub.journal import NONE, DropReason, FaultStage, JournalWriter, Refusal, RowKind, SideKind
 from pubsub.machine import Record
 
 
@@ -30,6 +30,10 @@ class Recorder:
         """A row about the node itself or one of its links."""
         self._row(now_us, kind, self.node, peer=self._number(peer), value=value)
 
+    def refused(self, now_us: int, reason: Refusal, count: int) -> None:
+        """So many connections were refused for the reason."""
+        self._row(now_us, RowKind.REFUSED, self.node, hops=int(reason), value=count)
+
     def sent(self, now_us: int, message: Any, to: str, size: int) -> None:
         """The message was put on the link."""
         source, sequence, hops = _event_of(message)
@@ -51,7 +55,9 @@ class Recorder:
         self._about_event(now_us, RowKind.DUPLICATE, message, to, 0)
 
     def published(self, now_us: int, event: Event) -> None:
-        """A publisher of this node published the event: its attributes go to the side file first."""
+        """A publisher of this node published the event: its attributes go to the side file first. Raises `InputError`
+        for one that is too large."""
+        event.check_size()
         self._writer.side(SideKind.EVENT, event.to_wire())
         self._row(now_us, RowKind.PUBLISH, self.node, event.source, event.sequence, value=len(event.blob))
 

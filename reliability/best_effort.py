@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pubsub.event import Event
 from pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Send, Start
-from pubsub.message import message
+from pubsub.message import Hops, message
 from reliability.layer import BrokerServices
 
 
@@ -18,7 +18,7 @@ class Forwarded(NamedTuple):
     """Broker to broker: an event on its way. `hops` counts broker to broker links passed, this one included."""
 
     event: Event
-    hops: int
+    hops: Hops
     header: Sequence[int]
 
 

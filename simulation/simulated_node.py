@@ -33,6 +33,7 @@ from pubsub.machine import (
     hears_resets,
 )
 from pubsub.recorder import Recorder
+from pubsub.unpacking import unpack
 from simulation.storage import VirtualStorage
 
 if TYPE_CHECKING:
@@ -54,10 +55,10 @@ class SimulatedNode:
     """
 
     __slots__ = (
-        "_awake", "_busy_until_us", "_codec", "_datagrams", "_encoded", "_encoded_message", "_encoders", "_exempt",
-        "_held", "_hops", "_name", "_network", "_push", "_recorder", "_severed", "_stale", "_timers", "_uplink",
-        "_waiting", "addressed", "disturbed", "down", "incarnation", "links", "machine", "paused_until_us", "spec",
-        "stalled", "stalls", "storage", "work_us",
+        "_awake", "_busy_until_us", "_clients", "_codec", "_datagrams", "_encoded", "_encoded_message", "_encoders",
+        "_exempt", "_held", "_hops", "_name", "_network", "_push", "_read", "_read_client", "_recorder", "_severed",
+        "_stale", "_timers", "_uplink", "_waiting", "addressed", "disturbed", "down", "incarnation", "links",
+        "machine", "paused_until_us", "spec", "stalled", "stalls", "storage", "work_us",
     )  # fmt: skip
 
     def __init__(
@@ -89,6 +90,8 @@ class SimulatedNode:
         self._name = spec.name
         self._codec = network.codec(machine.message_types)
         self._encoders = self._codec.encoders
+        self._read, self._read_client = self._codec.heard_by(spec.role)
+        self._clients = network.clients
         self._timers: dict[TimerKey, int] = {}
         self._encoded_message: Any = None
         self._encoded = b""
@@ -111,7 +114,7 @@ class SimulatedNode:
             return
         self._network.in_flight[kind] -= 1
         try:
-            message = self._codec.decode(data)
+            message = (self._read_client if source in self._clients else self._read)(unpack(data))
             if self._hops:
                 self._recorder.received(now_us, message, source)
             effects = self.machine.handle(_new(Received, (source, message)), now_us)

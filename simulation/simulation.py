@@ -65,6 +65,7 @@ class Simulation:
         self.wiring = Wiring(self, detection)
         self.datagrams = None if default_link is None else Link(default_link, random.Random(f"{seed}/datagrams"))
         self.nodes: dict[NodeName, SimulatedNode] = {}
+        self.clients: set[NodeName] = set()
         self.addressed_by: defaultdict[NodeName, dict[NodeName, None]] = defaultdict(dict)
         """`SimulatedNode.addressed` the other way round: who is to hear when that node is gone."""
         self._places: dict[NodeName, int] = {}
@@ -93,6 +94,8 @@ class Simulation:
 
     def add_node(self, spec: NodeSpec, machine: Machine | None = None) -> SimulatedNode:
         """Add a node (made by its factory unless a machine is given) and start it."""
+        if spec.role == "client":
+            self.clients.add(spec.name)
         return self._start(spec, machine or make_machine(spec, self.seed), VirtualStorage(), 0)
 
     def connect(self, plan: LinkPlan) -> None:

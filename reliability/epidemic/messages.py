@@ -13,7 +13,7 @@ from pubsub.errors import WireError
 from pubsub.event import Event
 from pubsub.filter import Filter
 from pubsub.machine import NodeName
-from pubsub.message import message
+from pubsub.message import Hops, message
 
 
 def signature(pattern: Filter) -> int:
@@ -42,7 +42,7 @@ class TaggedEvent(NamedTuple):
     dispatchers it has passed, the source first (empty if nobody walks it back)."""
 
     event: Event
-    hops: int
+    hops: Hops
     header: Sequence[int]
     source: NodeName
     incarnation: int
@@ -101,7 +101,7 @@ class EventRecovered(NamedTuple):
     """To whoever lacks it: an event from the cache. The other fields as in `TaggedEvent`, `hops` with this one."""
 
     event: Event
-    hops: int
+    hops: Hops
     source: NodeName
     incarnation: int
     numbers: Sequence[int]

@@ -7,7 +7,7 @@ cell hands its sibling: then it names the branch that the sibling shall pass it 
 from typing import NamedTuple
 
 from pubsub.event import Event
-from pubsub.message import message
+from pubsub.message import Hops, Way, message
 
 
 @message(150)
@@ -18,7 +18,7 @@ class Data(NamedTuple):
     start: int
     tick: int
     event: Event
-    hops: int
+    hops: Hops
     stamp: int
     answer: bool
     branch: str
@@ -60,7 +60,7 @@ class AckExpected(NamedTuple):
     branch: str
 
 
-@message(155)
+@message(155, way=Way.TO_BROKER)
 class Submission(NamedTuple):
     """Publisher's client to its broker: a new event, and the oldest of that publisher still to be accepted."""
 
@@ -68,7 +68,7 @@ class Submission(NamedTuple):
     oldest: int
 
 
-@message(156)
+@message(156, way=Way.TO_CLIENT)
 class Accepted(NamedTuple):
     """Broker to publisher's client: the publisher's events up to this sequence number are in the log."""
 
@@ -76,18 +76,18 @@ class Accepted(NamedTuple):
     sequence: int
 
 
-@message(157)
+@message(157, way=Way.TO_CLIENT)
 class Handed(NamedTuple):
     """Broker to subscriber's client: the `number`th message of the session, for these subscribers."""
 
     session: int
     number: int
     event: Event
-    hops: int
+    hops: Hops
     subscribers: list[int]
 
 
-@message(158)
+@message(158, way=Way.TO_BROKER)
 class HandedBack(NamedTuple):
     """Subscriber's client to broker: everything of the session up to that number was delivered."""
 

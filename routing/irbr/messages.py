@@ -6,10 +6,11 @@ thus any message met outside its destination, and unwrapping it is arriving ther
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pubsub.filter import Filter
 from pubsub.message import message
+from routing.pastry.messages import RangeFields
 
 
 @message(60, control=True)
@@ -17,9 +18,9 @@ class Subscription(NamedTuple):
     """Nodes of the range `subscriber` are interested in what matches the filter: the node `origin` is."""
 
     origin: int
-    subscriber: Sequence[int]
+    subscriber: RangeFields
     filter: Filter
-    destination: Sequence[int]
+    destination: RangeFields
 
 
 @message(61, control=True)
@@ -30,11 +31,11 @@ class Cancellation(NamedTuple):
     cared."""
 
     origin: int
-    subscriber: Sequence[int]
+    subscriber: RangeFields
     cancelled: Sequence[Filter]
     added: Sequence[Filter]
     known: Sequence[Filter]
-    destination: Sequence[int]
+    destination: RangeFields
 
 
 @message(62, control=True)
@@ -42,9 +43,9 @@ class Transfer(NamedTuple):
     """To somebody who has come to stand for a range: entries of the sender's filter table that hold there too, the
     range of each and its filter."""
 
-    ranges: Sequence[Any]
+    ranges: Sequence[RangeFields]
     filters: Sequence[Filter]
-    destination: Sequence[int]
+    destination: RangeFields
 
 
 @message(63, control=True)

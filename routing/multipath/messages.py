@@ -5,11 +5,15 @@ statements about one broker the greater (epoch, version) holds. All but the peri
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from pubsub.filter import Filter
 from pubsub.machine import NodeName
-from pubsub.message import message
+from pubsub.message import Like, message
+
+LoadFields: TypeAlias = Annotated[Sequence[Any], Like((str, int, int))]
+StatementFields: TypeAlias = Annotated[Sequence[Any], Like((str, int, int, Sequence[str]))]
+PathFields: TypeAlias = Annotated[Sequence[Any], Like((str, Sequence[str]))]
 
 
 @message(24, control=True)
@@ -64,7 +68,7 @@ class LoadExchange(NamedTuple):
     sent_us: int
     echo_us: int
     held_us: int
-    loads: Sequence[Any]
+    loads: Sequence[LoadFields]
 
 
 @message(29)
@@ -130,8 +134,8 @@ class MapAnswered(NamedTuple):
     """The destination's primary network, [broker, epoch, version, peers] each, and [origin, ppath] each."""
 
     move: int
-    network: Sequence[Any]
-    ppaths: Sequence[Any]
+    network: Sequence[StatementFields]
+    ppaths: Sequence[PathFields]
 
 
 @message(37, control=True)
@@ -147,9 +151,9 @@ class MovePhase(NamedTuple):
     left: int
     mover: str
     path: Sequence[str]
-    network: Sequence[Any]
-    mover_ppaths: Sequence[Any]
-    destination_ppaths: Sequence[Any]
+    network: Sequence[StatementFields]
+    mover_ppaths: Sequence[PathFields]
+    destination_ppaths: Sequence[PathFields]
 
 
 @message(38, control=True)

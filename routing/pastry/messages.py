@@ -5,10 +5,10 @@ are control messages: a run has not settled while a node is joining.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from pubsub.machine import NodeName
-from pubsub.message import message
+from pubsub.message import Like, message
 from routing.pastry.identifiers import Range
 
 
@@ -20,26 +20,30 @@ class Peer(NamedTuple):
     incarnation: int = 0
 
 
+PeerFields: TypeAlias = Annotated[Sequence[Any], Like((str, int, int))]
+RangeFields: TypeAlias = Annotated[Sequence[int], Like((int, int))]
+
+
 @message(40, control=True)
 class JoinRequest(NamedTuple):
     """On its way to the node closest to the joining one; `known` gathers peers on the way."""
 
-    joining: Sequence[Any]
-    known: Sequence[Any]
+    joining: PeerFields
+    known: Sequence[PeerFields]
 
 
 @message(41, control=True)
 class JoinReply(NamedTuple):
     """To the joining node, from the closest one: the peers from which it makes its tables."""
 
-    known: Sequence[Any]
+    known: Sequence[PeerFields]
 
 
 @message(42, control=True)
 class Hello(NamedTuple):
     """Are you there? The sender would take the receiver into its tables; `joined`: it is part of the overlay itself."""
 
-    peer: Sequence[Any]
+    peer: PeerFields
     joined: bool
 
 
@@ -48,17 +52,17 @@ class Welcome(NamedTuple):
     """Yes; `joined`: and part of the overlay. `sought`: the answer to a `Seek`, not to a `Hello`. `known`: the row of
     the answering node in which the asking one belongs, and its leaf set."""
 
-    peer: Sequence[Any]
+    peer: PeerFields
     joined: bool
     sought: bool
-    known: Sequence[Any]
+    known: Sequence[PeerFields]
 
 
 @message(44, control=True)
 class Seek(NamedTuple):
     """On its way to the node closest to `key`, which answers the seeking one with a Welcome."""
 
-    seeking: Sequence[Any]
+    seeking: PeerFields
     key: int
 
 
@@ -66,29 +70,29 @@ class Seek(NamedTuple):
 class Arrived(NamedTuple):
     """The node has joined: to everybody in the destination, through whoever stands for its parts."""
 
-    peer: Sequence[Any]
-    destination: Sequence[int]
+    peer: PeerFields
+    destination: RangeFields
 
 
 @message(46, control=True)
 class Introduced(NamedTuple):
     """You should know these."""
 
-    known: Sequence[Any]
+    known: Sequence[PeerFields]
 
 
 @message(47, control=True)
 class RepairRequest(NamedTuple):
     """Who stands for this range, if you know? The answer is an `Introduced`."""
 
-    destination: Sequence[int]
+    destination: RangeFields
 
 
 @message(48)
 class Ping(NamedTuple):
     """Periodic probe. `length`: of the sender's range for which the receiver stands (0: for none)."""
 
-    peer: Sequence[Any]
+    peer: PeerFields
     length: int
 
 
@@ -96,10 +100,10 @@ class Ping(NamedTuple):
 class Pong(NamedTuple):
     """Answer to a probe. `note` is the upper layer's, about the range of that length; `known` as in `Welcome`."""
 
-    peer: Sequence[Any]
+    peer: PeerFields
     length: int
     note: int
-    known: Sequence[Any]
+    known: Sequence[PeerFields]
 
 
 PASTRY_MESSAGES: tuple[type, ...] = (

@@ -25,7 +25,7 @@ from pubsub.machine import Effect, NodeContext, NodeName, Send
 from pubsub.message import message
 from routing.forwarding import FilterSet
 from routing.pastry.layer import OverPastry
-from routing.pastry.messages import PASTRY_MESSAGES, CellFilled, Peer, PeerFailed
+from routing.pastry.messages import PASTRY_MESSAGES, CellFilled, Peer, PeerFailed, PeerFields
 from routing.pastry.neighbour_filters import NeighbourFilters
 from routing.pastry.protocol_parameters import ProtocolParameters
 from routing.pastry.reverse_paths import ReversePaths
@@ -36,7 +36,7 @@ from routing.router import Hop
 class PathFilter(NamedTuple):
     """Send me what matches this filter."""
 
-    peer: Sequence[Any]
+    peer: PeerFields
     filter: Filter
 
 

@@ -21,7 +21,16 @@ from pubsub.machine import Effect, NodeContext, NodeName, Send
 from pubsub.message import message
 from routing.pastry.identifiers import EVERYTHING
 from routing.pastry.layer import OverPastry
-from routing.pastry.messages import PASTRY_MESSAGES, CellFilled, Joined, LeavesChanged, Peer, PeerFailed, RoundEnded
+from routing.pastry.messages import (
+    PASTRY_MESSAGES,
+    CellFilled,
+    Joined,
+    LeavesChanged,
+    Peer,
+    PeerFailed,
+    PeerFields,
+    RoundEnded,
+)
 from routing.pastry.neighbour_filters import NeighbourFilters
 from routing.pastry.protocol_parameters import ProtocolParameters
 from routing.pastry.reverse_paths import ReversePaths
@@ -35,7 +44,7 @@ _UP, _DOWN, _CLIMBING = range(3)
 class TreeSubscription(NamedTuple):
     """Child to parent: I want what matches these filters."""
 
-    peer: Sequence[Any]
+    peer: PeerFields
     filters: Sequence[Filter]
 
 

@@ -5,11 +5,11 @@ settled while they go on.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from pubsub.filter import Filter
 from pubsub.machine import NodeName
-from pubsub.message import message
+from pubsub.message import Like, message
 
 
 class Peer(NamedTuple):
@@ -21,11 +21,14 @@ class Peer(NamedTuple):
     profile: bytes
 
 
+PeerFields: TypeAlias = Annotated[Sequence[Any], Like((str, int, int, bytes, int))]
+
+
 @message(85)
 class Shuffle(NamedTuple):
     """Peer sampling: some of my view; `answer`: in return for yours."""
 
-    peers: Sequence[Any]
+    peers: Sequence[PeerFields]
     answer: bool
 
 
@@ -33,8 +36,8 @@ class Shuffle(NamedTuple):
 class Exchange(NamedTuple):
     """Topology management: myself and my whole routing table; `answer`: in return for yours."""
 
-    me: Sequence[Any]
-    table: Sequence[Any]
+    me: PeerFields
+    table: Sequence[PeerFields]
     answer: bool
 
 
@@ -46,7 +49,7 @@ class Beat(NamedTuple):
 
     identifier: int
     incarnation: int
-    reach: Sequence[Any]
+    reach: Sequence[int]
     load: int
     median: int
     version: int
@@ -59,7 +62,7 @@ class BeatAnswer(NamedTuple):
 
     identifier: int
     incarnation: int
-    reach: Sequence[Any]
+    reach: Sequence[int]
     load: int
     median: int
     version: int
@@ -71,14 +74,14 @@ class BeatAnswer(NamedTuple):
 class JoinRequest(NamedTuple):
     """On its way to the rendezvous node of the joining node's identifier."""
 
-    me: Sequence[Any]
+    me: PeerFields
 
 
 @message(90, control=True)
 class Welcome(NamedTuple):
     """To the joining node: whom it may want as neighbours, the sender first."""
 
-    peers: Sequence[Any]
+    peers: Sequence[PeerFields]
 
 
 @message(91, control=True)

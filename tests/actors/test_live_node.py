@@ -1,81 +1,26 @@
-"""Live nodes in one asyncio loop, without Ray: sockets, tokens, malformed frames, back-pressure."""
+"""Live nodes in one asyncio loop, without Ray: links, malformed frames, back-pressure, faults, datagrams."""
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgpack
-import numpy as np
 import pytest
 
-from actors.clock import Clock
-from actors.connection import Connection, hello
-from actors.live_node import LiveNode
 from pubsub.client import Client, Publication
 from pubsub.codec import Codec, frame
-from pubsub.deployment import NodeSpec, make_machine
 from pubsub.event import Event
 from pubsub.faults import FailureDetection
 from pubsub.filter_parser import parse_filter
-from pubsub.journal import DropReason, JournalWriter, RowKind, read_segment
+from pubsub.journal import DropReason, RowKind
 from pubsub.links import Delay, LinkSpec
 from pubsub.machine import Effect, Input, LinkDown, Persist, Publish, Send, Subscribe
-from pubsub.recorder import Recorder
 from reliability.best_effort import Forwarded
 from reliability.broker import Broker
 from reliability.epidemic.messages import EventsRequested, PushDigest
+from tests.actors.net import Net, closed, joined, run, until
 from tests.deployments import PARTS
-
-TOKEN = "the token of this run"
-NUMBERS = {"b0": 0, "b1": 1, "c0": 2, "c1": 3}
-
-
-class Net:
-    """A few live nodes with their journals; everything happens in the running loop."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.nodes: dict[str, LiveNode] = {}
-        self.ports: dict[str, int] = {}
-        self.writers: list[JournalWriter] = []
-        self.origin = time.time_ns()
-
-    async def add(self, name: str, links: dict[str, LinkSpec], broker: str | None = None, **options: Any) -> LiveNode:
-        role, parameters = ("broker", dict(PARTS)) if broker is None else ("client", {"broker": broker})
-        spec = NodeSpec(name, role, f"experiments.registry:make_{role}", parameters, broker)  # type: ignore[arg-type]
-        writer = JournalWriter(self.folder, name, NUMBERS[name])
-        self.writers.append(writer)
-        recorder = Recorder(writer, NUMBERS[name], NUMBERS)
-        node = LiveNode(spec, make_machine(spec, 1), recorder, Clock(self.origin, 1.0), TOKEN, 1, **options)
-        node.link_specs.update(links)
-        node.brokers = frozenset({"b0", "b1"})
-        node.start()
-        server = await asyncio.get_running_loop().create_server(lambda: Connection(node, None), "127.0.0.1", 0)
-        self.ports[name] = server.sockets[0].getsockname()[1]
-        self.nodes[name] = node
-        return node
-
-    async def dial(self, name: str, peer: str) -> None:
-        node = self.nodes[name]
-        await asyncio.get_running_loop().create_connection(
-            lambda: Connection(node, peer), "127.0.0.1", self.ports[peer]
-        )
-
-    def rows(self, name: str) -> np.ndarray:
-        return np.concatenate([read_segment(path)[1] for path in sorted(self.folder.glob(f"{name}-*.seg"))])
-
-    def count(self, name: str, kind: RowKind) -> int:
-        return int((self.rows(name)["kind"] == kind).sum())
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Wait for something that happens on the loop; fails after ten seconds."""
-    deadline = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < deadline, "it did not happen"
-        await asyncio.sleep(0.005)
 
 
 async def chain(folder: Path, between: LinkSpec | None = None, last: LinkSpec | None = None) -> Net:
@@ -100,10 +45,6 @@ def publish(net: Net, count: int) -> None:
 async def subscribed(net: Net) -> None:
     net.nodes["c1"].take_input(Subscribe(7, parse_filter("x >= 0")))
     await until(lambda: net.nodes["b0"].counters.control_received >= 1)
-
-
-def run(scenario: Any) -> None:
-    asyncio.run(scenario)
 
 
 def test_an_event_passes_the_chain(tmp_path: Path) -> None:
@@ -134,41 +75,11 @@ def test_a_link_with_delay_takes_its_time(tmp_path: Path) -> None:
     run(scenario())
 
 
-async def connect_raw(net: Net, first: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", net.ports["b0"])
-    writer.write(first)
-    return reader, writer
-
-
-def test_a_stranger_is_cut_off_and_journaled(tmp_path: Path) -> None:
-    strangers = [
-        hello("another token", "b1", 0),
-        hello(TOKEN, "nobody", 0),
-        frame([msgpack.packb([0, 99, TOKEN, "b1", 0])]),
-        frame([msgpack.packb([7])]),
-        b"GET / HTTP/1.1\r\n\r\n",
-        b"\xff" * 64,
-    ]
-
-    async def scenario() -> None:
-        net = Net(tmp_path)
-        broker = await net.add("b0", {"b1": LinkSpec()})
-        for number, first in enumerate(strangers, 1):
-            reader, writer = await connect_raw(net, first)
-            assert await asyncio.wait_for(reader.read(), 5) == b"", "the broker closed the connection and said nothing"
-            writer.close()
-            assert broker.counters.refused == number
-        assert net.count("b0", RowKind.REFUSED) == len(strangers)
-        assert net.count("b0", RowKind.LINK_UP) == 0
-
-    run(scenario())
-
-
 def test_a_malformed_message_is_counted_and_the_broker_lives_on(tmp_path: Path) -> None:
     async def scenario() -> None:
         net = Net(tmp_path)
         broker = await net.add("b0", {"c0": LinkSpec()})
-        _, writer = await connect_raw(net, hello(TOKEN, "c0", 0))
+        _, writer = await joined(net, "c0")
         await until(lambda: "c0" in broker.connections)
         codec = Codec(broker.machine.message_types)
         good = codec.encode(Publication(Event(0, 0, 1, {"x": 1})))
@@ -187,11 +98,12 @@ def test_a_stream_that_is_no_frame_cuts_the_link(tmp_path: Path) -> None:
     async def scenario() -> None:
         net = Net(tmp_path)
         broker = await net.add("b0", {"c0": LinkSpec()})
-        reader, writer = await connect_raw(net, hello(TOKEN, "c0", 0))
+        reader, writer = await joined(net, "c0")
         await until(lambda: "c0" in broker.connections)
         writer.write(b"\xff\xff\xff\xff")
-        assert await asyncio.wait_for(reader.read(), 5) is not None
+        await closed(reader)
         await until(lambda: "c0" not in broker.connections)
+        assert net.count("b0", RowKind.MALFORMED) == 1
         assert net.count("b0", RowKind.LINK_DOWN) == 1
         assert broker.failure is None
 

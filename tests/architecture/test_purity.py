@@ -27,6 +27,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("pubsub/journal.py", "os"): "the journal is the one module of the floor that writes files",
     ("pubsub/journal.py", "mmap"): "a row must outlive the kill of its process, which a mapped file gives",
     ("pubsub/deployment.py", "importlib"): "machines are made from dotted paths, so that no protocol is known by name",
+    ("pubsub/message_reader.py", "exec"): "it writes out a function for each class of messages, from annotations alone",
     ("pubsub/filter.py", "hash"): "kept for __hash__, which is called often; unpickling computes it anew",
 }
 

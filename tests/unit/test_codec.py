@@ -11,6 +11,7 @@ from pubsub.errors import WireError
 from pubsub.event import Event
 from pubsub.filter_parser import parse_filter
 from reliability.best_effort import Forwarded
+from routing.cells.messages import EpochHeard
 from routing.forwarding import FilterForwarded, FilterWithdrawn
 
 CODEC = Codec((*CLIENT_MESSAGES, Forwarded, FilterForwarded, FilterWithdrawn))
@@ -80,6 +81,11 @@ def test_attributes_that_are_no_map_of_values_are_a_wire_error() -> None:
         event = Event.from_wire([1, 2, 3, blob])
         with pytest.raises(WireError):
             _ = event.attributes
+
+
+def test_bytes_whose_values_read_like_a_message_are_none() -> None:
+    with pytest.raises(WireError):
+        Codec((EpochHeard,)).decode(msgpack.packb(bytes([EpochHeard.KIND, 5])))  # type: ignore[attr-defined]
 
 
 def test_two_classes_of_one_kind_are_refused() -> None:

@@ -1,0 +1,125 @@
+"""A Ray that murmur starts, of one raylet or two, seen by a process that was told nothing: it is refused."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+import pytest
+
+from actors.ray_session import ray_session
+
+pytest.importorskip("grpc", reason="the stranger calls Ray's services by name, for which it needs ray[default]")
+STRANGER = Path(__file__).with_name("ray_stranger.py")
+LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
+REFUSED = re.compile(
+    r"UNAUTHENTICATED|UNIMPLEMENTED|UNAVAILABLE: .*HTTP/2|40[134]:|AuthenticationError|BadStatusLine|.*Unauthenticated"
+)
+METRICS = "answered 200: b'# HELP "
+WHAT_MATTERS = {
+    *(("gcs_server", what) for what in ("read", "write", "list", "delete", "list nodes", "list actors")),
+    *(("gcs_server", what) for what in ("register an actor", "kill an actor", "submit a job")),
+    *(("worker", what) for what in ("look", "run a task", "kill", "exit")),
+    *(("raylet", what) for what in ("look", "lease a worker", "shut down", "push an object", "pull an object")),
+}
+
+
+class Seen(NamedTuple):
+    """A running Ray: the token that its processes have, its processes, and where they listen."""
+
+    token: str
+    processes: list[psutil.Process]
+    ports: dict[int, tuple[str, str]]  # port: address, kind of process
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["one raylet", "two raylets"])
+def seen(request: pytest.FixtureRequest) -> Iterator[Seen]:
+    with ray_session(actors=2, machines=request.param) as session:
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        for machine in session.machines:
+            strategy = NodeAffinitySchedulingStrategy(node_id=machine, soft=False)
+            assert ray.get(ray.remote(num_cpus=0)(lambda: 1).options(scheduling_strategy=strategy).remote()) == 1
+        processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+        ports = {
+            connection.laddr.port: (connection.laddr.ip, _kind(process))
+            for process in processes
+            for connection in process.net_connections("tcp")
+            if connection.status == psutil.CONN_LISTEN
+        }
+        yield Seen(os.environ["RAY_AUTH_TOKEN"], processes, ports)
+
+
+def _kind(process: psutil.Process) -> str:
+    name = process.name()
+    if name in ("gcs_server", "raylet"):
+        return str(name)
+    if "Agent" in name:
+        return "agent"
+    return "worker" if name.startswith("ray::") or process.pid == os.getpid() else "metrics"
+
+
+@pytest.mark.ray
+def test_everything_listens_on_loopback_only(seen: Seen) -> None:
+    assert {kind for _, kind in seen.ports.values()} == {"gcs_server", "raylet", "agent", "worker", "metrics"}
+    assert {address for address, _ in seen.ports.values()} <= set(LOOPBACK)
+
+
+@pytest.mark.ray
+def test_the_token_is_in_no_command_line(seen: Seen) -> None:
+    assert not [each for each in seen.processes if any(seen.token in word for word in each.cmdline())]
+
+
+@pytest.mark.ray
+def test_a_stranger_cannot_read_write_list_or_connect(seen: Seen, tmp_path: Path) -> None:
+    (gcs,) = (port for port, (_, kind) in seen.ports.items() if kind == "gcs_server")
+    done = subprocess.run(
+        [sys.executable, STRANGER, str(gcs), *(f"{port}={kind}" for port, (_, kind) in seen.ports.items())],
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+    said: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    for each in said:
+        print(f"{each['name']}, {each['what']}: {each['answer']}")
+    assert done.returncode == 0, done.stderr
+    let_in = [each for each in said if not REFUSED.match(each["answer"]) and not each["answer"].startswith(METRICS)]
+    assert not let_in
+    refused = {(each["name"], each["what"]) for each in said if each["answer"].startswith("UNAUTHENTICATED")}
+    assert refused >= WHAT_MATTERS
+    own = {
+        (each["name"], each["what"]): each["answer"]
+        for each in said
+        if each["name"] in ("ray", "a client of the store")
+    }
+    assert len(own) == 5
+    assert all("uthentica" in answer for answer in own.values()), own
+    pages = {each["name"] for each in said if each["answer"].startswith(METRICS)}
+    assert pages <= {"metrics", "agent"}, "Ray's own numbers are all that anybody gets to see"
+
+
+@pytest.mark.ray
+def test_what_was_set_for_a_run_is_unset_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ray._private import ray_constants
+
+    from actors.private_ray import private_ray
+
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "/the/users/own")
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    before = dict(os.environ)
+    with private_ray():
+        assert os.environ["RAY_AUTH_MODE"] == "token"
+        first = os.environ["RAY_AUTH_TOKEN"]
+        assert not ray_constants.ENABLE_RAY_CLUSTER
+    assert dict(os.environ) == before
+    assert ray_constants.ENABLE_RAY_CLUSTER
+    with private_ray():
+        assert os.environ["RAY_AUTH_TOKEN"] != first
