@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from pubsub.event import fingerprint_of
 from pubsub.journal import NONE, JournalWriter, Phase, RowKind, SideKind
 from pubsub.journal_format import HEADER_BYTES, ROW_TYPE, FileState, SegmentHeader
 
@@ -155,7 +156,7 @@ class BigRun:
         rows: list[np.ndarray] = []
         for each in _PUBLISHERS:
             own = np.flatnonzero(publisher == each)
-            rows += self._rows_of(each, sequence[own], time_us[own], wants[own])
+            rows += self._rows_of(each, sequence[own], time_us[own], wants[own], x[own])
             self._write_records(each, sequence[own], time_us[own], x[own])
         together = np.concatenate(rows, dtype=ROW_TYPE)
         together = together[np.lexsort((together["time_us"], together["node"]))]
@@ -165,7 +166,7 @@ class BigRun:
             files.add(together[bounds[node] : bounds[node + 1]])
 
     def _rows_of(
-        self, publisher: int, sequence: np.ndarray, time_us: np.ndarray, wants: np.ndarray
+        self, publisher: int, sequence: np.ndarray, time_us: np.ndarray, wants: np.ndarray, x: np.ndarray
     ) -> list[np.ndarray]:
         """All rows about the events of one publisher."""
         client = _client(publisher)
@@ -190,12 +191,14 @@ class BigRun:
             left = time_us[told] + arrival[broker]
             rows.append(_rows(_SEND, broker, left, peer=_client(broker), bytes=66, **telling))
             rows.append(_rows(_RECEIVE, _client(broker), left + _HOP_US // 2, peer=broker, **telling))
-        rows.append(self._deliveries(publisher, sequence, time_us, wants, np.vectorize(arrival.get)(range(BROKERS))))
+        arrivals = np.vectorize(arrival.get)(range(BROKERS))
+        rows.append(self._deliveries(publisher, sequence, time_us, wants, arrivals, _fingerprints(time_us, x)))
         return rows
 
     def _deliveries(
-        self, publisher: int, sequence: np.ndarray, time_us: np.ndarray, wants: np.ndarray, arrival: np.ndarray
-    ) -> np.ndarray:
+        self, publisher: int, sequence: np.ndarray, time_us: np.ndarray, wants: np.ndarray, arrival: np.ndarray,
+        fingerprints: np.ndarray,
+    ) -> np.ndarray:  # fmt: skip
         subscriber, event = np.nonzero(wants.T)
         self.required += len(event)
         delay = arrival[subscriber // SUBSCRIBERS_A_CLIENT] + _HOP_US
@@ -219,7 +222,8 @@ class BigRun:
         counts = {"missing": faults, "duplicate": faults, "spurious": faults, "out_of_order": len(swapped)}
         self.planted.update(counts)
         node = _client(0) + who // SUBSCRIBERS_A_CLIENT
-        return _rows(_DELIVER, node, when, source=publisher, sequence=sequence[what], hops=2, value=who)
+        event_fields = {"source": publisher, "sequence": sequence[what], "bytes": fingerprints[what]}
+        return _rows(_DELIVER, node, when, hops=2, value=who, **event_fields)
 
     def _write_records(self, publisher: int, sequence: np.ndarray, time_us: np.ndarray, x: np.ndarray) -> None:
         records = np.zeros(len(x), _EVENT_RECORD)
@@ -258,6 +262,12 @@ class BigRun:
         }  # fmt: skip
         (self._folder / "manifest.json").write_text(json.dumps(manifest))
         (self._folder / "scenario.yaml").write_text("name: big\n")
+
+
+def _fingerprints(time_us: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Of the events with these publication times and values of their one attribute."""
+    blobs = (b"\x81\xa1x\xd1" + value.to_bytes(2, "big") for value in x.tolist())
+    return np.fromiter(map(fingerprint_of, time_us.tolist(), blobs), np.int32, len(x))
 
 
 def _rows(kind: int, node: "int | np.ndarray", time_us: np.ndarray, **fields: "int | np.ndarray") -> np.ndarray:
