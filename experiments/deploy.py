@@ -10,11 +10,12 @@ from typing import Any
 
 from experiments.placement import Place, here, place_brokers
 from experiments.registry import BROKER_FACTORY, CLIENT_FACTORY, needs_cells, promise, roots
-from experiments.scenario import LoadedScenario
+from experiments.scenario import LoadedScenario, Scenario
 from experiments.structured import join_plan
 from pubsub.deployment import Deployment, LinkPlan, NodeSpec, make_machine
 from pubsub.errors import InputError
 from pubsub.faults import Fault, FaultKind, Scene, link_key
+from pubsub.promise import Promise
 from pubsub.script import Change, Script
 from pubsub.values import Value
 from workloads.overlay import Overlay
@@ -151,11 +152,16 @@ def manifest(
         "subscription_grace_us": scenario.subscription_grace,
         "recovery_limit_us": scenario.recovery_limit,
         "expect": scenario.expect.plain(),
-        "promise": promise(scenario.broker.routing, scenario.broker.reliability, scenario.broker.parameters).to_plain(),
+        "promise": _promise(scenario).to_plain(),
         "links": [[plan.first, plan.second] for plan in deployment.links],
         "failure_timeout_us": deployment.detection.timeout_us,
         "faults": [describe_fault(fault, deployment) for fault in deployment.faults],
     }
+
+
+def _promise(scenario: Scenario) -> Promise:
+    parts = scenario.broker
+    return promise(parts.routing, parts.reliability, parts.parameters, scenario.datagrams is not None)
 
 
 def describe_fault(fault: Fault, deployment: Deployment) -> dict[str, Any]:

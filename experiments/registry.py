@@ -81,9 +81,11 @@ def reliability_named(name: str) -> ReliabilityFactory:
     return factory
 
 
-def promise(routing: str, reliability: str, parameters: Mapping[str, Any] = MappingProxyType({})) -> Promise:
+def promise(
+    routing: str, reliability: str, parameters: Mapping[str, Any] = MappingProxyType({}), has_datagrams: bool = False
+) -> Promise:
     """What the two protocols promise of deliveries; raises `InputError` for a promise that is none."""
-    return promise_of(reliability, reliability_named(reliability), routing_named(routing), parameters)
+    return promise_of(reliability, reliability_named(reliability), routing_named(routing), parameters, has_datagrams)
 
 
 def roots(reliability: str, parameters: Mapping[str, Any], hosts: Sequence[str]) -> list[str]:
@@ -123,7 +125,7 @@ def check_parts(
         raise InputError("broker.matching", repr(matching), ", ".join(INDEXES))
     router = routing_named(routing)
     promised = reliability_named(reliability)
-    promise(routing, reliability, parameters)
+    promise(routing, reliability, parameters, ground.has_datagrams)
     structured = ", ".join(name for name, each in ROUTINGS.items() if getattr(each, "requires_structure", False))
     if ground.is_structured != getattr(router, "requires_structure", False):
         raise InputError(

@@ -1,7 +1,8 @@
 """What a protocol promises of deliveries: a closed vocabulary, so that a judge can hold it to its word.
 
 A reliability protocol names its promise in the class attribute `promise` of its factory; without one it promises best
-effort. A routing protocol adds what it takes away or gives: `keeps_order = False`, and `survives(parameters)`.
+effort. A routing protocol adds what it takes away or gives: `keeps_order = False`, and a class method
+`survives(parameters, has_datagrams)` that gives a `Survival`.
 
 `delivery`, from the weakest to the strongest:
 
@@ -80,7 +81,7 @@ def read_promise(place: str, plain: Any) -> Promise:
         raise InputError(place, error.found, error.allowed) from None
 
 
-def promise_of(name: str, reliability: Any, router: Any, parameters: Mapping[str, Any]) -> Promise:
+def promise_of(name: str, reliability: Any, router: Any, parameters: Mapping[str, Any], has_datagrams: bool) -> Promise:
     """What two factories promise together; raises `InputError` naming the reliability protocol `name`."""
     promise = getattr(reliability, "promise", Promise())
     if not isinstance(promise, Promise):
@@ -90,6 +91,6 @@ def promise_of(name: str, reliability: Any, router: Any, parameters: Mapping[str
     return Promise(
         promise.delivery,
         promise.order if getattr(router, "keeps_order", True) else "none",
-        promise.survives if survives is None else survives(parameters),
+        promise.survives if survives is None else survives(parameters, has_datagrams),
         promise.keeps_events,
     )

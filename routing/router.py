@@ -9,8 +9,8 @@ Two more methods are optional: `is_duplicate(event)`, and `is_relay(event, heade
 whenever the event comes by, which says that with this header (none: it is published here) it only passes this broker
 and is not for its subscribers: not yet, or no more. A router with the attribute
 `requires_structure` works on structured overlays, whose nodes have no links and talk by datagrams. One with
-`keeps_order = False` may let events of one publisher overtake each other; a class method `survives(parameters)` says
-which failures its deliveries survive (`pubsub.promise`).
+`keeps_order = False` may let events of one publisher overtake each other; a class method
+`survives(parameters, has_datagrams)` says which failures its deliveries survive (`pubsub.promise`).
 """
 
 from collections.abc import Callable, Sequence

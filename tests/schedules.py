@@ -215,7 +215,9 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
         "faults": [describe_fault(fault, deployment) for fault in deployment.faults],
         "withdrawal_grace_us": GRACE_US,
         "subscription_grace_us": GRACE_US,
-        "promise": promise(parts["routing"], parts["reliability"], parts).to_plain(),
+        "promise": promise(
+            parts["routing"], parts["reliability"], parts, deployment.default_link is not None
+        ).to_plain(),
     }
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "manifest.json").write_text(json.dumps(said))

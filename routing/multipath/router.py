@@ -31,6 +31,7 @@ from pubsub.machine import (
     Start,
     TimerFired,
 )
+from pubsub.promise import Survival
 from routing.multipath import messages as wire
 from routing.multipath.coordinator import Coordinator
 from routing.multipath.knowledge import Knowledge
@@ -107,6 +108,11 @@ class MultipathRouter:
     def check_parameters(cls, parameters: Mapping[str, Any]) -> MultipathParameters:
         """Those of this routing; raises `InputError` for what cannot be (see `experiments.registry`)."""
         return MultipathParameters.from_mapping(parameters.get("multipath", {}))
+
+    @classmethod
+    def survives(cls, parameters: Mapping[str, Any], has_datagrams: bool) -> Survival:
+        """A broker that is away is bridged by soft links: by two hops, so Δ must be at least two."""
+        return Survival(brokers_away=1 if has_datagrams and cls.check_parameters(parameters).delta >= 2 else 0)
 
     @classmethod
     def check_degree(cls, parameters: Mapping[str, Any], degree: int) -> None:
