@@ -5,8 +5,8 @@ rise by one. Its attributes travel as one msgpack blob that brokers pass on unto
 the publisher, and unpacked only where somebody looks inside (a subscriber's client never does).
 """
 
+import hashlib
 import struct
-import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -89,11 +89,6 @@ class Event:
         return self._attributes
 
     @property
-    def fingerprint(self) -> int:
-        """See `fingerprint_of`."""
-        return fingerprint_of(self.time_us, self.blob)
-
-    @property
     def id(self) -> EventId:
         """(source, sequence)."""
         return EventId(self.source, self.sequence)
@@ -110,9 +105,12 @@ class Event:
 
 
 def fingerprint_of(time_us: int, blob: bytes) -> int:
-    """A signed 32-bit number by which contents are known: the publication time and the packed attributes."""
-    found = zlib.crc32(blob, zlib.crc32(_TIME.pack(time_us)))
-    return found - (1 << 32) if found >> 31 else found
+    """A signed 32-bit number by which contents are known: the publication time and the packed attributes.
+
+    Cut from a cryptographic hash: for a checksum a protocol could make up other contents that fit it.
+    """
+    digest = hashlib.blake2b(_TIME.pack(time_us) + blob, digest_size=4).digest()
+    return int.from_bytes(digest, "little", signed=True)
 
 
 def unpack_attributes(blob: bytes) -> dict[str, Value]:

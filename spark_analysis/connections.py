@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pubsub.journal import RowKind
-from spark_analysis.excuses import Case, Excuse
+from spark_analysis.excuses import ON_THE_WAY_US, Case, Excuse
 from spark_analysis.fault_windows import NEVER_US, Window
 from spark_analysis.passages import Passage
 
@@ -76,35 +76,38 @@ def _walk(moves: Sequence[tuple[int, int, int]], limit_us: int) -> list[Away]:
 @dataclass(frozen=True, slots=True)
 class Connections:
     """Explains findings as `excuses.Excuses` does, under a promise that nothing is missing. `homes`: client to
-    broker."""
+    broker. `limit_us`: an event that had not come so long after its publication was missing before anything else."""
 
     away: Mapping[str, Sequence[Away]]
     windows: Sequence[Window]
     homes: Mapping[str, str]
+    limit_us: int = NEVER_US
 
     def explain(self, case: Case, passage: Passage) -> Excuse | None:
         """Why the promise does not cover the finding, or None."""
         if case.finding == "missing":
             return self._missing(case)
         if case.early and case.delivered_us is not None:
-            return self._held_up(case.published_us, case.delivered_us)
+            return self._held_up(case)
         return None
 
     def _missing(self, case: Case) -> Excuse | None:
         overtaken_us = NEVER_US if case.overtaken_us is None else case.overtaken_us
+        due_us = min(overtaken_us, case.published_us + self.limit_us)
         for each in self.away.get(case.client, ()):
-            if each.until_us >= case.published_us and overtaken_us > each.from_us:
+            if each.until_us >= case.published_us and due_us > each.from_us:
                 return Excuse(f"{case.client} was not connected to {self.homes[case.client]}")
         for window in self.windows:
-            if not window.kills or window.until_us < case.published_us or overtaken_us <= window.from_us:
+            if not window.kills or window.until_us < case.published_us or due_us <= window.from_us:
                 continue
             # What a node published as it died, or has itself subscribed, nobody else can answer for.
             if case.client in window.nodes or (
                 case.publisher in window.nodes and case.published_us <= window.in_effect_us
             ):
                 return Excuse(window.step.text)
-        return None if case.withdrawn_us is None else self._held_up(case.published_us, case.withdrawn_us)
+        return None if case.withdrawn_us is None else self._held_up(case)
 
-    def _held_up(self, from_us: int, until_us: int) -> Excuse | None:
-        held_up = (window for window in self.windows if window.in_force(from_us, until_us))
+    def _held_up(self, case: Case) -> Excuse | None:
+        until_us = case.published_us + ON_THE_WAY_US
+        held_up = (window for window in self.windows if window.in_force(case.published_us, until_us))
         return next((Excuse(f"{window.step.text}: the event was held up") for window in held_up), None)

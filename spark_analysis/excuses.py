@@ -27,13 +27,15 @@ from pubsub.faults import FaultKind
 from pubsub.journal import DropReason
 from pubsub.promise import Promise
 from spark_analysis.fault_windows import Window
-from spark_analysis.passages import Loss, Passage
+from spark_analysis.passages import Crossing, Loss, Passage
 
 IN_HAND_US = 100_000
 """How long a node may have an event in hand: one that it keeps for longer is lost by waiting, not by a fault."""
 ON_THE_WAY_US = 1_000_000
 """How long an event is taken to be on its way where the journal does not show it."""
 _AT_BROKERS = "tables disturbed"
+_LEAVES_TABLES = (FaultKind.CHANGE_LINK, FaultKind.SLOW)
+"""Faults that let control messages through, if late: no table goes wrong by them."""
 
 
 class Case(NamedTuple):
@@ -100,11 +102,9 @@ class Excuses:
         if case.finding == "out_of_order":
             if not passage.hops:
                 return self._near_in_time(case, "reorders")
-            return self._changed_link(
-                (crossing.sender, crossing.receiver, crossing.time_us, "reorders") for crossing in passage.sent
-            )
+            return self._changed_link(case, passage.sent, "reorders")
         if case.early and case.delivered_us is not None:
-            return self._held_up(case, case.delivered_us)
+            return self._early(case, passage)
         return None
 
     # ------------------------------------------------------------------------------------------- losses
@@ -129,7 +129,7 @@ class Excuses:
         if died is not None:
             return died
         for window in self._between(way[came:]):
-            if window.step.kind is not FaultKind.CHANGE_LINK and self._excusable(window, way, had_us):
+            if window.step.kind not in _LEAVES_TABLES and self._excusable(window, way, had_us):
                 return Excuse(f"{window.step.text}: {here} had {_AT_BROKERS}", by_tables=True)
         return None
 
@@ -166,7 +166,8 @@ class Excuses:
         that; what a promise covers is excused only until the overlay had settled."""
         if loss.reason is DropReason.LOSS and window.step.kind is FaultKind.CHANGE_LINK:
             return window.in_force(loss.time_us, loss.time_us)
-        if self.promise.survives.any_path and self._meshed:
+        known = loss.reason is DropReason.UNREACHABLE or self.promise.survives.any_path
+        if known and self._meshed:  # the sender knew, and there was another way
             return window.disturbs(loss.time_us, loss.time_us + ON_THE_WAY_US)
         held_us = ON_THE_WAY_US if loss.reason is None else 0
         return window.in_force(loss.time_us, loss.time_us + held_us)
@@ -182,7 +183,7 @@ class Excuses:
 
     def _by_tables(self, windows: Iterable[Window], from_us: int, until_us: int) -> Excuse | None:
         for window in windows:
-            if window.step.kind is not FaultKind.CHANGE_LINK and window.disturbs(from_us, until_us + IN_HAND_US):
+            if window.step.kind not in _LEAVES_TABLES and window.disturbs(from_us, until_us + IN_HAND_US):
                 return Excuse(f"{window.step.text}: {_AT_BROKERS}", by_tables=True)
         return None
 
@@ -226,29 +227,41 @@ class Excuses:
 
     # ------------------------------------------------------------------------------------- other findings
     def _doubled(self, case: Case, passage: Passage) -> Excuse | None:
-        copies = ((copy.sender, copy.receiver, copy.time_us, "duplicates") for copy in passage.copied)
-        excuse = self._changed_link(copies)
+        excuse = self._changed_link(case, passage.copied, "duplicates")
         if excuse is None and not self._one_way and not self._meshed:
             # Without links no node hears of a failure at once: until all have, two may send on for the same others.
             times = list(passage.had.values()) or [case.published_us]
             return self._by_tables(self.windows, min(times), max(times))
         return excuse
 
-    def _changed_link(self, crossings: Iterable[tuple[str, str, int, str]]) -> Excuse | None:
-        for sender, receiver, time_us, able in crossings:
+    def _changed_link(self, case: Case, crossings: Iterable[Crossing], able: str) -> Excuse | None:
+        """Did the event cross a link that a fault had changed so? Only links on its way count, where it has one."""
+        steps = set(itertools.pairwise(self._way(case.publisher, case.client))) if self._one_way else None
+        for time_us, sender, receiver in crossings:
+            if steps is not None and (sender, receiver) not in steps:
+                continue
             for window in self._about.get(frozenset((sender, receiver)), ()):
                 if getattr(window, able) and window.in_force(time_us, time_us):
                     return Excuse(f"{window.step.text}: at {sender}-{receiver}")
         return None
 
     def _withdrawn(self, case: Case) -> Excuse | None:
-        return None if case.withdrawn_us is None else self._held_up(case, case.withdrawn_us)
+        return None if case.withdrawn_us is None else self._held_up(case)
 
-    def _held_up(self, case: Case, until_us: int) -> Excuse | None:
-        """Did a fault hold the event up in the meantime?"""
+    def _early(self, case: Case, passage: Passage) -> Excuse | None:
+        """Did the event come so late to the subscriber's broker that a later subscriber got it?"""
+        assert case.delivered_us is not None
+        home = self.homes.get(case.client, case.client)
+        if passage.hops and case.delivered_us - passage.had.get(home, 0) > ON_THE_WAY_US:
+            return None  # its broker had kept it
+        return self._held_up(case)
+
+    def _held_up(self, case: Case) -> Excuse | None:
+        """Was a fault on the event's way that may have held it up?"""
         for window in self._near(case):
-            if (window.holds_up or window.destroys) and window.in_force(case.published_us, until_us):
-                return Excuse(f"{window.step.text}: the event was held up")
+            if window.holds_up or window.destroys:
+                if window.in_force(case.published_us, case.published_us + ON_THE_WAY_US):
+                    return Excuse(f"{window.step.text}: the event was held up")
         return None
 
     def _near_in_time(self, case: Case, able: str) -> Excuse | None:

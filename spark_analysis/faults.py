@@ -61,7 +61,7 @@ class Faults:
         homes = self._manifest.homes
         if self._manifest.promise.excuses_by_connection:
             away = times_away(self._link_rows(homes), self._settled(), homes, self._manifest.recovery_limit_us)
-            return Connections(away, self.windows, homes)
+            return Connections(away, self.windows, homes, self._manifest.recovery_limit_us)
         return Excuses(self.windows, self._manifest.links, homes, self._manifest.promise) if self.windows else None
 
     def recovery(self, outcomes: DataFrame, last_us: int) -> Recovery:

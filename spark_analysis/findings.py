@@ -23,6 +23,7 @@ from spark_analysis.excuses import Case, Excuses
 from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.journal_source import Journal
 from spark_analysis.passages import PASSAGE_KINDS, HopRow, Passage, passage_of
+from spark_analysis.rules import CLOCKS_US
 
 FINDINGS = ("missing", "duplicate", "spurious", "out_of_order", "misplaced", "altered")
 FINDINGS_SCHEMA = StructType(
@@ -125,13 +126,14 @@ def _rows_of(
         described.append(("duplicate", int(pair["duplicate"]), f"delivered {int(pair['copies'])} times", False))
     if pair["stray"]:
         finding, detail = "spurious", "never published"
-        early = wanted is not None and not pd.isna(pair["allowed_from_us"])
+        foretold = published and wanted is not None and pair["delivered_us"] < pair["event_us"] - CLOCKS_US
+        early = wanted is not None and not foretold and not pd.isna(pair["allowed_from_us"])
         if published and fingerprint_of(int(pair["event_us"]), blob) != pair["fingerprint"]:
             finding, detail = "altered", "its contents or its publication time are not those of the event"
         elif published and not pd.isna(pair["home"]) and pair["home"] != pair["node"]:
             finding, detail = "misplaced", f"delivered by {client}, not by {_name(readers.names, int(pair['home']))}"
         elif published:
-            detail = _why_spurious(wanted, early)
+            detail = _why_spurious(wanted, early, foretold)
         described.append((finding, int(pair["stray"]), detail, early and finding == "spurious"))
     for finding, count, detail, early in described:
         excuse = None
@@ -177,9 +179,11 @@ def _withdrawn(until_us: Any) -> int | None:
     return None if found == NEVER_US else found
 
 
-def _why_spurious(wanted: str | None, early: bool) -> str:
+def _why_spurious(wanted: str | None, early: bool, foretold: bool) -> str:
     if wanted is None:
         return "no subscription of this subscriber matches"
+    if foretold:
+        return f"delivered before it was published: {wanted}"
     return f"published before the subscription: {wanted}" if early else f"withdrawn before: {wanted}"
 
 

@@ -26,7 +26,6 @@ unless they are very many, are sent to wherever events are matched.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +40,7 @@ from pubsub.journal import NONE, RowKind
 from spark_analysis.evaluation import Condition, EventColumns, condition_of
 from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.journal_source import Journal
+from spark_analysis.rules import CLOCKS_US, Rules
 
 MATCHES_SCHEMA = StructType(
     [
@@ -88,17 +88,6 @@ pair is not required). `allowed_from_us`: from when on it may be delivered (null
 withdrawn; `NEVER_US`: they came too late). `stray`: deliveries that are of no pair. `after`: the highest sequence of
 the publisher that the subscriber was delivered before this one (null: none)."""
 COUNTED = ("missing", "duplicate", "stray", "out_of_order")
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What of a run decides which deliveries are required and allowed. `withdrawal_grace_us`: an event published so
-    shortly before a withdrawal need not arrive. `subscription_grace_us`: one published so shortly before a subscription
-    may. `keeps_events`: the promise is to keep events for later subscribers."""
-
-    withdrawal_grace_us: int = 0
-    subscription_grace_us: int = 0
-    keeps_events: bool = False
 
 
 _EVENTS_AT_ONCE = 50_000
@@ -239,13 +228,16 @@ def outcomes(
     required = (F.col("settled_us") <= published) & (
         F.col("withdrawn_us").isNull() | (published <= F.col("withdrawn_us") - grace_us)
     )
-    alive = F.col("withdrawal_settled_us").isNull() | (published <= F.col("withdrawal_settled_us") + grace_us)
+    ended_us = F.least("withdrawal_settled_us", F.col("withdrawn_us") + rules.recovery_limit_us)  # skips nulls
+    alive = ended_us.isNull() | (published <= ended_us + grace_us)
     in_time = F.lit(rules.keeps_events) | (F.col("issued_us") <= published + rules.subscription_grace_us)
     never = F.lit(NEVER_US)
     expected = pairs.select(
         "source", "sequence", "subscriber", "node", "fingerprint", "published_us", "filter_number",
         F.when(required, F.coalesce(F.col("withdrawn_us"), never)).alias("required_until_us"),
-        F.when(alive, F.when(in_time, F.col("issued_us")).otherwise(never)).alias("allowed_from_us"),
+        F.when(alive, F.when(in_time, F.greatest("issued_us", published - CLOCKS_US)).otherwise(never)).alias(
+            "allowed_from_us"
+        ),
         F.lit(0).cast("long").alias("copies"),
         F.lit(None).cast("long").alias("delivered_us"),
         F.lit(None).cast("long").alias("place"),

@@ -36,6 +36,7 @@ from spark_analysis.findings import FINDINGS_SCHEMA, Readers, are_hops_journaled
 from spark_analysis.journal_check import survey, unsound
 from spark_analysis.journal_source import SMALL_JOURNAL_BYTES, read_journal, unsound_in_spark
 from spark_analysis.report import write_report
+from spark_analysis.rules import rules_of
 from spark_analysis.run_folder import Manifest, read_manifest
 from spark_analysis.session import check_executors, is_cluster, spark_session
 from spark_analysis.tables import SMALL_TABLES, AnalysisFolder
@@ -142,10 +143,7 @@ class _Analysis:
         self._progress("judging deliveries", 0, 0)
         manifest, journal = self._manifest, self._journal
         filters = judging.count_filters(journal.subscriptions)
-        rules = judging.Rules(
-            manifest.withdrawal_grace_us, manifest.subscription_grace_us, manifest.promise.keeps_events
-        )
-        self._outcomes = self._keep(judging.judge(journal, filters, rules))
+        self._outcomes = self._keep(judging.judge(journal, filters, rules_of(manifest)))
         totals = judging.totals(self._outcomes).first()
         assert totals is not None
         self._published = journal.events.count()

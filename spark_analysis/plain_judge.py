@@ -28,6 +28,7 @@ from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.journal_check import find_damage
 from spark_analysis.passages import PASSAGE_KINDS, HopRow, Passage, passage_of
 from spark_analysis.recovery import recovered, repairs_of, unsettled_after
+from spark_analysis.rules import CLOCKS_US, Rules, rules_of
 from spark_analysis.run_folder import Manifest, read_manifest
 from spark_analysis.verdict import COUNTS, Facts, decide, decide_damaged
 
@@ -156,14 +157,28 @@ def _side_records(journal: Path) -> Iterator[tuple[SideKind, list[Any]]]:
             yield kind, fields
 
 
-def judge(
-    journal: Path, grace_us: int = 100_000, subscription_grace_us: int = 1_000_000, keeps_events: bool = False
-) -> Verdict:
-    """Judge the journal folder of one run; for the rules see `spark_analysis.judge.Rules`."""
-    return judge_history(read_history(journal), grace_us, subscription_grace_us, keeps_events)
+def judge(journal: Path, grace_us: int = 100_000, subscription_grace_us: int = 1_000_000) -> Verdict:
+    """Judge the journal folder of one run whose graces are these."""
+    return judge_history(read_history(journal), Rules(grace_us, subscription_grace_us))
 
 
-def judge_history(history: History, grace_us: int, subscription_grace_us: int, keeps_events: bool) -> Verdict:
+def _is_alive(life: _Life, published_us: int, rules: Rules) -> bool:
+    """Was the subscription not withdrawn, with the withdrawal settled a grace ago, when the event was published?"""
+    ended_us = min(life.withdrawal_settled_us, life.withdrawn_us + rules.recovery_limit_us)
+    return published_us <= ended_us + rules.withdrawal_grace_us
+
+
+def _may_get(held: Sequence[_Life], published_us: int, delivered_us: int, rules: Rules) -> bool:
+    """Does one of the subscriptions allow the delivery?"""
+    return published_us - CLOCKS_US <= delivered_us and any(
+        _is_alive(life, published_us, rules)
+        and (rules.keeps_events or life.issued_us <= published_us + rules.subscription_grace_us)
+        and life.issued_us <= delivered_us
+        for life in held
+    )
+
+
+def judge_history(history: History, rules: Rules) -> Verdict:
     """The same of a history that was read."""
     verdict = Verdict()
     matching: dict[Pair, list[_Life]] = {}
@@ -173,9 +188,10 @@ def judge_history(history: History, grace_us: int, subscription_grace_us: int, k
             held = [life for life in lives if life.wanted.matches(attributes)]
             if held:
                 matching[event, subscriber] = held
-            ends = [
-                life.withdrawn_us for life in held if life.settled_us <= published_us <= life.withdrawn_us - grace_us
-            ]
+            ends = []
+            for life in held:
+                if life.settled_us <= published_us <= life.withdrawn_us - rules.withdrawal_grace_us:
+                    ends.append(life.withdrawn_us)
             if ends:
                 verdict.required_until_us[event, subscriber] = int(min(max(ends), NEVER_US))
     counted: Counter[Pair] = Counter()
@@ -194,11 +210,10 @@ def judge_history(history: History, grace_us: int, subscription_grace_us: int, k
             continue
         counted[pair] += 1
         if counted[pair] == 1 or not held:
-            alive = [life for life in held if known is not None and known[0] <= life.withdrawal_settled_us + grace_us]
-            in_time = [life for life in alive if keeps_events or life.issued_us <= known[0] + subscription_grace_us]  # type: ignore[index]
-            if not any(life.issued_us <= row.time_us for life in in_time):
+            if not known or not _may_get(held, known[0], row.time_us, rules):
                 verdict.spurious.append(pair)
-                if alive:
+                foretold = known is not None and row.time_us < known[0] - CLOCKS_US
+                if known and not foretold and any(_is_alive(life, known[0], rules) for life in held):
                     verdict.early.add(pair)
         if held and counted[pair] == 1:
             verdict.first_us[pair] = row.time_us
@@ -242,9 +257,7 @@ def judge_run(run: Path) -> Judgement:
 def judge_journal(manifest: Manifest, journal: Path) -> Judgement:
     """Judge what is in the folder, without a look at whether that is all."""
     history = read_history(journal)
-    pairs = judge_history(
-        history, manifest.withdrawal_grace_us, manifest.subscription_grace_us, manifest.promise.keeps_events
-    )
+    pairs = judge_history(history, rules_of(manifest))
     rows, last_us = history.rows, int(history.rows["time_us"].max())
     faults = history.of(RowKind.FAULT)
     times = {(row.sequence, row.hops): row.time_us for row in faults}
@@ -253,7 +266,7 @@ def judge_journal(manifest: Manifest, journal: Path) -> Judgement:
     checks = check_faults(windows, pd.DataFrame(rows), manifest.numbers, last_us)
     if manifest.promise.excuses_by_connection:
         away = times_away(_link_rows(history, manifest), settled, manifest.homes, manifest.recovery_limit_us)
-        explainer: Excuses | Connections = Connections(away, windows, manifest.homes)
+        explainer: Excuses | Connections = Connections(away, windows, manifest.homes, manifest.recovery_limit_us)
     else:
         explainer = Excuses(windows, manifest.links, manifest.homes, manifest.promise)
     excused = _excused(history, manifest, pairs, explainer)

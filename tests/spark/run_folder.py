@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pubsub.event import Event
+from pubsub.event import Event, fingerprint_of
 from pubsub.journal import NONE, JournalWriter, Phase, RowKind, SideKind
 from pubsub.values import Value
 
@@ -72,7 +72,7 @@ class RunFolder:
     def publish(self, client: str, time_us: int, source: int, sequence: int, attributes: Mapping[str, Value]) -> None:
         """A publication."""
         event = Event(source, sequence, time_us, attributes)
-        self._fingerprints[source, sequence] = event.fingerprint
+        self._fingerprints[source, sequence] = fingerprint_of(event.time_us, event.blob)
         self.writers[client].side(SideKind.EVENT, event.to_wire())
         self.row(client, time_us, RowKind.PUBLISH, source=source, sequence=sequence, value=len(event.blob))
 

@@ -7,6 +7,7 @@ import pytest
 from experiments.deploy import deploy
 from experiments.driver import execute
 from experiments.scenario import check_scenario
+from pubsub.promise import Promise
 from reliability.best_effort import BestEffort
 from spark_analysis.main import analyze, judge
 from tests.faults.test_live_faults import SCENARIO
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.spark
 class Boastful(BestEffort):
     """Best effort that promises more."""
 
-    guarantee = "exactly_once"
+    promise = Promise("exactly_once")
 
 
 def test_spark_explains_what_the_plain_rules_explain(tmp_path: Path) -> None:

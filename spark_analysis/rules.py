@@ -1,0 +1,32 @@
+"""What of a run decides which deliveries are required and allowed: the same for both judges."""
+
+from dataclasses import dataclass
+
+from spark_analysis.fault_windows import NEVER_US
+from spark_analysis.run_folder import Manifest
+
+CLOCKS_US = 50_000
+"""How far the clocks of two machines may be apart: no event is delivered earlier than that before its publication."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """`withdrawal_grace_us`: an event published so shortly before a withdrawal need not arrive, and one published so
+    shortly after it had settled may. `subscription_grace_us`: an event published so shortly before a subscription may
+    arrive. `keeps_events`: the promise is to keep events for later subscribers. `recovery_limit_us`: a withdrawal
+    counts as settled after that, whatever the protocol says."""
+
+    withdrawal_grace_us: int = 0
+    subscription_grace_us: int = 0
+    keeps_events: bool = False
+    recovery_limit_us: int = NEVER_US
+
+
+def rules_of(manifest: Manifest) -> Rules:
+    """The rules of that run."""
+    return Rules(
+        manifest.withdrawal_grace_us,
+        manifest.subscription_grace_us,
+        manifest.promise.keeps_events,
+        manifest.recovery_limit_us,
+    )
