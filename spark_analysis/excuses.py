@@ -134,6 +134,9 @@ class Excuses:
         return None
 
     def _anywhere(self, case: Case, passage: Passage) -> Excuse | None:
+        no_path = self._no_path(case, {case.published_us, *(loss.time_us for loss in passage.lost)})
+        if no_path is not None:
+            return no_path
         home = self.homes.get(case.client, case.client)
         last_mile = [loss for loss in passage.lost if loss.receiver == case.client]
         # Over a mesh all that is left is the last mile; on a structured overlay an event may have to come by again.
@@ -143,7 +146,7 @@ class Excuses:
                 return self._destroyed(last_mile, full=near)
             return self._died_in_hand([home], passage) or self._by_tables(near, passage.had[home], passage.had[home])
         lost = [loss for loss in passage.lost if loss.receiver not in passage.had]
-        excuse = self._destroyed(lost) or self._died_in_hand(passage.had, passage) or self._no_path(case)
+        excuse = self._destroyed(lost) or self._died_in_hand(passage.had, passage)
         if excuse is not None:
             return excuse
         times = list(passage.had.values()) or [case.published_us]
@@ -208,11 +211,14 @@ class Excuses:
         rows = [len(list(group)) for is_away, group in itertools.groupby(way, away.__contains__) if is_away]
         return not (away & ends) and max(rows, default=0) <= most
 
-    def _no_path(self, case: Case) -> Excuse | None:
-        """Was there no whole path of the overlay when the event was published?"""
+    def _no_path(self, case: Case, times_us: Iterable[int]) -> Excuse | None:
+        """Was there no whole path of the overlay at one of these times?"""
         if not self._meshed:
             return None
-        broken = [window for window in self.windows if window.destroys and window.in_force(*[case.published_us] * 2)]
+        return next(filter(None, (self._no_path_at(case, time_us) for time_us in sorted(times_us))), None)
+
+    def _no_path_at(self, case: Case, time_us: int) -> Excuse | None:
+        broken = [window for window in self.windows if window.destroys and window.in_force(time_us, time_us)]
         nodes = {name for window in broken for name in window.nodes}
         links = {link for window in broken for link in window.links}
         reached = dict.fromkeys([case.publisher])

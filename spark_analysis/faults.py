@@ -45,9 +45,10 @@ class Faults:
     def __init__(self, journal: Journal, manifest: Manifest) -> None:
         self._journal = journal
         self._manifest = manifest
+        self._settlings: list[tuple[int, int]] | None = None
         self.windows: Sequence[Window] = ()
         if manifest.faults:
-            self.windows = windows_of(manifest, self._times(), self._settled())
+            self.windows = windows_of(manifest, self._times(), self.settled())
 
     def checks(self, last_us: int) -> list[Check]:
         """What became of each fault."""
@@ -60,7 +61,7 @@ class Faults:
         """What may excuse a finding under the run's promise; None if nothing can."""
         homes = self._manifest.homes
         if self._manifest.promise.excuses_by_connection:
-            away = times_away(self._link_rows(homes), self._settled(), homes, self._manifest.recovery_limit_us)
+            away = times_away(self._link_rows(homes), self.settled(), homes, self._manifest.recovery_limit_us)
             return Connections(away, self.windows, homes, self._manifest.recovery_limit_us)
         return Excuses(self.windows, self._manifest.links, homes, self._manifest.promise) if self.windows else None
 
@@ -101,9 +102,12 @@ class Faults:
         found = rows.select("time_us", "kind", "node", "peer").collect()
         return [(row["time_us"], row["kind"], names[row["node"]], names[row["peer"]]) for row in found]
 
-    def _settled(self) -> list[tuple[int, int]]:
-        rows = self._journal.of(RowKind.SETTLED).select("time_us", "value").collect()
-        return [(row["time_us"], row["value"]) for row in rows]
+    def settled(self) -> list[tuple[int, int]]:
+        """(time_us, covers_us) of the SETTLED rows."""
+        if self._settlings is None:
+            rows = self._journal.of(RowKind.SETTLED).select("time_us", "value").collect()
+            self._settlings = [(row["time_us"], row["value"]) for row in rows]
+        return self._settlings
 
     def _involved(self, numbers: dict[str, int], last_us: int) -> pd.DataFrame:
         """The rows of all nodes that a fault is about, while it is in force."""

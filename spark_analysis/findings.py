@@ -24,6 +24,7 @@ from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.journal_source import Journal
 from spark_analysis.passages import PASSAGE_KINDS, HopRow, Passage, passage_of
 from spark_analysis.rules import CLOCKS_US
+from spark_analysis.verdict import tell_conjured
 
 FINDINGS = ("missing", "duplicate", "spurious", "out_of_order", "misplaced", "altered")
 FINDINGS_SCHEMA = StructType(
@@ -143,13 +144,7 @@ def _rows_of(
                 _maybe(pair.get("overtaken_us")), _withdrawn(pair["required_until_us"]), early,
             )  # fmt: skip
             if (source, sequence) not in passages:
-                rows = pair.get("rows")
-                hops = (
-                    []
-                    if rows is None or isinstance(rows, float)
-                    else [tuple(row[name] for name in _HOP) for row in rows]
-                )
-                passages[source, sequence] = passage_of(hops, readers.names, readers.hops)
+                passages[source, sequence] = passage_of(_hop_rows(pair.get("rows")), readers.names, readers.hops)
             excuse = readers.explainer.explain(case, passages[source, sequence])
         yield [
             finding, f"{source}:{sequence}", source, sequence,
@@ -185,6 +180,16 @@ def _why_spurious(wanted: str | None, early: bool, foretold: bool) -> str:
     if foretold:
         return f"delivered before it was published: {wanted}"
     return f"published before the subscription: {wanted}" if early else f"withdrawn before: {wanted}"
+
+
+def conjured(journal: Journal, names: Sequence[str]) -> str | None:
+    """A node that had an event which it neither published nor received, if there is one: then the journal does not show
+    the ways of events, and nothing can be excused by them (this one runs a job)."""
+    carried = journal.of(RowKind.PUBLISH, RowKind.SEND, RowKind.RECEIVE, RowKind.DELIVER).where("sequence >= 0")
+    came = F.max(F.col("kind").isin(int(RowKind.PUBLISH), int(RowKind.RECEIVE)))
+    nodes = carried.groupBy(*_EVENT, "node").agg(came.alias("came")).where("NOT came")
+    first = nodes.orderBy(*_EVENT, "node").first()
+    return None if first is None else tell_conjured(names[first["node"]], first["source"], first["sequence"])
 
 
 def are_hops_journaled(journal: Journal) -> bool:

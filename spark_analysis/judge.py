@@ -26,6 +26,7 @@ unless they are very many, are sent to wherever events are matched.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -163,9 +164,22 @@ def settling_times(times: DataFrame, settled: DataFrame) -> DataFrame:
     return filled.where(F.col("time_us").isNotNull()).select("time_us", "settled_us")
 
 
-def count_filters(subscriptions: DataFrame) -> dict[str, int]:
-    """The texts of the filters of all subscriptions, sorted, with how often each occurs (this one runs a job)."""
-    return dict(sorted((row["filter"], row["count"]) for row in subscriptions.groupBy("filter").count().collect()))
+class Wanted(NamedTuple):
+    """What is subscribed in a run. `filters`: their texts, sorted, with how often each occurs. `first_us`, `last_us`:
+    when the first and the last subscription was issued or withdrawn (0: there is none)."""
+
+    filters: Mapping[str, int]
+    first_us: int
+    last_us: int
+
+
+def what_is_wanted(subscriptions: DataFrame) -> Wanted:
+    """The filters of all subscriptions (this one runs a job)."""
+    totals = [F.count("*").alias("times"), F.min("time_us").alias("first_us"), F.max("time_us").alias("last_us")]
+    rows = subscriptions.groupBy("filter").agg(*totals).collect()
+    first_us = min((row["first_us"] for row in rows), default=0)
+    last_us = max((row["last_us"] for row in rows), default=0)
+    return Wanted(dict(sorted((row["filter"], row["times"]) for row in rows)), first_us, last_us)
 
 
 # ---------------------------------------------------------------------------------------------- pairs
@@ -299,7 +313,7 @@ def totals(judged: DataFrame) -> DataFrame:
 
 
 def judge(journal: Journal, filters: Mapping[str, int], rules: Rules) -> DataFrame:
-    """The outcome of every pair of a run; `filters` as `count_filters` gives them, events as `distinct_events` does."""
+    """The outcome of every pair of a run; `filters` are those of `Wanted`, events as `distinct_events` gives them."""
     lives = lives_of(journal)
     texts = list(filters)
     many = sum(filters.values()) > _LIVES_SENT_MAX

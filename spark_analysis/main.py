@@ -29,12 +29,14 @@ from pubsub.journal_store import store_at
 from spark_analysis import judge as judging
 from spark_analysis import metrics
 from spark_analysis.damaged_run import DamagedRun
+from spark_analysis.excuses import Excuses
 from spark_analysis.expectations import check_expectations, measured
 from spark_analysis.fault_checks import Check
 from spark_analysis.faults import Faults, Recovery, checks_table
-from spark_analysis.findings import FINDINGS_SCHEMA, Readers, are_hops_journaled, findings
+from spark_analysis.findings import FINDINGS_SCHEMA, Readers, are_hops_journaled, conjured, findings
 from spark_analysis.journal_check import survey, unsound
 from spark_analysis.journal_source import SMALL_JOURNAL_BYTES, read_journal, unsound_in_spark
+from spark_analysis.recovery import tell_unsettled, unsettled_change
 from spark_analysis.report import write_report
 from spark_analysis.rules import rules_of
 from spark_analysis.run_folder import Manifest, read_manifest
@@ -142,20 +144,21 @@ class _Analysis:
         """Write verdict and findings."""
         self._progress("judging deliveries", 0, 0)
         manifest, journal = self._manifest, self._journal
-        filters = judging.count_filters(journal.subscriptions)
+        wanted = judging.what_is_wanted(journal.subscriptions)
+        filters = wanted.filters
         self._outcomes = self._keep(judging.judge(journal, filters, rules_of(manifest)))
         totals = judging.totals(self._outcomes).first()
         assert totals is not None
         self._published = journal.events.count()
+        secret = None
         if any(totals[name] for name in judging.COUNTED):
+            names = [node.name for node in manifest.nodes]
             explainer = self._faults.explainer()
-            readers = Readers(
-                list(filters),
-                [node.name for node in manifest.nodes],
-                self._faults.publishers(),
-                explainer,
-                explainer is not None and are_hops_journaled(journal),
-            )
+            hops = explainer is not None and are_hops_journaled(journal)
+            if hops and isinstance(explainer, Excuses):
+                secret = conjured(journal, names)
+                explainer = explainer if secret is None else None
+            readers = Readers(list(filters), names, self._faults.publishers(), explainer, hops)
             listed = findings(self._outcomes, journal, judging.lives_of(journal), readers)
         else:
             listed = self._spark.createDataFrame([], FINDINGS_SCHEMA)
@@ -179,13 +182,26 @@ class _Analysis:
             Counter(check.outcome for check in checks),
             self._expectations(counts, found.explained, recovery),
             recovery.late,
-            recovery.unsettled,
+            recovery.unsettled or self._unsettled(wanted),
             manifest.recovery_limit_us,
             recovery.longest_us,
+            secret,
         )
         verdict = decide(facts)
         self._folder.write_json("verdict", verdict)
         return verdict
+
+    def _unsettled(self, wanted: judging.Wanted) -> str | None:
+        """After what subscription or withdrawal nothing had settled in time."""
+        limit_us = self._manifest.recovery_limit_us
+        settled = self._faults.settled()
+        if any(covers >= wanted.last_us and at_us <= wanted.first_us + limit_us for at_us, covers in settled):
+            return None  # that all had settled in time is seen without a look at each
+        span = metrics.span(self._journal.rows).first()
+        times = self._journal.subscriptions.select("time_us").distinct().collect()
+        last_us = 0 if span is None else int(span["last_us"] or 0)
+        changes_us = (row["time_us"] for row in times)
+        return tell_unsettled(unsettled_change(changes_us, settled, self._faults.windows, last_us, limit_us))
 
     def _expectations(
         self, counts: Mapping[str, int], explained: Mapping[str, int], recovery: Recovery

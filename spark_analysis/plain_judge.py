@@ -27,10 +27,10 @@ from spark_analysis.fault_plan import windows_of
 from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.journal_check import find_damage
 from spark_analysis.passages import PASSAGE_KINDS, HopRow, Passage, passage_of
-from spark_analysis.recovery import recovered, repairs_of, unsettled_after
+from spark_analysis.recovery import recovered, repairs_of, tell_unsettled, unsettled_after, unsettled_change
 from spark_analysis.rules import CLOCKS_US, Rules, rules_of
 from spark_analysis.run_folder import Manifest, read_manifest
-from spark_analysis.verdict import COUNTS, Facts, decide, decide_damaged
+from spark_analysis.verdict import COUNTS, Facts, decide, decide_damaged, tell_conjured
 
 Pair = tuple[tuple[int, int], int]
 """(event id, subscriber)."""
@@ -81,6 +81,11 @@ class _Life:
     settled_us: float
     withdrawn_us: float
     withdrawal_settled_us: float
+
+    @property
+    def changes_us(self) -> list[int]:
+        """When the subscription was issued, and withdrawn if it was."""
+        return [int(time_us) for time_us in (self.issued_us, self.withdrawn_us) if time_us != float("inf")]
 
 
 class Row(NamedTuple):
@@ -269,12 +274,15 @@ def judge_journal(manifest: Manifest, journal: Path) -> Judgement:
         explainer: Excuses | Connections = Connections(away, windows, manifest.homes, manifest.recovery_limit_us)
     else:
         explainer = Excuses(windows, manifest.links, manifest.homes, manifest.promise)
-    excused = _excused(history, manifest, pairs, explainer)
+    secret = None if isinstance(explainer, Connections) or not windows else _conjured(history, manifest)
+    excused = _excused(history, manifest, pairs, explainer) if secret is None else {}
     repairs = repairs_of(windows, manifest.recovery_limit_us)
     published = np.array([history.events[event][0] for event, _ in pairs.required_until_us], np.int64)
     delivered = np.array([pairs.first_us.get(pair, NEVER_US) for pair in pairs.required_until_us], np.int64)
     recovery, late = recovered([repairs.parts(published, delivered)], repairs)
     unsettled = unsettled_after(windows, last_us, manifest.recovery_limit_us) if manifest.has_links else None
+    changes_us = {at_us for lives in history.lives.values() for life in lives for at_us in life.changes_us}
+    change_us = unsettled_change(changes_us, settled, windows, last_us, manifest.recovery_limit_us)
     counts = {name: len(getattr(pairs, name)) for name in COUNTS}
     counts |= {"required": pairs.required, "delivered": len(pairs.delivered), "published": len(history.events)}
     explained = Counter(name for name in COUNTS for pair in getattr(pairs, name) if (name, pair) in excused)
@@ -290,11 +298,26 @@ def judge_journal(manifest: Manifest, journal: Path) -> Judgement:
         Counter(check.outcome for check in checks),
         check_expectations(manifest.expect, measured(counts, explained, p99_us, longest_us)),
         late,
-        None if unsettled is None else unsettled.step.text,
+        tell_unsettled(change_us) if unsettled is None else unsettled.step.text,
         manifest.recovery_limit_us,
         longest_us,
+        secret,
     )
     return Judgement(decide(facts), pairs, excused, checks)
+
+
+def _conjured(history: History, manifest: Manifest) -> str | None:
+    """See `findings.conjured`."""
+    came: set[tuple[int, int, int]] = set()
+    carried: set[tuple[int, int, int]] = set()
+    for row in history.of(RowKind.PUBLISH, RowKind.SEND, RowKind.RECEIVE, RowKind.DELIVER):
+        has = (row.source, row.sequence, row.node)
+        (came if row.kind in (RowKind.PUBLISH, RowKind.RECEIVE) else carried).add(has)
+    out_of_nowhere = sorted(each for each in carried - came if each[1] != NONE)
+    if not out_of_nowhere or not (history.rows["kind"] == RowKind.RECEIVE).any():
+        return None
+    source, sequence, node = out_of_nowhere[0]
+    return tell_conjured(manifest.nodes[node].name, source, sequence)
 
 
 def _settlings(history: History) -> list[tuple[int, int]]:

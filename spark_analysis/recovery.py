@@ -4,7 +4,9 @@ After a repair two things may go on: events published later are still lost, and 
 The recovery time is the longer of the two, from the repair's effect. Losses after the next fault count for that one.
 """
 
-from collections.abc import Sequence
+import bisect
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +70,32 @@ def recovered(parts: Sequence[pd.DataFrame], repairs: Repairs) -> tuple[dict[int
     for place, recovery_us in longest.items():
         times[int(repairs.repaired_us[place])] = int(recovery_us)
     return times, int(together["late"].sum())
+
+
+def unsettled_change(
+    changes_us: Iterable[int],
+    settled: Iterable[tuple[int, int]],
+    windows: Sequence[Window],
+    last_us: int,
+    limit_us: int,
+) -> int | None:
+    """When the first subscription or withdrawal was issued that had not settled in time, though no fault was in force
+    in between and the run went on for so long; `settled`: (time_us, covers_us) of the SETTLED rows."""
+    settlings = sorted(settled)
+    covered = list(itertools.accumulate((covers_us for _, covers_us in settlings), max))
+    for time_us in sorted(changes_us):
+        place = bisect.bisect_left(covered, time_us)
+        settled_us = settlings[place][0] if place < len(settlings) else NEVER_US
+        due_us = time_us + limit_us
+        if settled_us > due_us and last_us >= due_us:
+            if not any(window.in_force(time_us, due_us) for window in windows):
+                return time_us
+    return None
+
+
+def tell_unsettled(time_us: int | None) -> str | None:
+    """What `unsettled_change` found, in words."""
+    return None if time_us is None else f"one was issued or withdrawn at {time_us / 1e6:.3f} s"
 
 
 def unsettled_after(windows: Sequence[Window], last_us: int, limit_us: int) -> Window | None:

@@ -44,7 +44,8 @@ class Facts:
     """What is known of a run. `counts`: by the names in `COUNTS`, and required, delivered, published. `explained`:
     findings that are excused, by name; `by_tables`: how many of them because tables were disturbed. `faults`: how many
     "bit", were "idle" or "failed". `late`: required deliveries that came too long after the last repair. `unsettled`:
-    the repair after which subscriptions had not settled in time (None: no such). `limit_us`: that time.
+    after what subscriptions had not settled in time (None: they had). `limit_us`: that time. `conjured`: why nothing is
+    excused, in words (None: the journal shows the ways of events).
     """
 
     status: str
@@ -58,6 +59,7 @@ class Facts:
     unsettled: str | None = None
     limit_us: int = 0
     recovery_us: int | None = None
+    conjured: str | None = None
 
     def left(self, name: str) -> int:
         """The findings of that name that nothing excuses."""
@@ -88,6 +90,11 @@ def decide(facts: Facts) -> dict[str, Any]:
     }
 
 
+def tell_conjured(node: str, source: int, sequence: int) -> str:
+    """In words: the node had an event which it neither published nor received."""
+    return f"{node} had {source}:{sequence}, and the journal does not show how it came there"
+
+
 def decide_damaged(damages: Sequence[Damage]) -> dict[str, Any]:
     """The verdict on a run whose journal has these damages, in order: nothing is known, and there are no numbers."""
     named = "; ".join(map(str, damages[:_NAMED_MAX]))
@@ -115,7 +122,9 @@ def _outcome(facts: Facts) -> tuple[str, str | None, str]:
     if wrong:
         told = [_WRONG[name].format(f"{count:,}") for name, count in wrong.items()]
         unexplained = " without a fault that explains it" if "missing" in wrong and facts.faults else ""
-        return "invalid", next(iter(wrong)), "; ".join(told).replace("are missing", f"are missing{unexplained}")
+        told = [each.replace("are missing", f"are missing{unexplained}") for each in told]
+        told += [f"nothing is excused: {facts.conjured}"] if facts.conjured is not None else []
+        return "invalid", next(iter(wrong)), "; ".join(told)
     if not complete:
         return "unknown", "cut_short", f"the run was cut short (its status is {facts.status})"
     if failed := facts.faults.get("failed", 0):
@@ -124,8 +133,8 @@ def _outcome(facts: Facts) -> tuple[str, str | None, str]:
         return "unknown", "nothing_published", "nothing was published"
     if promise.delivery != "at_most_once":
         if facts.unsettled is not None:
-            within = f"{duration(facts.limit_us)} after {facts.unsettled}"
-            return "invalid", "unsettled", f"subscriptions had not settled {within}"
+            reason = f"subscriptions had not settled {duration(facts.limit_us)} after {facts.unsettled}"
+            return "invalid", "unsettled", reason
         if facts.late:
             reason = (
                 f"{facts.late:,} required deliveries came later than {duration(facts.limit_us)} after the last repair"

@@ -17,6 +17,7 @@ from spark_analysis import judge as judging
 from spark_analysis import main
 from spark_analysis.journal_source import read_journal
 from spark_analysis.main import analyze, judge
+from spark_analysis.rules import Rules
 from tests.spark.standalone import SparkCluster
 
 ROOT = Path(__file__).parents[2]
@@ -67,7 +68,7 @@ def test_no_master_at_the_address_is_named_at_once(tmp_path: Path) -> None:
 def test_pairs_and_deliveries_are_shuffled_once(spark: SparkSession, tmp_path: Path) -> None:
     BigRun(tmp_path / "run").write(20_000)
     journal = read_journal(spark, str(tmp_path / "run" / "journal"))
-    judged = judging.judge(journal, judging.count_filters(journal.subscriptions), 0)
+    judged = judging.judge(journal, judging.what_is_wanted(journal.subscriptions).filters, Rules())
     plan = judged._jdf.queryExecution().executedPlan().toString()
     above, _, below = plan.partition("Exchange")
     assert "Window" in above
