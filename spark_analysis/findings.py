@@ -141,13 +141,7 @@ def _rows_of(
                 _maybe(pair.get("overtaken_us")), _withdrawn(pair["required_until_us"]), early,
             )  # fmt: skip
             if (source, sequence) not in passages:
-                rows = pair.get("rows")
-                hops = (
-                    []
-                    if rows is None or isinstance(rows, float)
-                    else [tuple(row[name] for name in _HOP) for row in rows]
-                )
-                passages[source, sequence] = passage_of(hops, readers.names, readers.hops)
+                passages[source, sequence] = passage_of(_hop_rows(pair.get("rows")), readers.names, readers.hops)
             excuse = readers.explainer.explain(case, passages[source, sequence])
         yield [
             finding, f"{source}:{sequence}", source, sequence,
