@@ -1,0 +1,261 @@
+"""Saboteurs that do their harm where they hope that a fault will be blamed for it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from experiments.zoo.entry import CHAIN, RING, SPREAD, VISITED, Saboteur, struck
+from experiments.zoo.tampering import Tampering, is_passed_on, is_told, without
+from pubsub.event import Event
+from pubsub.filter import Filter
+from pubsub.machine import Effect, Input, LinkDown, NodeContext, Received, Send, SetTimer, TimerFired
+from pubsub.message import message
+from pubsub.promise import Promise
+from reliability.best_effort import BestEffort, Forwarded
+from reliability.layer import BrokerServices
+from routing.flooding import Flooding
+from routing.forwarding import SubscriptionForwarding
+
+
+class EveryLink(Flooding):
+    """Flooding that does not ask for a tree: what goes with `FirstTimeOnly` on a ring."""
+
+    requires_tree = False
+
+
+class FirstTimeOnly(BestEffort):
+    """Passes an event on the first time that it comes by, and what follows from it through `tamper`."""
+
+    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
+        super().__init__(context, services)
+        self.name = context.name
+        self._seen: set[tuple[int, int]] = set()
+
+    def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
+        self._seen.add(event.id)
+        return self.tamper(list(super().publish(event, now_us)), event)
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        if type(input) is not Received:
+            return super().handle(input, now_us)
+        event = input.message.event
+        if event.id in self._seen:
+            return ()
+        self._seen.add(event.id)
+        return self.tamper(list(super().handle(input, now_us)), event)
+
+    def tamper(self, effects: list[Effect], event: Event) -> Sequence[Effect]:
+        """What is done in place of these effects: an honest broker does them."""
+        return effects
+
+
+class EverySecond(FirstTimeOnly):
+    """The publishers' broker passes every second event on to nobody."""
+
+    def tamper(self, effects: list[Effect], event: Event) -> Sequence[Effect]:
+        return without(effects, is_passed_on) if self.name == "b0" and event.sequence % 2 else effects
+
+
+class SendingToTheDead(FirstTimeOnly):
+    """The publishers' broker sends some events to nobody but a broker that is dead, and no neighbour of it."""
+
+    def tamper(self, effects: list[Effect], event: Event) -> Sequence[Effect]:
+        if self.name != "b0" or event.sequence < 60 or event.sequence % 2:
+            return effects
+        return [*without(effects, is_passed_on), Send("b2", Forwarded(event, 1, ()))]
+
+
+class Slow(Tampering):
+    """Holds all events of one publisher for four seconds in quiet times, and loses some on the way."""
+
+    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
+        super().__init__(context, services)
+        self._held: dict[tuple[int, int], Sequence[Effect]] = {}
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        if self.name == "b1" and struck(event):
+            return ()
+        if self.name != "b0" or event.source == 1:
+            return effects
+        self._held[event.id] = effects
+        return [SetTimer(("reliability", *event.id), 4_000_000)]
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        if type(input) is TimerFired:
+            return self._held.pop((input.key[1], input.key[2]))  # type: ignore[arg-type]
+        return super().handle(input, now_us)
+
+    @property
+    def waiting(self) -> bool:
+        """Is there something that will still come?"""
+        return bool(self._held)
+
+
+class NeverSettled(Tampering):
+    """Says that it is settling from the first link that breaks on, and loses some events."""
+
+    settling = False
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        self.settling = self.settling or type(input) is LinkDown
+        return super().handle(input, now_us)
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        return without(effects, lambda each: self.name == "b1" and self.settling and event.sequence % 2 == 0)
+
+
+class HoldingForADeath(Tampering):
+    """b2 keeps every event for half a second, hoping to die with it in hand; what it has then is lost."""
+
+    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
+        super().__init__(context, services)
+        self._held: dict[tuple[int, int], Sequence[Effect]] = {}
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        if self.name != "b2":
+            return effects
+        self._held[event.id] = effects
+        return [SetTimer(("reliability", *event.id), 500_000)]
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        if type(input) is TimerFired:
+            return self._held.pop((input.key[1], input.key[2]), ())  # type: ignore[arg-type]
+        return super().handle(input, now_us)
+
+
+@message(129)
+class Unmarked(NamedTuple):
+    """An event that a broker passes on so that the runtime does not know it for one."""
+
+    cargo: Event
+    hops: int
+
+
+class Untraceable(BestEffort):
+    """Carries events where the runtime does not see them, so that the journal shows no way, and b1 loses some while a
+    broker further on is down."""
+
+    message_types = (*BestEffort.message_types, Unmarked)
+
+    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
+        super().__init__(context, services)
+        self._name = context.name
+
+    def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
+        return self._hidden(super().publish(event, now_us))
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        if type(input) is Received and type(input.message) is Unmarked:
+            event = input.message.cargo
+            effects = self._hidden(super().handle(Received(input.source, Forwarded(event, input.message.hops, ())), now_us))
+            lost = self._name == "b2" and 40 < event.sequence < 150
+            return without(effects, is_told) if lost else effects
+        return super().handle(input, now_us)
+
+    def _hidden(self, effects: Sequence[Effect]) -> list[Effect]:
+        return [
+            Send(each.to, Unmarked(each.message.event, each.message.hops))
+            if type(each) is Send and is_passed_on(each)
+            else each
+            for each in effects
+        ]
+
+
+class BesideASlowOne(Tampering):
+    """b1 loses every third event for a broker further on that a fault has made slow."""
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        return without(effects, lambda each: self.name == "b1" and 40 < event.sequence < 150 and is_passed_on(each))
+
+
+class Snubbing(Tampering):
+    """Tells a client nothing that will withdraw, long after, during a fault."""
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        return without(effects, lambda each: type(each) is Send and each.to == "c8" and event.sequence % 2 == 0)
+
+
+class KeepingForAFault(Tampering):
+    """Keeps events, and tells later subscribers of them once there has been a fault."""
+
+    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
+        super().__init__(context, services)
+        self._kept: list[Event] = []
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        self._kept = [*self._kept, event][-200:]
+        return effects
+
+    def subscribe(self, wanted: Filter, now_us: int) -> Sequence[Effect]:
+        """What the broker calls for its first subscriber with that filter."""
+        old = [event for event in self._kept if wanted.matches(event.attributes)]
+        return [effect for event in old for effect in self._services.notify(event, 0)]
+
+    def unsubscribe(self, wanted: Filter, now_us: int) -> Sequence[Effect]:
+        return ()
+
+
+class Starving(Tampering):
+    """Promises that each event arrives once, and tells one client nothing of a publisher; that client's link is cut for
+    a moment when all is over."""
+
+    promise = Promise("exactly_once")
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        return without(effects, lambda each: type(each) is Send and each.to == "c5")
+
+
+class StarvingForADeath(Starving):
+    """The same; the publisher is killed when all is over."""
+
+
+class _Exactly(BestEffort):
+    promise = Promise("exactly_once")
+
+
+class WhileAnotherIsDown(Tampering):
+    """b1 tells its clients of every third event only from when a broker elsewhere is away."""
+
+    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
+        super().__init__(context, services)
+        self._down = False
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        self._down = self._down or type(input) is LinkDown
+        return super().handle(input, now_us)
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        return without(effects, lambda each: self._down and self.name == "b1" and event.sequence % 3 == 0 and is_told(each))
+
+
+def _path(factory: type) -> str:
+    return f"{factory.__module__}:{factory.__qualname__}"
+
+
+_ON_RING = (_path(EveryLink), _path(FirstTimeOnly))
+_SLOW = {"faults": [{"at": "500 ms", "slow": "b2", "work": "1 ms", "for": "3 s"}]}
+_VISIT = {**VISITED, "visits": {"b3": [[0.5, 3.5]]}}
+SABOTEURS = (
+    Saboteur("every second", "loses every second event beside a death on a ring", "missing", "c2, c3, c4, c5, c6, c7, c8, c9", EverySecond, EveryLink,
+        keys={**RING, "faults": [{"at": "1 s", "kill": "b2"}]}, instead=_ON_RING),
+    Saboteur("sends to the dead", "sends to a dead broker what it does not pass on", "missing", "c.*", SendingToTheDead, EveryLink,
+        keys={**RING, "faults": [{"at": "500 ms", "kill": "b2"}]}, instead=_ON_RING),
+    Saboteur("slow on purpose", "holds events for seconds so that a short cut excuses more", "missing", "c.*", Slow,
+        keys={"faults": [{"at": "2 s", "cut": ["b1", "b2"], "for": "50 ms"}]}),
+    Saboteur("never settled", "says for ever after a cut that it is settling, and loses events", "missing", "c.*", NeverSettled,
+        keys={"faults": [{"at": "500 ms", "cut": ["b1", "b2"], "for": "400 ms"}], "recovery_limit": "500 ms"}),
+    Saboteur("holds for a death", "keeps events so as to die with them in hand", "missing", "c.*", HoldingForADeath,
+        keys={"faults": [{"at": "2 s", "kill": "b2", "for": "300 ms"}]}),
+    Saboteur("untraceable", "carries events where the journal does not see them, and loses some", "missing", "c3", Untraceable,
+        keys={"faults": [{"at": "500 ms", "slow": "b1", "work": "1 ms", "for": "3 s"}]}),
+    Saboteur("beside a slow one", "loses events for a broker that is slow", "missing", "c.*", BesideASlowOne, keys=_SLOW),
+    Saboteur("snubs", "tells a client nothing that withdraws during a fault much later", "missing", "c8", Snubbing,
+        keys={"workload": _VISIT, "faults": [{"at": "3300 ms", "slow": "b3", "work": "100 us", "for": "400 ms"}]}),
+    Saboteur("keeps for a fault", "gives later subscribers what was published before a fault", "spurious", "c8", KeepingForAFault,
+        keys={"workload": {**VISITED, "visits": {"b2": [[2.5, 3.8]]}}, "faults": [{"at": "2300 ms", "slow": "b2", "work": "100 us", "for": "100 ms"}]}),
+    Saboteur("starves", "tells a client nothing, which is cut off for a moment in the end", "missing", "c5", Starving,
+        keys={"faults": [{"at": "4500 ms", "cut": ["c5", "b3"], "for": "50 ms"}]}, instead=("forwarding", _path(_Exactly))),
+    Saboteur("starves for a death", "tells a client nothing of a publisher that dies in the end", "missing", "c5", StarvingForADeath,
+        keys={"faults": [{"at": "4500 ms", "kill": "c1"}]}, instead=("forwarding", _path(_Exactly))),
+    Saboteur("while another is down", "loses events while a broker elsewhere is away", "missing", "c2", WhileAnotherIsDown,
+        keys={"faults": [{"at": "1 s", "kill": "b2"}]}),
+)

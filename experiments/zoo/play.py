@@ -1,0 +1,26 @@
+"""Play what is in the zoo, each in virtual time in a folder of its own, and ask a judge about it."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from experiments.driver import execute
+from experiments.scenario import check_scenario
+from experiments.zoo.sighting import Sighting
+from pubsub.errors import InputError
+
+See = Callable[[Path], Sighting]
+
+
+def play(scenario: Mapping[str, Any], folder: Path) -> Path:
+    """The folder of the finished run; raises `InputError` for a scenario that is refused."""
+    return execute(check_scenario(scenario, "zoo"), folder, lambda *_: None).folder
+
+
+def play_and_judge(scenario: Mapping[str, Any], folder: Path, *judges: See) -> list[Sighting]:
+    """What each judge says of the scenario; one that is refused says so itself."""
+    try:
+        run = play(scenario, folder)
+    except InputError as error:
+        return [Sighting("refused", "refused", str(error)) for _ in judges]
+    return [see(run) for see in judges]
