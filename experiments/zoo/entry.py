@@ -72,8 +72,9 @@ class Saboteur:
     @property
     def scenario(self) -> dict[str, Any]:
         """The keys of its scenario."""
-        given = (_path(each) or honest for each, honest in zip((self.routing, self.reliability), self.instead, strict=True))
-        return scenario_of(self.keys, *given)
+        routing, reliability = self.instead
+        routing = routing if self.routing is None else dotted(self.routing)
+        return scenario_of(self.keys, routing, reliability if self.reliability is None else dotted(self.reliability))
 
     @property
     def harmless(self) -> dict[str, Any]:
@@ -103,5 +104,6 @@ def scenario_of(keys: Keys, routing: str, reliability: str) -> dict[str, Any]:
     return {**CHAIN, **keys, "broker": broker}
 
 
-def _path(factory: type | None) -> str | None:
-    return None if factory is None else f"{factory.__module__}:{factory.__qualname__}"
+def dotted(factory: type) -> str:
+    """The path by which a scenario names the class."""
+    return f"{factory.__module__}:{factory.__qualname__}"

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from experiments.zoo.entry import CHAIN, RING, SPREAD, VISITED, Saboteur, struck
+from experiments.zoo.entry import RING, VISITED, Saboteur, dotted, struck
 from experiments.zoo.tampering import Tampering, is_passed_on, is_told, without
+from experiments.zoo.templates import EveryLink, FirstTimeOnly
 from pubsub.event import Event
 from pubsub.filter import Filter
 from pubsub.machine import Effect, Input, LinkDown, NodeContext, Received, Send, SetTimer, TimerFired
@@ -12,40 +13,6 @@ from pubsub.message import message
 from pubsub.promise import Promise
 from reliability.best_effort import BestEffort, Forwarded
 from reliability.layer import BrokerServices
-from routing.flooding import Flooding
-from routing.forwarding import SubscriptionForwarding
-
-
-class EveryLink(Flooding):
-    """Flooding that does not ask for a tree: what goes with `FirstTimeOnly` on a ring."""
-
-    requires_tree = False
-
-
-class FirstTimeOnly(BestEffort):
-    """Passes an event on the first time that it comes by, and what follows from it through `tamper`."""
-
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
-        self.name = context.name
-        self._seen: set[tuple[int, int]] = set()
-
-    def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
-        self._seen.add(event.id)
-        return self.tamper(list(super().publish(event, now_us)), event)
-
-    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        if type(input) is not Received:
-            return super().handle(input, now_us)
-        event = input.message.event
-        if event.id in self._seen:
-            return ()
-        self._seen.add(event.id)
-        return self.tamper(list(super().handle(input, now_us)), event)
-
-    def tamper(self, effects: list[Effect], event: Event) -> Sequence[Effect]:
-        """What is done in place of these effects: an honest broker does them."""
-        return effects
 
 
 class EverySecond(FirstTimeOnly):
@@ -227,11 +194,7 @@ class WhileAnotherIsDown(Tampering):
         return without(effects, lambda each: self._down and self.name == "b1" and event.sequence % 3 == 0 and is_told(each))
 
 
-def _path(factory: type) -> str:
-    return f"{factory.__module__}:{factory.__qualname__}"
-
-
-_ON_RING = (_path(EveryLink), _path(FirstTimeOnly))
+_ON_RING = (dotted(EveryLink), dotted(FirstTimeOnly))
 _SLOW = {"faults": [{"at": "500 ms", "slow": "b2", "work": "1 ms", "for": "3 s"}]}
 _VISIT = {**VISITED, "visits": {"b3": [[0.5, 3.5]]}}
 SABOTEURS = (
@@ -253,9 +216,9 @@ SABOTEURS = (
     Saboteur("keeps for a fault", "gives later subscribers what was published before a fault", "spurious", "c8", KeepingForAFault,
         keys={"workload": {**VISITED, "visits": {"b2": [[2.5, 3.8]]}}, "faults": [{"at": "2300 ms", "slow": "b2", "work": "100 us", "for": "100 ms"}]}),
     Saboteur("starves", "tells a client nothing, which is cut off for a moment in the end", "missing", "c5", Starving,
-        keys={"faults": [{"at": "4500 ms", "cut": ["c5", "b3"], "for": "50 ms"}]}, instead=("forwarding", _path(_Exactly))),
+        keys={"faults": [{"at": "4500 ms", "cut": ["c5", "b3"], "for": "50 ms"}]}, instead=("forwarding", dotted(_Exactly))),
     Saboteur("starves for a death", "tells a client nothing of a publisher that dies in the end", "missing", "c5", StarvingForADeath,
-        keys={"faults": [{"at": "4500 ms", "kill": "c1"}]}, instead=("forwarding", _path(_Exactly))),
+        keys={"faults": [{"at": "4500 ms", "kill": "c1"}]}, instead=("forwarding", dotted(_Exactly))),
     Saboteur("while another is down", "loses events while a broker elsewhere is away", "missing", "c2", WhileAnotherIsDown,
         keys={"faults": [{"at": "1 s", "kill": "b2"}]}),
 )

@@ -96,6 +96,20 @@ class Lagging(Holding):
         return struck(event)
 
 
+class TurningBack(Holding):
+    """Tells clients of everything half a second late, by timers that go back to when it should have been."""
+
+    later_us = 500_000
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        if type(input) is TimerFired and len(input.key) == 3:
+            return [SetTimer((*input.key, "back"), -495_000)]
+        return super().handle(input, now_us)
+
+    def picks(self, event: Event) -> bool:
+        return True
+
+
 class _Prophet(TamperingClient):
     def __init__(self, broker: str) -> None:
         super().__init__(broker)
@@ -132,6 +146,10 @@ SABOTEURS = (
     Saboteur(
         "never lets go", "goes on delivering long after a settled withdrawal",
         "spurious", "c10, c8, c9", NeverLettingGo, keys={"workload": VISITED, "withdrawal_grace": "100 ms"},
+    ),
+    Saboteur(
+        "turns time back", "delivers half a second late by timers that run into the past, where 100 ms are expected",
+        "expectation", "delay p99", TurningBack, keys={"expect": {"delay_p99": "100 ms"}},
     ),
     Saboteur(
         "foretells", "delivers events before they are published",

@@ -105,6 +105,15 @@ class Uninvited(Tampering):
         return effects
 
 
+class Presumptuous(Tampering):
+    """A broker that delivers itself does so for a subscriber of the next broker too."""
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        if self.name != "b2" or not struck(event) or event.source != 0 or float(event.attributes["x"]) >= 0.8:
+            return effects
+        return [*effects, Deliver(event, 2, [2])]
+
+
 SABOTEURS = (
     Saboteur(
         "wrong client", "exchanges what two clients of a broker are told", "misplaced", "c4, c6 for c4, c6", WrongClient
@@ -127,6 +136,10 @@ SABOTEURS = (
     ),
     Saboteur("eavesdropper", "a client delivers for another one too", "misplaced", "c4 for c6", Eavesdropping),
     Saboteur("to itself", "the publisher's client delivers for a subscriber elsewhere", "misplaced", "c0 for c2", ToItself),
+    Saboteur(
+        "presumptuous", "a broker delivers for a subscriber of the next one", "misplaced", "b2 for b3", Presumptuous,
+        keys={"last_mile": "broker"},
+    ),
     Saboteur("stranger", "delivers to a subscriber that never was", "spurious", "c3", Strangers),
     Saboteur(
         "uninvited", "tells a client of events that it has not asked for",
