@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import json
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +19,8 @@ from experiments.zoo.sighting import see_on_spark, see_plainly
 from experiments.zoo.tour import Row, chosen, tour
 from pubsub.errors import InputError
 
-_NAMES_CHARACTERS = 60
+_NAMES_CHARACTERS = 56
+_WIDTH_OF_FILES = 190
 
 
 def zoo(names: Sequence[str], plain: bool, as_json: bool, out: Path | None) -> None:
@@ -40,7 +42,8 @@ def zoo(names: Sequence[str], plain: bool, as_json: bool, out: Path | None) -> N
     if as_json:
         print(json.dumps({"rows": [row._asdict() for row in rows], "summary": summary(rows)}))
     else:
-        Console().print(table_of(rows))
+        width = None if sys.stdout.isatty() else _WIDTH_OF_FILES
+        Console(width=width).print(table_of(rows))
         print(summary(rows))
     if not all(row.found for row in rows):
         raise typer.Exit(1)

@@ -1,6 +1,5 @@
 """Saboteurs that deliver something else than what was published, under its number or under one that nobody gave."""
 
-import zlib
 from collections.abc import Mapping, Sequence
 
 from experiments.zoo.entry import Saboteur, struck
@@ -18,7 +17,7 @@ class Changing(Tampering):
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         if not struck(event):
             return effects
-        return [with_event(each, lambda told: self.changed(told, now_us)) if is_told(each) else each for each in effects]
+        return [with_event(each, self.changed(event, now_us)) if is_told(each) else each for each in effects]
 
     def changed(self, event: Event, now_us: int) -> Event:
         """What clients are told in place of the event."""
@@ -106,7 +105,7 @@ class OnTheWay(Tampering):
         if self.name != "b1" or not struck(event):
             return effects
         changed = Event(event.source, event.sequence, event.time_us, {**event.attributes, "n": -1})
-        return [each if is_told(each) else with_event(each, lambda _: changed) for each in effects]
+        return [each if is_told(each) else with_event(each, changed) for each in effects]
 
 
 class _Liar(TamperingClient):
@@ -151,8 +150,6 @@ class SameChecksum(Changing):
             if found.fingerprint == event.fingerprint:
                 return found
         raise AssertionError("one in a thousand numbers fits")
-
-
 
 
 def _reaching(before: int, wanted: int) -> bytes:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from experiments.zoo.entry import SPREAD, Saboteur, struck
+from experiments.zoo.entry import Saboteur, struck
 from experiments.zoo.tampering import Tampering, TamperingClient, brings, is_passed_on, is_told, without
 from pubsub.client import Notification
 from pubsub.event import Event
@@ -125,18 +125,29 @@ SABOTEURS = (
     Saboteur("stutters", "names a subscriber twice in one notification", "duplicate", _ALL, Stuttering),
     Saboteur("echoes", "clients deliver twice", "duplicate", _ALL, Echoing),
     Saboteur(
-        "resends", "sends its last events again after a cut, though they had arrived",
-        "duplicate", "c3, c4, c5, c6, c7", Resending,
+        "resends",
+        "sends its last events again after a cut, though they had arrived",
+        "duplicate",
+        "c3, c4, c5, c6, c7",
+        Resending,
         keys={"faults": [{"at": "1 s", "cut": ["b1", "b2"], "for": "200 ms"}]},
     ),
     Saboteur(
-        "copies elsewhere", "doubles events for clients that the link which makes copies does not lead to",
-        "duplicate", "c2", DoublingElsewhere, keys=_COPIES,
+        "copies elsewhere",
+        "doubles events for clients that the link which makes copies does not lead to",
+        "duplicate",
+        "c2",
+        DoublingElsewhere,
+        keys=_COPIES,
     ),
     Saboteur("swaps", "lets an event overtake the one before", "out_of_order", _ALL, Swapping),
     Saboteur("last first", "hands events out from the last to the first", "out_of_order", _ALL, LastFirst),
     Saboteur(
-        "overtakes elsewhere", "exchanges events for clients that no link which lets them overtake leads to",
-        "out_of_order", "c2", OvertakingElsewhere, keys=_OVERTAKES,
+        "overtakes elsewhere",
+        "exchanges events for clients that no link which lets them overtake leads to",
+        "out_of_order",
+        "c2",
+        OvertakingElsewhere,
+        keys=_OVERTAKES,
     ),
-)  # fmt: skip
+)

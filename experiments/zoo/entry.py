@@ -31,8 +31,8 @@ CHAIN: Keys = MappingProxyType(
         "recovery_limit": "2 s",
     }
 )
-"""Two publishers, c0 and c1, at one end of a chain of four brokers; subscribers c2 at b1, c3 at b2, c4 to c7 at b3. Those
-with even numbers want what c0 publishes."""
+"""Two publishers, c0 and c1, at one end of a chain of four brokers; subscribers c2 at b1, c3 at b2, c4 to c7 at b3.
+Those with even numbers want what c0 publishes."""
 SPREAD: Keys = {**CHAIN["workload"], "publishers": {"b0": 1, "b3": 1}}
 """The same with the second publisher at the other end."""
 VISITED: Keys = {**CHAIN["workload"], "visits": {"b2": [[1.5, 2.6]], "b3": [[2.0, 3.5], [2.0, 3.0]]}}

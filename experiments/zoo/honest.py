@@ -62,17 +62,29 @@ def _pairs() -> list[Honest]:
 HONEST = (
     *_pairs(),
     Honest(
-        "flooding a ring", "two ways, and a broker of one of them dies", dotted(EveryLink), dotted(FirstTimeOnly),
+        "flooding a ring",
+        "two ways, and a broker of one of them dies",
+        dotted(EveryLink),
+        dotted(FirstTimeOnly),
         {**RING, "faults": [{"at": "1 s", "kill": "b1", "for": "1 s"}]},
     ),
     Honest(
-        "copies", "a link makes copies, and best effort delivers them", "forwarding", "best_effort",
+        "copies",
+        "a link makes copies, and best effort delivers them",
+        "forwarding",
+        "best_effort",
         {"faults": [{"at": "0 s", "link": ["b1", "b2"], "duplication": 0.5}]},
     ),
     Honest(
-        "withdrawal", "a visitor leaves while its broker stands still", "forwarding", "best_effort",
-        {"workload": {**CHAIN["workload"], "visits": {"b3": [[1, 2.5]]}},
-         "faults": [{"at": "2300 ms", "stall": "b2", "for": "250 ms"}], "withdrawal_grace": "10 ms"},
+        "withdrawal",
+        "a visitor leaves while its broker stands still",
+        "forwarding",
+        "best_effort",
+        {
+            "workload": {**CHAIN["workload"], "visits": {"b3": [[1, 2.5]]}},
+            "faults": [{"at": "2300 ms", "stall": "b2", "for": "250 ms"}],
+            "withdrawal_grace": "10 ms",
+        },
     ),
     Honest("own subscribers", "brokers that deliver themselves", "forwarding", "best_effort", {"last_mile": "broker"}),
-)  # fmt: skip
+)

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from experiments.zoo.entry import CHAIN, VISITED, Saboteur
-from experiments.zoo.tampering import Tampering, is_passed_on, is_told, without
+from experiments.zoo.entry import VISITED, Saboteur
+from experiments.zoo.tampering import Tampering, is_passed_on, without
 from experiments.zoo.when import Holding
 from pubsub.event import Event
 from pubsub.filter import Filter
@@ -11,6 +11,7 @@ from pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeNam
 from reliability.best_effort import BestEffort
 from reliability.layer import BrokerServices
 from routing.forwarding import SubscriptionForwarding
+from routing.router import Hop
 
 
 class _Returning(Tampering):
@@ -100,9 +101,9 @@ class Unwelcoming(SubscriptionForwarding):
         super().__init__(context)
         self._late = False
 
-    def next_hops(self, *arguments: object) -> Sequence[object]:
+    def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
         self._late = True
-        return super().next_hops(*arguments)  # type: ignore[arg-type]
+        return super().next_hops(event, came_from, header)
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
         if not self._late:
@@ -117,16 +118,40 @@ class Unwelcoming(SubscriptionForwarding):
 _CUT = {"faults": [{"at": "500 ms", "cut": ["b1", "b2"], "for": "400 ms"}]}
 _ROW = {"faults": [{"at": f"{at} ms", "cut": ["b1", "b2"], "for": "100 ms"} for at in (500, 1_500, 2_500, 3_500)]}
 SABOTEURS = (
-    Saboteur("sulks", "sends no event over a link that has been down", "missing", "c3, c4, c5, c6, c7", Sulking, keys=_CUT),
     Saboteur(
-        "convalesces", "loses events for a second after a cut, where 300 ms are expected",
-        "expectation", "recovery after a repair", Convalescing, keys={**_CUT, "expect": {"recovery": "700 ms"}},
+        "sulks", "sends no event over a link that has been down", "missing", "c3, c4, c5, c6, c7", Sulking, keys=_CUT
     ),
     Saboteur(
-        "hides in a row", "loses events between faults that follow each other, where 500 ms are expected",
-        "expectation", "recovery after a repair", HidingInARow, keys={**_ROW, "expect": {"recovery": "500 ms"}},
+        "convalesces",
+        "loses events for a second after a cut, where 300 ms are expected",
+        "expectation",
+        "recovery after a repair",
+        Convalescing,
+        keys={**_CUT, "expect": {"recovery": "700 ms"}},
     ),
-    Saboteur("late after a fault", "delivers a minute late what is published after a cut", "late", "later than 2", LateAfterAFault, keys=_CUT),
+    Saboteur(
+        "hides in a row",
+        "loses events between faults that follow each other, where 500 ms are expected",
+        "expectation",
+        "recovery after a repair",
+        HidingInARow,
+        keys={**_ROW, "expect": {"recovery": "500 ms"}},
+    ),
+    Saboteur(
+        "late after a fault",
+        "delivers a minute late what is published after a cut",
+        "late",
+        "later than 2",
+        LateAfterAFault,
+        keys=_CUT,
+    ),
     Saboteur("never done", "never says after a cut that it has settled", "unsettled", "cut", NeverDone, keys=_CUT),
-    Saboteur("unwelcoming", "serves no later subscriber, and says that it is settling", "unsettled", ".", routing=Unwelcoming, keys={"workload": {**VISITED, "visits": {"b1": [[1.5, 3.8]]}}}),
+    Saboteur(
+        "unwelcoming",
+        "serves no later subscriber, and says that it is settling",
+        "unsettled",
+        ".",
+        routing=Unwelcoming,
+        keys={"workload": {**VISITED, "visits": {"b1": [[1.5, 3.8]]}}},
+    ),
 )

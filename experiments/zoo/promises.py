@@ -13,7 +13,8 @@ from pubsub.promise import Promise, Survival
 from reliability.best_effort import BestEffort, Forwarded
 from routing.forwarding import SubscriptionForwarding
 
-_ALL = "c2, c3, c4, c5, c6, c7"
+_BEHIND = "c3, c4, c5, c6, c7"
+_ALL = f"c2, {_BEHIND}"
 
 
 class Nothing(Tampering):
@@ -161,13 +162,16 @@ class AsControl(BestEffort):
         return self._urgent(super().publish(event, now_us))
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        if type(input) is Received:
-            input = Received(input.source, Forwarded(*input.message, ()))
-        return self._urgent(super().handle(input, now_us))
+        if type(input) is not Received:
+            return super().handle(input, now_us)
+        event, hops = input.message
+        return self._urgent(super().handle(Received(input.source, Forwarded(event, hops, ())), now_us))
 
     def _urgent(self, effects: Sequence[Effect]) -> list[Effect]:
         return [
-            Send(each.to, Urgent(each.message.event, each.message.hops)) if type(each) is Send and is_passed_on(each) else each
+            Send(each.to, Urgent(each.message.event, each.message.hops))
+            if type(each) is Send and is_passed_on(each)
+            else each
             for each in effects
         ]
 
@@ -175,24 +179,104 @@ class AsControl(BestEffort):
 _ON_RING = (dotted(EveryLink), dotted(FirstTimeOnly))
 _KILL = {"faults": [{"at": "1 s", "kill": "b2", "for": "500 ms"}]}
 SABOTEURS = (
-    Saboteur("nothing", "promises at most once, and delivers nothing", "nothing_delivered", "none of .* was made", Nothing, verdict="unknown"),
-    Saboteur("one per cent", "promises at most once, and delivers one event in a hundred, where half are expected",
-        "expectation", "delivery rate", OnePerCent, keys={"expect": {"delivery_rate": 0.5}}),
-    Saboteur("little but twice", "promises at most once, and delivers twice", "duplicate", "c3, c4, c5, c6, c7", LittleButTwice),
-    Saboteur("ten times", "promises at least once, and delivers ten times, where no finding is expected",
-        "expectation", "unexplained findings", ManyTimes, keys={"expect": {"unexplained": 0}}),
-    Saboteur("at least once", "promises at least once, and loses events", "missing", "c3, c4, c5, c6, c7", AtLeastOnce),
-    Saboteur("once or twice", "promises exactly once, and delivers twice", "duplicate", "c3, c4, c5, c6, c7", OnceOrTwice),
-    Saboteur("exactly once", "promises exactly once, and loses what a dead broker had", "missing", "c4, c5, c6, c7", ExactlyOnce, keys=_KILL),
+    Saboteur(
+        "nothing",
+        "promises at most once, and delivers nothing",
+        "nothing_delivered",
+        "none of .* was made",
+        Nothing,
+        verdict="unknown",
+    ),
+    Saboteur(
+        "one per cent",
+        "promises at most once, and delivers one event in a hundred, where half are expected",
+        "expectation",
+        "delivery rate",
+        OnePerCent,
+        keys={"expect": {"delivery_rate": 0.5}},
+    ),
+    Saboteur(
+        "little but twice",
+        "promises at most once, and delivers twice",
+        "duplicate",
+        _BEHIND,
+        LittleButTwice,
+    ),
+    Saboteur(
+        "ten times",
+        "promises at least once, and delivers ten times, where no finding is expected",
+        "expectation",
+        "unexplained findings",
+        ManyTimes,
+        keys={"expect": {"unexplained": 0}},
+    ),
+    Saboteur("at least once", "promises at least once, and loses events", "missing", _BEHIND, AtLeastOnce),
+    Saboteur("once or twice", "promises exactly once, and delivers twice", "duplicate", _BEHIND, OnceOrTwice),
+    Saboteur(
+        "exactly once",
+        "promises exactly once, and loses what a dead broker had",
+        "missing",
+        "c4, c5, c6, c7",
+        ExactlyOnce,
+        keys=_KILL,
+    ),
     Saboteur("old word", "says in a place of its own that it may lose, and loses", "missing", _ALL, OldWord),
-    Saboteur("no promise", "names its promise by a word", "refused", "broker.reliability.*a pubsub.promise.Promise", NoPromise, verdict="refused"),
-    Saboteur("misspelt delivery", "promises deliveries that there is no word for", "refused", "delivery.*exactly-once.*exactly_once", MisspeltDelivery, verdict="refused"),
-    Saboteur("misspelt order", "promises an order that there is no word for", "refused", "order.*total.*publisher, none", MisspeltOrder, verdict="refused"),
-    Saboteur("survives nonsense", "does not say what it survives", "refused", "broker.routing", routing=Nonsense, verdict="refused"),
-    Saboteur("any path", "promises to survive what leaves a path, and uses one way only", "missing", "c3, c4, c5, c6, c7, c8, c9", SurvivingAnything, AnyPath,
-        keys={**RING, "faults": [{"at": "1 s", "kill": "b1"}]}, instead=_ON_RING),
-    Saboteur("one away", "promises to survive the absence of one broker, and does not", "missing", "c4, c5, c6, c7", routing=OneAway,
-        keys={"faults": [{"at": "1 s", "kill": "b2"}], "workload": {**CHAIN["workload"], "seconds": 6}}),
-    Saboteur("as control", "sends events so that no link loses them", "faults_failed", "1 faults did not take effect", AsControl,
-        keys={"faults": [{"at": "0 s", "link": ["b1", "b2"], "loss": 0.5}]}),
+    Saboteur(
+        "no promise",
+        "names its promise by a word",
+        "refused",
+        "broker.reliability.*a pubsub.promise.Promise",
+        NoPromise,
+        verdict="refused",
+    ),
+    Saboteur(
+        "misspelt delivery",
+        "promises deliveries that there is no word for",
+        "refused",
+        "delivery.*exactly-once.*exactly_once",
+        MisspeltDelivery,
+        verdict="refused",
+    ),
+    Saboteur(
+        "misspelt order",
+        "promises an order that there is no word for",
+        "refused",
+        "order.*total.*publisher, none",
+        MisspeltOrder,
+        verdict="refused",
+    ),
+    Saboteur(
+        "survives nonsense",
+        "does not say what it survives",
+        "refused",
+        "broker.routing",
+        routing=Nonsense,
+        verdict="refused",
+    ),
+    Saboteur(
+        "any path",
+        "promises to survive what leaves a path, and uses one way only",
+        "missing",
+        f"{_BEHIND}, c8, c9",
+        SurvivingAnything,
+        AnyPath,
+        keys={**RING, "faults": [{"at": "1 s", "kill": "b1"}]},
+        instead=_ON_RING,
+    ),
+    Saboteur(
+        "one away",
+        "promises to survive the absence of one broker, and does not",
+        "missing",
+        "c4, c5, c6, c7",
+        routing=OneAway,
+        keys={"faults": [{"at": "1 s", "kill": "b2"}], "workload": {**CHAIN["workload"], "seconds": 6}},
+    ),
+    Saboteur(
+        "as control",
+        "sends events so that no link loses them",
+        "faults_failed",
+        "1 faults did not take effect",
+        AsControl,
+        keys={"faults": [{"at": "0 s", "link": ["b1", "b2"], "loss": 0.5}]},
+    ),
 )

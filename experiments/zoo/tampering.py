@@ -65,11 +65,10 @@ def is_passed_on(effect: Effect) -> bool:
     return type(effect) is Send and type(effect.message) is Forwarded
 
 
-def with_event(effect: Effect, change: Callable[[Event], Event]) -> Effect:
-    """A `Send` of an event, with another event in its place."""
+def with_event(effect: Effect, event: Event) -> Effect:
+    """A `Send` of an event, with this one in its place."""
     assert type(effect) is Send
-    message: Any = effect.message
-    return Send(effect.to, message._replace(event=change(message.event)))
+    return Send(effect.to, effect.message._replace(event=event))
 
 
 def without(effects: Sequence[Effect], gone: Callable[[Effect], bool]) -> list[Effect]:

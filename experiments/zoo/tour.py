@@ -40,7 +40,8 @@ class Row(NamedTuple):
 def chosen(names: Sequence[str], saboteurs: Sequence[Saboteur], honest: Sequence[Honest]) -> list[Saboteur | Honest]:
     """Those of the zoo with these names, all if there are none; a dotted path is a `Saboteur` of one's own. Raises
     `InputError` for a name that there is not."""
-    everyone = {each.name: each for each in (*saboteurs, *honest)}
+    everyone: dict[str, Saboteur | Honest] = {each.name: each for each in saboteurs}
+    everyone |= {each.name: each for each in honest}
     return [_named(name, everyone) for name in names] or list(everyone.values())
 
 

@@ -105,6 +105,18 @@ class Uninvited(Tampering):
         return effects
 
 
+class Generous(Tampering):
+    """Tells a client of an event in the name of another of its subscribers, who has not asked for it."""
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        for each in effects if struck(event) else ():
+            if type(each) is Send and is_told(each):
+                told = each.message.subscribers
+                neighbours = [number + 1 for number in told if (number + 1) % 10]  # ten subscribers a client
+                told += [number for number in neighbours if number not in told]
+        return effects
+
+
 class Presumptuous(Tampering):
     """A broker that delivers itself does so for a subscriber of the next broker too."""
 
@@ -114,35 +126,68 @@ class Presumptuous(Tampering):
         return [*effects, Deliver(event, 2, [2])]
 
 
+_MANY_A_CLIENT = {
+    "kind": "zipf", "clients": 4, "subscribers_per_actor": 10, "publishers": 2, "publications": 400, "rate_per_s": 100,
+}  # fmt: skip
 SABOTEURS = (
     Saboteur(
         "wrong client", "exchanges what two clients of a broker are told", "misplaced", "c4, c6 for c4, c6", WrongClient
     ),
     Saboteur(
-        "one client gets all", "tells one client of a broker what is for the others",
-        "misplaced", "c4 for c5, c6, c7", OneClientGetsAll,
+        "one client gets all",
+        "tells one client of a broker what is for the others",
+        "misplaced",
+        "c4 for c5, c6, c7",
+        OneClientGetsAll,
     ),
     Saboteur(
-        "claims", "the broker says that it delivered, and no client is told",
-        "misplaced", "b1, b2, b3 for c2, c3, c4, c5, c6, c7", Claiming,
+        "claims",
+        "the broker says that it delivered, and no client is told",
+        "misplaced",
+        "b1, b2, b3 for c2, c3, c4, c5, c6, c7",
+        Claiming,
     ),
     Saboteur(
-        "no network", "no event leaves its first broker, which claims all deliveries",
-        "misplaced", "b0 for c2, c3, c4, c5, c6, c7", NoNetwork,
+        "no network",
+        "no event leaves its first broker, which claims all deliveries",
+        "misplaced",
+        "b0 for c2, c3, c4, c5, c6, c7",
+        NoNetwork,
     ),
     Saboteur(
-        "in two places", "the broker delivers what the client delivers too",
-        "misplaced", "b1, b2, b3 for c2, c3, c4, c5, c6, c7", InTwoPlaces,
+        "in two places",
+        "the broker delivers what the client delivers too",
+        "misplaced",
+        "b1, b2, b3 for c2, c3, c4, c5, c6, c7",
+        InTwoPlaces,
     ),
     Saboteur("eavesdropper", "a client delivers for another one too", "misplaced", "c4 for c6", Eavesdropping),
-    Saboteur("to itself", "the publisher's client delivers for a subscriber elsewhere", "misplaced", "c0 for c2", ToItself),
     Saboteur(
-        "presumptuous", "a broker delivers for a subscriber of the next one", "misplaced", "b2 for b3", Presumptuous,
+        "to itself", "the publisher's client delivers for a subscriber elsewhere", "misplaced", "c0 for c2", ToItself
+    ),
+    Saboteur(
+        "presumptuous",
+        "a broker delivers for a subscriber of the next one",
+        "misplaced",
+        "b2 for b3",
+        Presumptuous,
         keys={"last_mile": "broker"},
+    ),
+    Saboteur(
+        "generous",
+        "tells a client of events in the name of a subscriber who has not asked for them",
+        "spurious",
+        "c0, c1, c2, c3",
+        Generous,
+        keys={"workload": _MANY_A_CLIENT},
     ),
     Saboteur("stranger", "delivers to a subscriber that never was", "spurious", "c3", Strangers),
     Saboteur(
-        "uninvited", "tells a client of events that it has not asked for",
-        "spurious", "c4", Uninvited, instead=("flooding", "best_effort"),
+        "uninvited",
+        "tells a client of events that it has not asked for",
+        "spurious",
+        "c4",
+        Uninvited,
+        instead=("flooding", "best_effort"),
     ),
-)  # fmt: skip
+)
