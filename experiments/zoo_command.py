@@ -20,7 +20,7 @@ from experiments.zoo.tour import Row, chosen, tour
 from pubsub.errors import InputError
 
 _NAMES_CHARACTERS = 56
-_WIDTH_OF_FILES = 190
+_WIDTH_OF_FILES = 1_000
 
 
 def zoo(names: Sequence[str], plain: bool, as_json: bool, out: Path | None) -> None:

@@ -134,7 +134,7 @@ SABOTEURS = (
     ),
     Saboteur(
         "copies elsewhere",
-        "doubles events for clients that the link which makes copies does not lead to",
+        "doubles events where the link that makes copies does not lead",
         "duplicate",
         "c2",
         DoublingElsewhere,
@@ -144,7 +144,7 @@ SABOTEURS = (
     Saboteur("last first", "hands events out from the last to the first", "out_of_order", _ALL, LastFirst),
     Saboteur(
         "overtakes elsewhere",
-        "exchanges events for clients that no link which lets them overtake leads to",
+        "exchanges events where the link that reorders does not lead",
         "out_of_order",
         "c2",
         OvertakingElsewhere,

@@ -189,7 +189,7 @@ SABOTEURS = (
     ),
     Saboteur(
         "one per cent",
-        "promises at most once, and delivers one event in a hundred, where half are expected",
+        "promises at most once, and delivers one event in a hundred",
         "expectation",
         "delivery rate",
         OnePerCent,
@@ -204,7 +204,7 @@ SABOTEURS = (
     ),
     Saboteur(
         "ten times",
-        "promises at least once, and delivers ten times, where no finding is expected",
+        "promises at least once, and delivers ten times",
         "expectation",
         "unexplained findings",
         ManyTimes,

@@ -175,7 +175,7 @@ SABOTEURS = (
     ),
     Saboteur(
         "generous",
-        "tells a client of events in the name of a subscriber who has not asked for them",
+        "tells a client of events in the name of the wrong subscriber",
         "spurious",
         "c0, c1, c2, c3",
         Generous,

@@ -146,4 +146,18 @@ def test_runs_of_the_zoo_are_small(tmp_path: Path) -> None:
     assert manifest["workload"]["publications"] <= 400
 
 
+def test_the_document_lists_every_saboteur_and_its_example_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = (Path(__file__).parents[2] / "docs" / "zoo.md").read_text()
+    assert [each.name for each in SABOTEURS if f"\n {each.name} " not in document] == []
+    [example] = re.findall(r"```python\n(.*?)```", document, flags=re.DOTALL)
+    (tmp_path / "snob.py").write_text(example)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    [snob] = chosen(["snob:SNOB"], SABOTEURS, HONEST)
+    row = row_of(snob, see_plainly, tmp_path / "run")
+    assert row.found
+    assert row.names in document
+
+
 OWN = Saboteur("own", "does nothing wrong", "missing", "c2")
