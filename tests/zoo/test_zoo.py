@@ -17,7 +17,7 @@ from experiments.zoo.tour import chosen, row_of, tour_of_damages
 from pubsub.errors import InputError
 
 UNSEEN = (
-    "same checksum", "perjury", "turns time back", "foretells", "copies elsewhere", "overtakes elsewhere",
+    "same checksum", "perjury", "foretells", "copies elsewhere", "overtakes elsewhere",
     "sends to the dead", "untraceable", "beside a slow one", "snubs", "keeps for a fault", "starves",
     "starves for a death", "survives nonsense", "unwelcoming",
 )  # fmt: skip
