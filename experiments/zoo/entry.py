@@ -42,6 +42,12 @@ RING: Keys = {
     "workload": {**CHAIN["workload"], "subscribers": {"b1": 1, "b2": 1, "b3": 4, "b4": 2}},
 }
 """A ring of five: b3 can be reached by b1 and b2, or by b4; c8 and c9 are at b4."""
+STRUCTURED: Keys = {
+    "overlay": {"kind": "structured", "brokers": 8},
+    "datagrams": {"delay": "1 ms"},
+    "recovery_limit": "30 s",
+}
+"""Eight brokers without links, that may take half a minute to find out that one has gone."""
 
 
 def struck(event: Event) -> bool:

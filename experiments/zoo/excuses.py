@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from experiments.zoo.entry import RING, VISITED, Saboteur, dotted, struck
+from experiments.zoo.entry import RING, STRUCTURED, VISITED, Saboteur, dotted, struck
 from experiments.zoo.tampering import Tampering, is_passed_on, is_told, without
 from experiments.zoo.templates import EveryLink, FirstTimeOnly
 from pubsub.event import Event
@@ -202,6 +202,15 @@ _BEHIND = "c3, c4, c5, c6, c7"
 _ON_CHAIN = f"c2, {_BEHIND}"
 _ALL = f"{_ON_CHAIN}, c8, c9"
 _ON_RING = (dotted(EveryLink), dotted(FirstTimeOnly))
+
+
+class LosingInTheEnd(Tampering):
+    """Tells nobody of some events, seconds after a broker has died that they did not need and that is back."""
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        return () if event.sequence > 100 and struck(event) else effects
+
+
 _SLOW = {"faults": [{"at": "500 ms", "slow": "b2", "work": "1 ms", "for": "3 s"}]}
 _VISIT = {**VISITED, "visits": {"b3": [[0.5, 3.5]]}}
 SABOTEURS = (
@@ -304,5 +313,14 @@ SABOTEURS = (
         "c2",
         WhileAnotherIsDown,
         keys={"faults": [{"at": "1 s", "kill": "b2"}]},
+    ),
+    Saboteur(
+        "beside any death",
+        "loses events without links for as long as a death elsewhere may excuse it",
+        "missing",
+        _ON_CHAIN,
+        LosingInTheEnd,
+        keys={**STRUCTURED, "faults": [{"at": "100 ms", "kill": "b7", "for": "200 ms"}]},
+        instead=("scribe", "best_effort"),
     ),
 )

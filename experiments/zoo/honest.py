@@ -5,16 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from experiments.registry import RELIABILITIES, ROUTINGS, Ground, check_parts
-from experiments.zoo.entry import CHAIN, RING, VISITED, Honest, Keys, dotted
+from experiments.zoo.entry import CHAIN, RING, STRUCTURED, VISITED, Honest, Keys, dotted
 from experiments.zoo.templates import EveryLink, FirstTimeOnly
 from pubsub.errors import InputError
 
 _EPIDEMIC = {"algorithm": "push", "rest_after_us": 1_000_000}
 _TREE: Keys = {"workload": VISITED, "datagrams": {"delay": "1 ms"}}
-_STRUCTURED: Keys = {
-    "overlay": {"kind": "structured", "brokers": 8},
-    "datagrams": {"delay": "1 ms"},
-    "recovery_limit": "30 s",
+_WITHOUT_LINKS: Keys = {
+    **STRUCTURED,
     "broker": {
         "parameters": {
             "epidemic": _EPIDEMIC,
@@ -49,7 +47,7 @@ def _pairs() -> list[Honest]:
     found = []
     tree, structured = Ground(is_tree=True, has_datagrams=True), Ground(False, is_structured=True, has_datagrams=True)
     for routing, reliability in itertools.product(ROUTINGS, RELIABILITIES):
-        for ground, keys, faults in ((tree, _TREE, _HEALS), (structured, _STRUCTURED, _HEALS_WITHOUT_LINKS)):
+        for ground, keys, faults in ((tree, _TREE, _HEALS), (structured, _WITHOUT_LINKS, _HEALS_WITHOUT_LINKS)):
             if _fit(routing, reliability, ground, {"epidemic": _EPIDEMIC}):
                 name = f"{routing} {reliability}"
                 found.append(Honest(name, "in peace", routing, reliability, keys))

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from experiments.zoo.entry import VISITED, Saboteur
-from experiments.zoo.tampering import Tampering, is_passed_on, without
+from experiments.zoo.tampering import Tampering, TamperingClient, brings, is_passed_on, without
 from experiments.zoo.when import Holding
 from pubsub.event import Event
 from pubsub.filter import Filter
-from pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, SetTimer, TimerFired
+from pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, SetTimer, TimerFired, Unsubscribe
 from reliability.best_effort import BestEffort
 from reliability.layer import BrokerServices
 from routing.forwarding import SubscriptionForwarding
@@ -115,6 +115,25 @@ class Unwelcoming(SubscriptionForwarding):
         return ()
 
 
+class _Clinging(TamperingClient):
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        return () if type(input) is Unsubscribe else super().handle(input, now_us)
+
+
+class Lingering(BestEffort):
+    """Clients go on delivering what was withdrawn, while a broker says that it is still settling."""
+
+    client = brings(_Clinging)
+
+    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
+        super().__init__(context, services)
+        self.settling = False
+
+    def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
+        self.settling = True
+        return super().publish(event, now_us)
+
+
 _CUT = {"faults": [{"at": "500 ms", "cut": ["b1", "b2"], "for": "400 ms"}]}
 _ROW = {"faults": [{"at": f"{at} ms", "cut": ["b1", "b2"], "for": "100 ms"} for at in (500, 1_500, 2_500, 3_500)]}
 SABOTEURS = (
@@ -152,6 +171,14 @@ SABOTEURS = (
         "unsettled",
         ".",
         routing=Unwelcoming,
-        keys={"workload": {**VISITED, "visits": {"b1": [[1.5, 3.8]]}}},
+        keys={"workload": {**VISITED, "visits": {"b1": [[0.3, 3.9]]}}},
+    ),
+    Saboteur(
+        "lingers",
+        "goes on after withdrawals, and says that they have not settled",
+        "spurious",
+        "c8",
+        Lingering,
+        keys={"workload": {**VISITED, "visits": {"b2": [[0.2, 0.6]]}}, "withdrawal_grace": "100 ms"},
     ),
 )

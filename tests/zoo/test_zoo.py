@@ -19,7 +19,8 @@ from pubsub.errors import InputError
 UNSEEN = (
     "same checksum", "perjury", "foretells", "copies elsewhere", "overtakes elsewhere",
     "sends to the dead", "untraceable", "beside a slow one", "snubs", "keeps for a fault", "starves",
-    "starves for a death", "unwelcoming",
+    "starves for a death", "unwelcoming", "lingers",
+    "beside any death",
 )  # fmt: skip
 """What no judge has seen so far; each that one learns to see has to leave this list."""
 
