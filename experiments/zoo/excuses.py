@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from experiments.zoo.entry import RING, STRUCTURED, VISITED, Saboteur, dotted, struck
+from experiments.zoo.promises import ExactlyOnce
 from experiments.zoo.tampering import Tampering, is_passed_on, is_told, without
 from experiments.zoo.templates import EveryLink, FirstTimeOnly
+from experiments.zoo.when import Holding, Keeping
 from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.machine import Effect, Input, LinkDown, NodeContext, Received, Send, SetTimer, TimerFired
+from pubsub.machine import Effect, Input, LinkDown, NodeContext, Received, Send
 from pubsub.message import message
 from pubsub.promise import Promise
 from reliability.best_effort import BestEffort, Forwarded
@@ -31,30 +32,16 @@ class SendingToTheDead(FirstTimeOnly):
         return [*without(effects, is_passed_on), Send("b2", Forwarded(event, 1, ()))]
 
 
-class Slow(Tampering):
+class Slow(Holding):
     """Holds all events of one publisher for four seconds in quiet times, and loses some on the way."""
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
-        self._held: dict[tuple[int, int], Sequence[Effect]] = {}
+    later_us = 4_000_000
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
-        if self.name == "b1" and struck(event):
-            return ()
-        if self.name != "b0" or event.source == 1:
-            return effects
-        self._held[event.id] = effects
-        return [SetTimer(("reliability", *event.id), 4_000_000)]
+        return () if self.name == "b1" and struck(event) else super().tamper(effects, event, now_us)
 
-    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        if type(input) is TimerFired:
-            return self._held.pop((input.key[1], input.key[2]))  # type: ignore[arg-type]
-        return super().handle(input, now_us)
-
-    @property
-    def waiting(self) -> bool:
-        """Is there something that will still come?"""
-        return bool(self._held)
+    def held(self, effects: list[Effect], event: Event) -> list[Effect]:
+        return effects if self.name == "b0" and event.source == 0 else []
 
 
 class NeverSettled(Tampering):
@@ -70,23 +57,13 @@ class NeverSettled(Tampering):
         return without(effects, lambda each: self.name == "b1" and self.settling and event.sequence % 2 == 0)
 
 
-class HoldingForADeath(Tampering):
+class HoldingForADeath(Holding):
     """b2 keeps every event for half a second, hoping to die with it in hand; what it has then is lost."""
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
-        self._held: dict[tuple[int, int], Sequence[Effect]] = {}
+    later_us = 500_000
 
-    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
-        if self.name != "b2":
-            return effects
-        self._held[event.id] = effects
-        return [SetTimer(("reliability", *event.id), 500_000)]
-
-    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        if type(input) is TimerFired:
-            return self._held.pop((input.key[1], input.key[2]), ())  # type: ignore[arg-type]
-        return super().handle(input, now_us)
+    def held(self, effects: list[Effect], event: Event) -> list[Effect]:
+        return effects if self.name == "b2" else []
 
 
 @message(129)
@@ -98,8 +75,8 @@ class Unmarked(NamedTuple):
 
 
 class Untraceable(BestEffort):
-    """Carries events where the runtime does not see them, so that the journal shows no way, and b1 loses some while a
-    broker further on is down."""
+    """Carries events where the runtime does not see them, so that the journal shows no way, and b2 loses some while a
+    broker that they had passed is slow."""
 
     message_types = (*BestEffort.message_types, Unmarked)
 
@@ -113,9 +90,8 @@ class Untraceable(BestEffort):
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         if type(input) is Received and type(input.message) is Unmarked:
             event = input.message.cargo
-            effects = self._hidden(
-                super().handle(Received(input.source, Forwarded(event, input.message.hops, ())), now_us)
-            )
+            plain = Received(input.source, Forwarded(event, input.message.hops, ()))
+            effects = self._hidden(super().handle(plain, now_us))
             lost = self._name == "b2" and 40 < event.sequence < 150
             return without(effects, is_told) if lost else effects
         return super().handle(input, now_us)
@@ -130,55 +106,27 @@ class Untraceable(BestEffort):
 
 
 class BesideASlowOne(Tampering):
-    """b1 loses every third event for a broker further on that a fault has made slow."""
+    """b1 loses many events for a broker further on that a fault has made slow."""
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         return without(effects, lambda each: self.name == "b1" and 40 < event.sequence < 150 and is_passed_on(each))
 
 
 class Snubbing(Tampering):
-    """Tells a client nothing that will withdraw, long after, during a fault."""
+    """Tells a client that will withdraw during a fault nothing of every second event long before."""
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         return without(effects, lambda each: type(each) is Send and each.to == "c8" and event.sequence % 2 == 0)
 
 
-class KeepingForAFault(Tampering):
-    """Keeps events, and tells later subscribers of them once there has been a fault."""
-
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
-        self._kept: list[Event] = []
-
-    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
-        self._kept = [*self._kept, event][-200:]
-        return effects
-
-    def subscribe(self, wanted: Filter, now_us: int) -> Sequence[Effect]:
-        """What the broker calls for its first subscriber with that filter."""
-        old = [event for event in self._kept if wanted.matches(event.attributes)]
-        return [effect for event in old for effect in self._services.notify(event, 0)]
-
-    def unsubscribe(self, wanted: Filter, now_us: int) -> Sequence[Effect]:
-        return ()
-
-
 class Starving(Tampering):
-    """Promises that each event arrives once, and tells one client nothing of a publisher; that client's link is cut for
-    a moment when all is over."""
+    """Promises that each event arrives once, and tells one client nothing: when all is over that client's link is cut
+    for a moment, or the publisher dies."""
 
     promise = Promise("exactly_once")
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         return without(effects, lambda each: type(each) is Send and each.to == "c5")
-
-
-class StarvingForADeath(Starving):
-    """The same; the publisher is killed when all is over."""
-
-
-class _Exactly(BestEffort):
-    promise = Promise("exactly_once")
 
 
 class WhileAnotherIsDown(Tampering):
@@ -193,15 +141,8 @@ class WhileAnotherIsDown(Tampering):
         return super().handle(input, now_us)
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
-        return without(
-            effects, lambda each: self._down and self.name == "b1" and event.sequence % 3 == 0 and is_told(each)
-        )
-
-
-_BEHIND = "c3, c4, c5, c6, c7"
-_ON_CHAIN = f"c2, {_BEHIND}"
-_ALL = f"{_ON_CHAIN}, c8, c9"
-_ON_RING = (dotted(EveryLink), dotted(FirstTimeOnly))
+        loses = self._down and self.name == "b1" and event.sequence % 3 == 0
+        return without(effects, is_told) if loses else effects
 
 
 class LosingInTheEnd(Tampering):
@@ -209,6 +150,12 @@ class LosingInTheEnd(Tampering):
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         return () if event.sequence > 100 and struck(event) else effects
+
+
+_BEHIND = "c3, c4, c5, c6, c7"
+_ON_CHAIN = f"c2, {_BEHIND}"
+_ALL = f"{_ON_CHAIN}, c8, c9"
+_ON_RING = (dotted(EveryLink), dotted(FirstTimeOnly))
 
 
 _SLOW = {"faults": [{"at": "500 ms", "slow": "b2", "work": "1 ms", "for": "3 s"}]}
@@ -282,7 +229,7 @@ SABOTEURS = (
         "gives later subscribers what was published before a fault",
         "spurious",
         "c8",
-        KeepingForAFault,
+        Keeping,
         keys={
             "workload": {**VISITED, "visits": {"b2": [[2.5, 3.8]]}},
             "faults": [{"at": "2300 ms", "slow": "b2", "work": "100 us", "for": "100 ms"}],
@@ -295,16 +242,16 @@ SABOTEURS = (
         "c5",
         Starving,
         keys={"faults": [{"at": "4500 ms", "cut": ["c5", "b3"], "for": "50 ms"}]},
-        instead=("forwarding", dotted(_Exactly)),
+        instead=("forwarding", dotted(ExactlyOnce)),
     ),
     Saboteur(
         "starves for a death",
         "tells a client nothing of a publisher that dies in the end",
         "missing",
         "c5",
-        StarvingForADeath,
+        Starving,
         keys={"faults": [{"at": "4500 ms", "kill": "c1"}]},
-        instead=("forwarding", dotted(_Exactly)),
+        instead=("forwarding", dotted(ExactlyOnce)),
     ),
     Saboteur(
         "while another is down",

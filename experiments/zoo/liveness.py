@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from experiments.zoo.entry import VISITED, Saboteur
-from experiments.zoo.tampering import Tampering, TamperingClient, brings, is_passed_on, without
-from experiments.zoo.when import Holding
+from experiments.zoo.tampering import Tampering, is_passed_on, without
+from experiments.zoo.when import Holding, NeverLettingGo
 from pubsub.event import Event
 from pubsub.filter import Filter
-from pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, SetTimer, TimerFired, Unsubscribe
+from pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, SetTimer, TimerFired
 from reliability.best_effort import BestEffort
 from reliability.layer import BrokerServices
 from routing.forwarding import SubscriptionForwarding
@@ -115,15 +115,8 @@ class Unwelcoming(SubscriptionForwarding):
         return ()
 
 
-class _Clinging(TamperingClient):
-    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        return () if type(input) is Unsubscribe else super().handle(input, now_us)
-
-
-class Lingering(BestEffort):
+class Lingering(NeverLettingGo):
     """Clients go on delivering what was withdrawn, while a broker says that it is still settling."""
-
-    client = brings(_Clinging)
 
     def __init__(self, context: NodeContext, services: BrokerServices) -> None:
         super().__init__(context, services)

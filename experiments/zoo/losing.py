@@ -71,7 +71,7 @@ class Tiring(Tampering):
 
 
 class Hasty(Tampering):
-    """Tells no client of what comes within a millisecond of another event."""
+    """Tells no client of some events that come within 12 ms of another one."""
 
     _last_us = -1_000_000
 
@@ -82,7 +82,7 @@ class Hasty(Tampering):
 
 
 class FirstEvents(Tampering):
-    """Loses the first event of each publisher."""
+    """Loses the first events of each publisher."""
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         return without(effects, lambda each: event.sequence < 4 and is_passed_on(each))

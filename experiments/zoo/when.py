@@ -17,7 +17,7 @@ _LONG_US = 60_000_000
 
 
 class Keeping(Tampering):
-    """Keeps all events, and tells those of the last second to whoever subscribes later."""
+    """Keeps the events of three seconds, and tells them to whoever subscribes later."""
 
     def __init__(self, context: NodeContext, services: BrokerServices) -> None:
         super().__init__(context, services)
@@ -58,20 +58,24 @@ class Holding(Tampering):
         self._held: dict[tuple[int, int], list[Effect]] = {}
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
-        told = [each for each in effects if is_told(each)]
-        if not self.picks(event) or not told:
+        held = self.held(effects, event)
+        if not held:
             return effects
-        self._held[event.id] = told
-        timer = SetTimer(("reliability", *event.id), self.later_us)
-        return [*(effects if self.again else [each for each in effects if not is_told(each)]), timer]
+        self._held[event.id] = held
+        now = effects if self.again else [each for each in effects if each not in held]
+        return [*now, SetTimer(("reliability", *event.id), self.later_us)]
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         if type(input) is TimerFired:
-            return self._held.pop((input.key[1], input.key[2]))  # type: ignore[arg-type]
+            return self._held.pop((input.key[1], input.key[2]), ())  # type: ignore[arg-type]
         return super().handle(input, now_us)
 
+    def held(self, effects: list[Effect], event: Event) -> list[Effect]:
+        """Those of the effects that are held."""
+        return [each for each in effects if is_told(each)] if self.picks(event) else []
+
     def picks(self, event: Event) -> bool:
-        """Is it one of the events to be held?"""
+        """Are clients told later of this event?"""
         return event.sequence == 187
 
     @property
