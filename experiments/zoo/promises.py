@@ -125,7 +125,7 @@ class AnyPath(EveryLink):
     """Promises that any failure is survived that leaves a path."""
 
     @staticmethod
-    def survives(parameters: Mapping[str, Any]) -> Survival:
+    def survives(parameters: Mapping[str, Any], has_datagrams: bool) -> Survival:
         return Survival(any_path=True)
 
 
@@ -133,7 +133,7 @@ class OneAway(SubscriptionForwarding):
     """Promises that a broker away in a row costs nothing."""
 
     @staticmethod
-    def survives(parameters: Mapping[str, Any]) -> Survival:
+    def survives(parameters: Mapping[str, Any], has_datagrams: bool) -> Survival:
         return Survival(brokers_away=1)
 
 
@@ -141,7 +141,7 @@ class Nonsense(SubscriptionForwarding):
     """Says that it survives something, and not what."""
 
     @staticmethod
-    def survives(parameters: Mapping[str, Any]) -> Any:
+    def survives(parameters: Mapping[str, Any], has_datagrams: bool) -> Any:
         return "everything"
 
 
