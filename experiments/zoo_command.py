@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from experiments.console import RunProgress
-from experiments.zoo.registry import HONEST, SABOTEURS
+from experiments.zoo.registry import DAMAGED, HONEST, SABOTEURS
 from experiments.zoo.sighting import see_on_spark, see_plainly
 from experiments.zoo.tour import Row, chosen, tour
 from pubsub.errors import InputError
@@ -24,9 +24,9 @@ _WIDTH_OF_FILES = 1_000
 
 
 def zoo(names: Sequence[str], plain: bool, as_json: bool, out: Path | None) -> None:
-    """Judge those of these names, or all, and print what was seen; exits with 1 if a saboteur was not found, or an
-    honest protocol was flagged."""
-    entries = chosen(names, SABOTEURS, HONEST)
+    """Judge those of these names, or all, and print what was seen; exits with 1 if a saboteur or a damage was not
+    found, or an honest protocol was flagged."""
+    entries = chosen(names, (*SABOTEURS, *DAMAGED, *HONEST))
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) if out is None else out
         _make(folder)

@@ -1,7 +1,8 @@
 """What the zoo knows of each of its animals: what it does, where it is played, and what the judges must say of it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -102,6 +103,17 @@ class Honest:
     def scenario(self) -> dict[str, Any]:
         """The keys of its scenario."""
         return scenario_of(self.keys, self.routing, self.reliability)
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A way to damage the journal of an honest run, as its nodes would have left it. `do` takes the run folder and
+    returns the files that must be named."""
+
+    name: str
+    does: str
+    do: Callable[[Path], Sequence[str]]
+    run: Honest
 
 
 def scenario_of(keys: Keys, routing: str, reliability: str) -> dict[str, Any]:

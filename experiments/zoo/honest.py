@@ -57,6 +57,18 @@ def _pairs() -> list[Honest]:
     return found
 
 
+TEN_CLIENTS = Honest(
+    "ten clients",
+    "ten clients with five subscribers each",
+    "forwarding",
+    "best_effort",
+    {
+        "workload": {
+            "kind": "zipf", "clients": 10, "subscribers_per_actor": 5, "publishers": 4, "publications": 200,
+            "rate_per_s": 400, "matching_rate": 0.1,
+        }
+    },
+)  # fmt: skip
 HONEST = (
     *_pairs(),
     Honest(
@@ -85,4 +97,5 @@ HONEST = (
         },
     ),
     Honest("own subscribers", "brokers that deliver themselves", "forwarding", "best_effort", {"last_mile": "broker"}),
+    TEN_CLIENTS,
 )

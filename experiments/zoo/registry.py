@@ -1,8 +1,9 @@
 """All that lives in the zoo."""
 
 from experiments.zoo import contents, copies, excuses, liveness, losing, promises, when, whose
-from experiments.zoo.entry import Honest, Saboteur
-from experiments.zoo.honest import HONEST
+from experiments.zoo.damages import DAMAGES
+from experiments.zoo.entry import Damaged, Saboteur
+from experiments.zoo.honest import HONEST, TEN_CLIENTS
 
 SABOTEURS: tuple[Saboteur, ...] = (
     *whose.SABOTEURS,
@@ -14,5 +15,6 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *promises.SABOTEURS,
     *liveness.SABOTEURS,
 )
+DAMAGED = tuple(Damaged(name, damage.what, damage.do, TEN_CLIENTS) for name, damage in DAMAGES.items())
 
-__all__ = ["HONEST", "SABOTEURS", "Honest", "Saboteur"]
+__all__ = ["DAMAGED", "HONEST", "SABOTEURS"]

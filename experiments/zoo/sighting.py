@@ -48,6 +48,8 @@ class Sighting:
 def see_plainly(run: Path) -> Sighting:
     """What the judge in plain Python says of the run."""
     judgement = judge_run(run)
+    if judgement.numbers["finding"] == "damage":
+        return _sighting(judgement.numbers, {})  # what is damaged cannot be read
     manifest = read_manifest(run)
     names = [node.name for node in manifest.nodes]
     history = read_history(Path(manifest.journal_at(run)))
@@ -69,6 +71,8 @@ def see_on_spark(run: Path) -> Sighting:
     from spark_analysis.main import judge
 
     verdict = judge(run)
+    if verdict["finding"] == "damage":
+        return _sighting(verdict, {})
     table = pd.read_csv(run / "analysis" / "findings.csv", keep_default_na=False)
     places: dict[Wrong, tuple[str, str]] = {}
     for row in table[table["explanation"] == ""].to_dict("records"):

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from experiments.driver import execute
 from experiments.scenario import load_scenario
+from experiments.zoo.split_run import split_by_node
 from pubsub.errors import InputError
 from pubsub.journal import DropReason, Phase, RowKind
 from pubsub.journal_format import HEADER_BYTES, ROW
@@ -23,7 +24,6 @@ from spark_analysis.main import analyze, report
 from spark_analysis.tables import SMALL_TABLES, AnalysisFolder
 from tests.spark import plain_metrics as plain
 from tests.spark.run_folder import RunFolder
-from tests.split_run import split_by_node
 
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[2]

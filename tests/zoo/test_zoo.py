@@ -2,20 +2,20 @@
 
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from experiments.command_line import main
-from experiments.zoo.entry import Honest, Saboteur
+from experiments.zoo.entry import Damaged, Honest, Saboteur
 from experiments.zoo.play import play, play_and_judge
-from experiments.zoo.registry import HONEST, SABOTEURS
+from experiments.zoo.registry import DAMAGED, HONEST, SABOTEURS
 from experiments.zoo.sighting import Sighting, see_on_spark, see_plainly
-from experiments.zoo.tour import chosen, row_of, tour_of_damages
+from experiments.zoo.tour import chosen, damage, row_of
 from pubsub.errors import InputError
 
+ALL = (*SABOTEURS, *DAMAGED, *HONEST)
 UNSEEN = (
     "same checksum", "perjury", "foretells", "copies elsewhere", "overtakes elsewhere",
     "sends to the dead", "untraceable", "beside a slow one", "snubs", "keeps for a fault", "starves",
@@ -35,7 +35,7 @@ every_honest_one = pytest.mark.parametrize("honest", [pytest.param(each, id=each
 
 
 def test_there_are_many_and_each_has_its_own_name() -> None:
-    names = [each.name for each in (*SABOTEURS, *HONEST)]
+    names = [each.name for each in ALL]
     assert len(set(names)) == len(names)
     assert len(SABOTEURS) - len(UNSEEN) >= 40
     assert set(UNSEEN) <= set(names)
@@ -78,7 +78,7 @@ def test_the_judge_on_spark_finds_an_honest_protocol_valid(spark: Any, honest: H
 
 # ----------------------------------------------------------------------------------- the tour can fail too
 def test_a_finding_that_names_the_wrong_place_is_not_found() -> None:
-    [forgotten] = chosen(["one forgotten"], SABOTEURS, HONEST)
+    [forgotten] = chosen(["one forgotten"], ALL)
     assert isinstance(forgotten, Saboteur)
     seen = Sighting("invalid", "missing", "1 required deliveries are missing", where="c5")
     assert seen.is_of(forgotten)
@@ -87,34 +87,32 @@ def test_a_finding_that_names_the_wrong_place_is_not_found() -> None:
 
 
 def test_ones_own_saboteur_is_named_by_its_path() -> None:
-    assert chosen([f"{__name__}:OWN"], SABOTEURS, HONEST) == [OWN]
+    assert chosen([f"{__name__}:OWN"], ALL) == [OWN]
     for wrong in ("no such one", f"{__name__}:UNSEEN"):
         with pytest.raises(InputError, match="zoo"):
-            chosen([wrong], SABOTEURS, HONEST)
+            chosen([wrong], ALL)
 
 
-class _Damage:
-    what = "takes a segment away"
-
-    @staticmethod
-    def do(run: Path) -> Sequence[str]:
-        gone = min((run / "journal").glob("*.seg"))
-        gone.unlink()
-        return [gone.name]
+@pytest.mark.parametrize("damaged", [pytest.param(each, id=each.name) for each in DAMAGED])
+def test_a_damage_is_found_by_its_file(damaged: Damaged, tmp_path: Path) -> None:
+    row = row_of(damaged, see_plainly, tmp_path / "run")
+    assert row.found, row
 
 
-def test_a_damage_is_found_if_the_verdict_is_unknown_and_names_its_file(tmp_path: Path) -> None:
-    def see(run: Path) -> Sighting:
-        assert not list((run / "journal").glob("*.seg"))
-        return Sighting("unknown", "damage", "run-0-00000.seg is missing")
+@pytest.mark.spark
+@pytest.mark.parametrize("damaged", [pytest.param(each, id=each.name) for each in DAMAGED])
+def test_the_judge_on_spark_finds_the_same_damage(spark: Any, damaged: Damaged, tmp_path: Path) -> None:
+    files = damage(damaged, tmp_path / "run")
+    plain, on_spark = see_plainly(tmp_path / "run"), see_on_spark(tmp_path / "run")
+    assert on_spark == plain
+    assert files[0] in on_spark.reason
 
-    rows = list(tour_of_damages({"one gone": _Damage()}, HONEST[0], see, tmp_path))
-    assert [(row.kind, row.does, row.found) for row in rows] == [("damage", _Damage.what, True)]
-    assert list((tmp_path / "whole" / "journal").glob("*.seg")), "the damage is done to a copy"
-    blamed = tour_of_damages(
-        {"two gone": _Damage()}, HONEST[1], lambda run: Sighting("invalid", "missing", ""), tmp_path / "2"
-    )
-    assert not next(blamed).found
+
+def test_a_damage_that_is_blamed_on_the_protocol_is_not_found(tmp_path: Path) -> None:
+    def blame(run: Path) -> Sighting:
+        return Sighting("invalid", "missing", "3 required deliveries are missing")
+
+    assert not row_of(DAMAGED[0], blame, tmp_path / "run").found
 
 
 def test_the_command_prints_the_table_and_fails_if_one_is_not_found(
@@ -155,7 +153,7 @@ def test_the_document_lists_every_saboteur_and_its_example_is_found(
     [example] = re.findall(r"```python\n(.*?)```", document, flags=re.DOTALL)
     (tmp_path / "snob.py").write_text(example)
     monkeypatch.syspath_prepend(str(tmp_path))
-    [snob] = chosen(["snob:SNOB"], SABOTEURS, HONEST)
+    [snob] = chosen(["snob:SNOB"], ALL)
     row = row_of(snob, see_plainly, tmp_path / "run")
     assert row.found
     assert row.names in document
