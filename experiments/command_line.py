@@ -1,4 +1,4 @@
-"""The command line: run, list, analyze, report, trace, replay, paper, sweep, churn, doctor.
+"""The command line: run, list, analyze, report, trace, replay, paper, sweep, churn, zoo, doctor.
 
 Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 the input cannot be used;
 130 interrupted. Bad input is one message, never a traceback.
@@ -226,6 +226,21 @@ def churn(
         print_fit(trace)
         return
     compare(trace, nodes, days, seed, keep_outages, out)
+
+
+@application.command()
+def zoo(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Of saboteurs or honest ones, or package.module:SABOTEUR (none: all).")
+    ] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Ask the judge in plain Python, without Spark.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Keep the runs in this folder.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Protocols that cheat: does the judge see what each of them does?"""
+    from experiments.zoo_command import zoo as visit
+
+    visit(names or [], plain, as_json, out)
 
 
 @application.command("list")

@@ -87,10 +87,14 @@ def promise_of(name: str, reliability: Any, router: Any, parameters: Mapping[str
     if not isinstance(promise, Promise):
         found = f"{name!r}, whose promise is {promise!r:.60}"
         raise InputError("broker.reliability", found, "a pubsub.promise.Promise")
-    survives = getattr(router, "survives", None)
+    says = getattr(router, "survives", None)
+    survives = promise.survives if says is None else says(parameters, has_datagrams)
+    if not isinstance(survives, Survival):
+        found = f"a routing that survives {survives!r:.60}"
+        raise InputError("broker.routing", found, "one that survives a pubsub.promise.Survival")
     return Promise(
         promise.delivery,
         promise.order if getattr(router, "keeps_order", True) else "none",
-        promise.survives if survives is None else survives(parameters, has_datagrams),
+        survives,
         promise.keeps_events,
     )

@@ -319,7 +319,8 @@ class SimulatedNode:
                     self._recorder.delivered(now_us, effect.event, effect.hops, subscriber)
                 self._network.deliveries += len(effect.subscribers)
             elif type(effect) is SetTimer:
-                self._timers[effect.key] = self._push(now_us + effect.delay_us, self, TIMER, effect.key, None)
+                due_us = now_us + max(0, effect.delay_us)  # the past is over, for machines too
+                self._timers[effect.key] = self._push(due_us, self, TIMER, effect.key, None)
             elif type(effect) is CancelTimer:
                 self._timers.pop(effect.key, None)
             elif type(effect) is Persist:

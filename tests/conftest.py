@@ -75,6 +75,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A small local Spark session for all tests that ask for one; `analyze` finds it as the active one."""
+    from spark_analysis.session import start_session
+
+    session = start_session("local[2]", "1g", small=True)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
 def data_directory() -> Path:
     """The folder of real data: MURMUR_DATA, or ../shared/data beside the checkout."""
     folder = data_folder()

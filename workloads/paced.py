@@ -1,15 +1,17 @@
 """Publishers at a steady pace and subscribers of one publisher each: for looking at one stream through a failure.
 
 Events are {publisher: its number, n: a count, x: a number from 0 to 1, padding}; a subscriber wants those of one
-publisher with x below a share. Publishers may pause, as those do whose broker is away.
+publisher with x below a share. Publishers may pause, as those do whose broker is away; visitors are subscribers that
+come and go while others publish.
 """
 
 import math
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pubsub.errors import InputError
+from pubsub.script import Change
 from workloads.limits import positive_rate
 from workloads.overlay import Overlay
 from workloads.plan import ClientPlan, TimedPublication, Workload
@@ -21,7 +23,8 @@ _DECIMALS = 6
 class PacedOptions:
     """publishers, subscribers: how many there are at each of these brokers, one client each; subscribers take the
     publishers in turn. rate_per_s: of each publisher. seconds: how long they publish. share: of its publisher's
-    events that a subscriber wants. pauses: [from, to] in seconds without publications. padding: bytes of each event."""
+    events that a subscriber wants. pauses: [from, to] in seconds without publications. padding: bytes of each event.
+    visits: at each of these brokers, [from, to] in seconds of each visitor, who is numbered after the subscribers."""
 
     publishers: Mapping[str, int]
     subscribers: Mapping[str, int]
@@ -30,6 +33,7 @@ class PacedOptions:
     share: float = 1.0
     pauses: tuple[tuple[float, float], ...] = ()
     padding: int = 0
+    visits: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, at in (("publishers", self.publishers), ("subscribers", self.subscribers)):
@@ -46,6 +50,11 @@ class PacedOptions:
         for begin, end in self.pauses:
             if not 0 <= begin < end:
                 raise InputError("workload.pauses", f"[{begin}, {end}]", "[from, to] with from before to")
+        for broker, stays in self.visits.items():
+            for begin, end in stays:
+                if not 0 <= begin < end:
+                    found = f"[{begin}, {end}]"
+                    raise InputError(f"workload.visits.{broker}", found, "[from, to] with from before to")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +82,8 @@ class PacedPublications:
 
 def build_paced(overlay: Overlay, options: PacedOptions, seed: int) -> Workload:
     """The workload over the overlay; raises `InputError` for brokers that take no clients."""
-    for name, at in (("publishers", options.publishers), ("subscribers", options.subscribers)):
-        for broker in at:
+    for name in ("publishers", "subscribers", "visits"):
+        for broker in getattr(options, name):
             if broker not in overlay.hosts:
                 allowed = f"brokers that take clients: {', '.join(overlay.hosts[:10])}"
                 raise InputError(f"workload.{name}.{broker}", "no such broker", allowed)
@@ -85,16 +94,25 @@ def build_paced(overlay: Overlay, options: PacedOptions, seed: int) -> Workload:
         publications = PacedPublications(options, seed, publisher, len(homes))
         expected += sum(1 for _ in publications)
         clients.append(ClientPlan(f"c{publisher}", home, (), (publisher,), publications))
-    subscriber = 0
     for broker, count in options.subscribers.items():
         for _ in range(count):
-            wanted = f"publisher = {subscriber % len(homes)}"
-            if options.share < 1:
-                wanted += f" AND x < {options.share}"
+            subscriber = len(clients) - len(homes)
+            wanted = _wanted(options, subscriber, len(homes))
             clients.append(ClientPlan(f"c{len(clients)}", broker, ((subscriber, wanted),), (), ()))
-            subscriber += 1
+    for broker, stays in options.visits.items():
+        for begin, end in stays:
+            subscriber = len(clients) - len(homes)
+            wanted = _wanted(options, subscriber, len(homes))
+            comes: Change = (int(begin * 1e6), "subscribe", subscriber, wanted)
+            goes: Change = (int(end * 1e6), "unsubscribe", subscriber, wanted)
+            clients.append(ClientPlan(f"c{len(clients)}", broker, (), (), (), (comes, goes)))
     description: dict[str, float | int | str] = {
-        "kind": "paced", "seed": seed, "publishers": len(homes), "subscribers": subscriber,
+        "kind": "paced", "seed": seed, "publishers": len(homes), "subscribers": len(clients) - len(homes),
         "publications": expected, "rate of each": options.rate_per_s, "share wanted": options.share,
     }  # fmt: skip
     return Workload(overlay, tuple(clients), description, expected)
+
+
+def _wanted(options: PacedOptions, subscriber: int, publishers: int) -> str:
+    wanted = f"publisher = {subscriber % publishers}"
+    return wanted if options.share == 1 else f"{wanted} AND x < {options.share}"

@@ -12,13 +12,13 @@ from experiments.command_line import application
 from experiments.driver import execute
 from experiments.scenario import load_scenario
 from experiments.zoo.damages import DAMAGES, flip_bit
+from experiments.zoo.split_run import split_by_node
 from pubsub.errors import InputError
 from pubsub.journal_store import store_at
 from spark_analysis.damaged_run import DamagedRun
 from spark_analysis.journal_check import Damage, find_damage
 from spark_analysis.main import analyze, judge, judge_and_measure
 from spark_analysis.run_folder import read_manifest
-from tests.split_run import split_by_node
 
 SETTINGS = [
     "workload.publications=200", "overlay.brokers=4", "workload.clients=10", "workload.subscribers_per_actor=5",
