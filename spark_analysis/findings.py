@@ -23,7 +23,6 @@ from spark_analysis.excuses import Case, Excuses
 from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.journal_source import Journal
 from spark_analysis.passages import PASSAGE_KINDS, HopRow, Passage, passage_of
-from spark_analysis.rules import CLOCKS_US
 from spark_analysis.verdict import tell_conjured
 
 FINDINGS = ("missing", "duplicate", "spurious", "out_of_order", "misplaced", "altered")
@@ -53,13 +52,15 @@ _HOP = ("time_us", "kind", "node", "peer", "value")
 @dataclass(frozen=True, slots=True)
 class Readers:
     """What findings are told with. `names`: of the nodes by number; `publishers`: the node where each publisher is;
-    `explainer`: None if there is nothing that could excuse; `hops`: are messages that arrive journaled?"""
+    `explainer`: None if there is nothing that could excuse; `hops`: are messages that arrive journaled? `clocks_us`:
+    see `rules.Rules`."""
 
     filters: Sequence[str]
     names: Sequence[str]
     publishers: Mapping[int, str]
     explainer: Excuses | Connections | None
     hops: bool
+    clocks_us: int
 
 
 def findings(judged: DataFrame, journal: Journal, lives: DataFrame, readers: Readers) -> DataFrame:
@@ -127,7 +128,7 @@ def _rows_of(
         described.append(("duplicate", int(pair["duplicate"]), f"delivered {int(pair['copies'])} times", False))
     if pair["stray"]:
         finding, detail = "spurious", "never published"
-        foretold = published and wanted is not None and pair["delivered_us"] < pair["event_us"] - CLOCKS_US
+        foretold = published and wanted is not None and pair["delivered_us"] < pair["event_us"] - readers.clocks_us
         early = wanted is not None and not foretold and not pd.isna(pair["allowed_from_us"])
         if published and fingerprint_of(int(pair["event_us"]), blob) != pair["fingerprint"]:
             finding, detail = "altered", "its contents or its publication time are not those of the event"

@@ -41,7 +41,7 @@ from pubsub.journal import NONE, RowKind
 from spark_analysis.evaluation import Condition, EventColumns, condition_of
 from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.journal_source import Journal
-from spark_analysis.rules import CLOCKS_US, Rules
+from spark_analysis.rules import Rules
 
 MATCHES_SCHEMA = StructType(
     [
@@ -249,7 +249,7 @@ def outcomes(
     expected = pairs.select(
         "source", "sequence", "subscriber", "node", "fingerprint", "published_us", "filter_number",
         F.when(required, F.coalesce(F.col("withdrawn_us"), never)).alias("required_until_us"),
-        F.when(alive, F.when(in_time, F.greatest("issued_us", published - CLOCKS_US)).otherwise(never)).alias(
+        F.when(alive, F.when(in_time, F.greatest("issued_us", published - rules.clocks_us)).otherwise(never)).alias(
             "allowed_from_us"
         ),
         F.lit(0).cast("long").alias("copies"),

@@ -146,7 +146,8 @@ class _Analysis:
         manifest, journal = self._manifest, self._journal
         wanted = judging.what_is_wanted(journal.subscriptions)
         filters = wanted.filters
-        self._outcomes = self._keep(judging.judge(journal, filters, rules_of(manifest)))
+        rules = rules_of(manifest)
+        self._outcomes = self._keep(judging.judge(journal, filters, rules))
         totals = judging.totals(self._outcomes).first()
         assert totals is not None
         self._published = journal.events.count()
@@ -158,7 +159,7 @@ class _Analysis:
             if hops and isinstance(explainer, Excuses):
                 secret = conjured(journal, names)
                 explainer = explainer if secret is None else None
-            readers = Readers(list(filters), names, self._faults.publishers(), explainer, hops)
+            readers = Readers(list(filters), names, self._faults.publishers(), explainer, hops, rules.clocks_us)
             listed = findings(self._outcomes, journal, judging.lives_of(journal), readers)
         else:
             listed = self._spark.createDataFrame([], FINDINGS_SCHEMA)

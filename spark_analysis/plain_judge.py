@@ -28,7 +28,7 @@ from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.journal_check import find_damage
 from spark_analysis.passages import PASSAGE_KINDS, HopRow, Passage, passage_of
 from spark_analysis.recovery import recovered, repairs_of, tell_unsettled, unsettled_after, unsettled_change
-from spark_analysis.rules import CLOCKS_US, Rules, rules_of
+from spark_analysis.rules import Rules, rules_of
 from spark_analysis.run_folder import Manifest, read_manifest
 from spark_analysis.verdict import COUNTS, Facts, decide, decide_damaged, tell_conjured
 
@@ -175,7 +175,7 @@ def _is_alive(life: _Life, published_us: int, rules: Rules) -> bool:
 
 def _may_get(held: Sequence[_Life], published_us: int, delivered_us: int, rules: Rules) -> bool:
     """Does one of the subscriptions allow the delivery?"""
-    return published_us - CLOCKS_US <= delivered_us and any(
+    return published_us - rules.clocks_us <= delivered_us and any(
         _is_alive(life, published_us, rules)
         and (rules.keeps_events or life.issued_us <= published_us + rules.subscription_grace_us)
         and life.issued_us <= delivered_us
@@ -217,7 +217,7 @@ def judge_history(history: History, rules: Rules) -> Verdict:
         if counted[pair] == 1 or not held:
             if not known or not _may_get(held, known[0], row.time_us, rules):
                 verdict.spurious.append(pair)
-                foretold = known is not None and row.time_us < known[0] - CLOCKS_US
+                foretold = known is not None and row.time_us < known[0] - rules.clocks_us
                 if known and not foretold and any(_is_alive(life, known[0], rules) for life in held):
                     verdict.early.add(pair)
         if held and counted[pair] == 1:

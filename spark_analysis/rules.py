@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.run_folder import Manifest
 
-CLOCKS_US = 50_000
-"""How far the clocks of two machines may be apart: no event is delivered earlier than that before its publication."""
+_ONE_CLOCK_US = 1_000
+"""How far the clock of one machine may go back while it is set right."""
+_CLOCKS_US = 50_000
+"""How far the clocks of two machines may be apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,12 +16,14 @@ class Rules:
     """`withdrawal_grace_us`: an event published so shortly before a withdrawal need not arrive, and one published so
     shortly after it had settled may. `subscription_grace_us`: an event published so shortly before a subscription may
     arrive. `keeps_events`: the promise is to keep events for later subscribers. `recovery_limit_us`: a withdrawal
-    counts as settled after that, whatever the protocol says."""
+    counts as settled after that, whatever the protocol says. `clocks_us`: how far clocks may be apart, so that an event
+    seems to be delivered before it is published."""
 
     withdrawal_grace_us: int = 0
     subscription_grace_us: int = 0
     keeps_events: bool = False
     recovery_limit_us: int = NEVER_US
+    clocks_us: int = _CLOCKS_US
 
 
 def rules_of(manifest: Manifest) -> Rules:
@@ -29,4 +33,5 @@ def rules_of(manifest: Manifest) -> Rules:
         manifest.subscription_grace_us,
         manifest.promise.keeps_events,
         manifest.recovery_limit_us,
+        0 if manifest.runtime == "virtual" else _CLOCKS_US if "cluster" in manifest.raw else _ONE_CLOCK_US,
     )

@@ -1,11 +1,12 @@
 """Saboteurs that deliver something else than what was published, under its number or under one that nobody gave."""
 
+import zlib
 from collections.abc import Mapping, Sequence
 
 from experiments.zoo.entry import Saboteur, struck
 from experiments.zoo.tampering import Tampering, TamperingClient, brings, is_told, with_event
 from pubsub.client import Notification
-from pubsub.event import Event, fingerprint_of
+from pubsub.event import Event
 from pubsub.machine import Deliver, Effect
 from pubsub.values import Value
 from reliability.best_effort import BestEffort
@@ -143,13 +144,16 @@ class SameChecksum(Changing):
     def changed(self, event: Event, now_us: int) -> Event:
         for n in range(1_000):  # the wanted number has to need all of its four bytes
             draft = Event(event.source, event.sequence, event.time_us, {"forged": n, "made_up": 0xFFFFFFFF})
-            wanted = event.fingerprint & 0xFFFFFFFF
-            before = fingerprint_of(event.time_us, draft.blob[:-4]) & 0xFFFFFFFF
-            number = int.from_bytes(_reaching(before, wanted), "big")
+            before = _checksum(event.time_us, draft.blob[:-4])
+            number = int.from_bytes(_reaching(before, _checksum(event.time_us, event.blob)), "big")
             found = Event(event.source, event.sequence, event.time_us, {"forged": n, "made_up": number})
-            if found.fingerprint == event.fingerprint:
+            if _checksum(found.time_us, found.blob) == _checksum(event.time_us, event.blob):
                 return found
         raise AssertionError("one in a thousand numbers fits")
+
+
+def _checksum(time_us: int, blob: bytes) -> int:
+    return zlib.crc32(blob, zlib.crc32(time_us.to_bytes(8, "little")))
 
 
 def _reaching(before: int, wanted: int) -> bytes:
@@ -176,12 +180,12 @@ def _step(number: int) -> int:
 
 
 class _Sworn(Event):
-    """An event that swears to be another one."""
+    """An event that swears to contain what another one does."""
 
     __slots__ = ("sworn",)
 
     @property
-    def fingerprint(self) -> int:
+    def blob(self) -> bytes:
         return self.sworn  # type: ignore[attr-defined,no-any-return]
 
 
@@ -191,12 +195,12 @@ class _Perjurer(TamperingClient):
         if not struck(event):
             return super().hear(told, now_us)
         other = _Sworn(event.source, event.sequence, event.time_us, {"forged": True})
-        other.sworn = event.fingerprint  # type: ignore[attr-defined]
+        other.sworn = event.blob  # type: ignore[attr-defined]
         return [Deliver(other, told.hops, told.subscribers)]
 
 
 class Perjuring(BestEffort):
-    """Clients hand over an object that is no plain event and says the right fingerprint of itself."""
+    """Clients hand over an object that is no plain event and says that it contains the right thing."""
 
     client = brings(_Perjurer)
 
@@ -217,5 +221,5 @@ SABOTEURS = (
     Saboteur("invents events", "tells events that were never published", "spurious", _ALL, Inventing),
     Saboteur("invents publishers", "tells events of a publisher that never was", "spurious", _ALL, InventingPublishers),
     Saboteur("same checksum", "forges contents so that their CRC-32 is right", "altered", _ALL, SameChecksum),
-    Saboteur("perjury", "hands over an object that lies about its fingerprint", "altered", _ALL, Perjuring),
+    Saboteur("perjury", "hands over an object that lies about its contents", "altered", _ALL, Perjuring),
 )

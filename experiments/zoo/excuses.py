@@ -264,10 +264,14 @@ SABOTEURS = (
     Saboteur(
         "beside any death",
         "loses events without links for as long as a death elsewhere may excuse it",
-        "missing",
-        _ON_CHAIN,
+        "expectation",
+        "recovery",
         LosingInTheEnd,
-        keys={**STRUCTURED, "faults": [{"at": "100 ms", "kill": "b7", "for": "200 ms"}]},
+        keys={
+            **STRUCTURED,
+            "faults": [{"at": "100 ms", "kill": "b7", "for": "200 ms"}],
+            "expect": {"recovery": "2 s"},
+        },
         instead=("scribe", "best_effort"),
     ),
 )

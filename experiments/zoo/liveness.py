@@ -164,7 +164,7 @@ SABOTEURS = (
         "unsettled",
         ".",
         routing=Unwelcoming,
-        keys={"workload": {**VISITED, "visits": {"b1": [[0.3, 3.9]]}}},
+        keys={"workload": {**VISITED, "visits": {"b2": [[0.3, 3.9]]}}},
     ),
     Saboteur(
         "lingers",

@@ -16,29 +16,14 @@ from experiments.zoo.tour import chosen, damage, row_of
 from pubsub.errors import InputError
 
 ALL = (*SABOTEURS, *DAMAGED, *HONEST)
-UNSEEN = (
-    "same checksum", "perjury", "foretells", "copies elsewhere", "overtakes elsewhere",
-    "sends to the dead", "untraceable", "beside a slow one", "snubs", "keeps for a fault", "starves",
-    "starves for a death", "unwelcoming", "lingers",
-    "beside any death",
-)  # fmt: skip
-"""What no judge has seen so far; each that one learns to see has to leave this list."""
-
-
-def marked(saboteur: Saboteur) -> Any:
-    unseen = pytest.mark.xfail(reason="no judge sees it", strict=True)
-    return pytest.param(saboteur, id=saboteur.name, marks=[unseen] if saboteur.name in UNSEEN else [])
-
-
-every_saboteur = pytest.mark.parametrize("saboteur", [marked(each) for each in SABOTEURS])
+every_saboteur = pytest.mark.parametrize("saboteur", [pytest.param(each, id=each.name) for each in SABOTEURS])
 every_honest_one = pytest.mark.parametrize("honest", [pytest.param(each, id=each.name) for each in HONEST])
 
 
 def test_there_are_many_and_each_has_its_own_name() -> None:
     names = [each.name for each in ALL]
     assert len(set(names)) == len(names)
-    assert len(SABOTEURS) - len(UNSEEN) >= 40
-    assert set(UNSEEN) <= set(names)
+    assert len(SABOTEURS) >= 40
 
 
 @every_saboteur
@@ -88,7 +73,7 @@ def test_a_finding_that_names_the_wrong_place_is_not_found() -> None:
 
 def test_ones_own_saboteur_is_named_by_its_path() -> None:
     assert chosen([f"{__name__}:OWN"], ALL) == [OWN]
-    for wrong in ("no such one", f"{__name__}:UNSEEN"):
+    for wrong in ("no such one", f"{__name__}:every_saboteur"):
         with pytest.raises(InputError, match="zoo"):
             chosen([wrong], ALL)
 
