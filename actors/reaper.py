@@ -2,7 +2,9 @@
 
 A driver that ends by itself stops its Ray; one that is killed cannot, and some of Ray's processes live on. The reaper
 knows the processes of that Ray, waits on its standard input, and when that closes without a word kills those that are
-still there and removes the run's temporary folder. What else the driver has started is left alone.
+still there and removes the run's temporary folder. What else the driver has started is left alone. Where the reaper is
+killed as well, the kernel ends Ray's services with the driver, workers follow within seconds, and Ray's agents give up
+after a minute; only the folder stays.
 """
 
 import contextlib

@@ -1,10 +1,12 @@
 """A process that was never told anything: it tries what it can at the ports of somebody's Ray, a line of JSON for each.
 
-`python ray_stranger.py GCS_PORT PORT=NAME…`; its environment has no variable of Ray's and an empty HOME.
+`python ray_stranger.py GCS_PORT PORT=NAME…`; its environment has no variable of Ray's and an empty HOME. It has found
+out by itself that Ray has to be kept from turning a loopback address into another.
 """
 
 import http.client
 import json
+import os
 import sys
 import urllib.error
 import urllib.request
@@ -88,6 +90,7 @@ def main() -> None:
         if name not in CALLS or name == "agent":
             for page in PAGES:
                 said(name, page, fetch(port, page))
+    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
     import ray
     from ray._raylet import GcsClient, GcsClientOptions  # type: ignore[attr-defined]
 

@@ -84,7 +84,7 @@ def test_a_stranger_cannot_read_write_list_or_connect(seen: Seen, tmp_path: Path
         env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=250,
+        timeout=150,
         check=False,
     )
     said: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
