@@ -18,6 +18,7 @@ and need not come to one that withdrew in the meantime.
 A journal without SEND and RECEIVE rows does not show a way: there a fault in force near it in time excuses a loss.
 """
 
+import bisect
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -75,6 +76,9 @@ class Excuses:
     _neighbours: dict[str, list[str]] = field(default_factory=dict)
     _about: dict[str | frozenset[str], list[Window]] = field(default_factory=dict)
     _partitions: list[Window] = field(default_factory=list)
+    _begins: list[int] = field(default_factory=list)
+    _longest: list[tuple[int, int, Window]] = field(default_factory=list)
+    """Stretches of disturbed tables by their begins; at each place the one that ends last of those up to it."""
     _parents: dict[str, dict[str, str | None]] = field(default_factory=dict)
     _one_way: bool = False
     _meshed: bool = False
@@ -91,7 +95,14 @@ class Excuses:
         # A connected graph with one link less than it has nodes is a tree.
         connected = not self._neighbours or len(self._tree(next(iter(self._neighbours)))) == len(self._neighbours)
         self._one_way = bool(self.links) and connected and len(self.links) == len(self._neighbours) - 1
-        self._meshed = connected and not self._one_way
+        self._meshed = bool(self.links) and connected and not self._one_way
+        disturbing = [window for window in self.windows if window.step.kind not in _LEAVES_TABLES]
+        stretches = [(begin, end, window) for window in disturbing for begin, end in window.disturbances]
+        stretches.sort(key=lambda stretch: stretch[0])
+        self._begins = [begin for begin, _, _ in stretches]
+        for stretch in stretches:
+            former = self._longest[-1] if self._longest else stretch
+            self._longest.append(stretch if stretch[1] > former[1] else former)
 
     def explain(self, case: Case, passage: Passage) -> Excuse | None:
         """The fault that excuses the finding, or None."""
@@ -149,8 +160,7 @@ class Excuses:
         excuse = self._destroyed(lost) or self._died_in_hand(passage.had, passage)
         if excuse is not None:
             return excuse
-        times = list(passage.had.values()) or [case.published_us]
-        return self._by_tables(self.windows, min(times), max(times))
+        return self._by_any_tables(case, passage)
 
     def _destroyed(self, lost: Iterable[Loss], full: Sequence[Window] = ()) -> Excuse | None:
         """Was a fault that destroys messages in force where one of these was lost? `full`: those behind which a queue
@@ -189,6 +199,15 @@ class Excuses:
             if window.step.kind not in _LEAVES_TABLES and window.disturbs(from_us, until_us + IN_HAND_US):
                 return Excuse(f"{window.step.text}: {_AT_BROKERS}", by_tables=True)
         return None
+
+    def _by_any_tables(self, case: Case, passage: Passage) -> Excuse | None:
+        """Had any fault disturbed tables while the event was on its way?"""
+        times = list(passage.had.values()) or [case.published_us]
+        place = bisect.bisect_right(self._begins, max(times) + IN_HAND_US) - 1
+        # Of the stretches that begin early enough the one that ends last tells for all.
+        if place < 0 or self._longest[place][1] < min(times):
+            return None
+        return Excuse(f"{self._longest[place][2].step.text}: {_AT_BROKERS}", by_tables=True)
 
     def _excusable(self, window: Window, way: Sequence[str], at_us: int) -> bool:
         """Was the window in force, or its tables not mended, in a way that the promise does not cover?"""
@@ -236,8 +255,7 @@ class Excuses:
         excuse = self._changed_link(case, passage.copied, "duplicates")
         if excuse is None and not self._one_way and not self._meshed:
             # Without links no node hears of a failure at once: until all have, two may send on for the same others.
-            times = list(passage.had.values()) or [case.published_us]
-            return self._by_tables(self.windows, min(times), max(times))
+            return self._by_any_tables(case, passage)
         return excuse
 
     def _changed_link(self, case: Case, crossings: Iterable[Crossing], able: str) -> Excuse | None:

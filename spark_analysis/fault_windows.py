@@ -71,8 +71,12 @@ class Window:
 
     def disturbs(self, from_us: int, until_us: int) -> bool:
         """Were tables that it disturbed not mended yet at any time of that stretch?"""
-        broke = self.from_us <= until_us and from_us <= self.absorbed_us
-        return broke or (self.undone_us <= until_us and from_us <= self.until_us)
+        return any(begin <= until_us and from_us <= end for begin, end in self.disturbances)
+
+    @property
+    def disturbances(self) -> tuple[tuple[int, int], ...]:
+        """From when to when tables may be wrong: after the fault, and after its repair."""
+        return (self.from_us, self.absorbed_us), (self.undone_us, self.until_us)
 
     def separates(self, first: str, second: str) -> bool:
         """Is it a partition with the two nodes on different sides?"""
