@@ -95,9 +95,11 @@ class VirtualRun:
         self._run(until_us=self.simulation.now_us + stretch_us, stop=self._watch)
 
     def settle(self) -> None:
-        """Go on until every subscription has settled and every link is up that can be; journal that."""
+        """Go on until every subscription has settled and every link is up that can be, and journal that; or until
+        nothing will ever happen again."""
         self._run(stop=lambda: self._calm)
-        self._settled()
+        if self._calm:
+            self._settled()
 
     def _subscribe(self) -> None:
         self.enter(Phase.SUBSCRIBING)

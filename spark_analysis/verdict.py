@@ -156,10 +156,9 @@ def _why_valid(facts: Facts) -> str:
     promise, counts = facts.promise, facts.counts
     once = "" if promise.delivery == "at_least_once" else ", once"
     once += ", in order" if promise.order == "publisher" else ""
-    missing, late = facts.left("missing"), facts.left("out_of_order")
-    if promise.delivery == "at_most_once" and (missing or late):
+    if promise.delivery == "at_most_once" and (facts.left("missing") or facts.left("out_of_order")):
         rate = share((counts["required"] - counts["missing"]) / counts["required"])
-        allowed = f"{missing:,} missing and {late:,} out of order, as may be"
+        allowed = f"{counts['missing']:,} missing and {counts['out_of_order']:,} out of order, as may be"
         return f"{rate} delivered: {allowed}; nothing twice, and nothing else"
     excused = {name: facts.explained[name] for name in COUNTS if facts.explained.get(name)}
     if excused:
