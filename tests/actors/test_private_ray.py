@@ -18,7 +18,8 @@ pytest.importorskip("grpc", reason="the stranger calls Ray's services by name, f
 STRANGER = Path(__file__).with_name("ray_stranger.py")
 LOOPBACK = ("127.0.0.1", "::1", "::ffff:127.0.0.1")
 REFUSED = re.compile(
-    r"UNAUTHENTICATED|UNIMPLEMENTED|UNAVAILABLE: .*HTTP/2|BadStatusLine|401: |AuthenticationError|\w+: .*Failed to connect"
+    r"UNAUTHENTICATED|UNIMPLEMENTED|UNAVAILABLE: .*HTTP/2|BadStatusLine|401: |AuthenticationError"
+    r"|\w+: .*Failed to connect"
 )
 PUBLIC = re.compile(r"answered 200: (b'# HELP |b'success')")
 """Ray's own metrics, and that its raylet is well: all that it shows to anybody."""
