@@ -95,10 +95,11 @@ def main() -> None:
     from ray._raylet import GcsClient, GcsClientOptions  # type: ignore[attr-defined]
 
     address = f"127.0.0.1:{gcs}"
-    client = "a client of the store"
-    said(client, "get", attempt(lambda: GcsClient(address=address).internal_kv_get(b"CLUSTER_METADATA", b"cluster", 5)))
-    said(client, "put", attempt(lambda: GcsClient(address=address).internal_kv_put(b"mine", b"1", True, None, 5)))
-    said(client, "list", attempt(lambda: GcsClient(address=address).internal_kv_keys(b"", None, 5)))
+    said(
+        "store", "get", attempt(lambda: GcsClient(address=address).internal_kv_get(b"CLUSTER_METADATA", b"cluster", 5))
+    )
+    said("store", "put", attempt(lambda: GcsClient(address=address).internal_kv_put(b"mine", b"1", True, None, 5)))
+    said("store", "list", attempt(lambda: GcsClient(address=address).internal_kv_keys(b"", None, 5)))
 
     def nodes() -> Any:
         state = ray._private.state.GlobalState()
