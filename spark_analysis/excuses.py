@@ -178,12 +178,12 @@ class Excuses:
         """Could the window have taken the message? It may have left before the fault, and no loss is sooner than
         that; what a promise covers is excused only until the overlay had settled."""
         if loss.reason is DropReason.LOSS and window.step.kind is FaultKind.CHANGE_LINK:
-            return window.in_force(loss.time_us, loss.time_us)
+            return window.in_force(loss.sent_us, loss.time_us)
         known = loss.reason is DropReason.UNREACHABLE or self.promise.survives.any_path
         if known and self._meshed:  # the sender knew, and there was another way
-            return window.disturbs(loss.time_us, loss.time_us + ON_THE_WAY_US)
+            return window.disturbs(loss.sent_us, loss.time_us + ON_THE_WAY_US)
         held_us = ON_THE_WAY_US if loss.reason is None else 0
-        return window.in_force(loss.time_us, loss.time_us + held_us)
+        return window.in_force(loss.sent_us, loss.time_us + held_us)
 
     def _died_in_hand(self, nodes: Iterable[str], passage: Passage) -> Excuse | None:
         for name in nodes:

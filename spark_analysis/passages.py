@@ -17,8 +17,10 @@ HopRow = tuple[int, int, int, int, int]
 
 
 class Loss(NamedTuple):
-    """A message with the event did not arrive. `reason`: of its DROP row; None: it was sent and never received."""
+    """A message with the event did not arrive. `sent_us`: when it left its sender, or was to leave. `reason`: of its
+    DROP row, and `time_us` the row's time; None: it was sent and never received."""
 
+    sent_us: int
     time_us: int
     sender: str
     receiver: str
@@ -60,12 +62,13 @@ def passage_of(rows: Iterable[HopRow], names: Sequence[str], hops: bool) -> Pass
             passage.received.add(name)
             arrived[other, name] += 1
         elif kind == RowKind.DROP:
-            passage.lost.append(Loss(time_us, name, other, DropReason(value)))
+            sent_us = on_the_way[name, other][-1] if on_the_way[name, other] else time_us
+            passage.lost.append(Loss(sent_us, time_us, name, other, DropReason(value)))
             arrived[name, other] += 1
         else:
             on_the_way[name, other].append(time_us)
             (passage.copied if kind == RowKind.DUPLICATE else passage.sent).append(Crossing(time_us, name, other))
     for (sender, receiver), times in on_the_way.items():
         if len(times) > arrived[sender, receiver]:  # which of them was lost, nobody can tell
-            passage.lost += [Loss(time_us, sender, receiver, None) for time_us in times]
+            passage.lost += [Loss(time_us, time_us, sender, receiver, None) for time_us in times]
     return passage
