@@ -67,12 +67,14 @@ class Excuse(NamedTuple):
 
 @dataclass(slots=True)
 class Excuses:
-    """Explains findings of best effort. `links`: all of the overlay and of clients; `homes`: client to broker."""
+    """Explains findings of best effort. `links`: all of the overlay and of clients; `homes`: client to broker.
+    `limit_us`: how long a message may be on its way at most."""
 
     windows: Sequence[Window]
     links: Sequence[tuple[str, str]]
     homes: Mapping[str, str] = field(default_factory=dict)
     promise: Promise = field(default_factory=Promise)
+    limit_us: int = ON_THE_WAY_US
     _neighbours: dict[str, list[str]] = field(default_factory=dict)
     _about: dict[str | frozenset[str], list[Window]] = field(default_factory=dict)
     _partitions: list[Window] = field(default_factory=list)
@@ -182,8 +184,9 @@ class Excuses:
         known = loss.reason is DropReason.UNREACHABLE or self.promise.survives.any_path
         if known and self._meshed:  # the sender knew, and there was another way
             return window.disturbs(loss.sent_us, loss.time_us + ON_THE_WAY_US)
-        held_us = ON_THE_WAY_US if loss.reason is None else 0
-        return window.in_force(loss.sent_us, loss.time_us + held_us)
+        # Nothing but a fault takes a message that was sent: it may have waited in a queue for it.
+        waited_us = self.limit_us if loss.reason is None else 0
+        return window.in_force(loss.sent_us, loss.time_us + waited_us)
 
     def _died_in_hand(self, nodes: Iterable[str], passage: Passage) -> Excuse | None:
         for name in nodes:

@@ -63,7 +63,10 @@ class Faults:
         if self._manifest.promise.excuses_by_connection:
             away = times_away(self._link_rows(homes), self.settled(), homes, self._manifest.recovery_limit_us)
             return Connections(away, self.windows, homes, self._manifest.recovery_limit_us)
-        return Excuses(self.windows, self._manifest.links, homes, self._manifest.promise) if self.windows else None
+        if not self.windows:
+            return None
+        manifest = self._manifest
+        return Excuses(self.windows, manifest.links, homes, manifest.promise, manifest.recovery_limit_us)
 
     def recovery(self, outcomes: DataFrame, last_us: int) -> Recovery:
         """What came after repairs; `outcomes` as in `judge.OUTCOMES_SCHEMA`, `last_us`: the end of the journal."""

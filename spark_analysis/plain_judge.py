@@ -273,7 +273,7 @@ def judge_journal(manifest: Manifest, journal: Path) -> Judgement:
         away = times_away(_link_rows(history, manifest), settled, manifest.homes, manifest.recovery_limit_us)
         explainer: Excuses | Connections = Connections(away, windows, manifest.homes, manifest.recovery_limit_us)
     else:
-        explainer = Excuses(windows, manifest.links, manifest.homes, manifest.promise)
+        explainer = Excuses(windows, manifest.links, manifest.homes, manifest.promise, manifest.recovery_limit_us)
     secret = None if isinstance(explainer, Connections) or not windows else _conjured(history, manifest)
     excused = _excused(history, manifest, pairs, explainer) if secret is None else {}
     repairs = repairs_of(windows, manifest.recovery_limit_us)
