@@ -101,22 +101,3 @@ def test_a_stranger_cannot_read_write_list_or_connect(seen: Seen, tmp_path: Path
     assert all(REFUSED.match(answer) for answer in by_ray.values())
     assert "InvalidAuthToken" in done.stderr, "that is why it could not connect"
     assert {each["name"] for each in said if PUBLIC.match(each["answer"])} <= {"metrics", "agent"}
-
-
-@pytest.mark.ray
-def test_what_was_set_for_a_run_is_unset_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ray._private import ray_constants
-
-    from actors.private_ray import private_ray
-
-    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "/the/users/own")
-    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
-    before = dict(os.environ)
-    with private_ray():
-        assert os.environ["RAY_AUTH_MODE"] == "token"
-        first = os.environ["RAY_AUTH_TOKEN"]
-        assert not ray_constants.ENABLE_RAY_CLUSTER
-    assert dict(os.environ) == before
-    assert ray_constants.ENABLE_RAY_CLUSTER
-    with private_ray():
-        assert os.environ["RAY_AUTH_TOKEN"] != first
