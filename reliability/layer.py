@@ -2,7 +2,8 @@
 
 A reliability protocol owns the way of an event through a broker: it is told of events published here and of
 its own messages, asks the routing part where an event goes (`BrokerServices.next_hops`) and has local
-subscribers notified. Every message class of reliability has a `KIND` from 128 on.
+subscribers notified. Every message class of reliability has a `KIND` from 128 on. What it promises of deliveries
+stands in the class attribute `promise` (`pubsub.promise`); without one that is best effort.
 """
 
 from collections.abc import Mapping, Sequence
