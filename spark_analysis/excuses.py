@@ -32,6 +32,8 @@ from spark_analysis.passages import Crossing, Loss, Passage
 
 IN_HAND_US = 100_000
 """How long a node may have an event in hand: one that it keeps for longer is lost by waiting, not by a fault."""
+_AT_ONCE_US = 5_000
+"""How soon a broker passes an event on that needs no recovery."""
 ON_THE_WAY_US = 1_000_000
 """How long an event is taken to be on its way where the journal does not show it."""
 _AT_BROKERS = "tables disturbed"
@@ -127,23 +129,42 @@ class Excuses:
         local = case.publisher == case.client and case.client not in self.homes
         if case.client in passage.received or local:
             return self._died_in_hand([case.client], passage)
-        return self._on_the_way(case, passage) if self._one_way else self._anywhere(case, passage)
-
-    def _on_the_way(self, case: Case, passage: Passage) -> Excuse | None:
+        if not self._one_way:
+            return self._anywhere(case, passage)
         way = self._way(case.publisher, case.client)
         came = max((place for place, name in enumerate(way) if name in passage.received), default=0)
+        return self._where_it_ended(case, passage, way, came) or self._before_it_was_recovered(passage, way, came)
+
+    def _where_it_ended(self, case: Case, passage: Passage, way: Sequence[str], came: int) -> Excuse | None:
         behind, ahead = set(way[: came + 1]), set(way[came + 1 :])
         lost = [loss for loss in passage.lost if loss.sender in behind and loss.receiver in ahead]
         if lost:
             return self._destroyed(lost, full=self._between(way[came:]))
         here = way[came]
         had_us = passage.had.get(here, case.published_us)
-        died = self._died_in_hand([here], passage)
-        if died is not None:
-            return died
-        for window in self._between(way[came:]):
+        return self._died_in_hand([here], passage) or self._by_tables_ahead(way, came, had_us)
+
+    def _before_it_was_recovered(self, passage: Passage, way: Sequence[str], came: int) -> Excuse | None:
+        """A protocol that recovers events may bring one further than its first copy came, and then keep it from a
+        subscriber that it takes for a later one: did the first copy end at a fault?"""
+        for place, (here, there) in enumerate(itertools.pairwise(way[: came + 1])):
+            had_us = passage.had.get(here, 0)
+            lost = [loss for loss in passage.lost if (loss.sender, loss.receiver) == (here, there)]
+            excuse = self._destroyed(lost)
+            if excuse is not None:
+                return excuse
+            left = (each.time_us for each in passage.sent if (each.sender, each.receiver) == (here, there))
+            if min(left, default=had_us + _AT_ONCE_US + 1) > had_us + _AT_ONCE_US:
+                excuse = self._by_tables_ahead(way, place, had_us)
+                if excuse is not None:
+                    return excuse
+        return None
+
+    def _by_tables_ahead(self, way: Sequence[str], place: int, had_us: int) -> Excuse | None:
+        """Had a fault from that place of the way on disturbed the tables by which the node there decides?"""
+        for window in self._between(way[place:]):
             if window.step.kind not in _LEAVES_TABLES and self._excusable(window, way, had_us):
-                return Excuse(f"{window.step.text}: {here} had {_AT_BROKERS}", by_tables=True)
+                return Excuse(f"{window.step.text}: {way[place]} had {_AT_BROKERS}", by_tables=True)
         return None
 
     def _anywhere(self, case: Case, passage: Passage) -> Excuse | None:
