@@ -209,6 +209,7 @@ class BigRun:
         faults = max(1, len(event) // _PLANTED_EVERY)
         lost, doubled = choose(even, 2 * faults, replace=False).reshape(2, faults)
         pairs = np.flatnonzero((subscriber[:-1] % 2 == 1) & (subscriber[1:] == subscriber[:-1]))
+        pairs = pairs[delivered_us[pairs] >= time_us[event[pairs + 1]]]  # nothing comes before it is published
         swapped = choose(pairs[::4], min(faults, len(pairs) // 4), replace=False)
         delivered_us[swapped], delivered_us[swapped + 1] = delivered_us[swapped + 1], delivered_us[swapped]
         unwanted_subscriber, unwanted = np.nonzero(~wants.T[::2])
