@@ -16,32 +16,37 @@ from tests.judge.honest import PAIRS, schedules_of
 from tests.schedules import play
 
 
+def judge(routing: str, reliability: str, schedules: int) -> Counter[str]:
+    """What that many schedules of the pair came to; those that were flagged are printed."""
+    counts: Counter[str] = Counter()
+
+    @settings(
+        max_examples=schedules, deadline=None, database=None, derandomize=True, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(schedules_of(routing, reliability))
+    def each(data: dict[str, Any]) -> None:
+        numbers = play(data).judgement.numbers
+        counts["schedules"] += 1
+        counts["faults"] += numbers["faults_bit"] + numbers["faults_idle"]
+        for name in ("required", "missing", "explained", "explained_by_tables"):
+            counts[name] += numbers[name]
+        if numbers["verdict"] == "invalid":
+            counts["flagged"] += 1
+            print(f"seed {data['seed']}: {numbers['reason']}\n{data}", file=sys.stderr)
+
+    each()
+    return counts
+
+
 def main(total: int) -> int:
     """Print the table; how many were flagged."""
-    each = -(-total // len(PAIRS))
+    names = ("schedules", "faults", "required", "missing", "explained", "explained_by_tables", "flagged")
     rows, flagged = [], 0
     for routing, reliability in PAIRS:
-        counts: Counter[str] = Counter()
         began = time.perf_counter()
-
-        @settings(
-            max_examples=each, deadline=None, database=None, derandomize=True, phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        )  # fmt: skip
-        @given(schedules_of(routing, reliability))
-        def judge(data: dict[str, Any], counts: Counter[str] = counts) -> None:
-            numbers = play(data).judgement.numbers
-            counts["schedules"] += 1
-            counts["faults"] += numbers["faults_bit"] + numbers["faults_idle"]
-            for name in ("required", "missing", "explained", "explained_by_tables"):
-                counts[name] += numbers[name]
-            if numbers["verdict"] == "invalid":
-                counts["flagged"] += 1
-                print(f"seed {data['seed']}: {numbers['reason']}\n{data}", file=sys.stderr)
-
-        judge()
+        counts = judge(routing, reliability, -(-total // len(PAIRS)))
         flagged += counts["flagged"]
-        names = ("schedules", "faults", "required", "missing", "explained", "explained_by_tables", "flagged")
         took_s = time.perf_counter() - began
         rows.append([f"{routing}, {reliability}", *(f"{counts[name]:,}" for name in names), f"{took_s:.0f} s"])
         print(f"{len(rows)} of {len(PAIRS)} pairs", file=sys.stderr)
