@@ -312,14 +312,16 @@ def totals(judged: DataFrame) -> DataFrame:
     return judged.agg(*sums, F.count(F.when(whole, 1)).alias("delivered"))
 
 
-def judge(journal: Journal, filters: Mapping[str, int], rules: Rules) -> DataFrame:
-    """The outcome of every pair of a run; `filters` are those of `Wanted`, events as `distinct_events` gives them."""
-    lives = lives_of(journal)
+def judge(journal: Journal, lives: DataFrame, filters: Mapping[str, int], rules: Rules) -> DataFrame:
+    """The outcome of every pair of a run. `lives` as `lives_of` gives them, `filters` those of `Wanted`, events as
+    `distinct_events` gives them."""
     texts = list(filters)
     many = sum(filters.values()) > _LIVES_SENT_MAX
     return outcomes(matches(journal.events, texts), lives, texts, deliveries_of(journal), rules, many)
 
 
-def lives_of(journal: Journal) -> DataFrame:
-    """Every subscription of a run with the times of its life (`LIVES_SCHEMA`)."""
-    return subscription_lives(issued_first(journal.subscriptions), journal.of(RowKind.SETTLED))
+def lives_of(subscriptions: DataFrame, settled: Sequence[tuple[int, int]]) -> DataFrame:
+    """Every subscription of a run with the times of its life (`LIVES_SCHEMA`); `settled`: (time_us, covers_us) of the
+    SETTLED rows."""
+    rows = subscriptions.sparkSession.createDataFrame(list(settled), "time_us long, value long")
+    return subscription_lives(issued_first(subscriptions), rows)

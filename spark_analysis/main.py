@@ -134,7 +134,11 @@ class _Analysis:
         self._folder.begin()
         progress("reading the journal", 0, 0)
         journal = read_journal(spark, manifest.journal_at(run))
-        self._journal = replace(journal, events=self._keep(judging.distinct_events(journal.events)))
+        self._journal = replace(
+            journal,
+            events=self._keep(judging.distinct_events(journal.events)),
+            subscriptions=self._keep(journal.subscriptions),
+        )
         if journal_bytes <= _ROWS_KEPT_BYTES_MAX:
             self._journal = replace(self._journal, rows=self._keep(journal.rows), kept=True)
         self._deliveries = judging.deliveries_of(self._journal)
@@ -147,7 +151,8 @@ class _Analysis:
         wanted = judging.what_is_wanted(journal.subscriptions)
         filters = wanted.filters
         rules = rules_of(manifest)
-        self._outcomes = self._keep(judging.judge(journal, filters, rules))
+        lives = self._keep(judging.lives_of(journal.subscriptions, self._faults.settled()))
+        self._outcomes = self._keep(judging.judge(journal, lives, filters, rules))
         totals = judging.totals(self._outcomes).first()
         assert totals is not None
         self._published = journal.events.count()
@@ -160,7 +165,7 @@ class _Analysis:
                 secret = conjured(journal, names)
                 explainer = explainer if secret is None else None
             readers = Readers(list(filters), names, self._faults.publishers(), explainer, hops, rules.clocks_us)
-            listed = findings(self._outcomes, journal, judging.lives_of(journal), readers)
+            listed = findings(self._outcomes, journal, lives, readers)
         else:
             listed = self._spark.createDataFrame([], FINDINGS_SCHEMA)
         found = self._folder.write_findings(listed)

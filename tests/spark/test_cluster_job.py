@@ -68,7 +68,8 @@ def test_no_master_at_the_address_is_named_at_once(tmp_path: Path) -> None:
 def test_pairs_and_deliveries_are_shuffled_once(spark: SparkSession, tmp_path: Path) -> None:
     BigRun(tmp_path / "run").write(20_000)
     journal = read_journal(spark, str(tmp_path / "run" / "journal"))
-    judged = judging.judge(journal, judging.what_is_wanted(journal.subscriptions).filters, Rules())
+    lives = judging.lives_of(journal.subscriptions, [(500, 200)])
+    judged = judging.judge(journal, lives, judging.what_is_wanted(journal.subscriptions).filters, Rules())
     plan = judged._jdf.queryExecution().executedPlan().toString()
     above, _, below = plan.partition("Exchange")
     assert "Window" in above
