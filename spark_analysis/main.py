@@ -164,7 +164,8 @@ class _Analysis:
             if hops and isinstance(explainer, Excuses):
                 secret = conjured(journal, names)
                 explainer = explainer if secret is None else None
-            readers = Readers(list(filters), names, self._faults.publishers(), explainer, hops, rules.clocks_us)
+            publishers = {} if explainer is None else self._faults.publishers()
+            readers = Readers(list(filters), names, publishers, explainer, hops, rules.clocks_us)
             listed = findings(self._outcomes, journal, lives, readers)
         else:
             listed = self._spark.createDataFrame([], FINDINGS_SCHEMA)
