@@ -7,6 +7,7 @@ table is a transform of them (`spark_analysis.judge`, `spark_analysis.metrics`),
 only one that runs jobs. A run that was cut short is analysed as far as it went, and the verdict says so.
 """
 
+import functools
 import json
 import sys
 from collections import Counter
@@ -175,10 +176,8 @@ class _Analysis:
         checks: Sequence[Check] = ()
         recovery = Recovery({}, 0, None)
         if manifest.faults:
-            span = metrics.span(journal.rows).first()
-            last_us = int(span["last_us"] or 0) if span is not None else 0
-            checks = self._faults.checks(last_us)
-            recovery = self._faults.recovery(self._outcomes, last_us)
+            checks = self._faults.checks(self._span_us[1])
+            recovery = self._faults.recovery(self._outcomes, self._span_us[1])
         self._folder.write_frame("faults", checks_table(checks, self._faults.windows, recovery))
         facts = Facts(
             manifest.status,
@@ -204,11 +203,16 @@ class _Analysis:
         settled = self._faults.settled()
         if any(covers >= wanted.last_us and at_us <= wanted.first_us + limit_us for at_us, covers in settled):
             return None  # that all had settled in time is seen without a look at each
-        span = metrics.span(self._journal.rows).first()
         times = self._journal.subscriptions.select("time_us").distinct().collect()
-        last_us = 0 if span is None else int(span["last_us"] or 0)
         changes_us = (row["time_us"] for row in times)
-        return tell_unsettled(unsettled_change(changes_us, settled, self._faults.windows, last_us, limit_us))
+        return tell_unsettled(unsettled_change(changes_us, settled, self._faults.windows, self._span_us[1], limit_us))
+
+    @functools.cached_property
+    def _span_us(self) -> tuple[int, int]:
+        """The first and the last time in the journal."""
+        span = metrics.span(self._journal.rows).first()
+        assert span is not None
+        return int(span["first_us"] or 0), int(span["last_us"] or 0)
 
     def _expectations(
         self, counts: Mapping[str, int], explained: Mapping[str, int], recovery: Recovery
@@ -225,9 +229,7 @@ class _Analysis:
     def measure(self) -> None:
         """Write the tables of metrics."""
         rows = self._journal.rows
-        span = metrics.span(rows).first()
-        assert span is not None
-        first_us, last_us = int(span["first_us"] or 0), int(span["last_us"] or 0)
+        first_us, last_us = self._span_us
         width_us = metrics.bucket_width_us(first_us, last_us)
         nodes = metrics.nodes_table(self._spark, self._manifest)
         counts = self._keep(metrics.activity(rows, width_us))
