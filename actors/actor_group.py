@@ -18,11 +18,11 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from actors.node_actor import ActorSettings, Listening, NodeActor
 from actors.processes import ProcessPlace
-from pubsub.deployment import Deployment
-from pubsub.errors import InputError, RunError
-from pubsub.faults import link_key
-from pubsub.links import LinkSpec
-from pubsub.machine import NodeName
+from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.errors import InputError, RunError
+from murmur_pubsub.faults import link_key
+from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.machine import NodeName
 
 _ANSWER_TIMEOUT_S = 180.0
 """An actor that does not answer for so long never will; the longest answer is to a call that starts actors."""

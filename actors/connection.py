@@ -13,11 +13,11 @@ import heapq
 from typing import TYPE_CHECKING, Any
 
 from actors.handshake import GREETING_BYTES_MAX, WELCOME, Acceptor, Address, Dialler, Party, Purpose, Refused
-from pubsub.codec import FRAME_HEADER, FrameReader, frame, frames
-from pubsub.errors import WireError
-from pubsub.journal import Refusal
-from pubsub.links import Link
-from pubsub.machine import NodeName
+from murmur_pubsub.codec import FRAME_HEADER, FrameReader, frame, frames
+from murmur_pubsub.errors import WireError
+from murmur_pubsub.journal import Refusal
+from murmur_pubsub.links import Link
+from murmur_pubsub.machine import NodeName
 
 if TYPE_CHECKING:
     from actors.live_node import LiveNode

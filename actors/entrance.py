@@ -11,7 +11,7 @@ import resource
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pubsub.journal import Refusal
+from murmur_pubsub.journal import Refusal
 
 if TYPE_CHECKING:
     from actors.connection import Connection

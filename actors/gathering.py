@@ -16,7 +16,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from actors.ray_session import words_of
 from actors.scratch import check_scratch, remove_scratch
-from pubsub.journal_store import is_uri, journal_names, store_at
+from murmur_pubsub.journal_store import is_uri, journal_names, store_at
 
 _FILES_AHEAD = 2
 """A machine holds so many files ready for the driver: they wait in the memory of its object store."""

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from pubsub.codec import FRAME_HEADER
-from pubsub.journal import Refusal
-from pubsub.machine import NodeName
+from murmur_pubsub.codec import FRAME_HEADER
+from murmur_pubsub.journal import Refusal
+from murmur_pubsub.machine import NodeName
 
 Address = tuple[str, int]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from actors.ray_session import ACTOR_BYTES, RAY_BYTES
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 
 _LOOK_TIMEOUT_S = 120.0
 FREE_BYTES_MIN = 256 << 20

@@ -1,6 +1,6 @@
 """A node in real time: carries out its machine's effects on an asyncio loop, with TCP links to its peers.
 
-The counterpart in virtual time is `simulation.simulated_node`; a machine cannot tell which of the two carries
+The counterpart in virtual time is `murmur_virtual.virtual_node`; a machine cannot tell which of the two carries
 it. Nothing here calls Ray: `actors.node_actor` is the actor around it.
 """
 
@@ -16,15 +16,15 @@ from actors.clock import Clock
 from actors.connection import Connection
 from actors.entrance import Entrance
 from actors.handshake import Purpose
+from actors.live_links import Peering
 from actors.log_keeper import LogKeeper
-from actors.peering import Peering
-from pubsub.codec import Codec
-from pubsub.deployment import NodeSpec
-from pubsub.errors import WireError
-from pubsub.faults import DEFAULT_DETECTION, FailureDetection
-from pubsub.journal import DropReason, Refusal, RowKind
-from pubsub.links import HARD_LIMIT_FACTOR, Link, LinkSpec
-from pubsub.machine import (
+from murmur_pubsub.codec import Codec
+from murmur_pubsub.deployment import NodeSpec
+from murmur_pubsub.errors import WireError
+from murmur_pubsub.faults import DEFAULT_DETECTION, FailureDetection
+from murmur_pubsub.journal import DropReason, Refusal, RowKind
+from murmur_pubsub.links import HARD_LIMIT_FACTOR, Link, LinkSpec
+from murmur_pubsub.machine import (
     CancelTimer,
     Deliver,
     Effect,
@@ -44,7 +44,7 @@ from pubsub.machine import (
     Truncate,
     hears_resets,
 )
-from pubsub.recorder import Recorder
+from murmur_pubsub.recorder import Recorder
 
 _READ_BYTES = 256 * 1024
 

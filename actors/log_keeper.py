@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from actors.stable_storage import StableStorage
-from pubsub.machine import Input, NodeName, Persist, Stored, Truncate
+from murmur_pubsub.machine import Input, NodeName, Persist, Stored, Truncate
 
 
 class LogKeeper:

@@ -9,9 +9,9 @@ import threading
 from collections.abc import Callable
 
 from actors.actor_group import living_machines
-from actors.live_breaker import LiveBreaker
+from actors.live_fault_injector import LiveBreaker
 from actors.ray_session import RaySession
-from pubsub.errors import RunError
+from murmur_pubsub.errors import RunError
 
 _LOOK_EVERY_S = 0.5
 

@@ -22,14 +22,14 @@ from actors.live_node import LiveNode
 from actors.log_keeper import LogKeeper
 from actors.processes import ProcessPlace, own_place
 from actors.scratch import make_scratch
-from pubsub.deployment import NodeSpec, make_machine
-from pubsub.faults import FailureDetection
-from pubsub.journal import JournalWriter, RowKind, inputs_file
-from pubsub.kept_inputs import InputKeeper
-from pubsub.links import LinkSpec
-from pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe, is_settling, is_waiting
-from pubsub.recorder import Recorder
-from pubsub.script import Issue, Player, Script
+from murmur_pubsub.deployment import NodeSpec, make_machine
+from murmur_pubsub.faults import FailureDetection
+from murmur_pubsub.journal import JournalWriter, RowKind, inputs_file
+from murmur_pubsub.kept_inputs import InputKeeper
+from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe, is_settling, is_waiting
+from murmur_pubsub.recorder import Recorder
+from murmur_pubsub.script import Issue, Player, Script
 
 _PUBLISH_BATCH = 64
 """So many events a publisher that is behind may publish before it lets its links breathe."""

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import psutil
 
-from pubsub.errors import RunError
+from murmur_pubsub.errors import RunError
 
 State = Literal["running", "stopped", "gone"]
 _POLL_S = 0.005

@@ -16,7 +16,7 @@ import psutil
 
 from actors.private_ray import private_ray
 from actors.reaper import processes_of
-from pubsub.errors import InputError, RunError
+from murmur_pubsub.errors import InputError, RunError
 
 if TYPE_CHECKING:
     from actors.joining import Machine

@@ -17,16 +17,16 @@ from typing import Any
 
 from actors.actor_group import ActorGroup
 from actors.clock import Clock
-from actors.live_breaker import FaultThread, LiveBreaker
+from actors.live_fault_injector import FaultThread, LiveBreaker
 from actors.machine_watch import MachineWatch
 from actors.node_actor import ActorSettings
 from actors.ray_session import RaySession
-from pubsub.deployment import Deployment
-from pubsub.errors import RunError
-from pubsub.faults import Fault
-from pubsub.journal import FAULTS_WRITER, JournalWriter, Phase, RowKind
-from pubsub.machine import NodeName
-from pubsub.recorder import Recorder
+from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.errors import RunError
+from murmur_pubsub.faults import Fault
+from murmur_pubsub.journal import FAULTS_WRITER, JournalWriter, Phase, RowKind
+from murmur_pubsub.machine import NodeName
+from murmur_pubsub.recorder import Recorder
 
 Progress = Callable[[Phase, int], None]
 """Called now and then with the phase and a count: actors started, then events published so far."""

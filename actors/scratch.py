@@ -7,7 +7,7 @@ read or removed.
 import shutil
 from pathlib import Path
 
-from pubsub.errors import RunError
+from murmur_pubsub.errors import RunError
 
 _MARK = ".murmur-scratch"
 

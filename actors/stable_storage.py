@@ -2,7 +2,7 @@
 
 Appended records gather in memory; `sync` writes all of them in one transaction and returns when the disk has them
 (group commit: while one sync runs, the next batch gathers). A crash loses what was not synced and nothing else.
-`simulation.storage` is the counterpart in virtual time.
+`murmur_virtual.storage` is the counterpart in virtual time.
 """
 
 import sqlite3
@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 
 _APPLICATION_ID = 0x6D75726D
 _SCHEMA_VERSION = 1

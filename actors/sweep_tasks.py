@@ -13,8 +13,8 @@ from typing import Any
 import ray
 
 from actors.ray_session import RaySession, words_of
-from pubsub.deployment import load
-from pubsub.errors import InputError
+from murmur_pubsub.deployment import load
+from murmur_pubsub.errors import InputError
 
 _LOOK_EVERY_S = 2.0
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from pubsub.event import fingerprint_of
-from pubsub.journal import NONE, JournalWriter, Phase, RowKind, SideKind
-from pubsub.journal_format import HEADER_BYTES, ROW_TYPE, FileState, SegmentHeader
+from murmur_pubsub.event import fingerprint_of
+from murmur_pubsub.journal import NONE, JournalWriter, Phase, RowKind, SideKind
+from murmur_pubsub.journal_format import HEADER_BYTES, ROW_TYPE, FileState, SegmentHeader
 
 BROKERS = 15
 SUBSCRIBERS_A_CLIENT = 4

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 
 from actors.handshake import Dialler, Party, Purpose
-from pubsub.codec import FRAME_HEADER, frame
+from murmur_pubsub.codec import FRAME_HEADER, frame
 
 CONNECTIONS_MAX = 50_000
 _PATIENCE_S = 20.0

@@ -8,8 +8,8 @@ loop that it is compared with: no ages, no self-entries.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pubsub.machine import Effect, Input, NodeContext, Received, Send, SetTimer, Start, TimerFired
-from pubsub.message import message
+from murmur_pubsub.machine import Effect, Input, NodeContext, Received, Send, SetTimer, Start, TimerFired
+from murmur_pubsub.message import message
 
 VIEW = 20
 SHUFFLE = 5

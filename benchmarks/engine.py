@@ -10,12 +10,12 @@ from typing import Any
 from benchmarks.bare_loop import run_bare_loop
 from benchmarks.cyclon import CYCLE_US, Cyclon
 from benchmarks.table import print_table
-from pubsub.deployment import NodeSpec
-from pubsub.journal import JournalWriter
-from pubsub.links import Delay, LinkSpec
-from pubsub.machine import NodeContext
-from simulation.event_queue import Entry, EventQueue
-from simulation.simulation import Simulation
+from murmur_pubsub.deployment import NodeSpec
+from murmur_pubsub.journal import JournalWriter
+from murmur_pubsub.links import Delay, LinkSpec
+from murmur_pubsub.machine import NodeContext
+from murmur_virtual.event_queue import Entry, EventQueue
+from murmur_virtual.virtual_runtime import Simulation
 
 SIZES = ((1_000, 100), (10_000, 100))
 _ROUNDS = 3

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.table import print_table
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.filter_parser import parse_filter
-from pubsub.machine import Deliver, Effect, LinkUp, NodeContext, NodeName, Received
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.machine import Deliver, Effect, LinkUp, NodeContext, NodeName, Received
 from reliability.epidemic.epidemic import Epidemic
 from reliability.epidemic.messages import (
     EventsRequested,

@@ -28,8 +28,8 @@ from pyspark.sql import functions as F
 
 from benchmarks.big_run import BigRun
 from benchmarks.table import print_table
-from pubsub.journal import read_segment
-from pubsub.journal_store import store_at
+from murmur_pubsub.journal import read_segment
+from murmur_pubsub.journal_store import store_at
 from spark_analysis.journal_check import survey
 from spark_analysis.main import judge
 from spark_analysis.run_folder import read_manifest

@@ -18,12 +18,12 @@ from benchmarks.bare_ring import run_bare_ring
 from benchmarks.quotes import quote, quote_filters
 from benchmarks.ring import HOPS
 from benchmarks.table import print_table
-from experiments.registry import BROKER_FACTORY, CLIENT_FACTORY
-from pubsub.deployment import Deployment, LinkPlan, NodeSpec
-from pubsub.journal import RowKind, read_segment
-from pubsub.links import LinkSpec
-from pubsub.script import Change
-from pubsub.values import Value
+from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec
+from murmur_pubsub.journal import RowKind, read_segment
+from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.script import Change
+from murmur_pubsub.values import Value
+from murmuration.registry import BROKER_FACTORY, CLIENT_FACTORY
 
 PUBLISHERS = 8
 FILTERS = 200

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from benchmarks.table import print_table
-from pubsub.filter import Constraint, Filter
-from pubsub.filter_parser import parse_filter
-from pubsub.matching import MatchingIndex
-from pubsub.values import Value
+from murmur_pubsub.filter import Constraint, Filter
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.matching import MatchingIndex
+from murmur_pubsub.values import Value
 
 SIZES = (6_552, 20_000, 120_000)
 ATTRIBUTES = tuple("abcdefghij")

@@ -2,7 +2,7 @@
 
 import random
 
-from pubsub.values import Value
+from murmur_pubsub.values import Value
 
 _SYMBOLS = tuple(f"S{number:02d}" for number in range(50))
 

@@ -13,11 +13,11 @@ import numpy as np
 from actors.ray_session import ray_session
 from actors.run import LiveRun
 from benchmarks.table import print_table
-from experiments.deploy import deploy
-from experiments.scenario import check_scenario
-from pubsub.deployment import Deployment
-from pubsub.faults import FaultKind
-from pubsub.journal import FaultStage, RowKind, read_segment
+from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.journal import FaultStage, RowKind, read_segment
+from murmuration.deployment.build_deployment import deploy
+from murmuration.scenario.load import check_scenario
 
 BROKERS = 5
 KILLS = 20

@@ -4,11 +4,11 @@ import random
 from collections.abc import Sequence
 
 from benchmarks.quotes import quote_filters
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.filter_parser import parse_filter
-from pubsub.machine import Effect, Input, NodeContext, NodeName
-from pubsub.matching import MatchingIndex
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.machine import Effect, Input, NodeContext, NodeName
+from murmur_pubsub.matching import MatchingIndex
 from routing.router import Hop
 
 HOPS = 100

@@ -25,12 +25,12 @@ from actors.ray_session import RaySession, ray_session
 from actors.run import LiveRun
 from benchmarks.live import Script
 from benchmarks.table import print_table
-from experiments.registry import CLIENT_FACTORY, make_broker
-from pubsub.codec import FRAME_HEADER
-from pubsub.deployment import Deployment, LinkPlan, NodeSpec
-from pubsub.journal import Phase, Refusal, RowKind, read_segment
-from pubsub.links import LinkSpec
-from pubsub.machine import Effect, Input, Machine, NodeContext, Record, SetTimer, Start, TimerFired
+from murmur_pubsub.codec import FRAME_HEADER
+from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec
+from murmur_pubsub.journal import Phase, Refusal, RowKind, read_segment
+from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.machine import Effect, Input, Machine, NodeContext, Record, SetTimer, Start, TimerFired
+from murmuration.registry import CLIENT_FACTORY, make_broker
 
 STRANGERS, SECONDS = 1_000, 60
 QUICK_STRANGERS, QUICK_SECONDS = 140, 6
@@ -54,7 +54,7 @@ class Watched:
         self.check_invariants = broker.check_invariants
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        """See `pubsub.machine.Machine`."""
+        """See `murmur_pubsub.machine.Machine`."""
         if type(input) is TimerFired and input.key == _LATE:
             late_us, self._due_us = now_us - self._due_us, now_us + _LOOK_US
             return (Record(_TOPIC, late_us), SetTimer(_LATE, _LOOK_US))

@@ -7,8 +7,8 @@ requests and answers gets lost. A delivery counts whenever it comes.
 import tempfile
 from pathlib import Path
 
-from experiments.papers.irbr_run import PROBE_US, ROUTINGS, PastryNetwork
-from experiments.papers.irbr_workload import Generator, Rates
+from murmuration.papers.irbr.run import PROBE_US, ROUTINGS, PastryNetwork
+from murmuration.papers.irbr.workload import Generator, Rates
 
 NODES = 64
 EVENTS = 200

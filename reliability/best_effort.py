@@ -7,9 +7,9 @@ to the next hops that routing names. What a link or a crash loses stays lost; no
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pubsub.event import Event
-from pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Send, Start
-from pubsub.message import Hops, message
+from murmur_pubsub.event import Event
+from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Send, Start
+from murmur_pubsub.message import Hops, message
 from reliability.layer import BrokerServices
 
 

@@ -12,11 +12,11 @@ then it delivers without a last mile, as the multipath paper's brokers did.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from pubsub.client import CLIENT_MESSAGES, ClientSubscribe, ClientUnsubscribe, Notification, Publication
-from pubsub.errors import InputError
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.machine import (
+from murmur_pubsub.client import CLIENT_MESSAGES, ClientSubscribe, ClientUnsubscribe, Notification, Publication
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import (
     Deliver,
     Effect,
     Input,
@@ -83,7 +83,7 @@ class Broker:
         }
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        """See `pubsub.machine.Machine`."""
+        """See `murmur_pubsub.machine.Machine`."""
         return self._handlers[type(input)](input, now_us)
 
     def notify(self, event: Event, hops: int, until: int | None = None) -> list[Effect]:
@@ -114,17 +114,17 @@ class Broker:
 
     @property
     def settling(self) -> bool:
-        """See `pubsub.machine.is_settling`."""
+        """See `murmur_pubsub.machine.is_settling`."""
         return bool(getattr(self.reliability, "settling", False) or getattr(self.router, "settling", False))
 
     @property
     def waiting(self) -> bool:
-        """See `pubsub.machine.is_waiting`."""
+        """See `murmur_pubsub.machine.is_waiting`."""
         return bool(getattr(self.reliability, "waiting", False) or getattr(self.router, "waiting", False))
 
     @property
     def hears_resets(self) -> bool:
-        """See `pubsub.machine.hears_resets`."""
+        """See `murmur_pubsub.machine.hears_resets`."""
         return bool(getattr(self.router, "hears_resets", False))
 
     def check_invariants(self) -> None:

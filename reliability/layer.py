@@ -3,15 +3,15 @@
 A reliability protocol owns the way of an event through a broker: it is told of events published here and of
 its own messages, asks the routing part where an event goes (`BrokerServices.next_hops`) and has local
 subscribers notified. Every message class of reliability has a `KIND` from 128 on. What it promises of deliveries
-stands in the class attribute `promise` (`pubsub.promise`); without one that is best effort.
+stands in the class attribute `promise` (`murmur_pubsub.promise`); without one that is best effort.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.machine import Effect, Input, NodeName
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import Effect, Input, NodeName
 from routing.router import GossipRouter, Hop, StreamRouter
 
 

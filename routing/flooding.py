@@ -7,9 +7,9 @@ There are no routing messages and no tables to go wrong. (S0 of the multipath pa
 
 from collections.abc import Sequence
 
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Start
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Start
 from routing.router import Hop
 
 

@@ -18,12 +18,12 @@ everything the neighbour should know is sent to it.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Send, Start
-from pubsub.matching import MatchingIndex
-from pubsub.message import message
-from pubsub.values import Value
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Send, Start
+from murmur_pubsub.matching import MatchingIndex
+from murmur_pubsub.message import message
+from murmur_pubsub.values import Value
 from routing.router import Hop
 
 

@@ -6,11 +6,11 @@ each distinct filter and one step for each subscriber it is for. The index is ch
 
 from collections.abc import Callable
 
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.machine import NodeName
-from pubsub.matching import FilterIndex, MatchingIndex
-from pubsub.matching_naive import NaiveIndex
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import NodeName
+from murmur_pubsub.matching import FilterIndex, MatchingIndex
+from murmur_pubsub.matching_naive import NaiveIndex
 
 INDEXES: dict[str, Callable[[], FilterIndex[None]]] = {"bitset": MatchingIndex, "naive": NaiveIndex}
 

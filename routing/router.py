@@ -10,15 +10,15 @@ whenever the event comes by, which says that with this header (none: it is publi
 and is not for its subscribers: not yet, or no more. A router with the attribute
 `requires_structure` works on structured overlays, whose nodes have no links and talk by datagrams. One with
 `keeps_order = False` may let events of one publisher overtake each other; a class method
-`survives(parameters, has_datagrams)` says which failures its deliveries survive (`pubsub.promise`).
+`survives(parameters, has_datagrams)` says which failures its deliveries survive (`murmur_pubsub.promise`).
 """
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.machine import Effect, Input, NodeName
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import Effect, Input, NodeName
 
 
 class Hop(NamedTuple):

@@ -13,7 +13,7 @@ Plain Python over small tables, for tests as well as for Spark.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pubsub.journal import RowKind
+from murmur_pubsub.journal import RowKind
 from spark_analysis.excuses import ON_THE_WAY_US, Case, Excuse
 from spark_analysis.fault_windows import NEVER_US, Window
 from spark_analysis.passages import Passage

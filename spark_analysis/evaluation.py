@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pubsub.filter import Constraint, Filter
-from pubsub.values import Domain, Value, domain_of
+from murmur_pubsub.filter import Constraint, Filter
+from murmur_pubsub.values import Domain, Value, domain_of
 
 Rows = npt.NDArray[np.int64]
 Condition = tuple[tuple[str, Constraint], ...] | None

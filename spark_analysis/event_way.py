@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from pubsub.errors import InputError
-from pubsub.event import unpack_attributes
-from pubsub.journal import NONE, DropReason, FaultStage, RowKind, SideKind, parse_segment, parse_side
-from pubsub.journal_store import JournalStore, store_at
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import unpack_attributes
+from murmur_pubsub.journal import NONE, DropReason, FaultStage, RowKind, SideKind, parse_segment, parse_side
+from murmur_pubsub.journal_store import JournalStore, store_at
 from spark_analysis.run_folder import Manifest, read_manifest
 
 LOSSES = {

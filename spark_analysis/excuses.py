@@ -24,9 +24,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pubsub.faults import FaultKind
-from pubsub.journal import DropReason
-from pubsub.promise import Promise
+from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.journal import DropReason
+from murmur_pubsub.promise import Promise
 from spark_analysis.fault_windows import Window
 from spark_analysis.passages import Crossing, Loss, Passage
 

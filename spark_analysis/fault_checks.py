@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pubsub.faults import FaultKind
-from pubsub.journal import DropReason, RowKind
+from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.journal import DropReason, RowKind
 from spark_analysis.fault_windows import NEVER_US, Window
 
 _SURE = 1e-6

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from pubsub.errors import InputError
-from pubsub.faults import FaultKind
-from pubsub.journal import FaultStage
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.journal import FaultStage
 from spark_analysis.fault_windows import Step, Window, fault_windows
 from spark_analysis.run_folder import Manifest
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pubsub.faults import REPAIRS, FaultKind
+from murmur_pubsub.faults import REPAIRS, FaultKind
 
 NEVER_US = 1 << 62
 DEATHS = (FaultKind.KILL, FaultKind.LOSE_MACHINE)

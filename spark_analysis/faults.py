@@ -10,7 +10,7 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pubsub.journal import RowKind
+from murmur_pubsub.journal import RowKind
 from spark_analysis.connections import Connections, LinkRow, times_away
 from spark_analysis.excuses import Excuses
 from spark_analysis.fault_checks import Check, check_faults

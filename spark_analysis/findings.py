@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from pubsub.event import fingerprint_of, unpack_attributes
-from pubsub.journal import RowKind
+from murmur_pubsub.event import fingerprint_of, unpack_attributes
+from murmur_pubsub.journal import RowKind
 from spark_analysis.connections import Connections
 from spark_analysis.excuses import Case, Excuses
 from spark_analysis.fault_windows import NEVER_US

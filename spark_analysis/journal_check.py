@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pubsub.errors import InputError
-from pubsub.faults import FaultKind
-from pubsub.journal import FAULTS_WRITER, RUN_WRITER
-from pubsub.journal_format import (
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.journal import FAULTS_WRITER, RUN_WRITER
+from murmur_pubsub.journal_format import (
     HEADER_BYTES,
     MAGIC_ROWS,
     ROW,
@@ -29,8 +29,8 @@ from pubsub.journal_format import (
     schema_version,
     sound_header,
 )
-from pubsub.journal_sealing import bytes_written
-from pubsub.journal_store import JournalStore
+from murmur_pubsub.journal_sealing import bytes_written
+from murmur_pubsub.journal_store import JournalStore
 from spark_analysis.run_folder import Manifest
 
 _ENDED = (FileState.LAST, FileState.LAST_OF_DEAD)

@@ -31,9 +31,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from pubsub.journal import RowKind, SideKind, parse_segment, parse_side
-from pubsub.journal_format import HEADER_BYTES, ROW, parse_name
-from pubsub.journal_store import JournalStore, store_at
+from murmur_pubsub.journal import RowKind, SideKind, parse_segment, parse_side
+from murmur_pubsub.journal_format import HEADER_BYTES, ROW, parse_name
+from murmur_pubsub.journal_store import JournalStore, store_at
 from spark_analysis.journal_check import Content, Damage, unsound
 
 ROWS_SCHEMA = StructType(

@@ -35,9 +35,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
-from pubsub.event import fingerprint_of, unpack_attributes
-from pubsub.filter_parser import parse_filter
-from pubsub.journal import NONE, RowKind
+from murmur_pubsub.event import fingerprint_of, unpack_attributes
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.journal import NONE, RowKind
 from spark_analysis.evaluation import Condition, EventColumns, condition_of
 from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.journal_source import Journal

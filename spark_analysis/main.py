@@ -23,10 +23,10 @@ if not __package__:  # spark-submit starts this file by its path: the packages l
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pubsub.client import CLIENT_MESSAGES
-from pubsub.errors import InputError
-from pubsub.journal import RowKind
-from pubsub.journal_store import store_at
+from murmur_pubsub.client import CLIENT_MESSAGES
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.journal import RowKind
+from murmur_pubsub.journal_store import store_at
 from spark_analysis import judge as judging
 from spark_analysis import metrics
 from spark_analysis.damaged_run import DamagedRun

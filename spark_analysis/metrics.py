@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from pubsub.journal import NONE, DropReason, Phase, RowKind
+from murmur_pubsub.journal import NONE, DropReason, Phase, RowKind
 from spark_analysis.run_folder import Manifest
 
 QUANTILES = (("p50", 0.50), ("p90", 0.90), ("p99", 0.99))
@@ -99,7 +99,7 @@ def _rows_of(kind: RowKind) -> Column:
 
 
 def rows_by_kind(rows: DataFrame) -> DataFrame:
-    """kind, rows: how many rows of each kind the journal holds, by the names of `pubsub.journal.RowKind`."""
+    """kind, rows: how many rows of each kind the journal holds, by the names of `murmur_pubsub.journal.RowKind`."""
     names = F.create_map(*[F.lit(each) for kind in RowKind for each in (int(kind), kind.name.lower())])
     kind = F.coalesce(names[F.col("kind").cast("int")], F.lit("unknown"))
     return rows.groupBy(kind.alias("kind")).agg(F.count(F.lit(1)).alias("rows")).orderBy("kind")

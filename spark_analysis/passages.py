@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pubsub.journal import NONE, DropReason, RowKind
+from murmur_pubsub.journal import NONE, DropReason, RowKind
 
 PASSAGE_KINDS = (RowKind.PUBLISH, RowKind.SEND, RowKind.RECEIVE, RowKind.DROP, RowKind.DUPLICATE)
 HopRow = tuple[int, int, int, int, int]

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pubsub.event import fingerprint_of, unpack_attributes
-from pubsub.filter import Filter
-from pubsub.filter_parser import parse_filter
-from pubsub.journal import NONE, RowKind, SideKind, read_segment, read_side
-from pubsub.journal_store import store_at
+from murmur_pubsub.event import fingerprint_of, unpack_attributes
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.journal import NONE, RowKind, SideKind, read_segment, read_side
+from murmur_pubsub.journal_store import store_at
 from spark_analysis.connections import Connections, times_away
 from spark_analysis.excuses import Case, Excuse, Excuses
 from spark_analysis.expectations import check_expectations, measured
@@ -89,7 +89,7 @@ class _Life:
 
 
 class Row(NamedTuple):
-    """A row of the journal: the fields of `pubsub.journal.ROW_TYPE`, in its order."""
+    """A row of the journal: the fields of `murmur_pubsub.journal.ROW_TYPE`, in its order."""
 
     time_us: int
     sequence: int

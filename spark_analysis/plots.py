@@ -241,7 +241,7 @@ _FAULTS_DRAWN_MAX = 300
 
 
 def _verb(fault: str) -> str:
-    """The kind of a fault from its text, as `pubsub.faults.Fault` writes it: "kill b1 (step 3)"."""
+    """The kind of a fault from its text, as `murmur_pubsub.faults.Fault` writes it: "kill b1 (step 3)"."""
     words = fault.split(" ")
     return " ".join(words[:2]) if words[0] in ("change", "lose") else words[0]
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pubsub.errors import InputError
-from pubsub.promise import DEFAULT_RECOVERY_LIMIT_US, Promise, read_promise
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US, Promise, read_promise
 
 FORMAT = "murmur-run"
 MANIFEST_VERSION = 1

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 from spark_analysis.journal_source import SMALL_JOURNAL_BYTES
 
 JAVA_VERSION_MIN = 17
@@ -160,7 +160,7 @@ def check_executors(spark: SparkSession, place: str, folder: Path) -> None:
     def look(_: Iterable[int]) -> Iterator[tuple[str, str]]:  # travels as it stands: needs nothing of ours over there
         host = socket.gethostname()
         try:
-            from pubsub.journal_store import store_at
+            from murmur_pubsub.journal_store import store_at
 
             if not Path(mark).exists():
                 yield host, f"no {mark.parent} that it and this machine both see"

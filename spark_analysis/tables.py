@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyarrow import dataset
 from pyspark.sql import DataFrame
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 
 FINDINGS_IN_CSV_MAX = 10_000
 SMALL_TABLES = (

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pubsub.promise import Promise
+from murmur_pubsub.promise import Promise
 from spark_analysis.journal_check import Damage
 from spark_analysis.wording import duration, share
 

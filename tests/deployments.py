@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from experiments.registry import BROKER_FACTORY, CLIENT_FACTORY
-from experiments.structured import join_plan
-from pubsub.deployment import Deployment, LinkPlan, NodeSpec
-from pubsub.links import Delay, LinkSpec
-from pubsub.script import Change
+from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec
+from murmur_pubsub.links import Delay, LinkSpec
+from murmur_pubsub.script import Change
+from murmuration.deployment.bootstrap import join_plan
+from murmuration.registry import BROKER_FACTORY, CLIENT_FACTORY
 from workloads.overlay import Overlay, Structured, structured
 
 PARTS = {"matching": "bitset", "routing": "forwarding", "reliability": "best_effort"}

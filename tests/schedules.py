@@ -18,12 +18,12 @@ import yaml
 from hypothesis import currently_in_test_context, note
 from hypothesis import strategies as st
 
-from experiments.deploy import deploy, describe_fault
-from experiments.registry import promise
-from experiments.scenario import LoadedScenario, check_scenario
-from pubsub.deployment import Deployment
-from pubsub.errors import InputError
-from simulation.run import play as play_virtual
+from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.errors import InputError
+from murmur_virtual.run import play as play_virtual
+from murmuration.deployment.build_deployment import deploy, describe_fault
+from murmuration.registry import promise
+from murmuration.scenario.load import LoadedScenario, check_scenario
 from spark_analysis.fault_checks import Check
 from spark_analysis.plain_judge import Judgement, Pair, Verdict, judge_journal
 from spark_analysis.run_folder import read_manifest

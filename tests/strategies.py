@@ -7,9 +7,9 @@ constants (and what follows all strings with a prefix) can give, or an infinite 
 
 from hypothesis import strategies as st
 
-from pubsub.filter import Filter
-from pubsub.filter_parser import parse_filter
-from pubsub.values import Value
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.values import Value
 
 NUMBERS: list[Value] = [-1, 0, 0.5, 1, 1.5, 2, 2.25, 2.5, 2.75, 3, 3.5, 4]
 STRINGS: list[Value] = [
@@ -73,7 +73,7 @@ attributes = st.dictionaries(st.sampled_from(NAMES), values, max_size=3)
 
 
 def _same_types(text: str) -> bool:
-    from pubsub.errors import InputError
+    from murmur_pubsub.errors import InputError
 
     try:
         parse_filter(text)

@@ -11,21 +11,21 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
 
-from experiments.registry import make_broker
-from pubsub.deployment import NodeSpec
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.filter_parser import parse_filter
-from pubsub.journal import JournalWriter
-from pubsub.links import Delay, LinkSpec
-from pubsub.machine import Deliver, Effect, Input, Machine, NodeContext, Publish, Send, Subscribe, Unsubscribe
+from murmur_pubsub.deployment import NodeSpec
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.journal import JournalWriter
+from murmur_pubsub.links import Delay, LinkSpec
+from murmur_pubsub.machine import Deliver, Effect, Input, Machine, NodeContext, Publish, Send, Subscribe, Unsubscribe
+from murmur_virtual.virtual_node import CONTROL_MESSAGE, EVENT_MESSAGE
+from murmur_virtual.virtual_runtime import Simulation
+from murmuration.registry import make_broker
 from reliability.broker import Broker
 from routing.forwarding import FilterSet
 from routing.pastry.leaf_set import LeafSet
 from routing.pastry.messages import Peer
 from routing.pastry.node import Pastry
-from simulation.simulated_node import CONTROL_MESSAGE, EVENT_MESSAGE
-from simulation.simulation import Simulation
 
 CONSTANT = Delay("constant", 1_000)
 PROBE_US = 2_000_000

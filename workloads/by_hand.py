@@ -1,9 +1,9 @@
-"""No workload at all: clients that do what they are told while the run goes on (`experiments.cluster`)."""
+"""No workload at all: clients that do what they are told while the run goes on (`murmuration.harness.cluster`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 from workloads.overlay import Overlay
 from workloads.plan import ClientPlan, Workload
 

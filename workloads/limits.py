@@ -5,7 +5,7 @@ A scenario file can write any float, `.nan` and `.inf` among them, so that range
 
 import math
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 
 
 def at_least_one(options: object, *names: str) -> None:

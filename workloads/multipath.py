@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 from workloads.limits import at_least_one, positive_rate
 from workloads.multipath_datasets import PUBLISHED, Dataset, covering_dataset, social_dataset, zipf_dataset
 from workloads.overlay import Overlay

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import networkx as nx
 
-from pubsub.errors import InputError
-from pubsub.values import Value
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.values import Value
 from workloads.overlay import Overlay
 from workloads.social import read_friendships
 

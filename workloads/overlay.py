@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 
 # A broker's name becomes the name of a node, an actor and a file; clients are c0, c1, … and the driver is `driver`.
 _NAME = re.compile(r"(?!c\d+$|driver$)[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}")

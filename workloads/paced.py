@@ -10,8 +10,8 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pubsub.errors import InputError
-from pubsub.script import Change
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.script import Change
 from workloads.limits import positive_rate
 from workloads.overlay import Overlay
 from workloads.plan import ClientPlan, TimedPublication, Workload

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 from workloads.overlay import Overlay
 
 Where = Literal["all", "leaves"]

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pubsub.script import Change
-from pubsub.values import Value
+from murmur_pubsub.script import Change
+from murmur_pubsub.values import Value
 from workloads.overlay import Overlay
 
 TimedPublication = tuple[int, int, Mapping[str, Value]]
@@ -13,7 +13,7 @@ TimedPublication = tuple[int, int, Mapping[str, Value]]
 
 @dataclass(frozen=True, slots=True)
 class ClientPlan:
-    """The part of one client node; a `pubsub.script.Script`.
+    """The part of one client node; a `murmur_pubsub.script.Script`.
 
     subscriptions: (subscriber number, filter text), issued before publishing starts. publishers: the numbers of those
     who publish from here. publications: in order of time; can be walked again and pickled. changes: in order of time.

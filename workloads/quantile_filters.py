@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pubsub.errors import InputError
-from pubsub.filter_parser import parse_filter
-from pubsub.values import Domain, Value, domain_of
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.values import Domain, Value, domain_of
 from workloads.popularity import Zipf
 
 _PAIRS_MAX = 5_000_000

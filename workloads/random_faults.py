@@ -9,10 +9,10 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pubsub.errors import InputError
-from pubsub.faults import Fault, FaultKind, Scene, link_key
-from pubsub.links import Delay, LinkSpec
-from pubsub.machine import NodeName
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import Fault, FaultKind, Scene, link_key
+from murmur_pubsub.links import Delay, LinkSpec
+from murmur_pubsub.machine import NodeName
 
 KINDS = (
     "kill",
@@ -71,7 +71,7 @@ class RandomFaults:
 def draw_faults(
     settings: RandomFaults, scene: Scene, links: Mapping[tuple[NodeName, NodeName], LinkSpec], seed: object
 ) -> list[Fault]:
-    """The plan, in order of time; `links` are the planned links (key: `pubsub.faults.link_key`).
+    """The plan, in order of time; `links` are the planned links (key: `murmur_pubsub.faults.link_key`).
 
     Raises `InputError` if `only` or `spare` names nobody's node, or nothing is left to break.
     """

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pubsub.errors import InputError
-from pubsub.values import Value, domain_of
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.values import Value, domain_of
 from workloads.limits import at_least_one, positive_rate, share_of_filters, zipf_exponent
 from workloads.overlay import Overlay
 from workloads.placement import Where, place_clients

@@ -16,7 +16,7 @@ from typing import Literal
 
 import networkx as nx
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 from workloads.limits import at_least_one, positive_rate, zipf_exponent
 from workloads.overlay import Overlay
 from workloads.placement import share

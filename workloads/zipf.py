@@ -14,8 +14,8 @@ from itertools import islice
 
 import numpy as np
 
-from pubsub.errors import InputError
-from pubsub.values import Value
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.values import Value
 from workloads.interests import DECIMALS, Events, Interests, category_name
 from workloads.limits import at_least_one, positive_rate, share_of_filters, zipf_exponent
 from workloads.overlay import Overlay

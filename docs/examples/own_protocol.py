@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from pubsub.event import Event
-from pubsub.machine import Effect, Input, NodeContext, Received
+from murmur_pubsub.event import Event
+from murmur_pubsub.machine import Effect, Input, NodeContext, Received
 from reliability.best_effort import BestEffort
 from reliability.layer import BrokerServices
 from routing.flooding import Flooding

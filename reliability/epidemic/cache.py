@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from pubsub.event import Event, EventId
-from pubsub.filter import Filter
-from pubsub.machine import NodeName
+from murmur_pubsub.event import Event, EventId
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import NodeName
 from reliability.epidemic.parameters import Discard
 
 Pattern = int | Filter

@@ -3,22 +3,22 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pubsub.client import Client, Notification
-from pubsub.machine import Effect, Input, Received
+from murmur_pubsub.client import Client, Notification
+from murmur_pubsub.machine import Effect, Input, Received
 from reliability.epidemic.parameters import EpidemicParameters
 from reliability.epidemic.received import ReceivedEvents
 
 
 class EpidemicClient(Client):
-    """See `pubsub.machine.Machine`. Its broker notifies it of an event once, for all subscribers; a second notification
-    is a copy that the link made."""
+    """A client whose broker notifies it of an event once, for all subscribers; a second notification is a copy that the
+    link made."""
 
     def __init__(self, broker: str, given: Mapping[str, Any]) -> None:
         super().__init__(broker)
         self._received = ReceivedEvents(EpidemicParameters.from_mapping(given.get("epidemic", {})).remember)
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        """See `pubsub.machine.Machine`."""
+        """See `murmur_pubsub.machine.Machine`."""
         if type(input) is Received and type(input.message) is Notification:
             event = input.message.event.id
             if event in self._received:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from pubsub.machine import Effect, NodeName
+from murmur_pubsub.machine import Effect, NodeName
 from reliability.epidemic.cache import EventCache
 from reliability.epidemic.loss_detection import LostBuffer
 from reliability.epidemic.parameters import EpidemicParameters

@@ -22,10 +22,10 @@ nothing is published any more comes to its end.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pubsub.errors import InputError
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.machine import (
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import (
     Effect,
     Input,
     LinkDown,
@@ -38,7 +38,7 @@ from pubsub.machine import (
     Start,
     TimerFired,
 )
-from pubsub.promise import Promise
+from murmur_pubsub.promise import Promise
 from reliability.epidemic.cache import CachedEvent, EventCache, Pattern
 from reliability.epidemic.client import EpidemicClient
 from reliability.epidemic.dispatcher import Dispatcher, Gossip
@@ -113,7 +113,7 @@ class Epidemic:
     def check_parts(
         cls, parameters: Mapping[str, Any], overlay_is_tree: bool, has_datagrams: bool, routing_carries_gossip: bool
     ) -> None:
-        """Raise `InputError` for a scenario in which recovery cannot work (see `experiments.registry`)."""
+        """Raise `InputError` for a scenario in which recovery cannot work (see `murmuration.registry`)."""
         chosen = EpidemicParameters.from_mapping(parameters.get("epidemic", {}))
         if routing_carries_gossip:
             if chosen.pulls:

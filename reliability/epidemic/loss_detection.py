@@ -15,7 +15,7 @@ tag tells all its names and all entries go. Entries that nobody could answer are
 import random
 from collections.abc import Container, Mapping, Sequence
 
-from pubsub.machine import NodeName
+from murmur_pubsub.machine import NodeName
 
 Lost = tuple[NodeName, int, int, int]
 """(source, incarnation, pattern, sequence number): the paper's triple, its source being an incarnation."""

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from pubsub.errors import WireError
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.machine import NodeName
-from pubsub.message import Hops, message
+from murmur_pubsub.errors import WireError
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import NodeName
+from murmur_pubsub.message import Hops, message
 
 
 def signature(pattern: Filter) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args, get_type_hints
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 
 Algorithm = Literal["none", "push", "subscriber-pull", "publisher-pull", "combined-pull", "random-pull"]
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)

@@ -16,8 +16,8 @@ takes off the digest; when nothing is left the digest goes no further.
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from pubsub.event import EventId
-from pubsub.machine import Effect, NodeName, Send
+from murmur_pubsub.event import EventId
+from murmur_pubsub.machine import Effect, NodeName, Send
 from reliability.epidemic.cache import CachedEvent, Number
 from reliability.epidemic.dispatcher import Dispatcher
 from reliability.epidemic.messages import (

@@ -10,8 +10,8 @@ the events that are still in its cache. A round with nothing to tell sends nothi
 from collections.abc import Sequence
 from typing import Any
 
-from pubsub.event import Event, EventId
-from pubsub.machine import Effect, NodeName, Send
+from murmur_pubsub.event import Event, EventId
+from murmur_pubsub.machine import Effect, NodeName, Send
 from reliability.epidemic.cache import Pattern
 from reliability.epidemic.dispatcher import Dispatcher
 from reliability.epidemic.messages import EventRecovered, EventsRequested, PushDigest, check_pairs

@@ -8,7 +8,7 @@ never delivered, so that forgetting can lose a very late event but never deliver
 from collections import deque
 from collections.abc import Sequence
 
-from pubsub.event import EventId
+from murmur_pubsub.event import EventId
 
 
 class ReceivedEvents:

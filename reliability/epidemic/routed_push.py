@@ -10,9 +10,9 @@ round by somebody who is nearer, is passed on untouched.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.machine import Effect, NodeName, Send
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import Effect, NodeName, Send
 from reliability.epidemic.cache import Pattern
 from reliability.epidemic.dispatcher import Dispatcher
 from reliability.epidemic.messages import EventsRequested, RoutedDigest, check_pairs

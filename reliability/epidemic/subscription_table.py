@@ -13,11 +13,11 @@ tree was broken and is mended, the subscribers behind it find by those numbers w
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.machine import Effect, NodeName, Send
-from pubsub.matching import MatchingIndex
-from pubsub.values import Value
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import Effect, NodeName, Send
+from murmur_pubsub.matching import MatchingIndex
+from murmur_pubsub.values import Value
 from reliability.epidemic.messages import PatternsForwarded, PatternsWithdrawn, signature
 
 

@@ -10,9 +10,20 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pubsub.client import CLIENT_MESSAGES, Client
-from pubsub.event import Event
-from pubsub.machine import Deliver, Effect, Input, LinkDown, LinkUp, Publish, Received, Send, SetTimer, TimerFired
+from murmur_pubsub.client import CLIENT_MESSAGES, Client
+from murmur_pubsub.event import Event
+from murmur_pubsub.machine import (
+    Deliver,
+    Effect,
+    Input,
+    LinkDown,
+    LinkUp,
+    Publish,
+    Received,
+    Send,
+    SetTimer,
+    TimerFired,
+)
 from reliability.gryphon.messages import Accepted, Handed, HandedBack, Submission
 from reliability.gryphon.parameters import gryphon_parameters
 
@@ -24,7 +35,7 @@ _HAND_BACK = ("client", "hand back")
 
 
 class GryphonClient:
-    """See `pubsub.machine.Machine`; subscriptions are those of a plain client."""
+    """See `murmur_pubsub.machine.Machine`; subscriptions are those of a plain client."""
 
     message_types: tuple[type, ...] = (*CLIENT_MESSAGES, Submission, Accepted, Handed, HandedBack)
 
@@ -43,7 +54,7 @@ class GryphonClient:
         self._to_hand_back = 0
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        """See `pubsub.machine.Machine`."""
+        """See `murmur_pubsub.machine.Machine`."""
         kind = type(input)
         if kind is Received:
             message = input.message  # type: ignore[union-attr]

@@ -13,9 +13,9 @@ acknowledgements until it has them.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from pubsub.errors import InputError
-from pubsub.event import Event
-from pubsub.machine import (
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
+from murmur_pubsub.machine import (
     Deliver,
     Effect,
     Input,
@@ -31,7 +31,7 @@ from pubsub.machine import (
     Stored,
     TimerFired,
 )
-from pubsub.promise import Promise, Survival
+from murmur_pubsub.promise import Promise, Survival
 from reliability.gryphon.client import GryphonClient
 from reliability.gryphon.knowledge import KnowledgeStream, Message
 from reliability.gryphon.messages import (

@@ -14,7 +14,7 @@ one tick are a contradiction.
 from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
-from pubsub.event import Event
+from murmur_pubsub.event import Event
 from reliability.gryphon.tick_ranges import Range, TickRanges
 
 

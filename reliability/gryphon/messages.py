@@ -6,8 +6,8 @@ cell hands its sibling: then it names the branch that the sibling shall pass it 
 
 from typing import NamedTuple
 
-from pubsub.event import Event
-from pubsub.message import Hops, Way, message
+from murmur_pubsub.event import Event
+from murmur_pubsub.message import Hops, Way, message
 
 
 @message(150)

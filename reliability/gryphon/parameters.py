@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

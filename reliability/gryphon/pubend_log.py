@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from pubsub.errors import InputError, WireError
-from pubsub.event import Event
-from pubsub.machine import Effect, Persist, Truncate
+from murmur_pubsub.errors import InputError, WireError
+from murmur_pubsub.event import Event
+from murmur_pubsub.machine import Effect, Persist, Truncate
 
 
 class Logged(NamedTuple):

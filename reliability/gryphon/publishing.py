@@ -7,9 +7,9 @@ hears that it is accepted and the message is known to the stream. After a restar
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pubsub.errors import InputError
-from pubsub.event import Event
-from pubsub.machine import Effect, NodeName, Send
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
+from murmur_pubsub.machine import Effect, NodeName, Send
 from reliability.gryphon.messages import Accepted, Submission
 from reliability.gryphon.pubend import Pubend
 from reliability.gryphon.pubend_log import Logged, PubendLog

@@ -7,8 +7,8 @@ is full, the broker's subends wait: a slow client slows the others of its broker
 
 from collections import deque
 
-from pubsub.event import Event
-from pubsub.machine import Effect, NodeName, Send
+from murmur_pubsub.event import Event
+from murmur_pubsub.machine import Effect, NodeName, Send
 from reliability.gryphon.messages import Handed, HandedBack
 
 _new = tuple.__new__

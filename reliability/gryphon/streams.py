@@ -14,7 +14,7 @@ everybody below has said something again.
 
 from collections.abc import Sequence
 
-from pubsub.machine import Effect, NodeName, Record, Send
+from murmur_pubsub.machine import Effect, NodeName, Record, Send
 from reliability.gryphon.curiosity import Curiosity
 from reliability.gryphon.knowledge import KnowledgeStream, Message
 from reliability.gryphon.messages import AckExpected, Data, Nack, Silence

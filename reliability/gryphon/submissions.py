@@ -7,7 +7,7 @@ none of them any more (it was restarted): then they never come.
 
 from collections.abc import Iterator
 
-from pubsub.event import Event
+from murmur_pubsub.event import Event
 
 _AHEAD_MOST = 1_000
 

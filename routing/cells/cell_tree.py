@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pubsub.machine import NodeName
+from murmur_pubsub.machine import NodeName
 
 Cell = str
 """A cell's name."""

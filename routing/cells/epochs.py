@@ -17,7 +17,7 @@ subscriptions make few epochs, and the run sees that they have not settled.
 
 from collections.abc import Iterable
 
-from pubsub.machine import Effect, NodeName, Send
+from murmur_pubsub.machine import Effect, NodeName, Send
 from routing.cells.messages import EpochHeard, InEffect
 from routing.cells.tables import FilterTables
 

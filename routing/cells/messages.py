@@ -7,8 +7,8 @@ ends compare what they have.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pubsub.filter import Filter
-from pubsub.message import message
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.message import message
 
 
 @message(120, control=True)

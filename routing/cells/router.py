@@ -15,9 +15,9 @@ event is filtered by is the matter of `routing.cells.epochs`.
 
 from collections.abc import Callable, Sequence
 
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Send, Start
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Send, Start
 from routing.cells.cell_tree import Cell, CellTree
 from routing.cells.epochs import UNFILTERED, FilterEpochs
 from routing.cells.messages import EpochHeard, InEffect, TableChanged, TablesHeld, WholeTable

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pubsub.filter import Filter
-from pubsub.machine import NodeName
-from pubsub.matching import MatchingIndex
-from pubsub.values import Value
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import NodeName
+from murmur_pubsub.matching import MatchingIndex
+from murmur_pubsub.values import Value
 from routing.cells.cell_tree import Cell, CellTree
 
 Version = tuple[int, int]

@@ -12,10 +12,10 @@ the shared overlay.
 from collections.abc import Mapping
 from typing import Any
 
-from pubsub.errors import InputError
-from pubsub.event import Event
-from pubsub.filter import EVERYTHING, Filter
-from pubsub.machine import NodeContext
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import EVERYTHING, Filter
+from murmur_pubsub.machine import NodeContext
 from routing.smallworld.boxes import Boxes
 from routing.smallworld.parameters import SmallWorldParameters
 from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key

@@ -14,9 +14,9 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from pubsub.filter import Filter
-from pubsub.matching import MatchingIndex
-from pubsub.values import Value
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.matching import MatchingIndex
+from murmur_pubsub.values import Value
 from routing.forwarding import FilterSet
 from routing.pastry.identifiers import Range
 

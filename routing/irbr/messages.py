@@ -8,8 +8,8 @@ thus any message met outside its destination, and unwrapping it is arriving ther
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pubsub.filter import Filter
-from pubsub.message import message
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.message import message
 from routing.pastry.messages import RangeFields
 
 

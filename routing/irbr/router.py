@@ -31,9 +31,9 @@ Too much in a table costs messages only; too little costs events: so additions n
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.machine import Effect, NodeContext, NodeName, Send
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
 from routing.forwarding import FilterSet
 from routing.irbr.filter_table import FilterTable, digest
 from routing.irbr.messages import IRBR_MESSAGES, Cancellation, Subscription, Summary, SummaryRequest, Transfer
@@ -78,7 +78,7 @@ class Irbr(OverPastry):
 
     @classmethod
     def check_parameters(cls, parameters: Mapping[str, Any]) -> ProtocolParameters:
-        """Those of this routing; raises `InputError` for what cannot be (see `experiments.registry`)."""
+        """Those of this routing; raises `InputError` for what cannot be (see `murmuration.registry`)."""
         return ProtocolParameters.of(parameters, "irbr", {"resets": True})
 
     # ------------------------------------------------------------------------------------- the operations

@@ -7,8 +7,8 @@ the order of asking, once nobody before it is in its way.
 
 from collections.abc import Mapping, Sequence
 
-from pubsub.errors import InputError
-from pubsub.machine import NodeName
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.machine import NodeName
 from routing.multipath.messages import MovePermission
 from routing.multipath.overlay_maps import MasterOverlayMap
 from routing.multipath.primary_network import Statement

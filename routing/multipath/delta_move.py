@@ -18,7 +18,7 @@ and nobody may bypass A in the meantime. A itself sends by the old tree until m_
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pubsub.machine import NodeName
+from murmur_pubsub.machine import NodeName
 from routing.multipath.messages import MovePhase, Path
 from routing.multipath.overlay_maps import MasterOverlayMap
 from routing.multipath.primary_network import Statement

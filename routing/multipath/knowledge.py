@@ -1,6 +1,6 @@
 """What the parts of a multipath router share: primary network, subscriptions, links, and the view of them."""
 
-from pubsub.machine import Effect, NodeName, Send
+from murmur_pubsub.machine import Effect, NodeName, Send
 from routing.multipath.load import Loads
 from routing.multipath.messages import Neighbours
 from routing.multipath.parameters import MultipathParameters

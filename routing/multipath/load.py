@@ -6,7 +6,7 @@ on what it knows of its side of the neighbourhood, with the round-trip times of 
 
 from collections.abc import Iterable
 
-from pubsub.machine import NodeName
+from murmur_pubsub.machine import NodeName
 from routing.multipath.messages import LoadExchange
 from routing.multipath.overlay_maps import MasterOverlayMap
 

@@ -7,9 +7,9 @@ statements about one broker the greater (epoch, version) holds. All but the peri
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
-from pubsub.filter import Filter
-from pubsub.machine import NodeName
-from pubsub.message import Like, message
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import NodeName
+from murmur_pubsub.message import Like, message
 
 LoadFields: TypeAlias = Annotated[Sequence[Any], Like((str, int, int))]
 StatementFields: TypeAlias = Annotated[Sequence[Any], Like((str, int, int, Sequence[str]))]

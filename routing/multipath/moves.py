@@ -5,8 +5,8 @@ See `routing.multipath.delta_move` for what a move changes and why nothing is lo
 
 from collections.abc import Sequence
 
-from pubsub.event import Event
-from pubsub.machine import Effect, NodeName, Record, Send, SetTimer
+from murmur_pubsub.event import Event
+from murmur_pubsub.machine import Effect, NodeName, Record, Send, SetTimer
 from routing.multipath.coordinator import check_move
 from routing.multipath.delta_move import (
     END,

@@ -9,7 +9,7 @@ unions and intersections are single operations.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pubsub.machine import NodeName
+from murmur_pubsub.machine import NodeName
 
 
 class MasterOverlayMap:

@@ -9,7 +9,7 @@ or a move changes the map.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pubsub.machine import Effect, NodeName, Send
+from murmur_pubsub.machine import Effect, NodeName, Send
 from routing.multipath.messages import BrokerAway, Neighbours, Path
 from routing.multipath.overlay_maps import MasterOverlayMap
 

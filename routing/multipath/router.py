@@ -14,10 +14,10 @@ The tree itself changes by joins and departures of edge brokers and by Δ-moves 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pubsub.errors import InputError
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.machine import (
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import (
     Effect,
     Input,
     LinkDown,
@@ -31,7 +31,7 @@ from pubsub.machine import (
     Start,
     TimerFired,
 )
-from pubsub.promise import Survival
+from murmur_pubsub.promise import Survival
 from routing.multipath import messages as wire
 from routing.multipath.coordinator import Coordinator
 from routing.multipath.knowledge import Knowledge
@@ -106,7 +106,7 @@ class MultipathRouter:
 
     @classmethod
     def check_parameters(cls, parameters: Mapping[str, Any]) -> MultipathParameters:
-        """Those of this routing; raises `InputError` for what cannot be (see `experiments.registry`)."""
+        """Those of this routing; raises `InputError` for what cannot be (see `murmuration.registry`)."""
         return MultipathParameters.from_mapping(parameters.get("multipath", {}))
 
     @classmethod

@@ -9,7 +9,7 @@ the neighbours, one hop farther out, of links over which much is sent.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from pubsub.machine import NodeName
+from murmur_pubsub.machine import NodeName
 from routing.multipath.load import Loads
 from routing.multipath.overlay_maps import MasterOverlayMap
 from routing.multipath.parameters import MultipathParameters

@@ -7,8 +7,8 @@ links during a move or over a bridge while a broker is away, it is counted once.
 
 from collections.abc import Sequence
 
-from pubsub.filter import Filter
-from pubsub.machine import Effect, NodeName, Send
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import Effect, NodeName, Send
 from routing.multipath.knowledge import Knowledge
 from routing.multipath.messages import Departed, Path, SubscriptionChanged, SubscriptionTable
 

@@ -11,10 +11,10 @@ by substitute. With covering it keeps an index of its own, of a covering set for
 
 from collections.abc import Iterable, Mapping
 
-from pubsub.filter import Filter
-from pubsub.machine import NodeName
-from pubsub.matching import MatchingIndex
-from pubsub.values import Value
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import NodeName
+from murmur_pubsub.matching import MatchingIndex
+from murmur_pubsub.values import Value
 from routing.forwarding import FilterSet
 from routing.multipath.messages import Path
 from routing.multipath.overlay_maps import WorkingOverlayMap

@@ -6,9 +6,9 @@ are passed on by it to the end, so that none is lost between the two trees.
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.machine import NodeName
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import NodeName
 from routing.multipath.messages import Path
 from routing.multipath.overlay_maps import MasterOverlayMap, WorkingOverlayMap
 from routing.multipath.strategies import PathComputation

@@ -5,7 +5,7 @@ A base is a power of two, as Pastry's 2^b is: the digits two identifiers share c
 
 from typing import NamedTuple
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 
 _IDENTIFIER_BITS_MAX = 62
 """Identifiers travel as integers and go round the ring: they stay small ones."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Start, TimerFired
+from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Start, TimerFired
 from routing.pastry.messages import PASTRY_MESSAGES, Change, Peer
 from routing.pastry.node import Pastry
 
@@ -27,7 +27,7 @@ class OverPastry:
 
     @property
     def settling(self) -> bool:
-        """See `pubsub.machine.is_settling`: who has not joined has told nobody what is wanted here."""
+        """See `murmur_pubsub.machine.is_settling`: who has not joined has told nobody what is wanted here."""
         return not self.pastry.joined
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:

@@ -6,7 +6,7 @@ node: if an identifier lies within the span of the leaf set, no unknown node can
 
 from collections.abc import Iterator
 
-from pubsub.machine import NodeName
+from murmur_pubsub.machine import NodeName
 from routing.pastry.identifiers import IdentifierSpace
 from routing.pastry.messages import Peer
 

@@ -7,8 +7,8 @@ are control messages: a run has not settled while a node is joining.
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
-from pubsub.machine import NodeName
-from pubsub.message import Like, message
+from murmur_pubsub.machine import NodeName
+from murmur_pubsub.message import Like, message
 from routing.pastry.identifiers import Range
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
-from pubsub.filter import Filter
-from pubsub.machine import NodeName
-from pubsub.matching import MatchingIndex
-from pubsub.values import Value
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import NodeName
+from murmur_pubsub.matching import MatchingIndex
+from murmur_pubsub.values import Value
 from routing.pastry.messages import Peer
 
 

@@ -22,7 +22,18 @@ one and a new one.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from pubsub.machine import Effect, Input, LinkDown, NodeContext, NodeName, Received, Send, SetTimer, Start, TimerFired
+from murmur_pubsub.machine import (
+    Effect,
+    Input,
+    LinkDown,
+    NodeContext,
+    NodeName,
+    Received,
+    Send,
+    SetTimer,
+    Start,
+    TimerFired,
+)
 from routing.pastry.identifiers import Range
 from routing.pastry.leaf_set import LeafSet
 from routing.pastry.messages import (

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pubsub.errors import InputError
-from pubsub.machine import NodeName
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.machine import NodeName
 from routing.pastry.identifiers import IdentifierSpace
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 
 ReversePath = Literal["direct", "routed"]
 

@@ -19,10 +19,10 @@ their order: datagrams with random delays do not serve.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.machine import Effect, NodeContext, NodeName, Send
-from pubsub.message import message
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
+from murmur_pubsub.message import message
 from routing.forwarding import FilterSet
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, CellFilled, Peer, PeerFailed, PeerFields
@@ -80,7 +80,7 @@ class ReversePathForwarding(OverPastry):
 
     @classmethod
     def check_parameters(cls, parameters: Mapping[str, Any]) -> ProtocolParameters:
-        """Those of this routing; raises `InputError` for what cannot be (see `experiments.registry`)."""
+        """Those of this routing; raises `InputError` for what cannot be (see `murmuration.registry`)."""
         return ProtocolParameters.of(parameters, "rpf", {"resets": False, "reverse_paths": "direct"})
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:

@@ -15,10 +15,10 @@ closest node attaches itself to the one that is. Events are lost as long as that
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.machine import Effect, NodeContext, NodeName, Send
-from pubsub.message import message
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
+from murmur_pubsub.message import message
 from routing.pastry.identifiers import EVERYTHING
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import (
@@ -89,7 +89,7 @@ class Scribe(OverPastry):
 
     @classmethod
     def check_parameters(cls, parameters: Mapping[str, Any]) -> ProtocolParameters:
-        """Those of this routing; raises `InputError` for what cannot be (see `experiments.registry`)."""
+        """Those of this routing; raises `InputError` for what cannot be (see `murmuration.registry`)."""
         return ProtocolParameters.of(parameters, "scribe", {"resets": False, "reverse_paths": "direct"})
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:

@@ -8,7 +8,7 @@ aggregation work (Vinifera IV-B3).
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pubsub.filter import EVERYTHING, Filter
+from murmur_pubsub.filter import EVERYTHING, Filter
 from routing.smallworld.ring import Interval, union
 
 Boxes = dict[tuple[int, Filter], list[Interval]]

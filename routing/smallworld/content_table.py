@@ -7,9 +7,9 @@ neighbour's next lookup, or extended by it. It expires when the neighbour has no
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from pubsub.filter import Filter
-from pubsub.machine import NodeName
-from pubsub.values import Value
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import NodeName
+from murmur_pubsub.values import Value
 from routing.smallworld.boxes import Boxes, extended
 
 

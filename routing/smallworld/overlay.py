@@ -18,7 +18,7 @@ successor has failed finds the next one. A ring link that fails is replaced at o
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from pubsub.machine import Effect, NodeContext, NodeName, Send, SetTimer, TimerFired
+from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send, SetTimer, TimerFired
 from routing.smallworld.messages import Beat, BeatAnswer, Exchange, JoinRequest, Peer, Shuffle, Welcome
 from routing.smallworld.parameters import SmallWorldParameters
 from routing.smallworld.peer_sampling import PeerSampling

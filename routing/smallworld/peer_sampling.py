@@ -8,7 +8,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from pubsub.machine import NodeName
+from murmur_pubsub.machine import NodeName
 from routing.smallworld.messages import Peer
 
 

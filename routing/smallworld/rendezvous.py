@@ -18,9 +18,9 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.machine import (
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import (
     Effect,
     Input,
     LinkDown,
@@ -128,7 +128,7 @@ class RendezvousRouter:
     # ---------------------------------------------------------------------------------------------- the face
     @property
     def settling(self) -> bool:
-        """See `pubsub.machine.is_settling`: the ring or what is wanted has changed of late."""
+        """See `murmur_pubsub.machine.is_settling`: the ring or what is wanted has changed of late."""
         overlay = self.overlay
         if not overlay.joined:
             return True

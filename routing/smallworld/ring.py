@@ -11,7 +11,7 @@ of its values, and every part of it ends at one node.
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
-from pubsub.machine import NodeName
+from murmur_pubsub.machine import NodeName
 
 RING = 1 << 32
 """Identifiers and hashed values are the integers below it."""

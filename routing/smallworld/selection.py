@@ -9,7 +9,7 @@ chance. The distances go against the direction of growing identifiers, which is 
 import random
 from collections.abc import Callable, Mapping
 
-from pubsub.machine import NodeName
+from murmur_pubsub.machine import NodeName
 from routing.smallworld.messages import Peer
 from routing.smallworld.ring import RING
 

@@ -9,9 +9,9 @@ never reverses an order; values closer than a 2^32nd of the domain share a hash,
 from collections.abc import Mapping
 from typing import Any
 
-from pubsub.errors import InputError
-from pubsub.filter import Constraint
-from pubsub.values import Value
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.filter import Constraint
+from murmur_pubsub.values import Value
 from routing.smallworld.ring import RING, Interval
 
 _LAST = RING - 1

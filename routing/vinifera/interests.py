@@ -11,9 +11,9 @@ import functools
 import random
 from collections.abc import Iterable, Mapping
 
-from pubsub.event import Event
-from pubsub.filter import EVERYTHING, Filter
-from pubsub.values import Value
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import EVERYTHING, Filter
+from murmur_pubsub.values import Value
 from routing.smallworld.boxes import Boxes
 from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key, pack, ranges_on, unpack
 from routing.smallworld.ring import RING, Interval, overlap, union

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 from routing.smallworld.parameters import SmallWorldParameters
 from routing.vinifera.hashing import Domain, read_domains
 

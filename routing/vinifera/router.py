@@ -10,8 +10,8 @@ baseline is in `routing.smallworld`; here is what knows of subscriptions: the ha
 
 from collections.abc import Sequence
 
-from pubsub.event import Event
-from pubsub.machine import Effect, NodeContext, NodeName
+from murmur_pubsub.event import Event
+from murmur_pubsub.machine import Effect, NodeContext, NodeName
 from routing.smallworld.boxes import Boxes
 from routing.smallworld.profile import wants
 from routing.smallworld.rendezvous import RendezvousRouter, Target

@@ -122,7 +122,7 @@ class JoinedCluster:
     def murmur(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
         """A `murmur` command on the head's machine, under way."""
         return subprocess.Popen(
-            [sys.executable, "-m", "experiments.command_line", *arguments],
+            [sys.executable, "-m", "murmuration.commands.main", *arguments],
             cwd=ROOT, env=self.environment(**variables), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
@@ -130,7 +130,7 @@ class JoinedCluster:
         """The same by `ray job submit`, which prints what the command says."""
         job = [sys.executable, "-m", "ray.scripts.scripts", "job", "submit", "--address", self.job_address, "--"]
         return subprocess.Popen(
-            [*job, sys.executable, "-m", "experiments.command_line", *arguments],
+            [*job, sys.executable, "-m", "murmuration.commands.main", *arguments],
             cwd=ROOT, env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 

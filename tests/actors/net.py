@@ -12,11 +12,11 @@ from actors.clock import Clock
 from actors.connection import Connection
 from actors.handshake import Dialler, Party, Purpose
 from actors.live_node import LiveNode
-from pubsub.codec import FRAME_HEADER
-from pubsub.deployment import NodeSpec, make_machine
-from pubsub.journal import JournalWriter, Refusal, RowKind, read_segment
-from pubsub.links import LinkSpec
-from pubsub.recorder import Recorder
+from murmur_pubsub.codec import FRAME_HEADER
+from murmur_pubsub.deployment import NodeSpec, make_machine
+from murmur_pubsub.journal import JournalWriter, Refusal, RowKind, read_segment
+from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.recorder import Recorder
 from tests.deployments import PARTS
 
 TOKEN = "the token of this run"
@@ -35,7 +35,7 @@ class Net:
 
     async def add(self, name: str, links: dict[str, LinkSpec], broker: str | None = None, **options: Any) -> LiveNode:
         role, parameters = ("broker", dict(PARTS)) if broker is None else ("client", {"broker": broker})
-        spec = NodeSpec(name, role, f"experiments.registry:make_{role}", parameters, broker)  # type: ignore[arg-type]
+        spec = NodeSpec(name, role, f"murmuration.registry:make_{role}", parameters, broker)  # type: ignore[arg-type]
         writer = JournalWriter(self.folder, name, NUMBERS[name])
         self.writers.append(writer)
         recorder = Recorder(writer, NUMBERS[name], NUMBERS)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from actors.live_breaker import FaultTimes
-from pubsub.faults import Fault, FaultKind
+from actors.live_fault_injector import FaultTimes
+from murmur_pubsub.faults import Fault, FaultKind
 
 BASE_US = 5_000_000
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.handshake import GREETING_BYTES_MAX, WELCOME, Acceptor, Dialler, Party, Purpose, Refused
-from pubsub.codec import FRAME_HEADER
-from pubsub.journal import Refusal
+from murmur_pubsub.codec import FRAME_HEADER
+from murmur_pubsub.journal import Refusal
 
 TOKEN = "5f" * 16
 AT, ELSEWHERE = ("127.0.0.1", 4711), ("127.0.0.1", 4712)

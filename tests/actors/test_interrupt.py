@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pubsub.journal import RowKind, read_segment
+from murmur_pubsub.journal import RowKind, read_segment
 from spark_analysis.main import analyze
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +22,7 @@ def test_an_interrupted_run_leaves_its_journal_and_no_process(tmp_path: Path) ->
     changes = ["workload.publications=100000", "overlay.brokers=3", "workload.clients=4"]
     arguments = ["run", "parity", "--runtime", "ray", "--out", str(run), *(f"--set={change}" for change in changes)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "experiments.command_line", *arguments],
+        [sys.executable, "-m", "murmuration.commands.main", *arguments],
         cwd=ROOT, stderr=subprocess.PIPE, text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell has it ignored
     )  # fmt: skip

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from actors.joining import CLOCK_US_MAX, FREE_BYTES_MIN, Facts, check_clock, check_machine, check_versions, own_versions
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 from spark_analysis.plain_judge import judge
 from tests.actors.joined import ROOT, JoinedCluster
 
@@ -70,7 +70,7 @@ def test_what_cannot_run_on_the_cluster_is_said_before_anything_starts(
 def test_a_sweep_is_played_on_the_cores_of_all_machines(cluster: JoinedCluster, tmp_path: Path) -> None:
     file, folder = tmp_path / "s.yaml", tmp_path / "sweep"
     file.write_text("scenario: parity\nset: {workload.publications: 5}\ngrid: {links.loss: [0.0, 0.1]}\nseeds: 3\n")
-    command = [sys.executable, "-m", "experiments.command_line", "sweep", str(file), "--no-analysis", "--json"]
+    command = [sys.executable, "-m", "murmuration.commands.main", "sweep", str(file), "--no-analysis", "--json"]
     for workers, code in ((4, 2), (3, 0)):
         done = subprocess.run(
             [*command, "--address", cluster.address, "--workers", str(workers), "--out", str(folder)],
@@ -84,7 +84,7 @@ def test_a_sweep_is_played_on_the_cores_of_all_machines(cluster: JoinedCluster, 
 
 
 def murmur(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "experiments.command_line", *arguments]
+    command = [sys.executable, "-m", "murmuration.commands.main", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=100)
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from pubsub.client import Client, Publication
-from pubsub.codec import Codec, frame
-from pubsub.event import Event
-from pubsub.faults import FailureDetection
-from pubsub.filter_parser import parse_filter
-from pubsub.journal import DropReason, RowKind
-from pubsub.links import Delay, LinkSpec
-from pubsub.machine import Effect, Input, LinkDown, Persist, Publish, Send, Subscribe
+from murmur_pubsub.client import Client, Publication
+from murmur_pubsub.codec import Codec, frame
+from murmur_pubsub.event import Event
+from murmur_pubsub.faults import FailureDetection
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.journal import DropReason, RowKind
+from murmur_pubsub.links import Delay, LinkSpec
+from murmur_pubsub.machine import Effect, Input, LinkDown, Persist, Publish, Send, Subscribe
 from reliability.best_effort import Forwarded
 from reliability.broker import Broker
 from reliability.epidemic.messages import EventsRequested, PushDigest

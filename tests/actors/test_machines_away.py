@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import yaml
 
-from pubsub.journal import RowKind, read_segment
+from murmur_pubsub.journal import RowKind, read_segment
 from spark_analysis.plain_judge import judge
 from tests.actors.joined import HAS_JOBS, JoinedCluster
 

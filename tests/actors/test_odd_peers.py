@@ -6,14 +6,14 @@ from typing import Any
 import msgpack
 import pytest
 
-from pubsub import codec as codec_module
-from pubsub.client import ClientSubscribe, Notification, Publication
-from pubsub.codec import FRAME_BYTES_MAX, FRAME_HEADER, Codec, frame
-from pubsub.event import Event
-from pubsub.filter_parser import parse_filter
-from pubsub.journal import RowKind
-from pubsub.links import LinkSpec
-from pubsub.machine import Publish, Send, Subscribe
+from murmur_pubsub import codec as codec_module
+from murmur_pubsub.client import ClientSubscribe, Notification, Publication
+from murmur_pubsub.codec import FRAME_BYTES_MAX, FRAME_HEADER, Codec, frame
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.journal import RowKind
+from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.machine import Publish, Send, Subscribe
 from reliability.best_effort import Forwarded
 from tests.actors.net import Net, closed, joined, run, until
 
@@ -141,7 +141,7 @@ def test_a_large_outbox_leaves_in_frames_that_are_small(tmp_path: Path) -> None:
 
 
 def test_an_event_too_large_for_any_link_is_refused_where_it_is_published(tmp_path: Path) -> None:
-    from pubsub.errors import InputError
+    from murmur_pubsub.errors import InputError
 
     async def scenario() -> None:
         net = Net(tmp_path)
@@ -171,7 +171,7 @@ def test_a_message_too_large_for_any_link_ends_its_sender_by_name(
 
 
 def test_a_large_message_arrives_and_one_of_too_many_containers_is_not_sent() -> None:
-    from pubsub.errors import InputError
+    from murmur_pubsub.errors import InputError
     from routing.pastry.messages import JoinReply
 
     codec = Codec((Forwarded, JoinReply))

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.driver import execute
-from experiments.replay_command import replay
-from experiments.scenario import check_scenario
+from murmuration.commands.replay import replay
+from murmuration.runs.driver import execute
+from murmuration.scenario.load import check_scenario
 
 
 @pytest.mark.ray

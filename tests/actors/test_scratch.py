@@ -6,7 +6,7 @@ import pytest
 
 from actors.gathering import _send
 from actors.scratch import make_scratch, remove_scratch
-from pubsub.errors import RunError
+from murmur_pubsub.errors import RunError
 
 
 def test_a_folder_that_murmur_has_not_made_is_neither_read_nor_removed(tmp_path: Path) -> None:

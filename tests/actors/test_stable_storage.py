@@ -10,8 +10,8 @@ import pytest
 
 from actors.log_keeper import LogKeeper
 from actors.stable_storage import StableStorage
-from pubsub.errors import InputError
-from pubsub.machine import Input, Persist, Stored, Truncate
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.machine import Input, Persist, Stored, Truncate
 
 
 def test_what_was_synced_is_there_and_what_was_not_is_gone(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 from actors import entrance
 from actors.connection import Connection
 from actors.handshake import Dialler, Party, Purpose
-from pubsub.codec import FRAME_HEADER, frame
-from pubsub.journal import Refusal, RowKind
-from pubsub.links import LinkSpec
+from murmur_pubsub.codec import FRAME_HEADER, frame
+from murmur_pubsub.journal import Refusal, RowKind
+from murmur_pubsub.links import LinkSpec
 from tests.actors.net import TOKEN, Net, closed, connect_raw, joined, read_frame, run, until
 
 EMPTY_MAPS = b"\xdd" + (1 << 20).to_bytes(4, "big") + b"\x80" * (1 << 20)

@@ -58,8 +58,8 @@ def test_no_python_file_is_too_long_to_read() -> None:
 
 
 def test_a_file_one_line_past_the_limit_is_too_long() -> None:
-    assert is_too_long("pubsub/planted.py", "x = 1\n" * (LINES_MAX + 1))
-    assert not is_too_long("pubsub/planted.py", "x = 1\n" * LINES_MAX)
+    assert is_too_long("murmur_pubsub/planted.py", "x = 1\n" * (LINES_MAX + 1))
+    assert not is_too_long("murmur_pubsub/planted.py", "x = 1\n" * LINES_MAX)
 
 
 def check_cluster(text: str) -> dict[str, Any]:

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.registry import RELIABILITIES, ROUTINGS
-from pubsub.client import CLIENT_MESSAGES
-from pubsub.codec import Codec
-from pubsub.errors import WireError
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.message import Like, Way
+from murmur_pubsub.client import CLIENT_MESSAGES
+from murmur_pubsub.codec import Codec
+from murmur_pubsub.errors import WireError
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.message import Like, Way
+from murmuration.registry import RELIABILITIES, ROUTINGS
 from tests.strategies import filters
 
 MESSAGES: dict[str, type] = {

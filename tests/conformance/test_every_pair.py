@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from experiments.driver import execute
-from experiments.registry import RELIABILITIES, ROUTINGS, Ground, check_parts, promise
-from experiments.scenario import load_scenario
-from pubsub.errors import InputError
-from pubsub.links import Delay, LinkSpec
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.links import Delay, LinkSpec
+from murmur_virtual.run import play
+from murmuration.registry import RELIABILITIES, ROUTINGS, Ground, check_parts, promise
+from murmuration.runs.driver import execute
+from murmuration.scenario.load import load_scenario
 from routing.local_subscriptions import INDEXES
-from simulation.run import play
 from spark_analysis.plain_judge import Verdict, judge
 from tests.deployments import Shape, random_deployment, structured_deployment
 
@@ -128,7 +128,7 @@ def test_on_structured_overlays_every_matching_event_arrives_once(
 
 
 def _events_dropped(journal: Path) -> set[tuple[int, int]]:
-    from pubsub.journal import RowKind, read_segment
+    from murmur_pubsub.journal import RowKind, read_segment
 
     dropped = set()
     for path in journal.glob("*.seg"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.scenario import load_scenario
+from murmuration.scenario.load import load_scenario
 from spark_analysis.plain_judge import judge
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,7 @@ def test_the_protocol_of_the_guide_runs_and_loses_what_the_guide_says(tmp_path: 
     run = tmp_path / "run"
     arguments = ["run", "parity", "--no-analysis", "--set", "broker.routing=halfway:Halfway", "--out", str(run)]
     subprocess.run(
-        [sys.executable, "-m", "experiments.command_line", *arguments],
+        [sys.executable, "-m", "murmuration.commands.main", *arguments],
         cwd=ROOT, check=True, capture_output=True, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{tmp_path}:{ROOT}"},
     )  # fmt: skip
     verdict = judge(run / "journal", 1_000_000)

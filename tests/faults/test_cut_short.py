@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pubsub.journal import RowKind, read_segment
+from murmur_pubsub.journal import RowKind, read_segment
 from spark_analysis.main import judge
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +19,7 @@ def running(folder: Path) -> tuple["subprocess.Popen[str]", list[psutil.Process]
     changes = ["workload.publications=100000", "overlay.brokers=3", "workload.clients=4"]
     arguments = ["run", "parity", "--runtime", "ray", "--out", str(folder), *(f"--set={change}" for change in changes)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "experiments.command_line", *arguments], cwd=ROOT, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "murmuration.commands.main", *arguments], cwd=ROOT, stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None
     for line in process.stderr:

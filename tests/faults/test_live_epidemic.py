@@ -7,8 +7,8 @@ import pytest
 
 from actors.ray_session import ray_session
 from actors.run import LiveRun
-from experiments.deploy import deploy
-from experiments.scenario import check_scenario
+from murmuration.deployment.build_deployment import deploy
+from murmuration.scenario.load import check_scenario
 from tests.schedules import Outcome, judge_faults
 
 SCENARIO: dict[str, Any] = {

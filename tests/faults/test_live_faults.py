@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from actors.actor_group import ActorGroup
-from actors.live_breaker import LiveBreaker
+from actors.live_fault_injector import LiveBreaker
 from actors.processes import state_of
 from actors.ray_session import ray_session
 from actors.run import LiveRun
-from experiments.deploy import deploy
-from experiments.scenario import check_scenario
-from pubsub.deployment import Deployment
-from pubsub.errors import RunError
-from pubsub.faults import Fault
-from pubsub.journal import RowKind, read_segment
-from simulation.run import play as play_virtual
+from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.errors import RunError
+from murmur_pubsub.faults import Fault
+from murmur_pubsub.journal import RowKind, read_segment
+from murmur_virtual.run import play as play_virtual
+from murmuration.deployment.build_deployment import deploy
+from murmuration.scenario.load import check_scenario
 from tests.schedules import Outcome, judge_faults
 
 SCENARIO: dict[str, Any] = {
@@ -181,7 +181,7 @@ def test_a_kill_that_leaves_the_process_alive_ends_the_run(tmp_path: Path) -> No
     with ray_session(actors=8) as session, pytest.MonkeyPatch.context() as patch:
         patch.setattr(ActorGroup, "kill", lambda self, name: None)
         patch.setattr("actors.processes._POLL_S", 0.0)
-        patch.setattr("actors.live_breaker.await_state", _impatient)
+        patch.setattr("actors.live_fault_injector.await_state", _impatient)
         run = LiveRun(deployment_of(plan), tmp_path, lambda *_: None, "127.0.0.1", session)
         with pytest.raises(RunError, match=r"kill b1, did not take effect: process .* is running"):
             run.play()

@@ -12,11 +12,11 @@ import pytest
 
 from actors.ray_session import ray_session
 from actors.run import LiveRun
-from experiments.deploy import deploy
-from experiments.scenario import check_scenario
-from pubsub.deployment import Deployment
-from pubsub.errors import InputError, RunError
-from pubsub.journal import RowKind, read_segment
+from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.errors import InputError, RunError
+from murmur_pubsub.journal import RowKind, read_segment
+from murmuration.deployment.build_deployment import deploy
+from murmuration.scenario.load import check_scenario
 from reliability.gryphon.messages import Data
 from tests.reliability.stuck import SENT_BEFORE
 from tests.schedules import judge_faults

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from experiments.driver import execute
-from experiments.scenario import check_scenario
-from experiments.zoo.damages import DAMAGES
-from pubsub.journal import read_segment
-from pubsub.journal_format import FileState
-from pubsub.journal_store import store_at
+from murmur_pubsub.journal import read_segment
+from murmur_pubsub.journal_format import FileState
+from murmur_pubsub.journal_store import store_at
+from murmuration.runs.driver import execute
+from murmuration.scenario.load import check_scenario
+from murmuration.zoo.damages import DAMAGES
 from spark_analysis.journal_check import find_damage
 from spark_analysis.main import judge
 from spark_analysis.run_folder import read_manifest

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.driver import execute
-from experiments.scenario import load_scenario
+from murmuration.runs.driver import execute
+from murmuration.scenario.load import load_scenario
 from spark_analysis.plain_judge import judge
 
 pytestmark = pytest.mark.ray
@@ -45,7 +45,7 @@ def subscribers_of(folder: Path, broker: str) -> set[int]:
     """The subscribers whose broker this is, by the journal."""
     import json
 
-    from pubsub.journal import SideKind, read_side
+    from murmur_pubsub.journal import SideKind, read_side
 
     names = [node["name"] for node in json.loads((folder / "manifest.json").read_text())["nodes"]]
     found = set()

@@ -8,10 +8,10 @@ import pytest
 
 from actors.ray_session import ray_session
 from actors.run import LiveRun
-from experiments.deploy import deploy
-from experiments.scenario import check_scenario
-from pubsub.journal import RowKind, read_segment
-from pubsub.journal_format import FileState
+from murmur_pubsub.journal import RowKind, read_segment
+from murmur_pubsub.journal_format import FileState
+from murmuration.deployment.build_deployment import deploy
+from murmuration.scenario.load import check_scenario
 from tests.schedules import judge_faults
 
 SCENARIO: dict[str, Any] = {

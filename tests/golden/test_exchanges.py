@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from pubsub.deployment import LinkPlan, NodeSpec, make_machine
-from pubsub.event import Event
-from pubsub.filter_parser import parse_filter
-from pubsub.journal import JournalWriter
-from pubsub.links import Delay, LinkSpec
-from pubsub.machine import Deliver, Effect, Input, LinkDown, Machine, Publish, Send, Subscribe, Unsubscribe
-from simulation.simulation import Simulation
+from murmur_pubsub.deployment import LinkPlan, NodeSpec, make_machine
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.journal import JournalWriter
+from murmur_pubsub.links import Delay, LinkSpec
+from murmur_pubsub.machine import Deliver, Effect, Input, LinkDown, Machine, Publish, Send, Subscribe, Unsubscribe
+from murmur_virtual.virtual_runtime import Simulation
 from tests.deployments import PARTS
 
 EXCHANGES = sorted((Path(__file__).parent / "exchanges").glob("*.txt"))
@@ -84,7 +84,7 @@ class Exchange:
         writer = JournalWriter(self.folder, "run", len(names))
         self.simulation = Simulation(1, writer, {name: number for number, name in enumerate(names)})
         for name in names:
-            spec = NodeSpec(name, "broker", "experiments.registry:make_broker", PARTS)
+            spec = NodeSpec(name, "broker", "murmuration.registry:make_broker", PARTS)
             self.simulation.add_node(spec, Watched(name, make_machine(spec, 1), self.lines))
         for first, second in pairs:
             self._join(first, second)

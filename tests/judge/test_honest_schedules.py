@@ -31,7 +31,7 @@ def test_no_honest_run_is_flagged(routing: str, reliability: str) -> None:
 
 
 def test_every_registered_pair_is_among_them() -> None:
-    from experiments.registry import RELIABILITIES, ROUTINGS
+    from murmuration.registry import RELIABILITIES, ROUTINGS
 
     assert {routing for routing, _ in PAIRS} == set(ROUTINGS)
     assert {reliability for _, reliability in PAIRS} == set(RELIABILITIES)

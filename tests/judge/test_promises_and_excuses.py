@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from experiments.cluster import Cluster
-from experiments.scenario import check_scenario
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
+from murmuration.harness.cluster import Cluster
+from murmuration.scenario.load import check_scenario
 from spark_analysis.plain_judge import Judgement, judge_run
 
 CHAIN = {"kind": "chain", "brokers": 3}

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.papers import epidemic, kept_runs
-from experiments.papers.epidemic_plan import Network, Plan, Sweep, full_plan, quick_plan
-from experiments.papers.epidemic_run import Measures, RunSpec, measure
-from experiments.papers.framework import PaperResult, Progress
+from murmuration.papers.epidemic import paper as epidemic
+from murmuration.papers.epidemic.plan import Network, Plan, Sweep, full_plan, quick_plan
+from murmuration.papers.epidemic.run import Measures, RunSpec, measure
+from murmuration.papers.lab import run_cache as kept_runs
+from murmuration.papers.lab.framework import PaperResult, Progress
 from reliability.epidemic.parameters import ALGORITHMS
 from workloads.overlay import Tree, balanced
 
@@ -72,7 +73,7 @@ def test_the_full_plan_is_the_evaluations_network_with_five_seeds_and_more() -> 
 def test_tables_figures_and_bars_come_of_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_runs, "in_parallel", in_process)
     monkeypatch.setattr(epidemic, "quick_plan", lambda seeds: tiny_plan())
-    result = epidemic.Epidemic().reproduce(tmp_path, True, 1, lambda *_: None)
+    result = epidemic.EpidemicPaper().reproduce(tmp_path, True, 1, lambda *_: None)
     assert [table.name for table in result.tables] == ["delivery", "sweep_loss", "reconfiguration"]
     assert all(len(row) == len(table.columns) for table in result.tables for row in table.rows)
     assert all(figure.stat().st_size > 5_000 for figure in result.figures)

@@ -4,8 +4,8 @@ from typing import get_args
 
 import pytest
 
-from experiments.papers.epidemic_live import LiveMeasures, LiveSpec, bars, measure
-from experiments.papers.judged_run import Runtime
+from murmuration.papers.epidemic.live import LiveMeasures, LiveSpec, bars, measure
+from murmuration.papers.lab.judged_run import Runtime
 from reliability.epidemic.parameters import ALGORITHMS, Algorithm
 
 

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.deploy import deploy
-from experiments.papers.epidemic_run import DispatcherNetwork, RunSpec
-from experiments.scenario import check_scenario
-from pubsub.faults import FaultKind
-from pubsub.journal import RowKind, read_segment
+from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.journal import RowKind, read_segment
+from murmur_virtual.run import play as play_virtual
+from murmuration.deployment.build_deployment import deploy
+from murmuration.papers.epidemic.run import DispatcherNetwork, RunSpec
+from murmuration.scenario.load import check_scenario
 from reliability.epidemic.messages import (
     EventRecovered,
     EventsRequested,
@@ -23,7 +24,6 @@ from reliability.epidemic.messages import (
     SubscriberPull,
 )
 from reliability.epidemic.parameters import ALGORITHMS
-from simulation.run import play as play_virtual
 from spark_analysis.plain_judge import Verdict, judge
 from tests.schedules import play, schedules
 

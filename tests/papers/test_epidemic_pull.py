@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pubsub.errors import WireError
+from murmur_pubsub.errors import WireError
 from reliability.epidemic.messages import (
     EventRecovered,
     PublisherPull,

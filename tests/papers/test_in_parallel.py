@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.papers.framework import in_parallel
-from pubsub.errors import RunError
+from murmur_pubsub.errors import RunError
+from murmuration.papers.lab.framework import in_parallel
 
 
 def sleep_long(place: str) -> None:

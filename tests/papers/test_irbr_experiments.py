@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.driver import execute
-from experiments.papers.irbr_live import CHURN_S, FOUND_S, KILL_S, LiveSpec, read_live
-from experiments.papers.irbr_run import (
+from murmur_pubsub.errors import InputError
+from murmuration.papers.irbr.live import CHURN_S, FOUND_S, KILL_S, LiveSpec, read_live
+from murmuration.papers.irbr.run import (
     FOUND_US,
     KILL_US,
     PUBLISH_UNTIL_US,
@@ -16,10 +16,10 @@ from experiments.papers.irbr_run import (
     measure_cost,
     measure_resilience,
 )
-from experiments.papers.irbr_workload import Generator, Rates, measured_rates
-from experiments.papers.judged_run import touched_by_faults
-from experiments.scenario import load_scenario
-from pubsub.errors import InputError
+from murmuration.papers.irbr.workload import Generator, Rates, measured_rates
+from murmuration.papers.lab.judged_run import touched_by_faults
+from murmuration.runs.driver import execute
+from murmuration.scenario.load import load_scenario
 
 
 @pytest.mark.parametrize("wanted", [0.01, 0.05, 0.2])

@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
-from experiments.papers import epidemic_run, irbr_run, kept_runs, publiy_cost, publiy_run
-from experiments.papers.irbr_workload import Rates
-from experiments.papers.kept_runs import carry_out, read_kept
-from experiments.papers.publiy import ACTIONS
+from murmuration.papers.epidemic import run as epidemic_run
+from murmuration.papers.irbr import run as irbr_run
+from murmuration.papers.irbr.workload import Rates
+from murmuration.papers.lab import run_cache as kept_runs
+from murmuration.papers.lab.run_cache import carry_out, read_kept
+from murmuration.papers.multipath import cost as publiy_cost
+from murmuration.papers.multipath import run as publiy_run
+from murmuration.papers.multipath.paper import ACTIONS
 
 EPIDEMIC = epidemic_run.RunSpec("push", seed=3)
 COST = irbr_run.CostSpec("irbr", 64, Rates(covering=0.2), (16, 32), 0)

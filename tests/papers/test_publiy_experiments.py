@@ -8,25 +8,26 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from experiments.driver import FinishedRun, execute
-from experiments.papers import kept_runs, publiy_live
-from experiments.papers.framework import PaperResult
-from experiments.papers.judged_run import RUNTIMES
-from experiments.papers.publiy_run import MultipathNetwork, RunSpec, measure
-from experiments.scenario import check_scenario, load_scenario
-from pubsub.codec import Codec
-from pubsub.deployment import LinkPlan, NodeSpec
-from pubsub.errors import InputError
-from pubsub.filter_parser import parse_filter
-from pubsub.journal import NONE, DropReason, JournalWriter, Phase, RowKind, read_segment
-from pubsub.links import LinkSpec
-from pubsub.machine import Received, Send
+from murmur_pubsub.codec import Codec
+from murmur_pubsub.deployment import LinkPlan, NodeSpec
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.journal import NONE, DropReason, JournalWriter, Phase, RowKind, read_segment
+from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.machine import Received, Send
+from murmur_virtual.virtual_runtime import Simulation
+from murmuration.papers.lab import run_cache as kept_runs
+from murmuration.papers.lab.framework import PaperResult
+from murmuration.papers.lab.judged_run import RUNTIMES
+from murmuration.papers.multipath import live as publiy_live
+from murmuration.papers.multipath.run import MultipathNetwork, RunSpec, measure
+from murmuration.runs.driver import FinishedRun, execute
+from murmuration.scenario.load import check_scenario, load_scenario
 from routing.multipath.load import Loads, UplinkMeter
 from routing.multipath.messages import LoadExchange, SubscriptionTable
 from routing.multipath.overlay_maps import MasterOverlayMap
 from routing.multipath.parameters import STRATEGIES, MultipathParameters
 from routing.multipath.soft_links import SoftLinks
-from simulation.simulation import Simulation
 from spark_analysis.plain_judge import judge
 from workloads.multipath_datasets import PUBLISHED, covering_dataset, read_wall_posts, social_dataset, zipf_dataset
 from workloads.overlay import Tree, balanced

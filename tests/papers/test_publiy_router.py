@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from experiments.scenario import load_scenario
-from pubsub.deployment import LinkPlan, NodeSpec
-from pubsub.errors import InputError
-from pubsub.event import Event
-from pubsub.filter_parser import parse_filter
-from pubsub.journal import JournalWriter
-from pubsub.links import Delay, LinkSpec
-from pubsub.machine import NodeContext, NodeName, Publish, Received, Subscribe, Unsubscribe
+from murmur_pubsub.deployment import LinkPlan, NodeSpec
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.journal import JournalWriter
+from murmur_pubsub.links import Delay, LinkSpec
+from murmur_pubsub.machine import NodeContext, NodeName, Publish, Received, Subscribe, Unsubscribe
+from murmur_virtual.virtual_runtime import Simulation
+from murmuration.scenario.load import load_scenario
 from reliability.best_effort import BestEffort
 from reliability.broker import Broker
 from routing.forwarding import SubscriptionForwarding
@@ -21,7 +22,6 @@ from routing.multipath.messages import Departed, MoveOrdered
 from routing.multipath.overlay_maps import MasterOverlayMap
 from routing.multipath.parameters import MultipathParameters
 from routing.multipath.router import MultipathRouter
-from simulation.simulation import Simulation
 from workloads.overlay import Overlay, Tree, balanced, random_tree
 
 MS = 1_000

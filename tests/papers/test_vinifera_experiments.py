@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from experiments.driver import execute
-from experiments.papers.judged_run import touched_by_faults
-from experiments.papers.vinifera_live import LiveSpec, read_live
-from experiments.papers.vinifera_plan import quick_plan
-from experiments.papers.vinifera_run import Churn, ChurnSpec, Routing, StaticSpec, measure_churn, measure_static
-from experiments.papers.vinifera_workload import IntervalWorkload, SocialWorkload, breadth_first, friend_links
-from experiments.scenario import load_scenario
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
+from murmuration.papers.lab.judged_run import touched_by_faults
+from murmuration.papers.vinifera.live import LiveSpec, read_live
+from murmuration.papers.vinifera.plan import quick_plan
+from murmuration.papers.vinifera.run import Churn, ChurnSpec, Routing, StaticSpec, measure_churn, measure_static
+from murmuration.papers.vinifera.workload import IntervalWorkload, SocialWorkload, breadth_first, friend_links
+from murmuration.runs.driver import execute
+from murmuration.scenario.load import load_scenario
 
 
 @pytest.mark.parametrize("attributes", [1, 3, 5])

@@ -6,12 +6,12 @@ import pytest
 
 from actors.ray_session import ray_session
 from actors.run import LiveRun
-from experiments.deploy import deploy
-from experiments.driver import execute
-from experiments.scenario import load_scenario
-from pubsub.deployment import Deployment
-from pubsub.errors import RunError
-from pubsub.journal import Phase, RowKind, read_segment
+from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.errors import RunError
+from murmur_pubsub.journal import Phase, RowKind, read_segment
+from murmuration.deployment.build_deployment import deploy
+from murmuration.runs.driver import execute
+from murmuration.scenario.load import load_scenario
 from spark_analysis.plain_judge import Verdict, judge
 
 pytestmark = pytest.mark.ray

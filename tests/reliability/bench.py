@@ -8,10 +8,9 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from experiments.registry import make_broker
-from pubsub.event import Event
-from pubsub.filter_parser import parse_filter
-from pubsub.machine import (
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.machine import (
     CancelTimer,
     Deliver,
     Effect,
@@ -31,6 +30,7 @@ from pubsub.machine import (
     TimerFired,
     Truncate,
 )
+from murmuration.registry import make_broker
 from reliability.broker import Broker
 from reliability.gryphon.gryphon import Gryphon
 from reliability.gryphon.streams import BrokerStream

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pubsub.machine import Effect, NodeContext, NodeName
+from murmur_pubsub.machine import Effect, NodeContext, NodeName
 from reliability.gryphon.gryphon import Gryphon
 from reliability.gryphon.knowledge import KnowledgeStream
 from reliability.gryphon.pubend import Pubend

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pubsub.event import Event
-from pubsub.filter import Filter
-from pubsub.filter_parser import parse_filter
-from pubsub.machine import (
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.machine import (
     Deliver,
     Effect,
     LinkDown,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pubsub.machine import Effect, NodeContext
+from murmur_pubsub.machine import Effect, NodeContext
 from reliability.gryphon.gryphon import Gryphon
 from reliability.layer import BrokerServices
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from experiments.scenario import load_scenario
-from pubsub.errors import InputError
-from pubsub.filter_parser import parse_filter
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.filter_parser import parse_filter
+from murmuration.scenario.load import load_scenario
 from reliability.epidemic.parameters import ALGORITHMS
 from tests.structured import StructuredNetwork
 

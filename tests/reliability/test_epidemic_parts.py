@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.scenario import check_scenario
-from pubsub.errors import InputError
-from pubsub.event import EventId
-from pubsub.machine import NodeName, Send
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import EventId
+from murmur_pubsub.machine import NodeName, Send
+from murmuration.scenario.load import check_scenario
 from reliability.epidemic.cache import CachedEvent, EventCache
 from reliability.epidemic.interval import GossipInterval
 from reliability.epidemic.loss_detection import LossDetector, LostBuffer

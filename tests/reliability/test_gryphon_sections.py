@@ -5,9 +5,9 @@ import itertools
 import msgpack
 import pytest
 
-from pubsub.errors import InputError
-from pubsub.event import Event
-from pubsub.machine import Publish
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
+from murmur_pubsub.machine import Publish
 from reliability.gryphon.curiosity import Curiosity
 from reliability.gryphon.knowledge import KnowledgeStream, Message
 from reliability.gryphon.messages import AckExpected, Acks, Data, Nack, Silence

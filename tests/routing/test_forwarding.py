@@ -7,13 +7,13 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pubsub.deployment import LinkPlan, NodeSpec
-from pubsub.filter_parser import parse_filter
-from pubsub.journal import JournalWriter
-from pubsub.links import Delay, LinkSpec
-from pubsub.machine import LinkDown, Subscribe, Unsubscribe
+from murmur_pubsub.deployment import LinkPlan, NodeSpec
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.journal import JournalWriter
+from murmur_pubsub.links import Delay, LinkSpec
+from murmur_pubsub.machine import LinkDown, Subscribe, Unsubscribe
+from murmur_virtual.virtual_runtime import Simulation
 from routing.forwarding import SubscriptionForwarding
-from simulation.simulation import Simulation
 from tests.deployments import PARTS, random_filter
 
 
@@ -22,7 +22,7 @@ def network(brokers: int, rng: random.Random, folder: Path) -> tuple[Simulation,
     writer = JournalWriter(folder, "run", brokers)
     simulation = Simulation(1, writer, {name: number for number, name in enumerate(names)}, journal_hops=False)
     for name in names:
-        simulation.add_node(NodeSpec(name, "broker", "experiments.registry:make_broker", PARTS))
+        simulation.add_node(NodeSpec(name, "broker", "murmuration.registry:make_broker", PARTS))
     link = LinkSpec(delay=Delay("uniform", 100, 5_000))
     plans = [LinkPlan(f"b{rng.randrange(number)}", f"b{number}", link) for number in range(1, brokers)]
     for plan in plans:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.scenario import load_scenario
-from pubsub.errors import InputError
-from pubsub.event import Event
-from pubsub.links import Delay
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
+from murmur_pubsub.links import Delay
+from murmuration.scenario.load import load_scenario
 from routing.pastry.identifiers import Range
 from tests.structured import StructuredNetwork
 

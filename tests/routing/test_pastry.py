@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.structured import join_plan
-from pubsub.errors import InputError
-from pubsub.faults import Fault, FaultKind
-from pubsub.links import Delay
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import Fault, FaultKind
+from murmur_pubsub.links import Delay
+from murmuration.deployment.bootstrap import join_plan
 from routing.pastry.identifiers import IdentifierSpace, Range
 from routing.pastry.leaf_set import LeafSet
 from routing.pastry.messages import Peer

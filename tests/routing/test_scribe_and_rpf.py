@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from experiments.scenario import load_scenario
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
+from murmuration.scenario.load import load_scenario
 from tests.structured import StructuredNetwork
 
 Build = Callable[[str], StructuredNetwork]

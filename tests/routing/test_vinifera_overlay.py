@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from experiments.papers.vinifera_network import GossipNetwork
-from pubsub.filter_parser import parse_filter
-from pubsub.machine import Unsubscribe
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.machine import Unsubscribe
+from murmuration.papers.vinifera.network import GossipNetwork
 from routing.smallworld.rendezvous import RendezvousRouter
 from routing.smallworld.ring import RING, KnownRing, clockwise
 from routing.vinifera.hashing import Domain

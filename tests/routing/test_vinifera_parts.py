@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pubsub.errors import InputError
-from pubsub.event import Event
-from pubsub.filter import EVERYTHING
-from pubsub.filter_parser import parse_filter
-from pubsub.machine import Effect, NodeContext, Received, Send, Start, TimerFired
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import EVERYTHING
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.machine import Effect, NodeContext, Received, Send, Start, TimerFired
 from routing.smallworld.boxes import aggregate, contains, from_wire, to_wire
 from routing.smallworld.content_table import ContentTable, Entry
 from routing.smallworld.messages import Beat, BeatAnswer, Install, Peer

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from experiments.deploy import deploy
-from experiments.scenario import check_scenario
-from pubsub.deployment import LinkPlan, NodeSpec
-from pubsub.journal import JournalWriter
-from pubsub.links import Delay, LinkSpec
-from pubsub.machine import LinkDown, Received, Send
+from murmur_pubsub.deployment import LinkPlan, NodeSpec
+from murmur_pubsub.journal import JournalWriter
+from murmur_pubsub.links import Delay, LinkSpec
+from murmur_pubsub.machine import LinkDown, Received, Send
+from murmur_virtual.virtual_runtime import Simulation
+from murmuration.deployment.build_deployment import deploy
+from murmuration.scenario.load import check_scenario
 from reliability.epidemic.messages import EPIDEMIC_MESSAGES, EventsRequested, PushDigest
-from simulation.simulation import Simulation
 
 
 class Listener:

@@ -18,7 +18,7 @@ def digest_of_run(folder: Path, hash_seed: str, seed: int = 7, more: Sequence[st
     for change in (*CHANGES, *more):
         arguments += ["--set", change]
     subprocess.run(
-        [sys.executable, "-m", "experiments.command_line", *arguments],
+        [sys.executable, "-m", "murmuration.commands.main", *arguments],
         cwd=ROOT, check=True, capture_output=True, env={**os.environ, "PYTHONHASHSEED": hash_seed},
     )  # fmt: skip
     files = sorted((folder / "journal").iterdir())

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulation.event_queue import EventQueue
+from murmur_virtual.event_queue import EventQueue
 
 # A push so far ahead of the last popped time (0: at the same time; far: another bucket), or a pop (None).
 histories = st.lists(

@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import Phase, find, given, settings
 
-from pubsub.machine import Effect, NodeName
+from murmur_pubsub.machine import Effect, NodeName
 from routing.forwarding import SubscriptionForwarding
 from tests.schedules import play, schedules
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.cluster import Cluster
-from pubsub.deployment import NodeSpec
-from pubsub.errors import RunError
-from pubsub.journal import DropReason, JournalWriter, RowKind, read_segment
-from pubsub.machine import Effect, Input, Persist, Start, Stored
-from simulation.simulation import Simulation
+from murmur_pubsub.deployment import NodeSpec
+from murmur_pubsub.errors import RunError
+from murmur_pubsub.journal import DropReason, JournalWriter, RowKind, read_segment
+from murmur_pubsub.machine import Effect, Input, Persist, Start, Stored
+from murmur_virtual.virtual_runtime import Simulation
+from murmuration.harness.cluster import Cluster
 from spark_analysis.plain_judge import judge
 
 CHAIN = {"kind": "chain", "brokers": 3}

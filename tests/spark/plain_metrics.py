@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pubsub.journal import DropReason, RowKind, SideKind, read_segment, read_side
+from murmur_pubsub.journal import DropReason, RowKind, SideKind, read_segment, read_side
 
 Row = Mapping[str, int]
 

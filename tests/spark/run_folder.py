@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pubsub.event import Event, fingerprint_of
-from pubsub.journal import NONE, JournalWriter, Phase, RowKind, SideKind
-from pubsub.values import Value
+from murmur_pubsub.event import Event, fingerprint_of
+from murmur_pubsub.journal import NONE, JournalWriter, Phase, RowKind, SideKind
+from murmur_pubsub.values import Value
 
 RUN = 0x5EA1
 

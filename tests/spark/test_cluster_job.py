@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.big_run import BigRun
-from experiments.zoo.damages import flip_bit
+from murmuration.zoo.damages import flip_bit
 from spark_analysis import judge as judging
 from spark_analysis import main
 from spark_analysis.journal_source import read_journal
@@ -31,7 +31,7 @@ def cluster() -> Iterator[SparkCluster]:
 
 
 def murmur(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "experiments.command_line", *arguments]
+    command = [sys.executable, "-m", "murmuration.commands.main", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=280)
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.deploy import deploy
-from experiments.driver import execute
-from experiments.scenario import check_scenario
-from pubsub.promise import Promise
+from murmur_pubsub.promise import Promise
+from murmuration.deployment.build_deployment import deploy
+from murmuration.runs.driver import execute
+from murmuration.scenario.load import check_scenario
 from reliability.best_effort import BestEffort
 from spark_analysis.main import analyze, judge
 from tests.faults.test_live_faults import SCENARIO

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from experiments.command_line import main
-from experiments.driver import execute
-from experiments.scenario import load_scenario
+from murmuration.commands.main import main
+from murmuration.runs.driver import execute
+from murmuration.scenario.load import load_scenario
 from spark_analysis.main import analyze
 
 pytestmark = pytest.mark.spark
@@ -26,7 +26,7 @@ def test_the_same_run_without_the_fault_is_valid(spark: Any, tmp_path: Path) -> 
 def test_the_command_line_fails_when_the_verdict_does(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fault = ["broker.reliability=experiments.zoo.losing:Losing", "workload.publications=100", "workload.publishers=1"]
+    fault = ["broker.reliability=murmuration.zoo.losing:Losing", "workload.publications=100", "workload.publishers=1"]
     run = execute(load_scenario(Path("parity"), fault), tmp_path / "run", lambda *_: None).folder
     for arguments, code in ((["analyze", str(run), "--json"], 1), (["analyze", str(tmp_path)], 2)):
         monkeypatch.setattr("sys.argv", ["murmur", *arguments])

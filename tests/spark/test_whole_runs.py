@@ -14,12 +14,12 @@ import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
-from experiments.driver import execute
-from experiments.scenario import load_scenario
-from experiments.zoo.split_run import split_by_node
-from pubsub.errors import InputError
-from pubsub.journal import DropReason, Phase, RowKind
-from pubsub.journal_format import HEADER_BYTES, ROW
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.journal import DropReason, Phase, RowKind
+from murmur_pubsub.journal_format import HEADER_BYTES, ROW
+from murmuration.runs.driver import execute
+from murmuration.scenario.load import load_scenario
+from murmuration.zoo.split_run import split_by_node
 from spark_analysis.main import analyze, report
 from spark_analysis.tables import SMALL_TABLES, AnalysisFolder
 from spark_analysis.verdict import COUNTS

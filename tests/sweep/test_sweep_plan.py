@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.sweep_folder import SweepFolder, play_point
-from experiments.sweep_plan import SweepPlan, read_sweep
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
+from murmuration.sweeps.folder import SweepFolder, play_point
+from murmuration.sweeps.plan import SweepPlan, read_sweep
 
 SMALL = "scenario: parity\nset: {workload.publications: 5, overlay.brokers: 3, workload.clients: 3}\n"
 

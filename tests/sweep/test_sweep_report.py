@@ -71,7 +71,7 @@ def test_a_judged_sweep_leaves_table_and_report_and_keeps_what_went_wrong(tmp_pa
         "scenario: parity\nset: {overlay.brokers: 3, workload.clients: 3, workload.publications: 40}\n"
         "grid: {links.loss: [0.0, 0.5]}\n"
     )
-    command = [sys.executable, "-m", "experiments.command_line", "sweep", str(file), "--json", "--out", str(folder)]
+    command = [sys.executable, "-m", "murmuration.commands.main", "sweep", str(file), "--json", "--out", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=280)
     assert done.returncode == 1, done.stderr
     said = json.loads(done.stdout)

@@ -26,7 +26,7 @@ seeds: 5
 
 def command(file: Path, folder: Path) -> list[str]:
     options = ["--no-analysis", "--workers", "2", "--json", "--out", str(folder)]
-    return [sys.executable, "-m", "experiments.command_line", "sweep", str(file), *options]
+    return [sys.executable, "-m", "murmuration.commands.main", "sweep", str(file), *options]
 
 
 def whole(folder: Path) -> dict[str, int]:

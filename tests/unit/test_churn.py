@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pubsub.errors import InputError
-from pubsub.faults import FaultKind, Scene, check_plan
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import FaultKind, Scene, check_plan
 from workloads.churn.generator import GeneratedChurn, generate
 from workloads.churn.plan import churn_plan
 from workloads.churn.sessions import Availability, Session, select

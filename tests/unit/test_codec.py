@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pubsub.client import CLIENT_MESSAGES, ClientSubscribe, Notification, Publication
-from pubsub.codec import FRAME_BYTES_MAX, FRAME_HEADER, Codec, FrameReader, frame
-from pubsub.errors import WireError
-from pubsub.event import Event
-from pubsub.filter_parser import parse_filter
+from murmur_pubsub.client import CLIENT_MESSAGES, ClientSubscribe, Notification, Publication
+from murmur_pubsub.codec import FRAME_BYTES_MAX, FRAME_HEADER, Codec, FrameReader, frame
+from murmur_pubsub.errors import WireError
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter_parser import parse_filter
 from reliability.best_effort import Forwarded
 from routing.cells.messages import EpochHeard
 from routing.forwarding import FilterForwarded, FilterWithdrawn

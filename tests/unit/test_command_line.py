@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from actors.ray_session import check_memory
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 from spark_analysis.plain_judge import judge
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +18,7 @@ def murmur(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str
     import os
 
     return subprocess.run(
-        [sys.executable, "-m", "experiments.command_line", *arguments],
+        [sys.executable, "-m", "murmuration.commands.main", *arguments],
         cwd=ROOT, capture_output=True, text=True, check=False, timeout=120, env={**os.environ, **variables},
     )  # fmt: skip
 

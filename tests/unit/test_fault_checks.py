@@ -5,9 +5,9 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from pubsub.faults import FaultKind
-from pubsub.journal import NONE, RowKind
-from pubsub.links import Delay, LinkSpec
+from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.journal import NONE, RowKind
+from murmur_pubsub.links import Delay, LinkSpec
 from spark_analysis.fault_checks import Check, check_faults
 from spark_analysis.fault_windows import Step, Window
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.deploy import deploy
-from experiments.scenario import load_scenario
-from pubsub.errors import InputError
-from pubsub.faults import FailureDetection, Fault, FaultKind, Scene, check_plan, link_key
-from pubsub.links import LinkSpec
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import FailureDetection, Fault, FaultKind, Scene, check_plan, link_key
+from murmur_pubsub.links import LinkSpec
+from murmuration.deployment.build_deployment import deploy
+from murmuration.scenario.load import load_scenario
 from workloads.random_faults import KINDS, RandomFaults, draw_faults
 
 SCENE = Scene(

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pubsub.errors import InputError
-from pubsub.filter import EVERYTHING, NOTHING, Filter
-from pubsub.filter_parser import parse_filter
-from pubsub.values import Value, domain_of
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.filter import EVERYTHING, NOTHING, Filter
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.values import Value, domain_of
 from tests.strategies import BOOLEANS, NAMES, NUMBERS, STRINGS, attributes, filter_texts, filters
 
 UNIVERSE: list[Value] = [*NUMBERS, *STRINGS, *BOOLEANS]

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pubsub.errors import InputError
-from pubsub.filter import Filter
-from pubsub.filter_parser import parse_filter
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.filter_parser import parse_filter
 from tests.strategies import filters
 
 WIDE_TEXT = "x IN (1, 2) AND s >= 'a' AND s != 'b' AND flag = TRUE AND y > 0.5 AND z IS NOT NULL"
@@ -101,7 +101,7 @@ def test_an_altered_filter_is_refused_or_is_one_in_every_form(body: Any) -> None
 
 def test_a_pickled_filter_is_equal_in_a_process_that_hashes_strings_otherwise() -> None:
     program = (
-        "import pickle, sys; from pubsub.filter_parser import parse_filter; "
+        "import pickle, sys; from murmur_pubsub.filter_parser import parse_filter; "
         f"wanted = parse_filter({WIDE_TEXT!r}); "
         "print(pickle.load(sys.stdin.buffer) == wanted)"
     )

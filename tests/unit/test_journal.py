@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pubsub.errors import InputError
-from pubsub.journal import JournalWriter, RowKind, SideKind, read_segment, read_side
-from pubsub.journal_format import HEADER_BYTES, ROW
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.journal import JournalWriter, RowKind, SideKind, read_segment, read_side
+from murmur_pubsub.journal_format import HEADER_BYTES, ROW
 
 
 def rows_of(folder: Path) -> list[int]:
@@ -43,7 +43,7 @@ def test_an_open_journal_can_be_read(tmp_path: Path) -> None:
 
 def test_rows_survive_a_sigkill_of_their_process(tmp_path: Path) -> None:
     program = (
-        "import os, signal, sys; from pathlib import Path; from pubsub.journal import *\n"
+        "import os, signal, sys; from pathlib import Path; from murmur_pubsub.journal import *\n"
         "w = JournalWriter(Path(sys.argv[1]), 'b1', 0, rows_per_segment=64)\n"
         "for n in range(1000): w.row(n, RowKind.DELIVER, 0, value=n)\n"
         "os.kill(os.getpid(), signal.SIGKILL)"

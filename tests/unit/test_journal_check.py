@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from pubsub.errors import InputError
-from pubsub.journal import JournalWriter, RowKind, SideKind, read_segment, read_side
-from pubsub.journal_format import HEADER_BYTES, ROW, FileState
-from pubsub.journal_sealing import seal_series
-from pubsub.journal_store import store_at
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.journal import JournalWriter, RowKind, SideKind, read_segment, read_side
+from murmur_pubsub.journal_format import HEADER_BYTES, ROW, FileState
+from murmur_pubsub.journal_sealing import seal_series
+from murmur_pubsub.journal_store import store_at
 from spark_analysis.journal_check import Damage, find_damage
 from spark_analysis.run_folder import read_manifest
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem, _MockFileSystem
 
-from experiments.driver import check_store
-from pubsub.errors import InputError
-from pubsub.journal import JournalWriter, RowKind, parse_segment
-from pubsub.journal_store import JournalStore, journal_names, store_at
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.journal import JournalWriter, RowKind, parse_segment
+from murmur_pubsub.journal_store import JournalStore, journal_names, store_at
+from murmuration.runs.driver import check_store
 
 
 def stores(folder: Path) -> list[JournalStore]:

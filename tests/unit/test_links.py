@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pubsub.errors import InputError
-from pubsub.journal import DropReason
-from pubsub.links import HARD_LIMIT_FACTOR, Delay, Link, LinkSpec
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.journal import DropReason
+from murmur_pubsub.links import HARD_LIMIT_FACTOR, Delay, Link, LinkSpec
 
 delays = st.one_of(
     st.builds(Delay, st.just("constant"), st.integers(0, 5_000)),

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pubsub import matching, matching_cells, matching_level
-from pubsub.filter import Filter
-from pubsub.filter_parser import parse_filter
-from pubsub.matching import FilterIndex, MatchingIndex
-from pubsub.matching_naive import NaiveIndex
-from pubsub.values import Value
+from murmur_pubsub import matching, matching_cells, matching_level
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.matching import FilterIndex, MatchingIndex
+from murmur_pubsub.matching_naive import NaiveIndex
+from murmur_pubsub.values import Value
 from tests.strategies import BOOLEANS, NUMBERS, STRINGS, attributes, filters
 
 Indexes = tuple[FilterIndex[int], FilterIndex[int]]

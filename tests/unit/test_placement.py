@@ -2,8 +2,8 @@
 
 import pytest
 
-from experiments.placement import Place, check_room, here, place_brokers
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
+from murmuration.deployment.host_placement import Place, check_room, here, place_brokers
 
 BROKERS = ["b0", "b1", "b2", "b3", "b4"]
 PLACES = [Place("head", "10.0.0.1", 2), Place("second", "10.0.0.2", 1), Place("third", "10.0.0.3", 9)]

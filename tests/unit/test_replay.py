@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from experiments.command_line import application
-from experiments.driver import execute
-from experiments.replay_command import replay
-from experiments.scenario import check_scenario
-from pubsub.client import CLIENT_MESSAGES
-from pubsub.errors import InputError
-from pubsub.kept_inputs import read_inputs
-from pubsub.machine import Effect, Input, Received
+from murmur_pubsub.client import CLIENT_MESSAGES
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.kept_inputs import read_inputs
+from murmur_pubsub.machine import Effect, Input, Received
+from murmuration.commands.main import application
+from murmuration.commands.replay import replay
+from murmuration.runs.driver import execute
+from murmuration.scenario.load import check_scenario
 from reliability.broker import Broker
 from routing.flooding import Flooding
 

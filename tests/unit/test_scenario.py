@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.deploy import deploy
-from experiments.scenario import SCENARIO_FOLDER, LoadedScenario, load_scenario, parse_duration
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
+from murmuration.deployment.build_deployment import deploy
+from murmuration.scenario.load import SCENARIO_FOLDER, LoadedScenario, load_scenario, parse_duration
 
 GOOD = "name: small\noverlay:\n  kind: balanced\n  brokers: 4\nworkload:\n  kind: zipf\n  clients: 4\n"
 

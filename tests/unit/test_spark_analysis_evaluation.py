@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pubsub.filter import Filter
-from pubsub.filter_parser import parse_filter
-from pubsub.values import Value
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.values import Value
 from spark_analysis.evaluation import EventColumns, condition_of
 from tests.strategies import attributes, filters
 

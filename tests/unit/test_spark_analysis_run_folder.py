@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pubsub.errors import InputError
-from pubsub.journal import JournalWriter, RowKind, SideKind
-from pubsub.journal_store import store_at
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.journal import JournalWriter, RowKind, SideKind
+from murmur_pubsub.journal_store import store_at
 from spark_analysis.journal_source import journal_files
 from spark_analysis.main import main
 from spark_analysis.run_folder import read_manifest

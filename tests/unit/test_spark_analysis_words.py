@@ -6,8 +6,8 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from pubsub.errors import InputError
-from pubsub.promise import Promise
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.promise import Promise
 from spark_analysis import wording
 from spark_analysis.metrics import BUCKETS_MAX, bucket_width_us
 from spark_analysis.overlay_layout import positions

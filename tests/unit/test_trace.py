@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from experiments.command_line import application
-from experiments.driver import execute
-from experiments.scenario import check_scenario
-from experiments.trace_command import judged, trace
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
+from murmuration.commands.main import application
+from murmuration.commands.trace import judged, trace
+from murmuration.runs.driver import execute
+from murmuration.scenario.load import check_scenario
 from spark_analysis.event_way import EventWay, follow
 from spark_analysis.lamport import VISITS_MAX, draw
 from spark_analysis.way_text import lines

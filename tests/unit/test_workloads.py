@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pubsub.errors import InputError
-from pubsub.filter_parser import parse_filter
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.filter_parser import parse_filter
 from workloads.overlay import FromFile, Overlay, Sized, Tree, balanced, chain, from_file, random_tree, star
 from workloads.plan import Workload
 from workloads.recorded import RecordedOptions, build_recorded, parse_event, read_recorded

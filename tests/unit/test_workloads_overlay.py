@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 from workloads.overlay import FromFile, Sized, Tree, balanced, from_file, random_tree, star
 
 

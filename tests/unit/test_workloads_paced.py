@@ -2,7 +2,7 @@
 
 import pytest
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 from workloads.overlay import Sized, chain
 from workloads.paced import PacedOptions, build_paced
 

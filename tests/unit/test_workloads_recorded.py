@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pubsub.errors import InputError
-from pubsub.filter_parser import parse_filter
-from pubsub.values import Value
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.values import Value
 from workloads.overlay import Sized, chain
 from workloads.plan import Workload
 from workloads.recorded import RecordedOptions, build_recorded, parse_event, read_recorded

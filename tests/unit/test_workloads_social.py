@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 from workloads.overlay import Sized, Tree, balanced, chain
 from workloads.plan import Workload
 from workloads.social import SocialOptions, build_social, read_friendships

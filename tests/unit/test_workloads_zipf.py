@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pubsub.errors import InputError
-from pubsub.filter_parser import parse_filter
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.filter_parser import parse_filter
 from workloads.overlay import Sized, Tree, balanced, chain
 from workloads.plan import Workload
 from workloads.zipf import ZipfOptions, build_zipf

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.command_line import application
-from experiments.driver import execute
-from experiments.scenario import load_scenario
-from experiments.zoo.damages import DAMAGES, flip_bit
-from experiments.zoo.split_run import split_by_node
-from pubsub.errors import InputError
-from pubsub.journal_store import store_at
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.journal_store import store_at
+from murmuration.commands.main import application
+from murmuration.runs.driver import execute
+from murmuration.scenario.load import load_scenario
+from murmuration.zoo.damages import DAMAGES, flip_bit
+from murmuration.zoo.split_run import split_by_node
 from spark_analysis.damaged_run import DamagedRun
 from spark_analysis.journal_check import Damage, find_damage
 from spark_analysis.main import analyze, judge, judge_and_measure

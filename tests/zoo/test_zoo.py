@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from experiments.command_line import main
-from experiments.zoo.entry import Damaged, Honest, Saboteur
-from experiments.zoo.play import play, play_and_judge
-from experiments.zoo.registry import DAMAGED, HONEST, SABOTEURS
-from experiments.zoo.sighting import Sighting, see_on_spark, see_plainly
-from experiments.zoo.tour import chosen, damage, row_of
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
+from murmuration.commands.main import main
+from murmuration.zoo.entry import Damaged, Honest, Saboteur
+from murmuration.zoo.play import play, play_and_judge
+from murmuration.zoo.registry import DAMAGED, HONEST, SABOTEURS
+from murmuration.zoo.sighting import Sighting, see_on_spark, see_plainly
+from murmuration.zoo.tour import chosen, damage, row_of
 
 ALL = (*SABOTEURS, *DAMAGED, *HONEST)
 SOME = 4

@@ -17,7 +17,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 from workloads.churn.sessions import Availability, Session
 from workloads.churn.skype import SKYPE
 from workloads.churn.tables import ChurnTables

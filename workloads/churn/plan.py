@@ -9,9 +9,9 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pubsub.errors import InputError
-from pubsub.faults import Fault, FaultKind
-from pubsub.machine import NodeName
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import Fault, FaultKind
+from murmur_pubsub.machine import NodeName
 from workloads.churn.sessions import Availability
 
 Interval = tuple[int, int]

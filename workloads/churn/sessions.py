@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 
 Session = tuple[int, int]
 

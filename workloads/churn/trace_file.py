@@ -13,7 +13,7 @@ import itertools
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from pubsub.errors import InputError
+from murmur_pubsub.errors import InputError
 from workloads.churn.sessions import Availability, Session
 
 SKYPE_WINDOW_S = (14_000, 2_168_484)

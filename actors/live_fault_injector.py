@@ -1,0 +1,284 @@
+"""Carries out the steps of a fault plan on live actors, and proves that each took effect.
+
+A step is journaled twice: when it is ordered, and when it is seen to be in effect. A kill is over when the process
+is gone, a stall when the kernel says that it is stopped, a cut or a change of a link when both ends have answered;
+a step that does not take effect is a `RunError`, because a run without the faults it claims proves nothing.
+What the journal shows on top of that (a dead node writes nothing, nothing passes a cut link) the analysis checks.
+"""
+
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import ray
+
+from actors.actor_group import ActorGroup
+from actors.clock import Clock
+from actors.processes import await_state, is_here, send_signal
+from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.errors import RunError
+from murmur_pubsub.faults import ENDS, Fault, FaultKind, link_key
+from murmur_pubsub.journal import FaultStage
+from murmur_pubsub.journal_sealing import seal_series
+from murmur_pubsub.machine import NodeName
+from murmur_pubsub.recorder import Recorder
+
+
+class LiveBreaker:
+    """Does to a group of actors what a fault says. `base_us`: when publishing began, for scripts of nodes that come
+    back; None before that. `lose_machine(number)` takes a whole machine away. `observed`: what nobody planned; its
+    steps in the journal come after those of the plan."""
+
+    def __init__(
+        self,
+        deployment: Deployment,
+        group: ActorGroup,
+        clock: Clock,
+        recorder: Recorder,
+        lose_machine: Callable[[int], None] | None,
+    ) -> None:
+        self.base_us: int | None = None
+        self._group = group
+        self._clock = clock
+        self._recorder = recorder
+        self._lose_machine = lose_machine
+        self.observed: list[Fault] = []
+        self._gone: list[NodeName] = []
+        self._steps_planned = len(deployment.faults)
+        self._one_at_a_time = threading.Lock()
+        self._planned = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
+        self._machines = deployment.machines
+
+    def carry_out(self, step: int, fault: Fault) -> None:
+        """Do it, and return when it is in effect; raises `RunError` if it is not."""
+        with self._one_at_a_time:
+            self._carry_out(step, fault, self._clock.now_us())
+
+    def machine_vanished(self, number: int, since_us: int) -> None:
+        """A machine went away by itself, after `since_us`: its nodes are out of service."""
+        group = self._group
+        with self._one_at_a_time:
+            for name in self.nodes_on(number):
+                group.down[name] = None
+                group.stalled.pop(name, None)
+            step, fault = self._observe(FaultKind.LOSE_MACHINE, number)
+            self._recorder.fault(since_us, step, fault, FaultStage.ORDERED)
+            self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
+
+    def machine_returned(self, number: int, identifier: str) -> None:
+        """The machine is back, under another identifier: its nodes start on it, with the logs that are there."""
+        with self._one_at_a_time:
+            self._group.machines[number] = identifier
+            self._carry_out(*self._observe(FaultKind.RETURN_MACHINE, number), self._clock.now_us())
+
+    def _observe(self, kind: FaultKind, machine: int) -> tuple[int, Fault]:
+        base_us = self._clock.now_us() if self.base_us is None else self.base_us
+        self.observed.append(Fault(max(0, self._clock.now_us() - base_us), kind, machine=machine))
+        return self._steps_planned + len(self.observed) - 1, self.observed[-1]
+
+    def _carry_out(self, step: int, fault: Fault, ordered_us: int) -> None:
+        self._recorder.fault(ordered_us, step, fault, FaultStage.ORDERED)
+        try:
+            self._do(fault)
+        except RunError as error:
+            raise RunError(f"fault {step + 1}, {fault}, did not take effect: {error}") from error
+        except ray.exceptions.RayError as error:
+            raise RunError(f"fault {step + 1}, {fault}, could not be carried out: {error}") from error
+        self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
+        self.seal_gone()
+
+    def seal_gone(self) -> None:
+        """Seal the journals of the nodes whose processes were seen to be gone, as far as they lie on this machine. The
+        file of a process that still has it mapped must not be cut: that would be the end of the process."""
+        group = self._group
+        while self._gone:
+            name = self._gone.pop()
+            if is_here(group.places[name]):
+                seal_series(group.journal_folder(name), name, group.incarnations[name])
+
+    def _do(self, fault: Fault) -> None:
+        if fault.kind in (FaultKind.STALL, FaultKind.SLOW):
+            self._group.held_up[fault.nodes[0]] = None
+        match fault.kind:
+            case FaultKind.KILL:
+                self.kill(fault.nodes[0], fault.sigkill)
+            case FaultKind.RESTART:
+                self.restart(fault.nodes[0])
+            case FaultKind.STALL:
+                self.stall(fault.nodes[0])
+            case FaultKind.RESUME:
+                self.resume(fault.nodes[0])
+            case FaultKind.SLOW:
+                self._confirm("slow_down", {fault.nodes[0]: (fault.work_us,)}, lambda work_us: work_us == fault.work_us)
+            case FaultKind.CUT:
+                self.sever([fault.nodes])
+            case FaultKind.HEAL:
+                self.mend([fault.nodes])
+            case FaultKind.CHANGE_LINK:
+                self._change_link(fault)
+            case FaultKind.PARTITION:
+                self._partition(fault.groups)
+            case FaultKind.UNITE:
+                self._group.partition = None
+                self.mend(list(self._group.cut))
+            case FaultKind.LOSE_MACHINE:
+                self._lose(fault.machine)
+            case FaultKind.RETURN_MACHINE:
+                for name in self.nodes_on(fault.machine):
+                    if name in self._group.down:
+                        self.restart(name)
+
+    def kill(self, name: NodeName, sigkill: bool = False) -> None:
+        """End the node's process and see it gone."""
+        group = self._group
+        group.down[name] = None
+        place = group.places[name]
+        if sigkill:
+            send_signal(place, signal.SIGKILL)
+        else:
+            group.kill(name)
+            if name in group.stalled:  # Ray asks first, and a stopped process answers nobody
+                send_signal(place, signal.SIGKILL)
+        await_state(place, "gone")
+        self._gone.append(name)
+        group.stalled.pop(name, None)
+
+    def restart(self, name: NodeName) -> None:
+        """Start the node's next incarnation and let it go on with its script."""
+        self._group.bring_back(name)
+        if self.base_us is not None:
+            self._group.ask("catch_up", [name], common=(self.base_us,))
+
+    def stall(self, name: NodeName) -> None:
+        """Stop the node's process and see it stopped."""
+        self._group.stalled[name] = None
+        send_signal(self._group.places[name], signal.SIGSTOP)
+        await_state(self._group.places[name], "stopped")
+
+    def resume(self, name: NodeName) -> None:
+        """Let the process go on, and hear from it."""
+        send_signal(self._group.places[name], signal.SIGCONT)
+        await_state(self._group.places[name], "running")
+        self._group.stalled.pop(name, None)
+        if not self._group.ask("status", [name]):
+            raise RunError(f"{name} does not answer")
+
+    def sever(self, links: list[tuple[NodeName, ...]]) -> None:
+        """Let nothing pass these links."""
+        group = self._group
+        group.cut |= dict.fromkeys(link_key(first, second) for first, second in links)
+        affected = group.in_service if group.partition else dict.fromkeys(name for link in links for name in link)
+        self._confirm("sever", {name: group.kept_apart(name) for name in affected}, None)
+
+    def mend(self, links: list[tuple[NodeName, ...]]) -> None:
+        """Let these links come up again."""
+        group = self._group
+        for first, second in links:
+            group.cut.pop(link_key(first, second), None)
+        healed: dict[NodeName, list[NodeName]] = {
+            name: [] for name in group.in_service
+        }  # all hear of a partition's end
+        for first, second in links:
+            for name, peer in ((first, second), (second, first)):
+                if name in healed:
+                    healed[name].append(peer)
+        self._confirm("mend", {name: (peers,) for name, peers in healed.items()}, None)
+
+    def _partition(self, groups: tuple[tuple[NodeName, ...], ...]) -> None:
+        group_of = {name: number for number, members in enumerate(groups) for name in members}
+        self._group.partition = group_of
+        self.sever([ends for ends in self._planned if group_of[ends[0]] != group_of[ends[1]]])
+
+    def _change_link(self, fault: Fault) -> None:
+        first, second = fault.nodes
+        spec = fault.link or self._planned[link_key(first, second)]
+        self._group.link_specs[link_key(first, second)] = spec
+        arguments = {first: (second, spec), second: (first, spec)}
+        self._confirm("change_link", arguments, lambda found: found == spec)
+
+    def _confirm(
+        self, what: str, arguments: Mapping[NodeName, tuple[Any, ...]], right: Callable[..., bool] | None
+    ) -> None:
+        """Have the call made, and see that every node in service answered (and rightly, if that can be told)."""
+        asked = [name for name in arguments if name in self._group.in_service]
+        answers = self._group.ask(what, arguments={name: arguments[name] for name in asked})
+        for name in asked:
+            if name not in answers or (right is not None and not right(answers[name])):
+                raise RunError(f"{name} answered {answers.get(name)!r} to {what}")
+
+    def _lose(self, machine: int) -> None:
+        if self._lose_machine is None:
+            raise RunError("this run cannot take machines away")
+        lost = [name for name in self.nodes_on(machine) if name not in self._group.down]
+        places = [self._group.places[name] for name in lost]
+        self._group.down |= dict.fromkeys(lost)
+        for name in lost:
+            self._group.stalled.pop(name, None)
+        self._lose_machine(machine)
+        for place in places:
+            await_state(place, "gone", 60.0)
+        self._gone += lost
+        self._group.machine_lost(machine)
+
+    def nodes_on(self, machine: int) -> list[NodeName]:
+        """The nodes planned for that machine."""
+        return [name for name in self._group.specs if self._machines.get(name, 0) == machine]
+
+
+class FaultTimes:
+    """When the steps of a plan are due, in emulated microseconds: at their times from `base_us` on, but what ends a
+    fault that came into effect late is as much later, so that the fault lasts as long as planned."""
+
+    def __init__(self, base_us: int) -> None:
+        self._base_us = base_us
+        self._late_us: dict[tuple[FaultKind, tuple[NodeName, ...], int], int] = {}
+
+    def due_us(self, fault: Fault) -> int:
+        """When to carry it out."""
+        began = ENDS.get(fault.kind)
+        late_us = self._late_us.get(_about(fault, began), 0) if began is not None else 0
+        return self._base_us + fault.time_us + late_us
+
+    def in_effect(self, fault: Fault, now_us: int) -> None:
+        """It has come into effect."""
+        self._late_us[_about(fault, fault.kind)] = max(0, now_us - self._base_us - fault.time_us)
+
+
+def _about(fault: Fault, kind: FaultKind) -> tuple[FaultKind, tuple[NodeName, ...], int]:
+    return kind, tuple(sorted(fault.nodes)), fault.machine
+
+
+class FaultThread(threading.Thread):
+    """Carries out a whole plan at its times, beside the driver's own work. `failure` is what ended it early."""
+
+    def __init__(self, deployment: Deployment, breaker: LiveBreaker, clock: Clock, base_us: int) -> None:
+        super().__init__(name="faults", daemon=True)
+        self.failure: RunError | None = None
+        self._plan = deployment.faults
+        self._breaker = breaker
+        self._clock = clock
+        self._times = FaultTimes(base_us)
+        self._cancelled = threading.Event()
+
+    def run(self) -> None:
+        """See `threading.Thread`."""
+        for step, fault in enumerate(self._plan):
+            wait_s = self._clock.wall_s(self._times.due_us(fault) - self._clock.now_us())
+            if self._cancelled.wait(wait_s):
+                return
+            try:
+                self._breaker.carry_out(step, fault)
+                self._times.in_effect(fault, self._clock.now_us())
+            except RunError as error:
+                self.failure = error
+                return
+            except Exception as error:
+                self.failure = RunError(f"fault {step + 1}, {fault}: {error!r}")
+                return
+
+    def cancel(self) -> None:
+        """Do nothing more; returns when the step in hand is over."""
+        self._cancelled.set()
+        if self.is_alive():
+            self.join(timeout=30.0)

@@ -1,0 +1,168 @@
+"""Who a live node is connected with: dialling, heartbeats, links cut by a fault, datagrams.
+
+Of the two ends of a link one has the duty to dial, and tries again for as long as the link is down. Heartbeats find
+a peer that is gone without a word: one from which nothing came for the timeout loses its connection. A node that was
+itself held up (its process stopped, or starved of a core) does not take its own absence for its peers'.
+"""
+
+import asyncio
+import random
+from typing import TYPE_CHECKING
+
+from actors.connection import Connection
+from actors.handshake import Address, Purpose
+from murmur_pubsub.faults import FailureDetection
+from murmur_pubsub.journal import DropReason
+from murmur_pubsub.links import Link, LinkSpec
+from murmur_pubsub.machine import NodeName
+
+if TYPE_CHECKING:
+    from actors.live_node import LiveNode
+
+
+class Peering:
+    """The connections of one node beside what they carry. `addresses` are those of all nodes of the run."""
+
+    def __init__(self, node: "LiveNode", detection: FailureDetection, default_link: LinkSpec | None) -> None:
+        self.addresses: dict[NodeName, Address] = {}
+        self.severed: dict[NodeName, None] = {}
+        self._node = node
+        self._detection = detection
+        self._default_link = default_link
+        self._duties: dict[NodeName, None] = {}
+        self._apart: frozenset[NodeName] = frozenset()
+        self._dialling: dict[NodeName, asyncio.Task[None]] = {}
+        self._datagrams: dict[NodeName, Connection] = {}
+        self._carrying: dict[NodeName, asyncio.Task[None]] = {}
+        self._incoming: dict[Connection, None] = {}
+        self._beating: asyncio.Task[None] | None = None
+        self._loop = asyncio.get_running_loop()
+
+    def begin(self) -> None:
+        """Start the heartbeats."""
+        self._beating = self._loop.create_task(self._beat())
+
+    def end(self) -> None:
+        """Dial no more, let nobody in any more, close what carried datagrams."""
+        self._node.entrance.end()
+        tasks = [*self._dialling.values(), *self._carrying.values()]
+        for task in (*tasks, *([self._beating] if self._beating else ())):
+            task.cancel()
+        for connection in (*self._datagrams.values(), *self._incoming):
+            connection.close()
+
+    # ------------------------------------------------------------------------------------------- links
+    def oblige(self, peers: list[NodeName]) -> None:
+        """From now on dial these peers whenever the link to them is down."""
+        self._duties |= dict.fromkeys(peers)
+        for peer in peers:
+            self.dial(peer)
+
+    def dial(self, peer: NodeName) -> None:
+        """Dial the peer, if that is this node's duty and nothing forbids it."""
+        if peer in self._duties and peer not in self.severed and peer not in self._dialling:
+            task = self._dialling[peer] = self._loop.create_task(self._dial(peer))
+            task.add_done_callback(lambda _: self._dialling.pop(peer, None))
+
+    def sever(self, peer: NodeName) -> None:
+        """Let nothing pass between this node and the peer's link until `mend`."""
+        self.severed[peer] = None
+        connection = self._node.connections.get(peer)
+        if connection is not None:
+            connection.severed = True
+
+    def mend(self, peer: NodeName) -> None:
+        """The link may come up again; what there was of it is broken."""
+        self.severed.pop(peer, None)
+        connection = self._node.connections.get(peer)
+        if connection is not None:
+            connection.abort()
+        else:
+            self.dial(peer)
+
+    async def _dial(self, peer: NodeName) -> None:
+        detection, clock = self._detection, self._node.clock
+        while peer not in self._node.connections and peer not in self.severed:
+            host, port = address = self.addresses[peer]
+            connection = Connection(self._node, peer, address)
+            try:
+                async with asyncio.timeout(max(1.0, clock.wall_s(detection.timeout_us))):
+                    await self._loop.create_connection(lambda: connection, host, port)  # noqa: B023
+                    await connection.settled
+            except (OSError, TimeoutError):
+                connection.abort()
+            if peer not in self._node.connections:
+                await asyncio.sleep(clock.wall_s(detection.reconnect_us))
+
+    async def _beat(self) -> None:
+        node, detection = self._node, self._detection
+        due_us = node.clock.now_us()
+        while True:
+            due_us = max(due_us + detection.heartbeat_us, node.clock.now_us())
+            await asyncio.sleep(node.clock.wall_s(due_us - node.clock.now_us()))
+            now_us = node.clock.now_us()
+            held_up_us = now_us - due_us
+            for connection in list(node.connections.values()):
+                connection.beat()
+                if held_up_us > detection.heartbeat_us or not connection.listens:
+                    connection.heard_us = now_us
+                elif now_us - connection.heard_us > detection.timeout_us:
+                    node.connection_lost(connection, "no heartbeat")
+                    connection.abort()
+
+    # --------------------------------------------------------------------------------------- datagrams
+    def stay_apart(self, others: frozenset[NodeName]) -> None:
+        """Exchange no datagrams with these nodes: a partition is between."""
+        self._apart = others
+
+    @property
+    def has_datagrams(self) -> bool:
+        """Are there datagrams in this deployment?"""
+        return self._default_link is not None
+
+    def datagram_connection(self, to: NodeName) -> Connection | DropReason:
+        """What carries datagrams to the node, or why there is nothing."""
+        if to in self._apart:
+            return DropReason.LINK_BROKEN
+        if self._default_link is None or to not in self.addresses:
+            return DropReason.UNREACHABLE
+        if to not in self._datagrams:
+            connection = self._datagrams[to] = Connection(self._node, to, self.addresses[to], Purpose.DATAGRAMS)
+            rng = random.Random(f"{self._node.seed}/{self._node.spec.name}/datagrams/{to}/{self._node.incarnation}")
+            connection.link = Link(self._default_link, rng)
+            task = self._carrying[to] = self._loop.create_task(self._carry(to, connection))
+            task.add_done_callback(lambda _: self._carrying.pop(to, None))
+        return self._datagrams[to]
+
+    def datagrams_lost(self, connection: Connection) -> int:
+        """The connection is gone; how many datagrams with it."""
+        self._incoming.pop(connection, None)
+        if connection.peer is None or self._datagrams.get(connection.peer) is not connection:
+            return 0
+        del self._datagrams[connection.peer]
+        return connection.unsent
+
+    def datagrams_from(self, connection: Connection) -> bool:
+        """The other side has dialled us to send datagrams; False if it may not."""
+        if connection.peer in self._apart:
+            return False
+        self._incoming[connection] = None
+        return True
+
+    def control_counts(self) -> tuple[int, int]:
+        """Control messages sent and received over the connections there are."""
+        connections = [*self._node.connections.values(), *self._datagrams.values(), *self._incoming]
+        sent = sum(connection.control_sent for connection in connections)
+        return sent, sum(connection.control_received for connection in connections)
+
+    async def _carry(self, to: NodeName, connection: Connection) -> None:
+        host, port = self.addresses[to]
+        try:
+            async with asyncio.timeout(max(1.0, self._node.clock.wall_s(self._detection.timeout_us))):
+                await self._loop.create_connection(lambda: connection, host, port)
+                await connection.settled
+        except (OSError, TimeoutError):
+            if connection.made:
+                connection.abort()
+            else:
+                self._node.connection_lost(connection, "unreachable")

@@ -1,0 +1,94 @@
+"""What a runtime is asked to run: nodes, links and scripts, as plain data that may cross a process.
+
+Machines are named by dotted path (`package.module:function`) and made where they run: a runtime knows no
+protocol, and a user's own protocol needs no registration inside this project.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import DEFAULT_DETECTION, FailureDetection, Fault
+from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.machine import Machine, NodeContext, NodeName
+from murmur_pubsub.message import Role
+from murmur_pubsub.script import Script
+
+Factory = Callable[[NodeContext], Machine]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """One node. `factory` is a dotted path to a `Factory`; `broker` is where a client is attached. `uplink`: caps and
+    queue that everything the node sends must pass before its link, datagrams too (None: there is no such bottleneck);
+    what overflows is dropped. Virtual runtime only."""
+
+    name: NodeName
+    role: Role
+    factory: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    broker: NodeName | None = None
+    uplink: LinkSpec | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPlan:
+    """A link between two nodes, the same in both directions."""
+
+    first: NodeName
+    second: NodeName
+    spec: LinkSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Everything a runtime needs.
+
+    Node numbers in the journal follow `nodes`; the driver itself comes after the last. `scripts` are by node.
+    `drain_us`: a run is over when nothing has moved for so long; `drain_limit_us`: or after so long anyway.
+    `faults` in order of time; `start_down`: nodes that are not there at first, until a RESTART.
+    `machines`: node to the number of its machine (absent: 0). `sync_us`: how long stable storage takes to be safe
+    (virtual runtime only; the live one has a real disk). `time_dilation`: wall-clock seconds for an emulated second
+    (live runtime only). `run`: the run's identifier, 64 bits, which every file of its journal bears.
+    """
+
+    seed: int
+    nodes: tuple[NodeSpec, ...]
+    links: tuple[LinkPlan, ...]
+    scripts: Mapping[NodeName, Script]
+    default_link: LinkSpec | None = None
+    drain_us: int = 1_000_000
+    drain_limit_us: int = 60_000_000
+    time_dilation: float = 1.0
+    journal_hops: bool = True
+    keep_inputs: bool = False
+    faults: tuple[Fault, ...] = ()
+    start_down: frozenset[NodeName] = frozenset()
+    detection: FailureDetection = DEFAULT_DETECTION
+    machines: Mapping[NodeName, int] = field(default_factory=dict)
+    sync_us: int = 2_000
+    run: int = 0
+
+    @property
+    def numbers(self) -> dict[NodeName, int]:
+        """Node name to its number in the journal."""
+        return {spec.name: number for number, spec in enumerate(self.nodes)} | {"driver": len(self.nodes)}
+
+
+def load(path: str, place: str) -> Any:
+    """The object at the dotted path `package.module:name`; raises `InputError` naming `place`."""
+    module_name, _, name = path.partition(":")
+    if not name:
+        raise InputError(place, repr(path), "a dotted path such as 'package.module:name'")
+    try:
+        return getattr(importlib.import_module(module_name), name)
+    except (ImportError, AttributeError) as error:
+        raise InputError(place, f"{path!r} ({error})", "a dotted path that can be imported") from error
+
+
+def make_machine(spec: NodeSpec, seed: int, incarnation: int = 0) -> Machine:
+    """The node's machine, fresh."""
+    factory: Factory = load(spec.factory, f"factory of node {spec.name}")
+    return factory(NodeContext(spec.name, seed, spec.parameters, incarnation))

@@ -1,0 +1,252 @@
+"""The fault plan: what is broken when, as plain data that both runtimes carry out.
+
+Times count from the start of publishing, in emulated microseconds. A plan is checked against the deployment before
+anything starts: `check_plan` walks through it in order of time and refuses what could not take effect (a kill of a
+node that is down, a heal of a link that was never cut), because a fault that does nothing makes a test pass for
+nothing.
+
+What each kind means, on both runtimes:
+
+- KILL: the process ends at once; volatile state is gone, what was synced to stable storage stays. The peers' side
+  of each connection breaks at once (a process that dies closes its sockets). `sigkill` takes the operating system's
+  SIGKILL instead of Ray's kill. RESTART: a new machine under the old name, with the next incarnation number.
+- STALL: the process is stopped and says nothing; peers find out by missing heartbeats. RESUME: it goes on.
+- SLOW: each message costs the node `work_us` more; 0 ends it.
+- CUT: nothing passes a link any more, in neither direction, heartbeats neither. HEAL: it may be made anew. A cut
+  always breaks the connection: its ends notice when heartbeats are missed, or when it heals.
+- CHANGE_LINK: the link is from now on as `link` says (None: as planned).
+- PARTITION: every link between different groups is cut, and no datagram passes between them. UNITE: all heal.
+- LOSE_MACHINE: a whole machine with its nodes is gone at once, without a word to their peers. RETURN_MACHINE: its
+  nodes are started again (on another machine, where the lost one stays away).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.machine import NodeName
+
+
+class FaultKind(IntEnum):
+    """What happens; the numbers stand in the journal."""
+
+    KILL = 1
+    RESTART = 2
+    STALL = 3
+    RESUME = 4
+    SLOW = 5
+    CUT = 6
+    HEAL = 7
+    CHANGE_LINK = 8
+    PARTITION = 9
+    UNITE = 10
+    LOSE_MACHINE = 11
+    RETURN_MACHINE = 12
+
+
+ENDS = {
+    FaultKind.RESTART: FaultKind.KILL,
+    FaultKind.RESUME: FaultKind.STALL,
+    FaultKind.SLOW: FaultKind.SLOW,
+    FaultKind.HEAL: FaultKind.CUT,
+    FaultKind.CHANGE_LINK: FaultKind.CHANGE_LINK,
+    FaultKind.UNITE: FaultKind.PARTITION,
+    FaultKind.RETURN_MACHINE: FaultKind.LOSE_MACHINE,
+}
+"""What a step of each of these kinds can end."""
+REPAIRS = tuple(kind for kind, began in ENDS.items() if kind is not began)
+"""Kinds that end a fault and break nothing themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One step of a plan.
+
+    `nodes`: the node it is about; the two ends of a link (CUT, HEAL, CHANGE_LINK); nobody for a PARTITION, whose
+    `groups` hold every node once. `work_us` is SLOW's, `link` CHANGE_LINK's, `machine` a number from 0.
+    """
+
+    time_us: int
+    kind: FaultKind
+    nodes: tuple[NodeName, ...] = ()
+    groups: tuple[tuple[NodeName, ...], ...] = ()
+    link: LinkSpec | None = None
+    work_us: int = 0
+    sigkill: bool = False
+    machine: int = 0
+
+    def __str__(self) -> str:
+        what = self.kind.name.lower().replace("_", " ")
+        if self.kind is FaultKind.PARTITION:
+            return f"{what} of {' | '.join(','.join(group) for group in self.groups)}"
+        if self.kind in (FaultKind.LOSE_MACHINE, FaultKind.RETURN_MACHINE):
+            return f"{what} {self.machine}"
+        return f"{what} {'-'.join(self.nodes)}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class FailureDetection:
+    """How the ends of a link notice that the other is gone without a word, in emulated microseconds.
+
+    A heartbeat leaves every `heartbeat_us`; a peer from which nothing came for `timeout_us` is taken for dead and
+    the connection closed. A lost connection is tried again after `reconnect_us`.
+    """
+
+    heartbeat_us: int = 1_000_000
+    timeout_us: int = 5_000_000
+    reconnect_us: int = 100_000
+
+    def __post_init__(self) -> None:
+        if min(self.heartbeat_us, self.reconnect_us) < 1:
+            raise InputError("failure_detection", "a time of zero", "heartbeat and reconnect above zero")
+        if self.timeout_us < 2 * self.heartbeat_us:
+            found = f"timeout {self.timeout_us} us with heartbeats every {self.heartbeat_us} us"
+            raise InputError("failure_detection", found, "a timeout of at least two heartbeats")
+
+
+DEFAULT_DETECTION = FailureDetection()
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a plan is checked against: the nodes' names, the links between them, who is on which machine, who is not
+    there at first, and which nodes are brokers."""
+
+    nodes: Sequence[NodeName]
+    links: Iterable[tuple[NodeName, NodeName]]
+    machines: Mapping[NodeName, int]
+    start_down: frozenset[NodeName] = frozenset()
+    brokers: frozenset[NodeName] = frozenset()
+
+
+def link_key(first: NodeName, second: NodeName) -> tuple[NodeName, NodeName]:
+    """The same for both directions of a link."""
+    return (first, second) if first < second else (second, first)
+
+
+def check_plan(plan: Sequence[Fault], scene: Scene, places: Sequence[str] | None = None) -> None:
+    """Raise `InputError` for the first step that could not take effect; `places` names each step for the user."""
+    checker = PlanChecker(scene)
+    latest_us = 0
+    for number, fault in enumerate(plan):
+        place = places[number] if places is not None else f"faults, step {number + 1}"
+        if fault.time_us < 0:
+            raise InputError(place, f"a time of {fault.time_us} us", "a time from the start of publishing on")
+        if fault.time_us < latest_us:
+            raise InputError(place, f"{fault} at {fault.time_us} us, after one at {latest_us} us", "times in order")
+        latest_us = fault.time_us
+        checker.check(fault, place)
+
+
+class PlanChecker:
+    """Who is down, stalled or cut off as a plan goes, step by step."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._nodes = dict.fromkeys(scene.nodes)
+        self._links = {link_key(*ends) for ends in scene.links}
+        self._down: dict[NodeName, None] = dict.fromkeys(sorted(scene.start_down))
+        self._stalled: dict[NodeName, None] = {}
+        self._cut: set[tuple[NodeName, NodeName]] = set()
+        self._lost: set[int] = set()
+        self._divided = False
+
+    def check(self, fault: Fault, place: str) -> None:
+        """Raise `InputError` if the step could not take effect now."""
+        kind = fault.kind
+        for name in (*fault.nodes, *(name for group in fault.groups for name in group)):
+            if name not in self._nodes:
+                raise InputError(place, f"{name!r}", f"a node of the run: {_some(self._nodes)}")
+        if kind in (FaultKind.CUT, FaultKind.HEAL, FaultKind.CHANGE_LINK):
+            self._check_link(fault, place)
+        elif kind in (FaultKind.PARTITION, FaultKind.UNITE):
+            self._check_partition(fault, place)
+        elif kind in (FaultKind.LOSE_MACHINE, FaultKind.RETURN_MACHINE):
+            self._check_machine(fault, place)
+        else:
+            self._check_node(fault, place)
+
+    def runs(self, name: NodeName) -> bool:
+        """Is the node neither down nor stalled?"""
+        return name not in self._down and name not in self._stalled
+
+    def _check_node(self, fault: Fault, place: str) -> None:
+        (name,) = fault.nodes
+        kind, down, stalled = fault.kind, name in self._down, name in self._stalled
+        if kind is FaultKind.RESTART:
+            if not down:
+                raise InputError(place, f"a restart of {name}, which is up", "a node that is down then")
+            del self._down[name]
+            return
+        if down:
+            raise InputError(place, f"{fault}, which is down then", "a node that is up then")
+        if kind is FaultKind.RESUME:
+            if not stalled:
+                raise InputError(place, f"{fault}, which is not stalled", "a node that is stalled then")
+            del self._stalled[name]
+        elif stalled and kind is not FaultKind.KILL:
+            raise InputError(place, f"{fault}, which is stalled then", "a node that is running then")
+        elif kind is FaultKind.KILL:
+            self._stalled.pop(name, None)
+            self._down[name] = None
+        elif kind is FaultKind.STALL:
+            self._stalled[name] = None
+        elif fault.work_us < 0:
+            raise InputError(place, f"{fault.work_us} us of work", "a time that is not negative")
+
+    def _check_link(self, fault: Fault, place: str) -> None:
+        key = link_key(*fault.nodes)
+        if key not in self._links:
+            raise InputError(place, f"a link {'-'.join(fault.nodes)}", "two nodes with a link between them")
+        if fault.kind is FaultKind.CUT:
+            if key in self._cut or self._divided:
+                raise InputError(place, f"{fault}, which may be cut already", "a link that is whole then")
+            self._cut.add(key)
+        elif fault.kind is FaultKind.HEAL:
+            if key not in self._cut:
+                raise InputError(place, f"{fault}, which was not cut", "a link that is cut then")
+            self._cut.remove(key)
+
+    def _check_partition(self, fault: Fault, place: str) -> None:
+        if fault.kind is FaultKind.UNITE:
+            if not self._divided:
+                raise InputError(place, "an end of a partition", "one only while there is a partition")
+            self._divided = False
+            return
+        if self._divided or self._cut:
+            raise InputError(place, f"a {fault} while links are cut already", "one partition at a time, and no cut")
+        listed = [name for group in fault.groups for name in group]
+        groups = {name: number for number, group in enumerate(fault.groups) for name in group}
+        if len(listed) != len(groups) or groups.keys() != self._nodes.keys() or not all(fault.groups):
+            raise InputError(place, f"{fault}", "every node in exactly one group, and no group empty")
+        if len(fault.groups) < 2 or all(groups[first] == groups[second] for first, second in self._links):
+            raise InputError(place, f"a {fault}, which separates nobody", "two groups or more with links between them")
+        self._divided = True
+
+    def _check_machine(self, fault: Fault, place: str) -> None:
+        here = [name for name in self._nodes if self._scene.machines.get(name) == fault.machine]
+        if not here:
+            machines = sorted(set(self._scene.machines.values()))
+            raise InputError(place, f"machine {fault.machine}", f"one of {machines}, with nodes on it")
+        if fault.kind is FaultKind.LOSE_MACHINE:
+            if fault.machine == 0:
+                raise InputError(place, "machine 0", "another one: the driver is on machine 0")
+            if fault.machine in self._lost:
+                raise InputError(place, f"{fault}, which is lost already", "a machine that is there then")
+            self._lost.add(fault.machine)
+            self._down |= dict.fromkeys(here)
+            for name in here:
+                self._stalled.pop(name, None)
+        else:
+            if fault.machine not in self._lost:
+                raise InputError(place, f"{fault}, which is not lost", "a machine that is lost then")
+            self._lost.remove(fault.machine)
+            for name in here:
+                self._down.pop(name, None)
+
+
+def _some(names: Iterable[NodeName]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:8]) + (f" and {len(listed) - 8} more" if len(listed) > 8 else "")

@@ -1,0 +1,86 @@
+"""Where journals are kept once they are written: a folder, or a place on any filesystem that pyarrow knows by URI.
+
+A store is named by one text, a path or a URI such as `s3://bucket/runs/first`, so that any machine can open it for
+itself. A file appears in it whole or not at all.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from murmur_pubsub.errors import InputError
+
+_URI = re.compile(r"[a-z][a-z0-9+.-]*://")
+_ALLOWED = "a folder, or a URI of a filesystem that pyarrow knows (file, s3, gs, abfs, hdfs) that can be used from here"
+
+
+class JournalStore:
+    """The files of one journal; `place` is what people call it."""
+
+    def __init__(self, place: str, filesystem: Any, path: str) -> None:
+        self.place = place
+        self._filesystem = filesystem
+        self._path = path.rstrip("/")
+
+    def sizes(self, ending: str) -> dict[str, int]:
+        """The names of the files with that ending, sorted, and their sizes in bytes."""
+        from pyarrow.fs import FileSelector
+
+        found = self._filesystem.get_file_info(FileSelector(self._path, allow_not_found=True))
+        return {info.base_name: info.size for info in sorted(found, key=_name) if info.base_name.endswith(f".{ending}")}
+
+    def read(self, name: str, size: int | None = None) -> bytes:
+        """The content of a file, or its first bytes."""
+        with self._filesystem.open_input_stream(self.path_of(name), compression=None) as stream:
+            content: bytes = stream.read(size)
+        return content
+
+    def write(self, name: str, content: bytes) -> None:
+        """Make the file, whole or not at all; raises OSError."""
+        draft = self.path_of(f"{name}.part")
+        self._filesystem.create_dir(self._path, recursive=True)
+        with self._filesystem.open_output_stream(draft, compression=None) as stream:
+            stream.write(content)
+        self._filesystem.move(draft, self.path_of(name))
+
+    def check_writable(self, mark: str) -> None:
+        """Write a small file of that name and remove it; raises `InputError`."""
+        try:
+            self.write(mark, b"murmur")
+            self._filesystem.delete_file(self.path_of(mark))
+        except OSError as error:
+            raise InputError(self.place, f"a place that cannot be written ({error})", _ALLOWED) from None
+
+    def path_of(self, name: str) -> str:
+        """Where a file is on the store's filesystem."""
+        return f"{self._path}/{name}"
+
+    def name_of(self, name: str) -> str:
+        """A file in messages for people."""
+        return f"{self.place.rstrip('/')}/{name}"
+
+
+def _name(info: Any) -> str:
+    return str(info.base_name)
+
+
+def journal_names(folder: Path) -> list[str]:
+    """The names of the journal files in a folder."""
+    return sorted(path.name for ending in ("seg", "blob", "inputs") for path in folder.glob(f"*.{ending}"))
+
+
+def is_uri(place: str) -> bool:
+    """Is it a URI, and not a path?"""
+    return _URI.match(place) is not None
+
+
+def store_at(place: str) -> JournalStore:
+    """The store of that path or URI; raises `InputError` for a URI that no filesystem is known for or answers to."""
+    from pyarrow.fs import FileSystem, LocalFileSystem
+
+    if not is_uri(place):
+        return JournalStore(place, LocalFileSystem(), str(Path(place).resolve()))
+    try:
+        return JournalStore(place, *FileSystem.from_uri(place))
+    except (OSError, ValueError) as error:
+        raise InputError(place, str(error).splitlines()[0], _ALLOWED) from None

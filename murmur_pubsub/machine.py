@@ -1,0 +1,195 @@
+"""The contract between protocols and runtimes.
+
+A protocol is a deterministic state machine without I/O: `handle(input, now_us)` is the only way in, and the
+effects it returns are the only way out. A machine never reads a clock, opens a socket or draws unseeded
+randomness; a runtime hands it the time as integer microseconds and carries out the effects in their order.
+What depends on a `Persist` must wait for the `Stored` with its token. A crash is: throw the machine away,
+keep what was stored, make a new machine and give it `Start` with those records.
+
+Both vocabularies are closed: a runtime and a machine raise on anything else.
+"""
+
+import random
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+
+NodeName = str
+TimerKey = tuple[Hashable, ...]
+"""A timer's name within its node: the first element names the layer that set it."""
+
+
+# ---------------------------------------------------------------------------------------------- inputs
+class Start(NamedTuple):
+    """First input of every incarnation; `records` is what earlier incarnations had stored, oldest first."""
+
+    records: Sequence[bytes] = ()
+
+
+class Received(NamedTuple):
+    """`message` arrived over the link from `source`."""
+
+    source: NodeName
+    message: Any
+
+
+class TimerFired(NamedTuple):
+    """The timer set under `key` has run out."""
+
+    key: TimerKey
+
+
+class LinkUp(NamedTuple):
+    """Messages may now be sent to `peer`, a broker or a client."""
+
+    peer: NodeName
+    is_broker: bool
+
+
+class LinkDown(NamedTuple):
+    """The link to `peer` is gone; what was on its way may be lost. `reason` is for people."""
+
+    peer: NodeName
+    reason: str
+
+
+class Stored(NamedTuple):
+    """The record persisted with `token` has reached stable storage."""
+
+    token: int
+
+
+class Subscribe(NamedTuple):
+    """Command: the subscriber (a number in the run) wants events that match the filter."""
+
+    subscriber: int
+    filter: Filter
+
+
+class Unsubscribe(NamedTuple):
+    """Command: withdraw exactly that subscription."""
+
+    subscriber: int
+    filter: Filter
+
+
+class Publish(NamedTuple):
+    """Command: publish this event, already numbered; the runtime has journaled it."""
+
+    event: Event
+
+
+Command = Subscribe | Unsubscribe | Publish
+Input = Start | Received | TimerFired | LinkUp | LinkDown | Stored | Command
+
+
+# --------------------------------------------------------------------------------------------- effects
+class Send(NamedTuple):
+    """Send `message` to a node by name: over the link to it, if there is one, else as a datagram, which may be lost
+    without a word. Sending to a node that cannot be reached is a recorded drop."""
+
+    to: NodeName
+    message: Any
+
+
+class SetTimer(NamedTuple):
+    """Fire `TimerFired(key)` after `delay_us`; replaces a timer running under the same key."""
+
+    key: TimerKey
+    delay_us: int
+
+
+class CancelTimer(NamedTuple):
+    """Forget the timer under `key`, if there is one."""
+
+    key: TimerKey
+
+
+class Deliver(NamedTuple):
+    """Hand the event to these subscribers (numbers); `hops` is how many brokers it passed after the first."""
+
+    event: Event
+    hops: int
+    subscribers: Sequence[int]
+
+
+class Persist(NamedTuple):
+    """Append `record` to stable storage; `Stored(token)` follows once it is safe. Tokens grow, over all
+    incarnations of a node: a machine finds its last one in the records it is started with."""
+
+    token: int
+    record: bytes
+
+
+class Truncate(NamedTuple):
+    """Forget the records persisted under tokens below `before`, whenever that is convenient."""
+
+    before: int
+
+
+class Record(NamedTuple):
+    """A row of the protocol's own for the journal: `topic` is a small number the protocol documents."""
+
+    topic: int
+    value: int
+    peer: NodeName | None = None
+    event: Event | None = None
+
+
+Effect = Send | SetTimer | CancelTimer | Deliver | Persist | Truncate | Record
+
+
+# -------------------------------------------------------------------------------------------- machines
+class Machine(Protocol):
+    """A node's protocol. `message_types` lists every message class it sends or understands."""
+
+    @property
+    def message_types(self) -> Sequence[type]: ...
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        """Take one input at emulated time `now_us`; the effects are to be carried out in order."""
+        ...
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if the state contradicts itself."""
+        ...
+
+
+def is_waiting(machine: Machine) -> bool:
+    """Is the machine waiting for something that it will ask for again? A machine that has an attribute `waiting` says
+    so: then a run goes on though nothing moves."""
+    return bool(getattr(machine, "waiting", False))
+
+
+def is_settling(machine: Machine) -> bool:
+    """Does the machine know of a subscription that is not in effect everywhere, though no message about it moves? A
+    machine that has an attribute `settling` says so: then subscriptions have not settled."""
+    return bool(getattr(machine, "settling", False))
+
+
+def hears_resets(machine: Machine) -> bool:
+    """Is the machine to be told, by a `LinkDown`, when a peer to which it sends datagrams is not there, or its process
+    is gone and closes its connections? A machine with an attribute `hears_resets` says so."""
+    return bool(getattr(machine, "hears_resets", False))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeContext:
+    """What a factory knows when it makes a machine.
+
+    `seed` is the run's; `parameters` are the scenario's for this node (plain data: it may cross a process);
+    `incarnation` counts the restarts of the node.
+    """
+
+    name: NodeName
+    seed: int
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    incarnation: int = 0
+
+    def random(self, part: str) -> random.Random:
+        """Randomness of one part of this node, the same in every process for the same seed and incarnation."""
+        who = f"{self.name}/{self.incarnation}" if self.incarnation else self.name
+        return random.Random(f"{self.seed}/{who}/{part}")

@@ -1,0 +1,286 @@
+"""One level of the matching index: a fixed set of filters as bit sets, built in bulk; filters can be struck out.
+
+Theory. For an event, the bit sets of its values (`murmur_pubsub.matching_cells`) are ANDed over its attributes, which
+leaves the filters that match for certain and a few more to be asked one by one. Whoever asks only for
+destinations mostly needs no more than the certain ones: the possible ones are ANDed when a destination is still
+missing. Filters that name an attribute which the event lacks are told by counting, with bit sets as the digits
+of binary counters, how many of its attributes each filter names; the answer is kept, with the bit sets to walk
+over, for each combination of attribute names that events have.
+"""
+
+from bisect import bisect_right
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from murmur_pubsub.filter import Constraint, Filter
+from murmur_pubsub.matching_cells import AttributeSets, bits_of
+from murmur_pubsub.values import Domain, Value
+
+_CELLS_TOTAL = 5_120
+"""The cells of all attributes together, shared out by how many filters constrain each: a bound on memory."""
+_CELLS_MAX = 512
+_CELLS_MAX_WHEN_LARGE = 256
+_LARGE = 65_536
+_CELLS_MIN = 4
+_PLANS_MAX = 256
+_MANY_BITS = 8
+_FEW_DESTINATIONS = 32
+_NONE_LEFT = [0]
+_TYPES_OF_DOMAIN: dict[Domain, tuple[type, ...]] = {"number": (int, float), "string": (str,), "boolean": (bool,)}
+
+Destination = TypeVar("Destination", bound=Hashable)
+
+
+class Entry(NamedTuple, Generic[Destination]):
+    """A filter in an index, with its key and destination."""
+
+    key: int
+    filter: Filter
+    destination: Destination
+
+
+class _Plan(NamedTuple):
+    """For one combination of attribute names: the filters that name no others, and what to walk over."""
+
+    answerable: int
+    steps: list[tuple[str, int, dict[type, tuple[list[Any], list[int], list[int], dict[Value, int | list[int]]]]]]
+
+
+def numbers_of(bits: int, size: int) -> list[int]:
+    """The numbers in a bit set, ascending."""
+    if size > 64 and bits.bit_count() > _MANY_BITS:
+        octets = np.frombuffer(bits.to_bytes((size + 7) // 8, "little"), dtype=np.uint8)
+        listed: list[int] = np.flatnonzero(np.unpackbits(octets, bitorder="little")).tolist()
+        return listed
+    numbers = []
+    while bits:
+        lowest = bits & -bits
+        numbers.append(lowest.bit_length() - 1)
+        bits ^= lowest
+    return numbers
+
+
+class Level(Generic[Destination]):
+    """A fixed set of entries; entries can be struck out. No entry's filter may match nothing."""
+
+    __slots__ = (
+        "_alive", "_alive_count", "_attributes", "_everything", "_exact", "_named", "_owned", "_plans", "_struck",
+        "entries", "size",
+    )  # fmt: skip
+
+    def __init__(self, entries: Sequence[Entry[Destination]]) -> None:
+        self.entries = entries
+        self.size = len(entries)
+        self._everything = self._alive = (1 << self.size) - 1
+        self._alive_count = self.size
+        self._struck: list[int] = []
+        constraints: dict[str, list[tuple[int, Constraint]]] = {}
+        owned: dict[Destination, list[int]] = {}
+        for number, entry in enumerate(entries):
+            assert entry.filter.constraints is not None
+            for name, constraint in entry.filter.constraints.items():
+                constraints.setdefault(name, []).append((number, constraint))
+            owned.setdefault(entry.destination, []).append(number)
+        total = sum(map(len, constraints.values()))
+        ceiling = _CELLS_MAX if self.size < _LARGE else _CELLS_MAX_WHEN_LARGE
+        self._attributes = {
+            name: AttributeSets(
+                each, self.size, self._everything, max(_CELLS_MIN, min(ceiling, _CELLS_TOTAL * len(each) // total))
+            )
+            for name, each in constraints.items()
+        }
+        self._named = self._count_named(self._attributes)
+        # Without intervals no filter is ever in doubt.
+        self._exact = all(
+            cells.possible is cells.certain for sets in self._attributes.values() for cells in sets.domains.values()
+        )
+        self._plans: dict[tuple[str, ...], _Plan] = {}
+        # With many destinations a bit set for each would take too much memory: then entries are asked for theirs.
+        self._owned: dict[Destination, int] | None = None
+        if len(owned) <= _FEW_DESTINATIONS:
+            self._owned = {destination: bits_of(numbers, self.size) for destination, numbers in owned.items()}
+
+    def __len__(self) -> int:
+        return self._alive_count
+
+    def __iter__(self) -> Iterator[Entry[Destination]]:
+        """The entries that are not struck out, in their order."""
+        return (self.entries[number] for number in numbers_of(self.alive, self.size))
+
+    @property
+    def alive(self) -> int:
+        """The bit set of the entries that are not struck out."""
+        if self._struck:
+            self._alive &= ~bits_of(self._struck, self.size)
+            self._struck.clear()
+        return self._alive
+
+    def strike(self, number: int) -> None:
+        """Take an entry out; the bit set follows at the next question."""
+        self._struck.append(number)
+        self._alive_count -= 1
+
+    def add_destinations(
+        self,
+        names: tuple[str, ...],
+        attributes: Mapping[str, Value],
+        found: dict[Destination, None],
+        exclude: Destination | None,
+    ) -> None:
+        """Put the destinations of matching entries into `found`, which has some already."""
+        certain, cells = self._walk(names, attributes)
+        if not certain and cells == _NONE_LEFT:
+            return
+        if self._owned is None:
+            self._ask_entries(numbers_of(certain, self.size), None, found, exclude)
+            unsure = self._possible(names, cells) ^ certain
+            self._ask_entries(numbers_of(unsure, self.size), attributes, found, exclude)
+            return
+        missing = []
+        for destination, owned in self._owned.items():
+            if certain & owned:
+                if exclude is None or destination != exclude:
+                    found[destination] = None
+            elif destination not in found and (exclude is None or destination != exclude):
+                missing.append((destination, owned))
+        if not missing or self._exact:
+            return
+        unsure = self._possible(names, cells) ^ certain
+        if unsure:
+            for destination, owned in missing:
+                if unsure & owned and self._any_matches(unsure & owned, attributes):
+                    found[destination] = None
+
+    def _ask_entries(
+        self,
+        numbers: Sequence[int],
+        attributes: Mapping[str, Value] | None,
+        found: dict[Destination, None],
+        exclude: Destination | None,
+    ) -> None:
+        """Add the destinations of these entries; given attributes, only of those that match an event with them."""
+        for number in numbers:
+            _, wanted, destination = self.entries[number]
+            if destination not in found and (exclude is None or destination != exclude):
+                if attributes is None or wanted.matches(attributes):
+                    found[destination] = None
+
+    def matching(self, names: tuple[str, ...], attributes: Mapping[str, Value]) -> list[int]:
+        """The keys of the entries whose filter the event matches."""
+        entries = self.entries
+        certain, cells = self._walk(names, attributes)
+        unsure = 0 if self._exact else self._possible(names, cells) ^ certain
+        keys = [entries[number].key for number in numbers_of(certain, self.size)] if certain else []
+        if unsure:
+            for number in numbers_of(unsure, self.size):
+                if entries[number].filter.matches(attributes):
+                    keys.append(entries[number].key)
+        return keys
+
+    def covering(self, names: tuple[str, ...], wanted: Mapping[str, Constraint]) -> Iterator[Entry[Destination]]:
+        """Entries whose filter may cover the one with these constraints; none that does is left out."""
+        candidates = self.alive & self._plan(names).answerable
+        for name in names:
+            if not candidates:
+                return
+            if name in self._attributes:
+                candidates &= self._attributes[name].covering(wanted[name])
+        for number in numbers_of(candidates, self.size):
+            yield self.entries[number]
+
+    def covered_by(self, names: tuple[str, ...], wanted: Mapping[str, Constraint]) -> Iterator[Entry[Destination]]:
+        """Entries whose filter may be covered by the one with these constraints; none that is is left out."""
+        candidates = self.alive
+        for name in names:
+            if name not in self._attributes:
+                return
+            candidates &= self._attributes[name].constrained
+        for name in names:
+            if not candidates:
+                return
+            candidates &= self._attributes[name].covered(wanted[name])
+        for number in numbers_of(candidates, self.size):
+            yield self.entries[number]
+
+    def _walk(self, names: tuple[str, ...], attributes: Mapping[str, Value]) -> tuple[int, list[int]]:
+        """(entries that match for certain; the bit sets whose AND are those that possibly match)."""
+        answerable, steps = self._plans.get(names) or self._plan(names)
+        certain = (self.alive if self._struck else self._alive) & answerable
+        cells = []
+        for name, base, by_type in steps:
+            value = attributes[name]
+            sets = by_type.get(type(value))
+            if sets is None:
+                certain &= base
+                cells.append(base)
+            else:
+                edges, possible, sure, by_value = sets
+                cell = bisect_right(edges, value) if edges else 0
+                if by_value and value in by_value:
+                    equal = by_value[value]
+                    if isinstance(equal, list):
+                        equal = bits_of(equal, self.size)
+                    certain &= sure[cell] | equal
+                    cells.append(possible[cell] | equal)
+                else:
+                    certain &= sure[cell]
+                    cells.append(possible[cell])
+            if not certain:
+                left = 0 if self._exact else self._possible(names, cells)
+                cells = [left]
+                if not left:
+                    break
+        return certain, cells
+
+    def _possible(self, names: tuple[str, ...], cells: Sequence[int]) -> int:
+        possible = self._alive & self._plans[names].answerable
+        for cell in cells:
+            possible &= cell
+            if not possible:
+                break
+        return possible
+
+    def _plan(self, names: tuple[str, ...]) -> _Plan:
+        plan = self._plans.get(names)
+        if plan is None:
+            if len(self._plans) >= _PLANS_MAX:
+                self._plans.clear()
+            steps = []
+            for name in names:
+                sets = self._attributes.get(name)
+                if sets is not None:
+                    by_type = {
+                        kind: (cells.edges, cells.possible, cells.certain, cells.by_value)
+                        for domain, cells in sets.domains.items()
+                        for kind in _TYPES_OF_DOMAIN[domain]
+                    }
+                    steps.append((name, sets.base, by_type))
+            unanswerable = 0
+            for named, met in zip(self._named, self._count_named(names, len(self._named)), strict=True):
+                unanswerable |= named ^ met
+            plan = self._plans[names] = _Plan(self._everything & ~unanswerable, steps)
+        return plan
+
+    def _count_named(self, names: Collection[str], digits: int = 0) -> list[int]:
+        """How many of the attributes each filter names: bit n of digit k is bit k of the count of filter n."""
+        counts = [0] * digits
+        for name in names:
+            sets = self._attributes.get(name)
+            carry = 0 if sets is None else sets.constrained
+            digit = 0
+            while carry:
+                if digit == len(counts):
+                    counts.append(0)
+                counts[digit], carry = counts[digit] ^ carry, counts[digit] & carry
+                digit += 1
+        return counts
+
+    def _any_matches(self, bits: int, attributes: Mapping[str, Value]) -> bool:
+        while bits:
+            lowest = bits & -bits
+            if self.entries[lowest.bit_length() - 1].filter.matches(attributes):
+                return True
+            bits ^= lowest
+        return False

@@ -1,0 +1,100 @@
+"""What a protocol promises of deliveries: a closed vocabulary, so that a judge can hold it to its word.
+
+A reliability protocol names its promise in the class attribute `promise` of its factory; without one it promises best
+effort. A routing protocol adds what it takes away or gives: `keeps_order = False`, and a class method
+`survives(parameters, has_datagrams)` that gives a `Survival`.
+
+`delivery`, from the weakest to the strongest:
+
+- `at_most_once`: anything may be missing, nothing comes twice;
+- `best_effort`: what a fault destroys may be missing, and nothing else; nothing comes twice;
+- `at_least_once`: nothing is missing for a subscriber that stays connected; it may come twice;
+- `exactly_once`: nothing is missing for a subscriber that stays connected, and nothing comes twice.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from murmur_pubsub.errors import InputError
+
+DEFAULT_RECOVERY_LIMIT_US = 30_000_000
+"""How long after a fault or its repair tables may be disturbed, unless a scenario says otherwise."""
+DELIVERIES = ("at_most_once", "best_effort", "at_least_once", "exactly_once")
+ORDERS = ("publisher", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Survival:
+    """Failures under which deliveries are still required, once the overlay has settled without what is broken.
+
+    `brokers_away`: so many neighbouring brokers in a row may be away. `any_path`: links and brokers may be away as long
+    as the overlay has a path left between the publisher and the subscriber.
+    """
+
+    brokers_away: int = 0
+    any_path: bool = False
+
+    def __str__(self) -> str:
+        told = [f"{self.brokers_away} brokers away in a row"] if self.brokers_away else []
+        told += ["any failure that leaves a path"] if self.any_path else []
+        return " and ".join(told) or "no failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """`delivery` and `order` are one of `DELIVERIES` and `ORDERS`; raises `InputError` for anything else.
+
+    `order`: "publisher" means that a subscriber gets the events of one publisher in the order of their publication.
+    `keeps_events`: a subscriber may be given events that were published before it subscribed.
+    """
+
+    delivery: str = "best_effort"
+    order: str = "publisher"
+    survives: Survival = Survival()
+    keeps_events: bool = False
+
+    def __post_init__(self) -> None:
+        for key, value, allowed in (("delivery", self.delivery, DELIVERIES), ("order", self.order, ORDERS)):
+            if value not in allowed:
+                raise InputError(f"promise, {key}", repr(value), ", ".join(allowed))
+
+    @property
+    def excuses_by_connection(self) -> bool:
+        """Is a loss excused only for a subscriber that was not connected?"""
+        return self.delivery in ("at_least_once", "exactly_once")
+
+    def to_plain(self) -> dict[str, Any]:
+        """The promise as plain data, for a manifest."""
+        return asdict(self)
+
+
+def read_promise(place: str, plain: Any) -> Promise:
+    """The promise in a manifest; raises `InputError` naming `place`."""
+    try:
+        survives = Survival(**plain.get("survives", {}))
+        return Promise(**{**plain, "survives": survives})
+    except (TypeError, AttributeError):
+        allowed = "delivery, order, survives (brokers_away, any_path), keeps_events"
+        raise InputError(place, f"{plain!r:.80}", allowed) from None
+    except InputError as error:
+        raise InputError(place, error.found, error.allowed) from None
+
+
+def promise_of(name: str, reliability: Any, router: Any, parameters: Mapping[str, Any], has_datagrams: bool) -> Promise:
+    """What two factories promise together; raises `InputError` naming the reliability protocol `name`."""
+    promise = getattr(reliability, "promise", Promise())
+    if not isinstance(promise, Promise):
+        found = f"{name!r}, whose promise is {promise!r:.60}"
+        raise InputError("broker.reliability", found, "a murmur_pubsub.promise.Promise")
+    says = getattr(router, "survives", None)
+    survives = promise.survives if says is None else says(parameters, has_datagrams)
+    if not isinstance(survives, Survival):
+        found = f"a routing that survives {survives!r:.60}"
+        raise InputError("broker.routing", found, "one that survives a murmur_pubsub.promise.Survival")
+    return Promise(
+        promise.delivery,
+        promise.order if getattr(router, "keeps_order", True) else "none",
+        survives,
+        promise.keeps_events,
+    )

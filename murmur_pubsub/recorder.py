@@ -1,0 +1,105 @@
+"""Journal rows in the words of a host: both runtimes record what happens to a node through this."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from murmur_pubsub.event import Event, contents_of, fingerprint_of
+from murmur_pubsub.faults import Fault
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.journal import NONE, DropReason, FaultStage, JournalWriter, Refusal, RowKind, SideKind
+from murmur_pubsub.machine import Record
+
+
+class Recorder:
+    """Rows of one node. `numbers` gives the number of each node name in the run's manifest.
+
+    With `hops` false, SEND and RECEIVE rows are left out: a run's verdict needs only what was published,
+    subscribed and delivered, and the two rows for each hop are most of a journal.
+    """
+
+    __slots__ = ("_numbers", "_row", "_writer", "hops", "node")
+
+    def __init__(self, writer: JournalWriter, node: int, numbers: Mapping[str, int], hops: bool = True) -> None:
+        self._writer = writer
+        self._row = writer.row
+        self._numbers = numbers
+        self.node = node
+        self.hops = hops
+
+    def plain(self, now_us: int, kind: RowKind, value: int = 0, peer: str | None = None) -> None:
+        """A row about the node itself or one of its links."""
+        self._row(now_us, kind, self.node, peer=self._number(peer), value=value)
+
+    def refused(self, now_us: int, reason: Refusal, count: int) -> None:
+        """So many connections were refused for the reason."""
+        self._row(now_us, RowKind.REFUSED, self.node, hops=int(reason), value=count)
+
+    def sent(self, now_us: int, message: Any, to: str, size: int) -> None:
+        """The message was put on the link."""
+        source, sequence, hops = _event_of(message)
+        peer = self._numbers.get(to, NONE)
+        self._row(now_us, RowKind.SEND, self.node, source, sequence, peer, hops, size, message.KIND)
+
+    def received(self, now_us: int, message: Any, source: str) -> None:
+        """The message arrived."""
+        publisher, sequence, hops = _event_of(message)
+        peer = self._numbers.get(source, NONE)
+        self._row(now_us, RowKind.RECEIVE, self.node, publisher, sequence, peer, hops, 0, message.KIND)
+
+    def dropped(self, now_us: int, message: Any, to: str, reason: DropReason) -> None:
+        """The message will not reach its peer."""
+        self._about_event(now_us, RowKind.DROP, message, to, int(reason))
+
+    def duplicated(self, now_us: int, message: Any, to: str) -> None:
+        """The link model made a second copy."""
+        self._about_event(now_us, RowKind.DUPLICATE, message, to, 0)
+
+    def published(self, now_us: int, event: Event) -> None:
+        """A publisher of this node published the event: its attributes go to the side file first. Raises `InputError`
+        for one that is too large."""
+        event.check_size()
+        self._writer.side(SideKind.EVENT, event.to_wire())
+        self._row(now_us, RowKind.PUBLISH, self.node, event.source, event.sequence, value=len(event.blob))
+
+    def delivered(self, now_us: int, event: Event, hops: int, subscriber: int) -> None:
+        """The event was handed to the subscriber: the runtime, not the machine, says what it contains."""
+        fingerprint = fingerprint_of(*contents_of(event))
+        self._row(now_us, RowKind.DELIVER, self.node, event.source, event.sequence, NONE, hops, fingerprint, subscriber)
+
+    def subscription(self, now_us: int, subscriber: int, wanted: Filter, withdrawn: bool, ordinal: int) -> None:
+        """A subscriber of this node subscribed, or withdrew; `ordinal` as in `murmur_pubsub.script.Issue`."""
+        side_kind = SideKind.UNSUBSCRIBE if withdrawn else SideKind.SUBSCRIBE
+        self._writer.side(side_kind, (now_us, self.node, subscriber, str(wanted), ordinal))
+        kind = RowKind.UNSUBSCRIBE if withdrawn else RowKind.SUBSCRIBE
+        self._row(now_us, kind, self.node, source=subscriber, sequence=ordinal)
+
+    def fault(self, now_us: int, step: int, fault: Fault, stage: FaultStage) -> None:
+        """A step of the fault plan, as the row of the node that it is about (the driver's, if it is about many)."""
+        node = self._numbers[fault.nodes[0]] if fault.nodes else self.node
+        peer = fault.nodes[1] if len(fault.nodes) > 1 else None
+        number = self._number(peer) if not fault.machine else fault.machine
+        self._row(now_us, RowKind.FAULT, node, sequence=step, peer=number, hops=int(stage), value=int(fault.kind))
+
+    def protocol(self, now_us: int, record: Record) -> None:
+        """A row that a machine asked for."""
+        source, sequence = record.event.id if record.event is not None else (NONE, NONE)
+        self._row(
+            now_us, RowKind.PROTOCOL, self.node, source, sequence,
+            self._number(record.peer), 0, record.topic, record.value,
+        )  # fmt: skip
+
+    def _about_event(self, now_us: int, kind: RowKind, message: Any, to: str, value: int) -> None:
+        source, sequence, hops = _event_of(message)
+        self._row(now_us, kind, self.node, source, sequence, self._number(to), hops, 0, value)
+
+    def _number(self, name: str | None) -> int:
+        return NONE if name is None else self._numbers.get(name, NONE)
+
+
+def _event_of(message: Any) -> tuple[int, int, int]:
+    """Publisher, sequence number and hops of the event that a message carries, if it carries one."""
+    try:
+        event: Event = message.event
+    except AttributeError:
+        return NONE, NONE, 0
+    return event.source, event.sequence, getattr(message, "hops", 0)

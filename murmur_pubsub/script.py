@@ -1,0 +1,101 @@
+"""What a node's clients do in a run: their subscriptions, and timed publications and changes of mind.
+
+A script is plain data made by a workload; both runtimes play it through a `Player`, so that a scenario means
+the same on both. Times count from the start of publishing, in emulated microseconds.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, Protocol
+
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.machine import Command, Publish, Subscribe, Unsubscribe
+from murmur_pubsub.values import Value
+
+Change = tuple[int, Literal["subscribe", "unsubscribe"], int, str]
+"""(time_us, what, subscriber number, filter text)."""
+
+
+class Script(Protocol):
+    """The part of a client's plan that a runtime plays; see `workloads.plan.ClientPlan`."""
+
+    @property
+    def subscriptions(self) -> Sequence[tuple[int, str]]:
+        """(subscriber number, filter text), issued before publishing starts."""
+        ...
+
+    @property
+    def publications(self) -> Iterable[tuple[int, int, Mapping[str, Value]]]:
+        """(time_us, publisher number, attributes), in order of time; may be generated as it is read."""
+        ...
+
+    @property
+    def changes(self) -> Sequence[Change]:
+        """Subscriptions issued and withdrawn while others publish, in order of time."""
+        ...
+
+
+class Issue(NamedTuple):
+    """A command of a script. `ordinal` counts the script's subscriptions and withdrawals, the first ones included, so
+    that one which is issued again after a restart is known for the same (0 for a publication)."""
+
+    command: Command
+    ordinal: int = 0
+
+
+class Player:
+    """Walks through a script in order of time; a change comes before a publication of the same time.
+
+    Numbers the events of each publisher from 0, by their place in the script: a number is never used twice, however
+    often a node is restarted. `next_us` is when the next command is due (None: no more).
+    """
+
+    def __init__(self, script: Script) -> None:
+        self._sequences: dict[int, int] = {}
+        self._subscriptions = script.subscriptions
+        self._publications: Iterator[tuple[int, int, Mapping[str, Value]]] = iter(script.publications)
+        self._changes: Iterator[Change] = iter(script.changes)
+        self._publication = next(self._publications, None)
+        self._change = next(self._changes, None)
+        self._ordinal = len(self._subscriptions)
+
+    def subscriptions(self) -> list[Issue]:
+        """The commands issued before publishing starts."""
+        return [
+            Issue(Subscribe(subscriber, parse_filter(text)), ordinal)
+            for ordinal, (subscriber, text) in enumerate(self._subscriptions)
+        ]
+
+    def catch_up(self, elapsed_us: int) -> list[Issue]:
+        """Skip to `elapsed_us` after the start of publishing, for a node that was down until then: its subscriptions
+        and changes of mind so far, to be issued (again) in order. What it should have published never is."""
+        issues = self.subscriptions()
+        while (due_us := self.next_us) is not None and due_us < elapsed_us:
+            issue = self.take(due_us)
+            if type(issue.command) is not Publish:
+                issues.append(issue)
+        return issues
+
+    @property
+    def next_us(self) -> int | None:
+        """When the next command is due, from the start of publishing."""
+        if self._change is not None and (self._publication is None or self._change[0] <= self._publication[0]):
+            return self._change[0]
+        return None if self._publication is None else self._publication[0]
+
+    def take(self, now_us: int) -> Issue:
+        """The next command, issued at emulated time `now_us`. Raises IndexError if there is none."""
+        change, publication = self._change, self._publication
+        if change is not None and (publication is None or change[0] <= publication[0]):
+            self._change = next(self._changes, None)
+            _, what, subscriber, text = change
+            kind = Subscribe if what == "subscribe" else Unsubscribe
+            ordinal, self._ordinal = self._ordinal, self._ordinal + 1
+            return Issue(kind(subscriber, parse_filter(text)), ordinal)
+        if publication is None:
+            raise IndexError("the script is over")
+        self._publication = next(self._publications, None)
+        _, publisher, attributes = publication
+        sequence = self._sequences.get(publisher, 0)
+        self._sequences[publisher] = sequence + 1
+        return Issue(Publish(Event(publisher, sequence, now_us, attributes)))

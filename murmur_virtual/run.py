@@ -1,0 +1,248 @@
+"""Play a whole deployment in virtual time: start, subscribe, settle, publish, drain, stop.
+
+`play` does all of it by the deployment's scripts and fault plan; the steps are public for those who drive a run by
+hand, command by command (`murmuration.harness.cluster`).
+"""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
+from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.faults import Fault
+from murmur_pubsub.journal import RUN_WRITER, FaultStage, JournalWriter, Phase, RowKind
+from murmur_pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe
+from murmur_pubsub.recorder import Recorder
+from murmur_pubsub.script import Issue, Player
+from murmur_virtual.fault_injector import Breaker
+from murmur_virtual.virtual_node import CONTROL_MESSAGE, SimulatedNode
+from murmur_virtual.virtual_runtime import Simulation
+
+Progress = Callable[[Phase, int], None]
+"""Called now and then with the phase and how many events have been published so far."""
+
+_STEPS_BETWEEN_PROGRESS = 20_000
+_SUBSCRIBE_US = 1_000
+_PUBLISH_AFTER_US = 1_000
+
+
+class VirtualRun:
+    """One run of a deployment; journals go to `journal_folder`, which must exist."""
+
+    def __init__(self, deployment: Deployment, journal_folder: Path, progress: Progress) -> None:
+        numbers = deployment.numbers
+        self._deployment = deployment
+        self._progress = progress
+        self._writer = JournalWriter(
+            journal_folder, RUN_WRITER, numbers["driver"], rows_per_segment=65_536, run=deployment.run
+        )
+        self._recorders = {
+            name: Recorder(self._writer, number, numbers, deployment.journal_hops) for name, number in numbers.items()
+        }
+        self.simulation = Simulation(
+            deployment.seed,
+            self._writer,
+            numbers,
+            deployment.default_link,
+            deployment.journal_hops,
+            deployment.detection,
+            deployment.sync_us,
+            journal_folder if deployment.keep_inputs else None,
+        )
+        self._players = {
+            name: Player(script) for name, script in deployment.scripts.items() if name not in deployment.start_down
+        }
+        self._playing: dict[NodeName, Player] = {}
+        self._faults_to_come = len(deployment.faults)
+        self._changes_unsettled = False
+        self._breaker = Breaker(self.simulation, deployment)
+        self.published = 0
+
+    @property
+    def writers(self) -> dict[str, int]:
+        """Who wrote the journal, and in how many incarnations."""
+        return {RUN_WRITER: 1}
+
+    def play(self) -> None:
+        """Run to the end. The journal is closed whatever happens, and readable up to that point."""
+        try:
+            self.start()
+            self._subscribe()
+            self._publish()
+            self.enter(Phase.DRAINING)
+            self.drain()
+            self.enter(Phase.STOPPED)
+            self.simulation.check_invariants()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Close the journal."""
+        self._writer.close()
+
+    def start(self) -> None:
+        """Add the nodes and bring up their links."""
+        self.enter(Phase.STARTING)
+        for spec in self._deployment.nodes:
+            if spec.name not in self._deployment.start_down:
+                self.simulation.add_node(spec)
+        for plan in self._deployment.links:
+            self.simulation.connect(plan)
+        self._run(until_us=_SUBSCRIBE_US)
+
+    def advance(self, stretch_us: int) -> None:
+        """Let so much time pass."""
+        self._run(until_us=self.simulation.now_us + stretch_us, stop=self._watch)
+
+    def settle(self) -> None:
+        """Go on until every subscription has settled and every link is up that can be, and journal that; or until
+        nothing will ever happen again."""
+        self._run(stop=lambda: self._calm)
+        if self._calm:
+            self._settled()
+
+    def _subscribe(self) -> None:
+        self.enter(Phase.SUBSCRIBING)
+        for name, player in self._players.items():
+            node = self.simulation.nodes[name]
+            for issue in player.subscriptions():
+                self._issue(node, issue)
+        self.settle()
+
+    def _publish(self) -> None:
+        simulation = self.simulation
+        base_us = simulation.now_us + _PUBLISH_AFTER_US
+        self._run(until_us=base_us)
+        self.enter(Phase.PUBLISHING)
+        for name, player in self._players.items():
+            self._playing[name] = player
+            self._schedule(simulation.nodes[name], player, base_us)
+        for step, fault in enumerate(self._deployment.faults):
+            act = functools.partial(self._break_by_plan, step, fault, base_us)
+            simulation.call_at(base_us + fault.time_us, act)
+        self._run(stop=self._published_all)
+
+    def drain(self) -> None:
+        """Go on until nothing moves any more and nobody waits for anything, or for the deployment's limit."""
+        simulation = self.simulation
+        limit_us = simulation.now_us + self._deployment.drain_limit_us
+        quiet_since_us = simulation.now_us
+        while simulation.now_us < limit_us:
+            next_us = simulation.next_us
+            if next_us is None:
+                break
+            if self._changes_unsettled or any(simulation.in_flight):
+                quiet_since_us = simulation.now_us
+            elif next_us > quiet_since_us + self._deployment.drain_us and not simulation.waiting:
+                break
+            simulation.run(steps=1)
+            self._after_entry()
+        self._progress(Phase.DRAINING, self.published)
+
+    def _published_all(self) -> bool:
+        self._after_entry()
+        return not self._playing and not self._faults_to_come
+
+    @property
+    def _calm(self) -> bool:
+        simulation = self.simulation
+        moving = simulation.in_flight[CONTROL_MESSAGE] or not simulation.wiring.quiet or simulation.busy
+        return not moving and not simulation.settling
+
+    def _after_entry(self) -> None:
+        if self._changes_unsettled and self._calm:
+            self._settled()
+
+    def _watch(self) -> bool:
+        self._after_entry()
+        return False
+
+    def carry_out(self, step: int, fault: Fault) -> list[NodeName]:
+        """Break or mend something now, and journal it; the nodes that came (back)."""
+        driver, now_us = self._recorders["driver"], self.simulation.now_us
+        driver.fault(now_us, step, fault, FaultStage.ORDERED)
+        self._breaker.carry_out(fault)
+        driver.fault(now_us, step, fault, FaultStage.IN_EFFECT)
+        self._changes_unsettled = True
+        for name in self._breaker.gone:
+            self._playing.pop(name, None)
+        return self._breaker.came
+
+    def _break_by_plan(self, step: int, fault: Fault, base_us: int, now_us: int) -> None:
+        self._faults_to_come -= 1
+        for name in self.carry_out(step, fault):
+            self._play_again(name, base_us, now_us)
+
+    def _play_again(self, name: NodeName, base_us: int, now_us: int) -> None:
+        script = self._deployment.scripts.get(name)
+        if script is None:
+            return
+        player = self._playing[name] = Player(script)
+        node = self.simulation.nodes[name]
+        for issue in player.catch_up(now_us - base_us):
+            self._issue(node, issue)
+        self._schedule(node, player, base_us)
+
+    def _schedule(self, node: SimulatedNode, player: Player, base_us: int) -> None:
+        name = node.spec.name
+        due_us = player.next_us
+        if due_us is None:
+            del self._playing[name]
+            return
+
+        def act(now_us: int) -> None:
+            if self._playing.get(name) is not player or (node.disturbed and node.must_wait(act)):
+                return  # its node has crashed since, or is stalled and goes on later
+            if node.spec.broker is not None:
+                until_us = node.congested(node.spec.broker, now_us)
+                if until_us is not None:
+                    self.simulation.call_at(until_us, act)  # the broker is full: publish as soon as it takes more
+                    return
+            self._issue(node, player.take(now_us))
+            self._schedule(node, player, base_us)
+
+        self.simulation.call_at(max(base_us + due_us, self.simulation.now_us), act)
+
+    def issue(self, name: NodeName, issue: Issue) -> None:
+        """Have the node carry out a command now."""
+        self._issue(self.simulation.nodes[name], issue)
+
+    def _issue(self, node: SimulatedNode, issue: Issue) -> None:
+        now_us = self.simulation.now_us
+        command, ordinal = issue
+        recorder = self._recorders[node.spec.name]
+        if type(command) is Publish:
+            recorder.published(now_us, command.event)
+            self.published += 1
+        else:
+            assert isinstance(command, Subscribe | Unsubscribe)
+            recorder.subscription(now_us, command.subscriber, command.filter, type(command) is Unsubscribe, ordinal)
+            self._changes_unsettled = True
+        node.take_input(command, now_us)
+
+    def _settled(self) -> None:
+        self._changes_unsettled = False
+        self._recorders["driver"].plain(self.simulation.now_us, RowKind.SETTLED, self.simulation.now_us)
+
+    def enter(self, phase: Phase) -> None:
+        """Journal that the phase begins."""
+        self._recorders["driver"].plain(self.simulation.now_us, RowKind.PHASE, phase)
+        self._phase_now = phase
+        self._progress(phase, self.published)
+
+    def _run(self, until_us: int | None = None, stop: Callable[[], bool] | None = None) -> None:
+        """Run in slices so that progress can be told."""
+        while True:
+            if stop is not None and stop():
+                return
+            done = self.simulation.run(until_us, stop, _STEPS_BETWEEN_PROGRESS)
+            self._progress(self._phase_now, self.published)
+            if done < _STEPS_BETWEEN_PROGRESS:
+                return
+
+
+def play(deployment: Deployment, journal_folder: Path, progress: Progress) -> VirtualRun:
+    """Play the deployment to its end and return the finished run."""
+    run = VirtualRun(deployment, journal_folder, progress)
+    run.play()
+    return run

@@ -1,0 +1,394 @@
+"""A node in virtual time: carries out its machine's effects on the event queue.
+
+The counterpart on Ray is `actors.node_actor`; a machine cannot tell which of the two carries it.
+"""
+
+import functools
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from murmur_pubsub.deployment import NodeSpec
+from murmur_pubsub.errors import WireError
+from murmur_pubsub.journal import DropReason, RowKind
+from murmur_pubsub.links import Link
+from murmur_pubsub.machine import (
+    CancelTimer,
+    Deliver,
+    Effect,
+    Input,
+    LinkDown,
+    Machine,
+    NodeName,
+    Persist,
+    Received,
+    Record,
+    Send,
+    SetTimer,
+    Stored,
+    TimerFired,
+    TimerKey,
+    Truncate,
+    hears_resets,
+)
+from murmur_pubsub.recorder import Recorder
+from murmur_pubsub.unpacking import unpack
+from murmur_virtual.storage import VirtualStorage
+
+if TYPE_CHECKING:
+    from murmur_virtual.virtual_runtime import Simulation
+
+EVENT_MESSAGE, CONTROL_MESSAGE, TIMER, STORED, RESUME, CALL = range(6)
+"""Kinds of queue entries; the first two are messages on their way."""
+
+_new = tuple.__new__
+"""Makes a NamedTuple without the Python call in its constructor: these two are made for every entry."""
+
+
+class SimulatedNode:
+    """One incarnation of a node. Links are kept with the peer's node, looked up once.
+
+    `addressed`: to whom it has sent datagrams, if its machine wants to hear when they are gone. `down`, `stalled` and
+    `work_us` (so much more for each message) are what faults have done to it; `stalls` counts how often it was stalled;
+    `disturbed` says that any of that matters, or a severed link, so that an undisturbed node pays for one test.
+    """
+
+    __slots__ = (
+        "_awake", "_busy_until_us", "_clients", "_codec", "_datagrams", "_encoded", "_encoded_message", "_encoders",
+        "_exempt", "_held", "_hops", "_name", "_network", "_push", "_read", "_read_client", "_recorder", "_severed",
+        "_stale", "_timers", "_uplink", "_waiting", "addressed", "disturbed", "down", "incarnation", "links",
+        "machine", "paused_until_us", "spec", "stalled", "stalls", "storage", "work_us",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        network: "Simulation",
+        spec: NodeSpec,
+        machine: Machine,
+        recorder: Recorder,
+        storage: VirtualStorage,
+        incarnation: int,
+    ) -> None:
+        self.spec = spec
+        self.machine = machine
+        self.links: dict[NodeName, tuple[Link, SimulatedNode]] = {}
+        self.storage = storage
+        self.incarnation = incarnation
+        self.paused_until_us = 0
+        self.disturbed = self.down = self.stalled = False
+        self.stalls = self.work_us = 0
+        self._busy_until_us = 0
+        self._waiting: deque[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
+        self._awake = False
+        self._severed: dict[NodeName, None] = {}
+        self._stale: dict[NodeName, tuple[int, int]] = {}
+        self._network = network
+        self._push = network.push
+        self._recorder = recorder
+        self._hops = recorder.hops
+        self._name = spec.name
+        self._codec = network.codec(machine.message_types)
+        self._encoders = self._codec.encoders
+        self._read, self._read_client = self._codec.heard_by(spec.role)
+        self._clients = network.clients
+        self._timers: dict[TimerKey, int] = {}
+        self._encoded_message: Any = None
+        self._encoded = b""
+        self._exempt: NodeName | None = None
+        self._held: deque[tuple[NodeName, int, bytes]] | None = None
+        self._datagrams = network.datagrams
+        self.addressed: dict[NodeName, None] | None = {} if hears_resets(machine) else None
+        self._uplink: Link | None = None
+        if spec.uplink is not None:
+            self._uplink = Link(spec.uplink, random.Random(f"{network.seed}/{spec.name}/uplink"))
+
+    def receive(self, source: NodeName, kind: int, data: bytes, now_us: int) -> None:
+        """A message has arrived; it waits while a full link keeps this node from taking more of its kind."""
+        if self.disturbed and self._intercept(source, kind, data, now_us):
+            return
+        if self._held or (now_us < self.paused_until_us and source != self._exempt and kind != CONTROL_MESSAGE):
+            if self._held is None:
+                self._held = deque()
+            self._held.append((source, kind, data))
+            return
+        self._network.in_flight[kind] -= 1
+        try:
+            message = (self._read_client if source in self._clients else self._read)(unpack(data))
+            if self._hops:
+                self._recorder.received(now_us, message, source)
+            effects = self.machine.handle(_new(Received, (source, message)), now_us)
+        except WireError:
+            self._recorder.plain(now_us, RowKind.MALFORMED, peer=source)
+            return
+        if effects:
+            self.perform(effects, now_us)
+
+    def resume(self, now_us: int) -> None:
+        """The full link has room again: take what was held, until it is full once more."""
+        if self.disturbed and self.must_wait(self.resume):
+            return
+        while self._held and now_us >= self.paused_until_us:
+            held, self._held = self._held, None
+            self.receive(*held.popleft(), now_us)
+            if self._held:  # it filled a queue again, and cannot have been taken itself
+                held.extend(self._held)
+            self._held = held
+        if not self._held and now_us >= self.paused_until_us:
+            self._recorder.plain(now_us, RowKind.PAUSE, 0, self._exempt)
+
+    def fire(self, key: TimerKey, number: int, now_us: int) -> None:
+        """A timer entry has come up; it counts only if it was not cancelled or set again since."""
+        if self.disturbed and self.must_wait(self.fire, key, number):
+            return
+        if self._timers.get(key) == number:
+            del self._timers[key]
+            self.perform(self.machine.handle(_new(TimerFired, (key,)), now_us), now_us)
+
+    def take_input(self, input: Input, now_us: int) -> None:
+        """Hand the machine an input that is no message or timer, and carry out what follows."""
+        if self.disturbed and self.must_wait(self.take_input, input):
+            return
+        self.perform(self.machine.handle(input, now_us), now_us)
+
+    def congested(self, peer: NodeName, now_us: int) -> int | None:
+        """Until when nothing more should be sent to the peer, if its link or the peer itself is full."""
+        if peer not in self.links:
+            return None  # what is sent now is lost, and waiting would not help
+        link, target = self.links[peer]
+        until_us = link.congested_until_us(now_us)
+        if until_us is None and len(target._held or ()) >= link.spec.queue_messages:
+            until_us = max(target.paused_until_us, now_us + 1)
+        return until_us
+
+    # ------------------------------------------------------------------------------------------- faults
+    def note(self, kind: RowKind, peer: NodeName) -> None:
+        """Journal a row about the link to the peer."""
+        self._recorder.plain(self._network.now_us, kind, peer=peer)
+
+    def take_link(self, peer: "SimulatedNode", link: Link, clear_us: int) -> None:
+        """The link to the peer is there (again); until `clear_us` messages of its former connection still arrive."""
+        name = peer.spec.name
+        self.links[name] = (link, peer)
+        self._severed.pop(name, None)
+        if clear_us > self._network.now_us:
+            self._stale[name] = (self._network.queue.pushed, clear_us)
+        self._refresh()
+
+    def drop_link(self, peer: NodeName) -> None:
+        """The link to the peer is gone, and what still comes from it belongs to the past."""
+        del self.links[peer]
+        if self._datagrams is None:
+            self.sever(peer)
+        else:  # it may go on talking without a link
+            self._severed.pop(peer, None)
+            self._refresh()
+
+    def sever(self, peer: NodeName) -> None:
+        """Take nothing more from the peer until there is a new link to it."""
+        self._severed[peer] = None
+        self._refresh()
+
+    def reset_by(self, peer: NodeName, now_us: int) -> None:
+        """What carried datagrams to the peer was closed by its end."""
+        if self.addressed is None or peer not in self.addressed:
+            return
+        del self.addressed[peer], self._network.addressed_by[peer][self._name]
+        if not self.down:
+            self.take_input(LinkDown(peer, "connection reset"), now_us)
+
+    def forget_addressed(self) -> None:
+        """The next incarnation has been made, and has sent nothing to anybody."""
+        for peer in self.addressed or ():
+            del self._network.addressed_by[peer][self._name]
+        self.addressed = None
+
+    def crash(self, now_us: int) -> None:
+        """Be gone: what waits here is lost, timers and what was not synced too."""
+        self.down = True
+        self._refresh()
+        waiting, self._waiting = self._waiting, None
+        messages = [arguments for action, arguments in waiting or () if action == self.receive]
+        held, self._held = self._held, None
+        for source, kind, data in [*messages, *(held or ())]:
+            self._lost(source, kind, data, now_us, DropReason.NODE_DOWN)
+
+    def stall(self) -> None:
+        """Do nothing until `go_on`: all that comes waits."""
+        self.stalled = True
+        self.stalls += 1
+        self._refresh()
+
+    def go_on(self, now_us: int) -> None:
+        """Take up what has come in the meantime, in its order."""
+        self.stalled = False
+        self._wake(now_us)
+
+    def slow_down(self, work_us: int, now_us: int) -> None:
+        """Spend so much more on each message; 0: as before."""
+        self.work_us = work_us
+        self._refresh()
+        self._wake(now_us)
+
+    def must_wait(self, action: Callable[..., None], *arguments: Any, work: bool = False) -> bool:
+        """Is the node down (then the action is dropped), stalled or busy (then it is called later, with the
+        arguments and the time)? `work`: if it is called now, it keeps the node busy."""
+        if self.down:
+            return True
+        busy = self.stalled or (self._waiting is not None and not self._awake)
+        if not busy and work and self.work_us:
+            now_us = self._network.now_us
+            busy = now_us < self._busy_until_us
+            if not busy:
+                self._busy_until_us = now_us + self.work_us
+        if not busy:
+            return False
+        if self._waiting is None:
+            self._waiting = deque()
+            if not self.stalled:
+                self._network.call_at(self._busy_until_us, self._wake)
+        if self._awake:
+            self._waiting.appendleft((action, arguments))
+        else:
+            self._waiting.append((action, arguments))
+        self._refresh()
+        return True
+
+    def stored(self, persisted: Persist, now_us: int) -> None:
+        """The record has reached the disk, if the node lived to see it."""
+        if not self.down:
+            self.storage.keep(persisted.token, persisted.record)
+            self.take_input(Stored(persisted.token), now_us)
+
+    def _wake(self, now_us: int) -> None:
+        if self.down or self.stalled or self._awake:
+            return
+        self._awake = True
+        while self._waiting and now_us >= self._busy_until_us and not self.stalled and not self.down:
+            action, arguments = self._waiting.popleft()
+            action(*arguments, now_us)
+        self._awake = False
+        if self._waiting and not self.stalled:
+            self._network.call_at(self._busy_until_us, self._wake)
+        elif not self._waiting:
+            self._waiting = None
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self.disturbed = bool(
+            self.down or self.stalled or self.work_us or self._severed or self._stale or self._waiting
+        )
+        if self._waiting and not (self.stalled or self.down):
+            self._network.busy[self._name] = None
+        else:
+            self._network.busy.pop(self._name, None)
+
+    def _intercept(self, source: NodeName, kind: int, data: bytes, now_us: int) -> bool:
+        """Does a fault keep the message from being taken now?"""
+        if self.down or source in self._severed:
+            self._lost(source, kind, data, now_us, DropReason.NODE_DOWN if self.down else DropReason.LINK_BROKEN)
+            return True
+        if source in self._stale:
+            newest, clear_us = self._stale[source]
+            if now_us > clear_us:
+                del self._stale[source]
+                self._refresh()
+            elif self._network.queue.number <= newest:
+                self._lost(source, kind, data, now_us, DropReason.LINK_BROKEN)
+                return True
+        return self.must_wait(self.receive, source, kind, data, work=True)
+
+    def _lost(self, source: NodeName, kind: int, data: bytes, now_us: int, reason: DropReason) -> None:
+        """A message on its way ends here: a row of its sender says so."""
+        self._network.in_flight[kind] -= 1
+        message = self._codec.decode(data)
+        self._network.nodes[source].lost(now_us, message, self._name, reason)
+
+    def lost(self, now_us: int, message: Any, to: NodeName, reason: DropReason) -> None:
+        """A message sent from here has not arrived."""
+        self._recorder.dropped(now_us, message, to, reason)
+
+    # ------------------------------------------------------------------------------------------ effects
+    def perform(self, effects: Sequence[Effect], now_us: int) -> None:
+        """Carry out the effects in order."""
+        for effect in effects:
+            if type(effect) is Send:
+                self._send(effect.to, effect.message, now_us)
+            elif type(effect) is Deliver:
+                for subscriber in effect.subscribers:
+                    self._recorder.delivered(now_us, effect.event, effect.hops, subscriber)
+                self._network.deliveries += len(effect.subscribers)
+            elif type(effect) is SetTimer:
+                due_us = now_us + max(0, effect.delay_us)  # the past is over, for machines too
+                self._timers[effect.key] = self._push(due_us, self, TIMER, effect.key, None)
+            elif type(effect) is CancelTimer:
+                self._timers.pop(effect.key, None)
+            elif type(effect) is Persist:
+                self._push(now_us + self._network.sync_us, self, STORED, effect, None)
+            elif type(effect) is Truncate:
+                self.storage.truncate(effect.before)
+            elif type(effect) is Record:
+                self._recorder.protocol(now_us, effect)
+            else:
+                raise TypeError(f"no effect: {effect!r}")
+
+    def _send(self, to: NodeName, message: Any, now_us: int) -> None:
+        message_type = type(message)
+        if message is self._encoded_message:
+            data = self._encoded
+        else:
+            data = self._encoded = self._encoders[message_type](message)
+            self._encoded_message = message
+        network = self._network
+        link: Link
+        beside = self._datagrams is not None and message_type in self._codec.datagrams
+        if to in self.links and not beside:
+            link, target = self.links[to]
+        elif self._datagrams is not None and to in network.nodes:
+            link, target = self._datagrams, network.nodes[to]
+            if self.addressed is not None:
+                if to not in self.addressed:
+                    self.addressed[to] = None
+                    network.addressed_by[to][self._name] = None
+                if target.down:  # nobody listens there
+                    network.call_at(now_us + link.draw_us(), functools.partial(self.reset_by, to))
+            if network.divided(self._name, to):
+                self._recorder.dropped(now_us, message, to, DropReason.LINK_BROKEN)
+                return
+        else:
+            self._recorder.dropped(now_us, message, to, DropReason.UNREACHABLE)
+            return
+        if self._hops:
+            self._recorder.sent(now_us, message, to, len(data))
+        kind = CONTROL_MESSAGE if message_type in self._codec.control else EVENT_MESSAGE
+        if self._uplink is not None:
+            departures_us, drop = self._uplink.transmit(len(data), now_us, kind == CONTROL_MESSAGE)
+            if drop is not None:
+                self._recorder.dropped(now_us, message, to, drop)
+                return
+            now_us = departures_us[0]
+        if link.only_delays:
+            network.in_flight[kind] += 1
+            self._push(now_us + link.draw_us(), target, kind, data, self._name)
+            return
+        arrivals_us, drop = link.transmit(len(data), now_us, kind == CONTROL_MESSAGE)
+        for arrival_us in arrivals_us:
+            network.in_flight[kind] += 1
+            self._push(arrival_us, target, kind, data, self._name)
+        if drop is not None:
+            self._recorder.dropped(now_us, message, to, drop)
+        elif len(arrivals_us) > 1:
+            self._recorder.duplicated(now_us, message, to)
+        if to in self.links and self.spec.role == "broker" and not beside:
+            self._pause_if_full(to, now_us)
+
+    def _pause_if_full(self, peer: NodeName, now_us: int) -> None:
+        """Stop taking what could fill the link further: everything but what the peer itself sends, since in a
+        tree nothing goes back to where it came from, so that two full links never wait for each other."""
+        until_us = self.congested(peer, now_us)
+        if until_us is not None and until_us > self.paused_until_us:
+            if now_us >= self.paused_until_us and not self._held:
+                self._recorder.plain(now_us, RowKind.PAUSE, 1, peer)
+            self.paused_until_us = until_us
+            self._exempt = peer
+            self._network.push(until_us, self, RESUME, None, None)

@@ -1,0 +1,232 @@
+"""The virtual network: nodes, links and one event queue.
+
+A run is a function of its deployment: time stands still while a machine works, entries of equal time are taken
+in the order in which they were made, and all randomness comes from the deployment's seed. Ways of use: play a
+whole deployment (`murmur_virtual.run`), or build a network by hand and step it, as tests and benchmarks do.
+"""
+
+import functools
+import gc
+import random
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from murmur_pubsub.codec import Codec
+from murmur_pubsub.deployment import LinkPlan, NodeSpec, make_machine
+from murmur_pubsub.faults import DEFAULT_DETECTION, FailureDetection
+from murmur_pubsub.journal import JournalWriter, RowKind, inputs_file
+from murmur_pubsub.kept_inputs import InputKeeper
+from murmur_pubsub.links import Link, LinkSpec
+from murmur_pubsub.machine import Machine, NodeName, Start, is_settling, is_waiting
+from murmur_pubsub.recorder import Recorder
+from murmur_virtual.event_queue import EventQueue
+from murmur_virtual.storage import VirtualStorage
+from murmur_virtual.virtual_links import Wiring
+from murmur_virtual.virtual_node import (
+    CALL,
+    CONTROL_MESSAGE,
+    STORED,
+    TIMER,
+    SimulatedNode,
+)
+
+_NEVER_US = 1 << 62
+_COLLECTOR_THRESHOLDS = (100_000, 50, 100)
+_RESTARTS_MIN = 1_000
+"""After so many restarts, or as many as there are nodes, what former incarnations have left is collected: a machine's
+parts know each other, and under churn they would add up to more than the network itself."""
+
+
+class Simulation:
+    """Nodes on one event queue. `now_us` is the time of the entry being processed.
+
+    `default_link`: what carries messages between nodes without a link of their own (None: they are dropped
+    as unreachable); all pairs share it, so it must be one that `only_delays`.
+    `inputs_folder`: where the nodes' inputs are kept (None: they are not).
+    `in_flight`: messages on their way, by kind: EVENT_MESSAGE and CONTROL_MESSAGE. `busy`: nodes that run, but are too
+    slow for what waits for them.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        writer: JournalWriter,
+        numbers: dict[NodeName, int],
+        default_link: LinkSpec | None = None,
+        journal_hops: bool = True,
+        detection: FailureDetection = DEFAULT_DETECTION,
+        sync_us: int = 2_000,
+        inputs_folder: Path | None = None,
+    ) -> None:
+        self.seed = seed
+        self._inputs_folder = inputs_folder
+        self.sync_us = sync_us
+        self.wiring = Wiring(self, detection)
+        self.datagrams = None if default_link is None else Link(default_link, random.Random(f"{seed}/datagrams"))
+        self.nodes: dict[NodeName, SimulatedNode] = {}
+        self.clients: set[NodeName] = set()
+        self.addressed_by: defaultdict[NodeName, dict[NodeName, None]] = defaultdict(dict)
+        """`SimulatedNode.addressed` the other way round: who is to hear when that node is gone."""
+        self._places: dict[NodeName, int] = {}
+        """The order in which nodes were added."""
+        self.in_flight = [0, 0]
+        self.busy: dict[NodeName, None] = {}
+        self.deliveries = 0
+        self._restarts = 0
+        self.now_us = 0
+        self.processed = 0
+        self._writer = writer
+        self._numbers = numbers
+        self._journal_hops = journal_hops
+        self.queue = EventQueue()
+        self.push = self.queue.push
+        self._codecs: dict[tuple[type, ...], Codec] = {}
+        # Machines make no cycles to speak of while they run, and there are many of them: the collector may look rarely.
+        gc.set_threshold(*_COLLECTOR_THRESHOLDS)
+
+    def codec(self, message_types: Sequence[type]) -> Codec:
+        """The codec for these messages, one for all nodes that speak them."""
+        key = tuple(message_types)
+        if key not in self._codecs:
+            self._codecs[key] = Codec(key)
+        return self._codecs[key]
+
+    def add_node(self, spec: NodeSpec, machine: Machine | None = None) -> SimulatedNode:
+        """Add a node (made by its factory unless a machine is given) and start it."""
+        if spec.role == "client":
+            self.clients.add(spec.name)
+        return self._start(spec, machine or make_machine(spec, self.seed), VirtualStorage(), 0)
+
+    def connect(self, plan: LinkPlan) -> None:
+        """Bring the link up in both directions and tell both ends; when both are there, if one is not yet."""
+        self.wiring.add(plan)
+
+    # ------------------------------------------------------------------------------------------- faults
+    def crash(self, name: NodeName, silently: bool = False) -> None:
+        """The node's process is gone, with all that was not synced to its storage; silently: its machine is, so
+        that its peers have to find out by missing heartbeats."""
+        self.nodes[name].crash(self.now_us)
+        self.wiring.node_died(name, silently)
+        if self.datagrams is not None and not silently:
+            for hearing in sorted(self.addressed_by[name], key=self._places.__getitem__):
+                delay_us = self.datagrams.draw_us()
+                self.call_at(self.now_us + delay_us, functools.partial(self.nodes[hearing].reset_by, name))
+
+    def restart(self, name: NodeName, machine: Machine | None = None) -> SimulatedNode:
+        """Start the next incarnation of a node that is down, from what it had stored; its links come up again."""
+        before = self.nodes[name]
+        if not before.down:
+            raise ValueError(f"{name} is not down")
+        incarnation = before.incarnation + 1
+        machine = machine or make_machine(before.spec, self.seed, incarnation)
+        node = self._start(before.spec, machine, before.storage, incarnation)
+        self._restarts += 1
+        if self._restarts >= max(_RESTARTS_MIN, len(self.nodes)):
+            self._restarts = 0
+            gc.collect()
+        self.wiring.node_is_back(name)
+        return node
+
+    def stall(self, name: NodeName) -> None:
+        """The node stops doing anything, and is not told."""
+        self.nodes[name].stall()
+        self.wiring.node_stalled(name)
+
+    def resume(self, name: NodeName) -> None:
+        """A stalled node goes on with what has come in the meantime."""
+        self.nodes[name].go_on(self.now_us)
+        self.wiring.node_is_back(name)
+
+    def slow(self, name: NodeName, work_us: int) -> None:
+        """Each message costs the node so much more time; 0 ends it."""
+        self.nodes[name].slow_down(work_us, self.now_us)
+
+    def cut(self, first: NodeName, second: NodeName) -> None:
+        """Nothing passes the link between the two any more."""
+        self.wiring.cut(first, second)
+
+    def heal(self, first: NodeName, second: NodeName) -> None:
+        """The link between the two may come up again."""
+        self.wiring.heal(first, second)
+
+    def divided(self, first: NodeName, second: NodeName) -> bool:
+        """Does a partition keep datagrams between the two from passing?"""
+        groups = self.wiring.groups
+        return groups is not None and groups[first] != groups[second]
+
+    def _start(self, spec: NodeSpec, machine: Machine, storage: VirtualStorage, incarnation: int) -> SimulatedNode:
+        recorder = Recorder(self._writer, self._numbers[spec.name], self._numbers, self._journal_hops)
+        if self._inputs_folder is not None:
+            path = self._inputs_folder / inputs_file(spec.name, incarnation)
+            machine = InputKeeper(machine, path.open("ab", buffering=0).write)
+        node = SimulatedNode(self, spec, machine, recorder, storage, incarnation)
+        if incarnation:
+            self.nodes[spec.name].forget_addressed()
+        self._places.setdefault(spec.name, len(self._places))
+        self.nodes[spec.name] = node
+        recorder.plain(self.now_us, RowKind.START, incarnation)
+        node.take_input(Start(storage.records()), self.now_us)
+        return node
+
+    # ------------------------------------------------------------------------------------------ the queue
+
+    def call_at(self, time_us: int, action: Callable[[int], None]) -> None:
+        """Have `action(now_us)` called at the given time."""
+        self.push(time_us, None, CALL, action, None)
+
+    @property
+    def waiting(self) -> bool:
+        """Does a machine wait for something that it will ask for again?"""
+        return any(is_waiting(node.machine) for node in self.nodes.values() if not node.down)
+
+    @property
+    def settling(self) -> bool:
+        """Does a machine know of a subscription that is not in effect everywhere?"""
+        return any(is_settling(node.machine) for node in self.nodes.values() if not node.down)
+
+    @property
+    def next_us(self) -> int | None:
+        """When the next entry is due; None if nothing will ever happen again."""
+        return self.queue.peek_us()
+
+    def run(self, until_us: int | None = None, stop: Callable[[], bool] | None = None, steps: int | None = None) -> int:
+        """Process entries up to and including `until_us` (None: all), until `stop()` holds after an entry, or
+        for at most `steps` entries; returns how many were processed. Raises whatever a machine raises."""
+        queue = self.queue
+        pop = queue.pop
+        limit_us = _NEVER_US if until_us is None else until_us
+        limit = _NEVER_US if steps is None else steps
+        done = 0
+        while done < limit:
+            entry = pop()
+            if entry is None:
+                self.now_us = self.now_us if until_us is None else until_us
+                break
+            now_us, number, node, kind, payload, source = entry
+            if now_us > limit_us:
+                queue.unpop()
+                self.now_us = limit_us
+                break
+            self.now_us = now_us
+            done += 1
+            if kind <= CONTROL_MESSAGE:
+                node.receive(source, kind, payload, now_us)
+            elif kind == TIMER:
+                node.fire(payload, number, now_us)
+            elif kind == CALL:
+                payload(now_us)
+            elif kind == STORED:
+                node.stored(payload, now_us)
+            else:
+                node.resume(now_us)
+            if stop is not None and stop():
+                break
+        self.processed += done
+        return done
+
+    def check_invariants(self) -> None:
+        """The invariants of every machine that runs."""
+        for node in self.nodes.values():
+            if not node.down:
+                node.machine.check_invariants()

@@ -1,0 +1,77 @@
+"""`murmur churn`: what a trace and the generator beside it look like, as numbers and as a picture."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from murmur_pubsub.errors import InputError
+from murmuration.deployment.churn import read_availability
+from workloads.churn.fit import fit
+from workloads.churn.generator import GeneratedChurn, generate
+from workloads.churn.sessions import Availability
+from workloads.churn.statistics import describe, side_by_side
+from workloads.churn.tables import ChurnTables
+
+_DAY_S = 86_400
+_COLOURS = ("#2563a6", "#c2601b")
+
+
+def compare(
+    path: Path | None, nodes: int | None, days: float | None, seed: int, keep_outages: bool, picture: Path | None
+) -> None:
+    """Print both columns and draw both curves; raises `InputError` for a trace or numbers that cannot be used."""
+    shown: dict[str, Availability] = {}
+    if path is not None:
+        trace = shown[path.name] = read_availability(path, keep_outages)
+        nodes = len(trace.seen.sessions) if nodes is None else nodes
+        days = (trace.end_s - trace.begin_s) / _DAY_S if days is None else days
+    wanted = GeneratedChurn(2_000 if nodes is None else nodes, 25.0 if days is None else days)
+    shown[f"generated, seed {seed}"] = generate(wanted, seed)
+    table = Table(box=None, header_style="bold")
+    table.add_column("")
+    for name in shown:
+        table.add_column(name, justify="right")
+    for row in side_by_side({name: describe(each) for name, each in shown.items()}):
+        table.add_row(*row)
+    Console().print(table)
+    if picture is not None:
+        draw(shown, picture)
+        print(f"population: {picture}")
+
+
+def print_fit(path: Path) -> None:
+    """The generator's tables for this trace, as Python."""
+    tables = fit(read_availability(path))
+    print("SKYPE = ChurnTables(")
+    for name in ChurnTables.__slots__:
+        print(f"    {name}={getattr(tables, name)},")
+    print(")")
+
+
+def draw(shown: Mapping[str, Availability], picture: Path) -> None:
+    """The population of each over the days of its window."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.2), layout="constrained")
+    axes = figure.subplots()
+    for (name, trace), colour in zip(shown.items(), _COLOURS, strict=False):
+        times = np.arange(trace.begin_s, trace.end_s, 1_800)
+        axes.plot((times - trace.begin_s) / _DAY_S, trace.population(times.tolist()), color=colour, lw=1.1, label=name)
+    axes.set_ylim(bottom=0)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("days")
+    axes.set_ylabel("nodes up")
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, loc="lower right")
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    try:
+        figure.savefig(picture, dpi=110)
+    except (OSError, ValueError) as error:
+        raise InputError(str(picture), str(error), "a PNG file that can be written") from None

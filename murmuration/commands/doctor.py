@@ -1,0 +1,78 @@
+"""`murmur doctor`: is everything here that a run needs?"""
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+
+import psutil
+
+from murmur_pubsub.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at; `remedy` is a command or a sentence for the person."""
+
+    what: str
+    fine: bool
+    found: str
+    remedy: str
+
+
+def examine() -> list[Finding]:
+    """Python, Java, memory, cores, disk, Ray and Spark, in this order."""
+    return [_python(), _java(), _memory(), _cores(), _disk(), _open_files(), _package("ray"), _package("pyspark")]
+
+
+def _python() -> Finding:
+    found = ".".join(map(str, sys.version_info[:3]))
+    return Finding("Python", sys.version_info >= (3, 11), found, "install Python 3.11 or newer")
+
+
+def _java() -> Finding:
+    from spark_analysis.session import check_java
+
+    try:
+        return Finding("Java", True, check_java(), "")
+    except InputError as error:
+        return Finding("Java", False, error.found, error.allowed)
+
+
+def _memory() -> Finding:
+    from actors.ray_session import ACTOR_BYTES, RAY_BYTES
+
+    available = psutil.virtual_memory().available
+    fitting = max(0, (available - RAY_BYTES) // ACTOR_BYTES)
+    return Finding(
+        "memory",
+        fitting >= 32,
+        f"{available / 1e9:.1f} GB free: room for {fitting} actors",
+        "the default scenario needs 32 actors; free memory, or use --runtime virtual",
+    )
+
+
+def _cores() -> Finding:
+    cores = os.cpu_count() or 1
+    return Finding("cores", cores >= 2, str(cores), "a live run wants two cores; raise time_dilation, or use virtual")
+
+
+def _disk() -> Finding:
+    free = shutil.disk_usage(".").free
+    return Finding("disk", free > 2e9, f"{free / 1e9:.1f} GB free here", "journals and Spark want 2 GB")
+
+
+def _open_files() -> Finding:
+    import resource
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return Finding("open files", soft >= 1024, f"limit {soft}", "ulimit -n 65536")
+
+
+def _package(name: str) -> Finding:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return Finding(name, True, version(name), "")
+    except PackageNotFoundError:
+        return Finding(name, False, "not installed", "make setup")

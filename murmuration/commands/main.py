@@ -1,0 +1,405 @@
+"""The command line: run, list, analyze, report, trace, replay, paper, sweep, churn, zoo, doctor.
+
+Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 the input cannot be used;
+130 interrupted. Bad input is one message, never a traceback.
+"""
+
+import csv
+import functools
+import itertools
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from murmur_pubsub.errors import InputError, RunError
+from murmuration.commands.console import RunProgress
+from spark_analysis.wording import duration
+
+application = typer.Typer(
+    name="murmur",
+    help="An emulation cluster for content-based publish/subscribe.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+RunFolderArgument = Annotated[Path, typer.Argument(help="A run folder.")]
+MasterOption = Annotated[
+    str | None, typer.Option(help="Spark master (spark://HOST:PORT), instead of this machine's cores.")
+]
+ExecutorMemoryOption = Annotated[str | None, typer.Option(help="Of each executor of that master, such as 3g.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print results as one JSON line.")]
+_LAG_WORTH_A_WARNING_US = 20_000
+_COUNTS = ("missing", "duplicate", "spurious", "out_of_order")
+_DAMAGES_PRINTED = 20
+
+
+class CutShort(Exception):
+    """A run that ended early; says what was kept in the folder, if that was made, and how to go on."""
+
+    def __init__(self, folder: Path, kept: str, cause: BaseException) -> None:
+        why = "interrupted" if isinstance(cause, KeyboardInterrupt) else str(cause)
+        super().__init__(f"{why}\n{kept if folder.exists() else 'nothing was kept'}")
+        self.exit_code = 130 if isinstance(cause, KeyboardInterrupt) else 1
+
+
+@application.command()
+def run(
+    scenario: Annotated[str, typer.Argument(help="A scenario file, or the name of a built-in one.")] = "default",
+    runtime: Annotated[str | None, typer.Option(help="ray or virtual, instead of the scenario's.")] = None,
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Instead of the scenario's.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
+    address: Annotated[str | None, typer.Option(help="A Ray cluster (HOST:PORT), instead of this machine.")] = None,
+    keep_inputs: Annotated[bool, typer.Option("--keep-inputs", help="For murmur replay.")] = False,
+    store: Annotated[str | None, typer.Option(help="A URI for the journal, instead of the run folder.")] = None,
+    master: MasterOption = None,
+    executor_memory: ExecutorMemoryOption = None,
+    analysis: Annotated[bool, typer.Option(help="Judge the run and write its report.")] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a scenario, judge it, and write its report."""
+    from murmuration.runs.driver import execute
+    from murmuration.runs.run_folder import default_folder
+    from murmuration.scenario.load import load_scenario
+
+    overrides = list(changes or []) + ([f"runtime={runtime}"] if runtime else [])
+    overrides += ["keep_inputs=true"] if keep_inputs else []
+    loaded = load_scenario(Path(scenario), overrides, seed)
+    if analysis:
+        from spark_analysis.session import check_java
+
+        check_java()
+    folder = out or default_folder(loaded.scenario.name)
+    try:
+        with RunProgress(quiet=as_json) as progress:
+            finished = execute(loaded, folder, progress.phase, address, store)
+    except (KeyboardInterrupt, OSError, RunError) as error:
+        raise CutShort(folder, f"what was journaled is kept: `murmur analyze {folder}` reads it", error) from None
+    if not as_json:
+        print("workload:", ", ".join(f"{name} {value}" for name, value in finished.workload.items()))
+        _warn_of_lag(finished.lag_us)
+        _tell_missing(finished.missing_journals)
+    if analysis:
+        _analyze(finished.folder, as_json, master, executor_memory)
+    elif not as_json:
+        print(f"run folder: {finished.folder}")
+
+
+@application.command()
+def analyze(
+    run_folder: RunFolderArgument,
+    master: MasterOption = None,
+    executor_memory: ExecutorMemoryOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge a run and write its tables and report."""
+    _analyze(run_folder, as_json, master, executor_memory)
+
+
+@application.command()
+def gather(
+    run_folder: RunFolderArgument,
+    address: Annotated[str, typer.Option(help="The Ray cluster (HOST:PORT) that played the run.")],
+) -> None:
+    """Fetch the journals of machines that were away when the run ended and are back now."""
+    from murmuration.runs.gathering import gather_again
+
+    with RunProgress(quiet=False) as progress:
+        missing = gather_again(run_folder, address, functools.partial(progress.step, "gathering"))
+    _tell_missing(missing)
+    if missing:
+        raise typer.Exit(1)
+
+
+@application.command()
+def report(run_folder: RunFolderArgument) -> None:
+    """Write the report of an analysed run anew."""
+    from spark_analysis.main import report as write_report
+
+    print(write_report(run_folder))
+
+
+@application.command()
+def trace(
+    run_folder: RunFolderArgument,
+    event: Annotated[str, typer.Argument(help="PUBLISHER:NUMBER, as in analysis/findings.csv.")],
+    out: Annotated[Path | None, typer.Option(help="The diagram: .svg, .png or .pdf.")] = None,
+) -> None:
+    """One event's way through the overlay, as text and as a Lamport diagram."""
+    from murmuration.commands.trace import trace as show
+
+    show(run_folder, event, out)
+
+
+@application.command()
+def replay(
+    run_folder: RunFolderArgument,
+    node: Annotated[str, typer.Option(help="Which broker or client.")],
+    incarnation: Annotated[int, typer.Option(min=0, help="0: the first; one more for each restart.")] = 0,
+    show: Annotated[bool, typer.Option("--show", help="Print every input and its effects.")] = False,
+) -> None:
+    """Run one node of a run with --keep-inputs again, step by step, and compare what it does."""
+    from murmuration.commands.replay import replay as run_again
+
+    run_again(run_folder, node, incarnation, show)
+
+
+@application.command()
+def paper(
+    name: Annotated[str, typer.Argument(help="Which paper; `murmur list` names them.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Scaled down, under a minute.")] = False,
+    as_json: JsonOption = False,
+    out: Annotated[Path | None, typer.Option(help="Where tables and plots go.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds to run.")] = 1,
+) -> None:
+    """Make a paper's tables and figures again and print the paper beside what was measured."""
+    from murmur_pubsub.deployment import load
+    from murmuration.papers import PAPERS
+    from murmuration.papers.lab.framework import Paper, print_result, write_tables
+    from murmuration.runs.run_folder import default_folder
+
+    if name not in PAPERS:
+        raise InputError("paper", repr(name), ", ".join(PAPERS))
+    chosen: Paper = load(PAPERS[name], "paper")()
+    folder = out or default_folder(f"paper-{name}")
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with RunProgress(quiet=as_json) as progress:
+            result = chosen.reproduce(folder, quick, seeds, functools.partial(progress.step, "runs"))
+    except KeyboardInterrupt as interrupt:
+        kept = f"finished runs are kept: the same command with `--out {folder}` goes on"
+        raise CutShort(folder, kept, interrupt) from None
+    write_tables(result, folder)
+    if as_json:
+        for bar in result.bars:
+            print(bar.to_json())
+    else:
+        print_result(result, Console())
+    if not result.all_met:
+        raise typer.Exit(1)
+
+
+@application.command()
+def sweep(
+    sweep_file: Annotated[Path, typer.Argument(help="A sweep file: a scenario, and what runs differ in.")],
+    workers: Annotated[int | None, typer.Option(help="Runs at once (default: one for each core).")] = None,
+    address: Annotated[str | None, typer.Option(help="A Ray cluster, instead of this machine.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The sweep's folder (default: sweeps/NAME).")] = None,
+    analysis: Annotated[bool, typer.Option(help="Judge the runs; without, they are only played and kept.")] = True,
+    keep_runs: Annotated[bool, typer.Option("--keep-runs", help="Keep the journals of valid runs too.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Play a scenario with many parameters and seeds; the same command goes on where it was stopped."""
+    from murmuration.commands.sweep import sweep as carry_out
+
+    carry_out(sweep_file, workers, address, out, analysis, keep_runs, as_json)
+
+
+@application.command()
+def churn(
+    trace: Annotated[
+        Path | None, typer.Argument(help="An .avt availability trace; none: only generated churn.")
+    ] = None,
+    nodes: Annotated[
+        int | None, typer.Option(help="Generated nodes (default: as many as the trace, or 2,000).")
+    ] = None,
+    days: Annotated[float | None, typer.Option(help="Generated days (default: as the trace, or 25).")] = None,
+    seed: Annotated[int, typer.Option(help="Of the generated churn.")] = 1,
+    keep_outages: Annotated[bool, typer.Option("--keep-outages", help="Do not mend the prober's outages.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Where to draw the population (a PNG file).")] = None,
+    fit: Annotated[bool, typer.Option("--fit", help="Print the generator's tables for this trace instead.")] = False,
+) -> None:
+    """Statistics of an availability trace and of the generator beside it, and the population over time."""
+    from murmuration.commands.churn import compare, print_fit
+
+    if fit:
+        if trace is None:
+            raise InputError("--fit", "no trace", "an .avt availability trace to fit the generator to")
+        print_fit(trace)
+        return
+    compare(trace, nodes, days, seed, keep_outages, out)
+
+
+@application.command()
+def zoo(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Of saboteurs or honest ones, or package.module:SABOTEUR (none: all).")
+    ] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Ask the judge in plain Python, without Spark.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Keep the runs in this folder.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Protocols that cheat: does the judge see what each of them does?"""
+    from murmuration.commands.zoo import zoo as visit
+
+    visit(names or [], plain, as_json, out)
+
+
+@application.command("list")
+def list_all() -> None:
+    """What there is to choose from: scenarios, protocols, workloads, overlays, papers."""
+    from murmuration.papers import PAPERS
+    from murmuration.registry import RELIABILITIES, ROUTINGS
+    from murmuration.scenario.load import SCENARIO_FOLDER, load_scenario
+    from routing.local_subscriptions import INDEXES
+    from workloads import OVERLAYS, WORKLOADS
+
+    table = Table(box=None, header_style="bold")
+    for heading in ("scenario", "runtime", "what it shows"):
+        table.add_column(heading)
+    for path in sorted(SCENARIO_FOLDER.glob("*.yaml")):
+        scenario = load_scenario(path).scenario
+        table.add_row(path.stem, scenario.runtime, escape(scenario.description))
+    console = Console()
+    console.print(table)
+    for heading, names in (
+        ("overlays", OVERLAYS),
+        ("workloads", WORKLOADS),
+        ("matching", INDEXES),
+        ("routing", ROUTINGS),
+        ("reliability", RELIABILITIES),
+        ("papers", PAPERS),
+    ):
+        console.print(f"[bold]{heading}[/bold]: {', '.join(names)}", highlight=False)
+
+
+@application.command()
+def doctor() -> None:
+    """Look for what is missing on this machine, and say how to mend it."""
+    from murmuration.commands.doctor import examine
+
+    findings = examine()
+    table = Table(box=None, header_style="bold")
+    for heading in ("", "what", "found", "how to mend it"):
+        table.add_column(heading)
+    for finding in findings:
+        mark = "[green]ok[/green]" if finding.fine else "[red]no[/red]"
+        table.add_row(mark, finding.what, escape(finding.found), "" if finding.fine else escape(finding.remedy))
+    Console().print(table)
+    if not all(finding.fine for finding in findings):
+        raise typer.Exit(1)
+
+
+def _analyze(folder: Path, as_json: bool, master: str | None, executor_memory: str | None) -> None:
+    from spark_analysis.main import analyze as analyze_run
+
+    with RunProgress(quiet=as_json) as progress:
+        verdict = analyze_run(folder, master, progress.step, executor_memory)
+    if as_json:
+        print(json.dumps(verdict))
+    else:
+        if verdict.get("finding") == "damage":
+            _print_damage(verdict, folder / "analysis" / "damage.csv")
+        else:
+            _print_verdict(verdict)
+            _print_rates(folder / "analysis")
+        print(f"report: {folder / 'report.html'}")
+    if verdict["verdict"] != "valid":
+        raise typer.Exit(1)
+
+
+def _tell_missing(machines: Mapping[str, str]) -> None:
+    for name, why in machines.items():
+        Console(stderr=True).print(
+            f"[yellow]the journals of {name} are not here ({escape(why)});"
+            " `murmur gather` fetches them when it is back[/yellow]",
+            highlight=False,
+        )
+
+
+def _print_verdict(verdict: dict[str, Any]) -> None:
+    rare = [name for name in ("misplaced", "altered") if verdict[name]]
+    counts = ", ".join(f"{verdict[name]:,} {name.replace('_', ' ')}" for name in (*_COUNTS, *rare))
+    colour = {"valid": "green", "invalid": "red"}.get(verdict["verdict"], "yellow")
+    console = Console()
+    console.print(f"[bold {colour}]{verdict['verdict']}[/bold {colour}]: {counts}", highlight=False)
+    console.print(
+        f"{verdict['published']:,} published, {verdict['required']:,} deliveries required,"
+        f" {verdict['delivered']:,} made",
+        highlight=False,
+    )
+    faults = [
+        f"{verdict[f'faults_{name}']:,} {name}" for name in ("bit", "idle", "failed") if verdict[f"faults_{name}"]
+    ]
+    if faults:
+        told = f"faults: {', '.join(faults)}; {verdict['explained']:,} findings explained by them"
+        if verdict["recovery_us"] is not None:
+            told += f"; recovered from each within {duration(verdict['recovery_us'])}"
+        console.print(told, highlight=False)
+    if verdict.get("reason"):
+        console.print(verdict["reason"], highlight=False)
+
+
+def _print_damage(verdict: dict[str, Any], table: Path) -> None:
+    """Of a journal that is damaged nothing else can be told."""
+    console = Console()
+    console.print(f"[bold yellow]{verdict['verdict']}[/bold yellow]: the journal is damaged", highlight=False)
+    with table.open(newline="") as opened:
+        for row in itertools.islice(csv.DictReader(opened), _DAMAGES_PRINTED):
+            print(f"  {row['file']} {row['what']}")
+    if verdict["damage"] > _DAMAGES_PRINTED:
+        print(f"  and {verdict['damage'] - _DAMAGES_PRINTED:,} more: {table}")
+
+
+def _print_rates(analysis: Path) -> None:
+    """Rates over the publishing phase and times of hops and deliveries, from the tables of the analysis."""
+    rates, hop, delivery = (_first_row(analysis / f"{name}.csv") for name in ("rates", "hop_latency", "delivery_delay"))
+    parts = []
+    if rates:
+        parts.append(f"{float(rates['publications_per_second']):,.0f} publications/s")
+        parts.append(f"{float(rates['deliveries_per_second']):,.0f} deliveries/s")
+    for words, row in (("hop latency", hop), ("delivery delay", delivery)):
+        if row.get("p50_us"):
+            parts.append(f"{words} p50 {float(row['p50_us']) / 1e3:.1f} ms, p99 {float(row['p99_us']) / 1e3:.1f} ms")
+    print("; ".join(parts))
+
+
+def _first_row(path: Path) -> dict[str, str]:
+    with path.open(newline="") as table:
+        return next(iter(csv.DictReader(table)), {})
+
+
+def _warn_of_lag(lag_us: int) -> None:
+    if lag_us > _LAG_WORTH_A_WARNING_US:
+        Console(stderr=True).print(
+            f"[yellow]actors fell up to {lag_us / 1000:.0f} ms behind emulated time:"
+            " delays below that are not to be trusted (raise time_dilation, or publish more slowly)[/yellow]",
+            highlight=False,
+        )
+
+
+def main() -> None:
+    """The entry point: errors a person can mend become one message."""
+    try:
+        sys.exit(application(standalone_mode=False))  # the code of a typer.Exit, or None
+    except InputError as error:
+        _stop(f"murmur: {error}", 2)
+    except CutShort as error:
+        _stop(f"murmur: {error}", error.exit_code)
+    except RunError as error:
+        _stop(f"murmur: {error}", 130 if isinstance(error.__cause__, KeyboardInterrupt) else 1)
+    except (typer.Abort, KeyboardInterrupt):
+        _stop("murmur: interrupted", 130)
+    except OSError as error:
+        _stop(f"murmur: {error}", 1)
+    except Exception as error:
+        if not hasattr(error, "format_message"):
+            raise
+        _stop(f"murmur: {error.format_message()}", 2)  # a usage error of the command line itself
+
+
+def _stop(message: str, code: int) -> None:
+    print(message, file=sys.stderr)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Through whom the brokers of a structured overlay join it."""
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import Fault, FaultKind
+from murmur_pubsub.machine import NodeName
+from routing.pastry.parameters import PastryParameters
+from workloads.overlay import Overlay
+
+_BOOTSTRAP_PEERS = 4
+
+
+def join_plan(
+    overlay: Overlay,
+    faults: Sequence[Fault],
+    start_down: frozenset[NodeName],
+    machines: Mapping[NodeName, int],
+    seed: int,
+) -> dict[NodeName, dict[str, Any]]:
+    """Broker by broker its Pastry parameters, bootstrap peers included.
+
+    The first broker that is there from the start founds the overlay (or the scenario's `overlay.bootstrap`); the others
+    join through one that was started before them, with some more to try if it is gone. Raises `InputError` if nobody is
+    there to found it, or a broker would have to join through one that the fault plan has killed by then.
+    """
+    assert overlay.structure is not None
+    there = [name for name in overlay.brokers if name not in start_down]
+    if not there:
+        raise InputError("overlay", "no broker that is there from the start", "one that founds the overlay")
+    rng = random.Random(f"{seed}/bootstrap")
+    plan: dict[NodeName, dict[str, Any]] = {}
+    for name in overlay.brokers:
+        place = dict(overlay.structure[name])
+        if place["bootstrap"]:
+            (through,) = place["bootstrap"]
+            _check_alive(through, faults, start_down, machines)
+            founder = through
+        else:
+            founder = there[0]
+        peers = [peer for peer in place["bootstrap"] if peer != name]
+        if not peers:
+            before = there[(there.index(name) - 1) // 2] if name in there and name != founder else founder
+            others = [peer for peer in rng.sample(there, min(len(there), _BOOTSTRAP_PEERS)) if peer != name]
+            peers = [peer for peer in dict.fromkeys((before, *others)) if peer != name]
+        plan[name] = {**place, "bootstrap": tuple(peers), "founds": name == founder}
+        PastryParameters.from_mapping(plan[name])
+    return plan
+
+
+def _check_alive(
+    through: NodeName, faults: Sequence[Fault], start_down: frozenset[NodeName], machines: Mapping[NodeName, int]
+) -> None:
+    """Is the only bootstrap peer there whenever somebody joins?"""
+    down = through in start_down
+    place, allowed = "overlay.bootstrap", "one that is up whenever a broker starts (or no key: then there are several)"
+    if down:
+        raise InputError(place, f"{through!r}, which is not there at the start", allowed)
+    for fault in faults:
+        about = through in fault.nodes or (
+            fault.kind in (FaultKind.LOSE_MACHINE, FaultKind.RETURN_MACHINE) and machines.get(through) == fault.machine
+        )
+        if fault.kind in (FaultKind.KILL, FaultKind.LOSE_MACHINE) and about:
+            down = True
+        elif fault.kind in (FaultKind.RESTART, FaultKind.RETURN_MACHINE):
+            if down and not (about and fault.kind is FaultKind.RETURN_MACHINE):
+                raise InputError(place, f"{through!r}, which is down when it should let in: {fault}", allowed)
+            down = down and not about

@@ -1,0 +1,185 @@
+"""From a scenario to what a runtime is given: nodes, links and scripts."""
+
+import dataclasses
+import hashlib
+import heapq
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, make_machine
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import Fault, FaultKind, Scene, link_key
+from murmur_pubsub.promise import Promise
+from murmur_pubsub.script import Change, Script
+from murmur_pubsub.values import Value
+from murmuration.deployment.bootstrap import join_plan
+from murmuration.deployment.host_placement import Place, here, place_brokers
+from murmuration.registry import BROKER_FACTORY, CLIENT_FACTORY, needs_cells, promise, roots
+from murmuration.scenario.load import LoadedScenario, Scenario
+from workloads.overlay import Overlay
+from workloads.plan import ClientPlan, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerScript:
+    """The plans of all clients of a broker as one script, for brokers that deliver themselves."""
+
+    plans: tuple[ClientPlan, ...]
+
+    @property
+    def subscriptions(self) -> list[tuple[int, str]]:
+        return [each for plan in self.plans for each in plan.subscriptions]
+
+    @property
+    def publications(self) -> Iterator[tuple[int, int, Mapping[str, Value]]]:
+        return heapq.merge(*(plan.publications for plan in self.plans), key=lambda publication: publication[0])
+
+    @property
+    def changes(self) -> list[Change]:
+        return sorted(each for plan in self.plans for each in plan.changes)
+
+
+def deploy(
+    loaded: LoadedScenario, overlay: Overlay, workload: Workload, sites: Sequence[Place] | None = None
+) -> Deployment:
+    """The deployment of a checked scenario, over these machines or those that it starts itself."""
+    scenario = loaded.scenario
+    parts = scenario.broker.model_dump()
+    parameters = parts.pop("parameters")
+    parts |= parameters
+    entrances = roots(scenario.broker.reliability, parameters, overlay.hosts)
+    _check_entrances(loaded, entrances, workload)
+    if needs_cells(scenario.broker.routing):
+        parts["overlay"] = overlay.cell_plan() | {"roots": entrances}
+    of_client = {"reliability": scenario.broker.reliability} | parameters
+    nodes = [NodeSpec(name, "broker", BROKER_FACTORY, parts) for name in overlay.brokers]
+    between_brokers, to_clients = scenario.links.spec(), scenario.client_links.spec()
+    links = [LinkPlan(first, second, between_brokers) for first, second in overlay.edges]
+    scripts: dict[str, Script] = {}
+    if scenario.last_mile == "clients":
+        for plan in workload.clients:
+            nodes.append(
+                NodeSpec(plan.name, "client", CLIENT_FACTORY, {"broker": plan.broker} | of_client, plan.broker)
+            )
+            links.append(LinkPlan(plan.name, plan.broker, to_clients))
+            scripts[plan.name] = plan
+    else:
+        for broker in overlay.brokers:
+            plans = tuple(plan for plan in workload.clients if plan.broker == broker)
+            if plans:
+                scripts[broker] = BrokerScript(plans)
+    try:
+        machines = place_brokers(overlay.brokers, scenario.placement, sites or here(scenario.machines))
+    except InputError as error:
+        raise loaded.error_at(tuple(error.place.split(".")), error.found, error.allowed) from None
+    scene = Scene(
+        [node.name for node in nodes],
+        [(plan.first, plan.second) for plan in links],
+        {node.name: machines.get(node.name, 0) for node in nodes},
+        brokers=frozenset(overlay.brokers),
+    )
+    detection, faults, start_down = loaded.build_faults(
+        scene, {link_key(plan.first, plan.second): plan.spec for plan in links}
+    )
+    if overlay.structure is not None:
+        places = join_plan(overlay, faults, start_down, machines, scenario.seed)
+        nodes = [
+            dataclasses.replace(node, parameters={**node.parameters, "pastry": places[node.name]})
+            if node.name in places
+            else node
+            for node in nodes
+        ]
+    return Deployment(
+        seed=scenario.seed,
+        nodes=tuple(nodes),
+        links=tuple(links),
+        scripts=scripts,
+        default_link=(  # datagrams of all pairs share it, and have no order
+            None if scenario.datagrams is None else dataclasses.replace(scenario.datagrams.spec(), ordered=False)
+        ),
+        faults=faults,
+        start_down=start_down,
+        detection=detection,
+        machines=machines,
+        drain_us=scenario.drain.quiet,
+        drain_limit_us=scenario.drain.limit,
+        time_dilation=scenario.time_dilation,
+        journal_hops=scenario.journal == "hops",
+        keep_inputs=scenario.keep_inputs,
+        run=_identifier(loaded),
+    )
+
+
+def _identifier(loaded: LoadedScenario) -> int:
+    """64 bits: chance for a live run, a function of the scenario for a virtual one, whose journal is one too."""
+    if loaded.scenario.runtime == "ray":
+        return secrets.randbits(64)
+    return int.from_bytes(hashlib.blake2b(repr(dict(loaded.data)).encode(), digest_size=8).digest())
+
+
+def _check_entrances(loaded: LoadedScenario, entrances: Sequence[str], workload: Workload) -> None:
+    for plan in workload.clients:
+        if plan.publishers and plan.broker not in entrances:
+            found = f"publishers at {plan.broker}"
+            allowed = f"publishers at {', '.join(entrances[:10])}, where events may enter"
+            raise loaded.error_at(("workload",), found, allowed)
+
+
+def manifest(
+    loaded: LoadedScenario, overlay: Overlay, workload: Workload, deployment: Deployment, version: str
+) -> dict[str, Any]:
+    """What the run folder says of a run; status and times are added as it goes."""
+    scenario = loaded.scenario
+    return {
+        "format": "murmur-run",
+        "schema_version": 1,
+        "version": version,
+        "name": scenario.name,
+        "runtime": scenario.runtime,
+        "seed": scenario.seed,
+        "run": f"{deployment.run:016x}",
+        "time_dilation": scenario.time_dilation,
+        "status": "running",
+        "scenario": dict(loaded.data),
+        "overlay": {"brokers": list(overlay.brokers), "edges": [list(edge) for edge in overlay.edges]},
+        "nodes": [{"name": node.name, "role": node.role, "broker": node.broker} for node in deployment.nodes]
+        + [{"name": "driver", "role": "driver", "broker": None}],
+        "workload": dict(workload.description),
+        "message_kinds": _message_kinds(deployment),
+        "withdrawal_grace_us": scenario.withdrawal_grace,
+        "subscription_grace_us": scenario.subscription_grace,
+        "recovery_limit_us": scenario.recovery_limit,
+        "expect": scenario.expect.plain(),
+        "promise": _promise(scenario).to_plain(),
+        "links": [[plan.first, plan.second] for plan in deployment.links],
+        "failure_timeout_us": deployment.detection.timeout_us,
+        "faults": [describe_fault(fault, deployment) for fault in deployment.faults],
+    }
+
+
+def _promise(scenario: Scenario) -> Promise:
+    parts = scenario.broker
+    return promise(parts.routing, parts.reliability, parts.parameters, scenario.datagrams is not None)
+
+
+def describe_fault(fault: Fault, deployment: Deployment) -> dict[str, Any]:
+    """A step of the plan for the analysis: which nodes it is about, and which links."""
+    on_machine = [name for name, machine in deployment.machines.items() if machine == fault.machine]
+    machine = fault.kind in (FaultKind.LOSE_MACHINE, FaultKind.RETURN_MACHINE)
+    return {
+        "text": str(fault),
+        "kind": fault.kind.name,
+        "time_us": fault.time_us,
+        "nodes": on_machine if machine else list(fault.nodes),
+        "groups": [list(group) for group in fault.groups],
+        "link": None if fault.link is None else dataclasses.asdict(fault.link),
+        "work_us": fault.work_us,
+    }
+
+
+def _message_kinds(deployment: Deployment) -> dict[str, str]:
+    """Message kind, as text, to the name of its class: for people who read the tables of a run."""
+    types = make_machine(deployment.nodes[0], deployment.seed).message_types
+    return {str(each.KIND): each.__name__ for each in types}  # type: ignore[attr-defined]

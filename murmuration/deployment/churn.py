@@ -1,0 +1,46 @@
+"""The key `churn` of a scenario carried out: from a trace, or the generator, to starts and kills of named nodes."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import Scene
+from workloads.churn.generator import GeneratedChurn, generate
+from workloads.churn.plan import ChurnPlan, churn_plan
+from workloads.churn.sessions import Availability, select
+from workloads.churn.trace_file import SKYPE_WINDOW_S, mend_outages, read_trace
+
+if TYPE_CHECKING:
+    from murmuration.scenario.load import Churn
+
+_DAY_S = 86_400
+_SKYPE_END_S, _SKYPE_NODES = 2_478_200, 2_081
+
+
+def read_availability(path: Path, keep_outages: bool = False) -> Availability:
+    """The trace, with the outages of its prober mended unless they are to be kept; of the Skype superpeer trace the 25
+    days that are good."""
+    whole = read_trace(path)
+    mended = whole if keep_outages else mend_outages(whole)
+    is_skype = (whole.end_s, len(whole.sessions)) == (_SKYPE_END_S, _SKYPE_NODES)
+    return mended.window(*SKYPE_WINDOW_S) if is_skype else mended
+
+
+def plan_churn(churn: "Churn", scene: Scene, seed: int) -> ChurnPlan:
+    """Who starts and dies when; raises `InputError` for a trace that cannot be read or has too few nodes."""
+    if isinstance(churn.who, list):
+        names = churn.who
+        for name in names:
+            if name not in scene.nodes:
+                raise InputError("churn.who", repr(name), "nodes of the run, or clients, or brokers")
+    else:
+        names = [name for name in scene.nodes if (name in scene.brokers) == (churn.who == "brokers")]
+    if churn.trace is None:
+        source = generate(GeneratedChurn(len(names), churn.days, churn.scale), seed)
+    else:
+        source = read_availability(churn.trace, churn.keep_outages)
+    if churn.window is not None:
+        begin_s, end_s = (source.begin_s + int(_DAY_S * day) for day in churn.window)
+        source = source.window(begin_s, end_s)
+    chosen = select(source, len(names), churn.select, seed)
+    return churn_plan(chosen, names, churn.speed, churn.shortest).begun_at(churn.begin)

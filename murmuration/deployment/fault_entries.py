@@ -1,0 +1,226 @@
+"""The keys `faults` and `failure_detection` of a scenario: what is broken when.
+
+Each entry of `faults` has `at` and one verb (`kill: b3`), and may have `for`, after which it is undone; or it is
+`random:`, which draws a plan from the run's seed. An error names the file, the line and the entry.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import Fault, FaultKind, Scene, check_plan, link_key
+from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.machine import NodeName
+from workloads.random_faults import RandomFaults, draw_faults
+
+Reader = Callable[[Any], Any]
+At = Callable[[tuple[str, ...], str, str], InputError]
+"""Makes the error for a key path, what was found and what is allowed."""
+
+_NODE_VERBS = {
+    "kill": (FaultKind.KILL, FaultKind.RESTART),
+    "restart": (FaultKind.RESTART, None),
+    "stall": (FaultKind.STALL, FaultKind.RESUME),
+    "resume": (FaultKind.RESUME, None),
+    "slow": (FaultKind.SLOW, FaultKind.SLOW),
+}
+_LINK_VERBS = {
+    "cut": (FaultKind.CUT, FaultKind.HEAL),
+    "heal": (FaultKind.HEAL, None),
+    "link": (FaultKind.CHANGE_LINK, FaultKind.CHANGE_LINK),
+}
+_MACHINE_VERBS = {
+    "lose_machine": (FaultKind.LOSE_MACHINE, FaultKind.RETURN_MACHINE),
+    "return_machine": (FaultKind.RETURN_MACHINE, None),
+}
+_VERBS = (*_NODE_VERBS, *_LINK_VERBS, *_MACHINE_VERBS, "partition", "unite", "random")
+_RANDOM_TIMES = {"every": "every_us", "from": "from_us", "until": "until_us", "delay": "delay_us", "work": "work_us"}
+
+
+class Placed(NamedTuple):
+    """A step and the entry it comes from."""
+
+    fault: Fault
+    place: str
+
+
+class FaultReader:
+    """Reads the entries for one deployment. `duration` parses a time with its unit, `link_spec` the keys of a link
+    (given what the link is like as planned); both raise ValueError or `InputError`."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        links: Mapping[tuple[NodeName, NodeName], LinkSpec],
+        seed: int,
+        at: At,
+        duration: Reader,
+        link_spec: Callable[[LinkSpec, Mapping[str, Any]], LinkSpec],
+    ) -> None:
+        self._scene = scene
+        self._links = links
+        self._seed = seed
+        self._at = at
+        self._duration = duration
+        self._link_spec = link_spec
+
+    def read(self, entries: Sequence[Mapping[str, Any]], churn: Sequence[Fault] = ()) -> tuple[Fault, ...]:
+        """The checked plan of these entries and of churn, in order of time; entries must be in order themselves."""
+        placed = [Placed(step, self._at(("churn",), "", "").place) for step in churn]
+        latest_us = 0
+        for number, entry in enumerate(entries):
+            path = ("faults", str(number))
+            steps = self._random(entry, path) if "random" in entry else self._entry(entry, path)
+            if "random" not in entry:
+                if steps[0].time_us < latest_us:
+                    found = f"{entry.get('at')!r}, which is before the entry above it"
+                    raise self._at((*path, "at"), found, "entries in order of time")
+                latest_us = steps[0].time_us
+            place = self._at(path, "", "").place
+            placed += [Placed(step, place) for step in steps]
+        placed.sort(key=lambda each: each.fault.time_us)
+        plan = [each.fault for each in placed]
+        check_plan(plan, self._scene, [each.place for each in placed])
+        return tuple(plan)
+
+    def _entry(self, entry: Mapping[str, Any], path: tuple[str, ...]) -> list[Fault]:
+        verbs = [key for key in entry if key in _VERBS]
+        if len(verbs) != 1:
+            raise self._at(path, f"{len(verbs)} of them in {sorted(entry)}", f"`at` and one of {', '.join(_VERBS)}")
+        verb = verbs[0]
+        began_us = self._time(entry, path, "at", required=True)
+        lasting_us = self._time(entry, path, "for")
+        first, repair = self._steps(verb, entry, path, began_us)
+        if "for" not in entry:
+            return [first]
+        if repair is None:
+            raise self._at((*path, "for"), f"`for` with {verb}", "`for` with what can be undone")
+        if lasting_us <= 0:
+            raise self._at((*path, "for"), repr(entry["for"]), "a time above zero")
+        return [first, dataclasses.replace(repair, time_us=began_us + lasting_us)]
+
+    def _steps(
+        self, verb: str, entry: Mapping[str, Any], path: tuple[str, ...], at_us: int
+    ) -> tuple[Fault, Fault | None]:
+        value = entry[verb]
+        others: tuple[str, ...] = ()
+        if verb in _NODE_VERBS:
+            if not isinstance(value, str):
+                raise self._at((*path, verb), repr(value), "the name of a node")
+            kind, repair = _NODE_VERBS[verb]
+            first = Fault(at_us, kind, (value,))
+            if verb == "kill":
+                others = ("signal",)
+                if entry.get("signal", "SIGKILL") != "SIGKILL":
+                    raise self._at((*path, "signal"), repr(entry["signal"]), "SIGKILL (without it: Ray's kill)")
+                first = dataclasses.replace(first, sigkill="signal" in entry)
+            elif verb == "slow":
+                others = ("work",)
+                work_us = self._time(entry, path, "work", required=True)
+                first = dataclasses.replace(first, work_us=work_us)
+            second = None if repair is None else Fault(at_us, repair, (value,))
+        elif verb in _LINK_VERBS:
+            first, second, others = self._link_steps(verb, entry, path, at_us)
+        elif verb in _MACHINE_VERBS:
+            if type(value) is not int:
+                raise self._at((*path, verb), repr(value), "the number of a machine, from 0")
+            kind, repair = _MACHINE_VERBS[verb]
+            first = Fault(at_us, kind, machine=value)
+            second = None if repair is None else Fault(at_us, repair, machine=value)
+        elif verb == "partition":
+            first, second = self._partition(value, path, at_us), Fault(at_us, FaultKind.UNITE)
+        else:
+            first, second = Fault(at_us, FaultKind.UNITE), None
+        for key in entry:
+            if key not in ("at", "for", verb, *others):
+                allowed = ", ".join(("at", "for", verb, *others))
+                raise self._at((*path, str(key)), "an unknown key", allowed)
+        return first, second
+
+    def _link_steps(
+        self, verb: str, entry: Mapping[str, Any], path: tuple[str, ...], at_us: int
+    ) -> tuple[Fault, Fault | None, tuple[str, ...]]:
+        value = entry[verb]
+        if not (isinstance(value, list) and len(value) == 2 and all(isinstance(each, str) for each in value)):
+            raise self._at((*path, verb), repr(value), "the names of the two ends, such as [b1, b2]")
+        kind, repair = _LINK_VERBS[verb]
+        ends = (value[0], value[1])
+        if link_key(*ends) not in self._links:
+            raise self._at((*path, verb), repr(value), "two nodes with a link between them")
+        first = Fault(at_us, kind, ends)
+        second = None if repair is None else Fault(at_us, repair, ends)
+        if verb != "link":
+            return first, second, ()
+        changes = {key: each for key, each in entry.items() if key not in ("at", "for", verb)}
+        if not changes:
+            raise self._at(path, "a change of a link that changes nothing", "keys of a link, such as loss or delay")
+        try:
+            spec = self._link_spec(self._links[link_key(*ends)], changes)
+        except ValueError as error:
+            raise self._at(path, str(changes), str(error)) from None
+        return dataclasses.replace(first, link=spec), second, tuple(changes)
+
+    def _partition(self, value: Any, path: tuple[str, ...], at_us: int) -> Fault:
+        if not isinstance(value, list) or not all(isinstance(group, list) and group for group in value):
+            raise self._at((*path, "partition"), repr(value), "a list of groups, such as [[b0, b1], [b2]]")
+        listed = [name for group in value for name in group]
+        for name in listed:
+            if name not in self._scene.nodes:
+                raise self._at((*path, "partition"), repr(name), "nodes of the run")
+        groups = [[str(name) for name in group] for group in value]
+        rest = [name for name in self._scene.nodes if name not in listed]
+        stays_with: dict[NodeName, list[NodeName]] = {}
+        for first, second in self._links:  # a client that is not listed stays with its broker
+            for client, broker in ((first, second), (second, first)):
+                if client in rest and broker in listed:
+                    stays_with.setdefault(client, []).append(broker)
+        for client, brokers in stays_with.items():
+            if len(brokers) == 1 and not any(client in key and set(key) & set(rest) - {client} for key in self._links):
+                next(group for group in groups if brokers[0] in group).append(client)
+                rest.remove(client)
+        if rest:
+            groups.append(rest)
+        return Fault(at_us, FaultKind.PARTITION, groups=tuple(tuple(group) for group in groups))
+
+    def _random(self, entry: Mapping[str, Any], path: tuple[str, ...]) -> list[Fault]:
+        options = entry["random"]
+        if not isinstance(options, dict) or len(entry) != 1:
+            raise self._at(
+                (*path, "random"), repr(options)[:60], "a mapping with `every` and `until`, and nothing beside it"
+            )
+        settings: dict[str, Any] = {}
+        names = {field.name for field in dataclasses.fields(RandomFaults)} - set(_RANDOM_TIMES.values())
+        for key, value in options.items():
+            if key in _RANDOM_TIMES:
+                settings[_RANDOM_TIMES[key]] = self._time(options, (*path, "random"), key)
+            elif key == "outage":
+                if not isinstance(value, list) or len(value) != 2:
+                    raise self._at((*path, "random", key), repr(value), "[shortest, longest]")
+                try:
+                    settings["outage_us"] = tuple(self._duration(each) for each in value)
+                except ValueError as error:
+                    raise self._at((*path, "random", key), repr(value), str(error)) from None
+            elif key in names - {"outage_us"}:
+                settings[key] = tuple(value) if isinstance(value, list) else value
+            else:
+                allowed = ", ".join(sorted([*_RANDOM_TIMES, "outage", *(names - {"outage_us"})]))
+                raise self._at((*path, "random", str(key)), "an unknown key", allowed)
+        try:
+            return draw_faults(RandomFaults(**settings), self._scene, self._links, self._seed)
+        except InputError as error:
+            raise self._at((*path, "random"), error.found, error.allowed) from None
+        except TypeError as error:
+            raise self._at(
+                (*path, "random"), str(error).replace("RandomFaults.__init__() ", ""), "`every`, `until`, …"
+            ) from None
+
+    def _time(self, entry: Mapping[str, Any], path: tuple[str, ...], key: str, required: bool = False) -> int:
+        if key not in entry:
+            if required:
+                raise self._at(path, f"no `{key}`", f"`{key}`: a time with its unit, such as '5 s'")
+            return 0
+        try:
+            return int(self._duration(entry[key]))
+        except ValueError as error:
+            raise self._at((*path, key), repr(entry[key]), str(error)) from None

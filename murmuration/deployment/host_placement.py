@@ -1,0 +1,87 @@
+"""Which machine each broker is on: by a policy, or pinned by name.
+
+Clients are on the first machine, with the driver: losing another one costs brokers only.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.machine import NodeName
+
+Policy = Literal["spread", "pack"] | Mapping[str, str | int]
+_NAMED_MAX = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A machine to put nodes on; `room`: how many actors fit, None if that is not known; `zone`: of its cloud."""
+
+    name: str
+    address: str
+    room: int | None = None
+    zone: str | None = None
+
+
+def here(machines: int) -> list[Place]:
+    """So many raylets on this machine, which have its memory together."""
+    return [Place(str(number), "127.0.0.1") for number in range(machines)]
+
+
+def place_brokers(brokers: Sequence[NodeName], policy: Policy, places: Sequence[Place]) -> dict[NodeName, int]:
+    """The number of the machine of each broker; raises `InputError` (place: the scenario's key).
+
+    spread: brokers take turns on the machines. pack: a machine is filled before the next one is used. A mapping of
+    brokers to machines (number, name or address) or zones pins those, and the others are spread; brokers pinned to a
+    zone take turns on its machines.
+    """
+    if policy == "pack":
+        return _packed(brokers, places)
+    pinned: dict[NodeName, int] = {}
+    turns: Counter[str | int] = Counter()
+    if not isinstance(policy, str):
+        for broker, wanted in policy.items():
+            if broker not in brokers:
+                allowed = ", ".join(brokers[:_NAMED_MAX])
+                raise InputError(f"placement.{broker}", "no broker of that name", f"brokers: {allowed}")
+            candidates = _numbers(broker, wanted, places)
+            pinned[broker] = candidates[turns[wanted] % len(candidates)]
+            turns[wanted] += 1
+    others = [broker for broker in brokers if broker not in pinned]
+    return pinned | {broker: number % len(places) for number, broker in enumerate(others)}
+
+
+def check_room(placed: Mapping[NodeName, int], others: int, places: Sequence[Place]) -> None:
+    """Raise `InputError` if a machine has not the memory for its actors; `others` are on the first one."""
+    for number, place in enumerate(places):
+        actors = sum(machine == number for machine in placed.values()) + (others if number == 0 else 0)
+        if place.room is not None and actors > place.room:
+            found = f"{actors} actors on machine {place.address} ({place.name})"
+            raise InputError("placement", found, f"at most {place.room} there, or more machines")
+
+
+def _packed(brokers: Sequence[NodeName], places: Sequence[Place]) -> dict[NodeName, int]:
+    placed: dict[NodeName, int] = {}
+    machine, left = 0, places[0].room
+    for broker in brokers:
+        while left == 0 and machine + 1 < len(places):
+            machine += 1
+            left = places[machine].room
+        placed[broker] = machine
+        left = None if left is None else left - 1
+    return placed
+
+
+def _numbers(broker: NodeName, wanted: str | int, places: Sequence[Place]) -> list[int]:
+    for number, place in enumerate(places):
+        if wanted in (number, place.name, place.address):
+            return [number]
+    in_zone = [number for number, place in enumerate(places) if place.zone == wanted]
+    if in_zone:
+        return in_zone
+    there = ", ".join(f"{number} ({place.address})" for number, place in enumerate(places[:_NAMED_MAX]))
+    zones = ", ".join(sorted({place.zone for place in places if place.zone is not None}))
+    allowed = f"number, name or address of one of: {there}" + (f"; or a zone: {zones}" if zones else "")
+    raise InputError(f"placement.{broker}", f"machine {wanted!r}", allowed)

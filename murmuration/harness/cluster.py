@@ -1,0 +1,341 @@
+"""A cluster to hold in one's hands: start it, let clients do things, break it, ask the judge.
+
+    with Cluster.start(overlay={"kind": "chain", "brokers": 3}, clients={"alice": "b0", "bob": "b2"}) as cluster:
+        wanted = cluster.clients["bob"].subscribe("price > 10")
+        cluster.settle()
+        cluster.clients["alice"].publish({"price": 12})
+        cluster.faults.kill("b1")
+        ...
+        cluster.verdict().assert_valid()
+
+The same code runs in virtual time and on live Ray actors (`runtime="ray"`): what a client is told, it is told now,
+and time passes in `advance`, `settle`, `wait_for` and `drain`. Everything is journaled as in a run of a scenario, so
+`murmur analyze` and `murmur report` work on its folder.
+"""
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.errors import InputError, RunError
+from murmur_pubsub.event import Event, unpack_attributes
+from murmur_pubsub.faults import Fault
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.journal import Phase, RowKind, SideKind, read_segment, read_side
+from murmur_pubsub.machine import Publish, Subscribe, Unsubscribe
+from murmur_pubsub.script import Issue
+from murmur_pubsub.values import Value
+from murmuration.deployment.build_deployment import deploy, describe_fault, manifest
+from murmuration.harness.fault_handle import FaultHandle
+from murmuration.runs.driver import own_version
+from murmuration.runs.run_folder import RunFolder
+from murmuration.scenario.load import check_scenario, parse_duration
+
+_STEP_US = 10_000
+
+
+class Carrier(Protocol):
+    """What a cluster needs of a runtime; see `murmuration.harness.runtimes`."""
+
+    @property
+    def now_us(self) -> int: ...
+
+    def start(self) -> None: ...
+
+    def enter(self, phase: Phase) -> None: ...
+
+    def issue(self, name: str, issues: Sequence[Issue]) -> None: ...
+
+    def carry_out(self, step: int, fault: Fault) -> Sequence[str]: ...
+
+    def advance(self, stretch_us: int) -> None: ...
+
+    def settle(self) -> None: ...
+
+    def drain(self) -> None: ...
+
+    def finish(self) -> None: ...
+
+    @property
+    def writers(self) -> Mapping[str, int]: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """An event handed to a subscriber."""
+
+    subscriber: int
+    publisher: int
+    sequence: int
+    attributes: Mapping[str, Value]
+    delivered_us: int
+    hops: int
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What `Client.subscribe` gives and `Client.unsubscribe` takes."""
+
+    subscriber: int
+    filter: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the judge says; `numbers` are those of `murmur analyze --json`, `folder` has all findings."""
+
+    numbers: Mapping[str, Any]
+    folder: Path
+
+    @property
+    def valid(self) -> bool:
+        """Did every subscriber get what it had to get, and nothing else, except for what a fault excuses?"""
+        return bool(self.numbers["verdict"] == "valid")
+
+    def __getattr__(self, name: str) -> Any:
+        """The counts by name: missing, duplicate, spurious, out_of_order, explained, required, delivered, …"""
+        try:
+            return self.numbers[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def assert_valid(self) -> None:
+        """Raise AssertionError with the judge's reason, its first findings and where all of them are."""
+        if not self.valid:
+            import pandas as pd
+
+            if self.numbers.get("finding") == "damage":
+                raise AssertionError(f"unknown: {self.numbers['reason']}\nrun folder: {self.folder}")
+            findings = pd.read_csv(self.folder / "analysis" / "findings.csv").head(10)
+            raise AssertionError(
+                f"{self.numbers['verdict']}: {self.numbers['reason']}\n"
+                f"{findings.to_string(index=False)}\nrun folder: {self.folder}"
+            )
+
+
+class Client:
+    """A client node of the cluster; it is one publisher, and each of its subscriptions is a subscriber."""
+
+    def __init__(self, cluster: "Cluster", name: str, broker: str, number: int) -> None:
+        self.name = name
+        self.broker = broker
+        self.publisher = number
+        self.subscriptions: list[Subscription] = []
+        self._cluster = cluster
+        self._sequence = 0
+        self._issued: list[Issue] = []
+
+    def subscribe(self, wanted: str) -> Subscription:
+        """Subscribe to what matches the filter, such as "price > 10 AND symbol = 'IBM'"."""
+        subscription = Subscription(self._cluster.next_subscriber(), wanted)
+        self.subscriptions.append(subscription)
+        self._change(Subscribe(subscription.subscriber, parse_filter(wanted, f"subscription of {self.name}")))
+        return subscription
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        """Withdraw a subscription of this client."""
+        self.subscriptions.remove(subscription)
+        self._change(Unsubscribe(subscription.subscriber, parse_filter(subscription.filter)))
+
+    def publish(self, *events: Mapping[str, Value]) -> None:
+        """Publish the events, in order. Raises `InputError` for one that is too large, and publishes none."""
+        issues = []
+        for sequence, attributes in enumerate(events, self._sequence):
+            event = Event(self.publisher, sequence, self._cluster.now_us, dict(attributes))
+            event.check_size()
+            issues.append(Issue(Publish(event)))
+        self._sequence += len(issues)
+        self._cluster.issue(self.name, issues)
+
+    def deliveries(self, subscription: Subscription | None = None) -> list[Delivery]:
+        """What this client's subscribers (or that one) were handed so far, in order."""
+        return [
+            delivery
+            for delivery in self._cluster.deliveries(self.name)
+            if subscription is None or delivery.subscriber == subscription.subscriber
+        ]
+
+    def renew(self) -> None:
+        """After a restart of the client's process: it knows its subscriptions and issues them again."""
+        if self._issued:
+            self._cluster.issue(self.name, self._issued)
+
+    def _change(self, command: Subscribe | Unsubscribe) -> None:
+        issue = Issue(command, len(self._issued))
+        self._cluster.issue(self.name, [issue])
+        self._issued.append(issue)
+
+
+class Cluster:
+    """A running deployment; made by `Cluster.start`, ended by leaving its `with` block or by `verdict`."""
+
+    def __init__(self, deployment: Deployment, carrier: Carrier, folder: RunFolder) -> None:
+        self.folder = folder.folder
+        numbers = deployment.numbers
+        self.brokers = tuple(spec.name for spec in deployment.nodes if spec.role == "broker")
+        self.clients = {
+            spec.name: Client(self, spec.name, spec.broker or "", number)
+            for number, spec in enumerate(spec for spec in deployment.nodes if spec.role == "client")
+        }
+        self.faults = FaultHandle(deployment, self._break)
+        self._numbers = numbers
+        self._deployment = deployment
+        self._carrier = carrier
+        self._folder = folder
+        self._subscribers = 0
+        self._steps: list[dict[str, Any]] = []
+        self._over = False
+        self._publishing = False
+
+    @classmethod
+    @contextlib.contextmanager
+    def start(
+        cls,
+        overlay: Mapping[str, Any],
+        clients: Mapping[str, str] | None = None,
+        routing: str = "forwarding",
+        reliability: str = "best_effort",
+        matching: str = "bitset",
+        runtime: str = "virtual",
+        seed: int = 1,
+        folder: Path | None = None,
+        **keys: Any,
+    ) -> Iterator[Self]:
+        """Start brokers (and a client at each, or those named with their brokers) and end them with the block.
+
+        `keys` are further keys of a scenario, such as `links={"delay": "2 ms"}`, `failure_detection`, `machines`,
+        `datagrams`. The run folder is made in `folder`, or in a temporary place that is kept. Raises `InputError`.
+        """
+        from murmuration.harness.runtimes import carrier_of
+
+        data = {
+            "name": "cluster",
+            "runtime": runtime,
+            "seed": seed,
+            "overlay": dict(overlay),
+            "workload": {"kind": "by_hand", "clients": dict(clients or {})},
+            "broker": {"matching": matching, "routing": routing, "reliability": reliability},
+            **keys,
+        }
+        loaded = check_scenario(data, "Cluster.start")
+        built = loaded.build_overlay()
+        workload = loaded.build_workload(built)
+        deployment = deploy(loaded, built, workload)
+        run_folder = RunFolder.make(folder or Path(tempfile.mkdtemp(prefix="murmur-cluster-")) / "run")
+        run_folder.write_manifest(**manifest(loaded, built, workload, deployment, own_version()))
+        with carrier_of(runtime, deployment, run_folder.folder) as carrier:
+            cluster = cls(deployment, carrier, run_folder)
+            carrier.start()
+            carrier.enter(Phase.SUBSCRIBING)
+            try:
+                yield cluster
+                cluster.end()
+            finally:
+                cluster._close()
+
+    # ---------------------------------------------------------------------------------------------- time
+    @property
+    def now_us(self) -> int:
+        """Emulated time."""
+        return self._carrier.now_us
+
+    def advance(self, stretch: str) -> None:
+        """Let so much emulated time pass, such as "500 ms"."""
+        self._carrier.advance(_duration(stretch))
+
+    def settle(self) -> None:
+        """Wait until every subscription issued so far is known wherever it must be, and all links are up."""
+        self._carrier.settle()
+
+    def wait_for(self, condition: Callable[[], bool], within: str = "10 s") -> None:
+        """Let time pass until the condition holds; raises AssertionError if it does not within that time."""
+        limit_us = self.now_us + _duration(within)
+        while not condition():
+            assert self.now_us < limit_us, f"it did not happen within {within} (run folder: {self.folder})"
+            self._carrier.advance(_STEP_US)
+
+    def drain(self) -> None:
+        """Wait until nothing moves any more."""
+        self._carrier.drain()
+
+    # ------------------------------------------------------------------------------------------- the end
+    def end(self) -> None:
+        """Drain and stop; the journal is complete then. Nothing can be done afterwards."""
+        if self._over:
+            return
+        self._carrier.enter(Phase.DRAINING)
+        self._carrier.drain()
+        self._carrier.enter(Phase.STOPPED)
+        self._carrier.finish()
+        self._close()
+        self._folder.write_manifest(status="complete", faults=self._steps, writers=self._carrier.writers)
+
+    def verdict(self) -> Verdict:
+        """End the cluster and have Spark judge what happened."""
+        from spark_analysis.main import judge
+
+        self.end()
+        return Verdict(judge(self.folder), self.folder)
+
+    def _close(self) -> None:
+        if not self._over:
+            self._over = True
+            self._carrier.close()
+
+    # ------------------------------------------------------------------------------------------- clients
+    def next_subscriber(self) -> int:
+        """A subscriber number that nobody has yet."""
+        self._subscribers += 1
+        return self._subscribers - 1
+
+    def issue(self, name: str, issues: Sequence[Issue]) -> None:
+        """Have the client carry out commands now; raises `RunError` if its process is not running."""
+        if self._over:
+            raise RunError("the cluster is over")
+        if not self.faults.runs(name):
+            raise RunError(f"{name} is not running")
+        if not self._publishing and any(type(issue.command) is Publish for issue in issues):
+            self._publishing = True
+            self._carrier.enter(Phase.PUBLISHING)
+        self._carrier.issue(name, issues)
+
+    def deliveries(self, name: str) -> list[Delivery]:
+        """What the node's journal says it delivered so far."""
+        attributes: dict[tuple[int, int], Mapping[str, Value]] = {}
+        journal = self.folder / "journal"
+        for path in sorted(journal.glob("*.blob")):
+            for kind, fields in read_side(path):
+                if kind is SideKind.EVENT:
+                    attributes[fields[0], fields[1]] = unpack_attributes(fields[3])
+        found = []
+        for path in sorted(journal.glob("*.seg")):
+            _, rows = read_segment(path)
+            for row in rows[(rows["kind"] == RowKind.DELIVER) & (rows["node"] == self._numbers[name])]:
+                event = (int(row["source"]), int(row["sequence"]))
+                found.append(
+                    Delivery(int(row["value"]), *event, attributes[event], int(row["time_us"]), int(row["hops"]))
+                )
+        return sorted(found, key=lambda delivery: delivery.delivered_us)
+
+    # -------------------------------------------------------------------------------------------- faults
+    def _break(self, fault: Fault) -> None:
+        if self._over:
+            raise RunError("the cluster is over")
+        self._steps.append(describe_fault(fault, self._deployment))
+        self._folder.write_manifest(faults=self._steps)
+        for name in self._carrier.carry_out(len(self._steps) - 1, fault):
+            if name in self.clients:
+                self.clients[name].renew()
+
+
+def _duration(text: str) -> int:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise InputError("time", repr(text), str(error)) from None

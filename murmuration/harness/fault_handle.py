@@ -1,0 +1,84 @@
+"""Faults by hand: what `Cluster.faults` offers, checked against the state of the cluster before it is done."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import Fault, FaultKind, PlanChecker, Scene, link_key
+from murmuration.scenario.load import changed_link, parse_duration
+
+
+class FaultHandle:
+    """Breaks and mends the nodes and links of a running cluster, now. Every call raises `InputError` for what could
+    not take effect (a kill of a node that is down) and `RunError` if it did not."""
+
+    def __init__(self, deployment: Deployment, carry_out: Callable[[Fault], None]) -> None:
+        self._carry_out = carry_out
+        self._links = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
+        self._names = [spec.name for spec in deployment.nodes]
+        machines = {name: deployment.machines.get(name, 0) for name in self._names}
+        self._checker = PlanChecker(Scene(self._names, list(self._links), machines, deployment.start_down))
+
+    def runs(self, name: str) -> bool:
+        """Is the node neither down nor stalled?"""
+        return self._checker.runs(name)
+
+    def kill(self, name: str, sigkill: bool = False) -> None:
+        """End the node's process: by Ray, or by the operating system's SIGKILL."""
+        self._do(Fault(0, FaultKind.KILL, (name,), sigkill=sigkill))
+
+    def restart(self, name: str) -> None:
+        """Start a node that is down again, from what it had stored."""
+        self._do(Fault(0, FaultKind.RESTART, (name,)))
+
+    def stall(self, name: str) -> None:
+        """Stop the node's process."""
+        self._do(Fault(0, FaultKind.STALL, (name,)))
+
+    def resume(self, name: str) -> None:
+        """Let a stalled process go on."""
+        self._do(Fault(0, FaultKind.RESUME, (name,)))
+
+    def slow(self, name: str, work: str) -> None:
+        """Make each message cost the node so much time, such as "2 ms"; "0 s" ends it."""
+        self._do(Fault(0, FaultKind.SLOW, (name,), work_us=parse_duration(work)))
+
+    def cut(self, first: str, second: str) -> None:
+        """Let nothing pass the link between the two."""
+        self._do(Fault(0, FaultKind.CUT, (first, second)))
+
+    def heal(self, first: str, second: str) -> None:
+        """Let the link come up again."""
+        self._do(Fault(0, FaultKind.HEAL, (first, second)))
+
+    def link(self, first: str, second: str, **changes: Any) -> None:
+        """Change the link: the keys of a scenario's `links`, such as loss=0.2 or delay="50 ms"; none: as planned."""
+        key = link_key(first, second)
+        if key not in self._links:
+            raise InputError("faults.link", f"{first}-{second}", "two nodes with a link between them")
+        spec = changed_link(self._links[key], changes) if changes else None
+        self._do(Fault(0, FaultKind.CHANGE_LINK, (first, second), link=spec))
+
+    def partition(self, *groups: Sequence[str]) -> None:
+        """Separate these groups; nodes that are in none form one of their own."""
+        listed = {name for group in groups for name in group}
+        rest = tuple(name for name in self._names if name not in listed)
+        divided = tuple(tuple(group) for group in groups) + ((rest,) if rest else ())
+        self._do(Fault(0, FaultKind.PARTITION, groups=divided))
+
+    def unite(self) -> None:
+        """End the partition."""
+        self._do(Fault(0, FaultKind.UNITE))
+
+    def lose_machine(self, number: int) -> None:
+        """Take the machine away, with all its nodes."""
+        self._do(Fault(0, FaultKind.LOSE_MACHINE, machine=number))
+
+    def return_machine(self, number: int) -> None:
+        """Start its nodes again, on another machine if it stays away."""
+        self._do(Fault(0, FaultKind.RETURN_MACHINE, machine=number))
+
+    def _do(self, fault: Fault) -> None:
+        self._checker.check(fault, f"faults.{fault.kind.name.lower()}")
+        self._carry_out(fault)

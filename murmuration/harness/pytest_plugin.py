@@ -1,0 +1,113 @@
+"""Fixtures for fault-injection test suites; pytest finds this plugin by itself where murmur is installed.
+
+A test asks for `cluster` (or `clients`, `faults`, `verdict`), and says what it wants by overriding fixtures in its own
+module: `overlay` (a scenario's key of that name), `protocol` (the parts of a broker, by name or dotted path),
+`attached` (client names and their brokers; empty: one at each) and `scenario` (further keys). The suite runs in
+virtual time, or on live Ray actors with `--murmur-runtime=ray`.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from murmuration.harness.cluster import Client, Cluster, Verdict
+from murmuration.harness.fault_handle import FaultHandle
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the plugin."""
+    group = parser.getgroup("murmur")
+    group.addoption("--murmur-runtime", choices=("virtual", "ray"), default="virtual", help="what carries the brokers")
+    group.addoption("--murmur-seed", type=int, default=1, help="the seed of every cluster")
+
+
+@pytest.fixture
+def overlay() -> Mapping[str, Any]:
+    """The overlay: seven brokers in a balanced tree, unless the test module says otherwise."""
+    return {"kind": "balanced", "brokers": 7, "degree": 3}
+
+
+@pytest.fixture
+def protocol() -> Mapping[str, str]:
+    """The parts of a broker: `routing`, `reliability`, `matching`."""
+    return {}
+
+
+@pytest.fixture
+def attached() -> Mapping[str, str]:
+    """The clients' names and their brokers; empty: `c0` at the first broker, `c1` at the second, and so on."""
+    return {}
+
+
+@pytest.fixture
+def scenario() -> Mapping[str, Any]:
+    """Further keys of a scenario, such as `links` or `failure_detection`."""
+    return {}
+
+
+@pytest.fixture
+def cluster(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    overlay: Mapping[str, Any],
+    protocol: Mapping[str, str],
+    attached: Mapping[str, str],
+    scenario: Mapping[str, Any],
+) -> Iterator[Cluster]:
+    """A running cluster; its run folder is in the test's temporary folder."""
+    runtime, seed = request.config.getoption("--murmur-runtime"), request.config.getoption("--murmur-seed")
+    folder = tmp_path / "run"
+    request.node.user_properties.append(("murmur", f"run folder: {folder}\nagain: {_command(request, runtime, seed)}"))
+    with Cluster.start(
+        overlay, attached, runtime=runtime, seed=seed, folder=folder, **dict(protocol), **dict(scenario)
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def clients(cluster: Cluster) -> Mapping[str, Client]:
+    """The clients of the cluster by name."""
+    return cluster.clients
+
+
+@pytest.fixture
+def faults(cluster: Cluster) -> FaultHandle:
+    """What breaks and mends the cluster."""
+    return cluster.faults
+
+
+@pytest.fixture
+def verdict(cluster: Cluster, request: pytest.FixtureRequest) -> Callable[[], Verdict]:
+    """Call it at the end of the test: the cluster ends, and Spark judges the run."""
+
+    def judge() -> Verdict:
+        request.getfixturevalue("murmur_spark")
+        return cluster.verdict()
+
+    return judge
+
+
+@pytest.fixture(scope="session")
+def murmur_spark() -> Iterator[object]:
+    """One Spark session for all verdicts: starting one takes longer than most tests."""
+    from spark_analysis.session import spark_session
+
+    with spark_session(None, 0) as session:
+        yield session
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say below a failure where its run is and how to have it again."""
+    report = yield
+    if report.failed:
+        report.sections += [("murmur", str(text)) for name, text in item.user_properties if name == "murmur"]
+    return report
+
+
+def _command(request: pytest.FixtureRequest, runtime: str, seed: int) -> str:
+    return f"pytest '{request.node.nodeid}' --murmur-runtime={runtime} --murmur-seed={seed}"

@@ -1,0 +1,121 @@
+"""The two runtimes behind one face for `murmuration.harness.cluster`."""
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.errors import RunError
+from murmur_pubsub.faults import Fault, FaultKind
+from murmur_pubsub.journal import Phase
+from murmur_pubsub.script import Issue
+from murmuration.harness.cluster import Carrier
+
+if TYPE_CHECKING:
+    from actors.run import LiveRun
+
+
+@contextlib.contextmanager
+def carrier_of(runtime: str, deployment: Deployment, folder: Path) -> Iterator[Carrier]:
+    """The carrier of that runtime ("virtual" or "ray") for the length of the block."""
+    if runtime == "virtual":
+        yield _VirtualCarrier(deployment, folder)
+        return
+    from actors.ray_session import check_memory, ray_session
+    from actors.run import LiveRun
+
+    check_memory(len(deployment.nodes))
+    machines = 1 + max(deployment.machines.values(), default=0)
+    with ray_session(len(deployment.nodes), machines=machines) as session:
+        run = LiveRun(deployment, folder, lambda *_: None, "127.0.0.1", session)
+        yield _LiveCarrier(run)
+
+
+class _VirtualCarrier:
+    def __init__(self, deployment: Deployment, folder: Path) -> None:
+        from murmur_virtual.run import VirtualRun
+
+        self._run = VirtualRun(deployment, folder / "journal", lambda *_: None)
+
+    @property
+    def now_us(self) -> int:
+        return self._run.simulation.now_us
+
+    def start(self) -> None:
+        self._run.start()
+
+    def enter(self, phase: Phase) -> None:
+        self._run.enter(phase)
+
+    def issue(self, name: str, issues: Sequence[Issue]) -> None:
+        for issue in issues:
+            self._run.issue(name, issue)
+
+    def carry_out(self, step: int, fault: Fault) -> Sequence[str]:
+        return self._run.carry_out(step, fault)
+
+    def advance(self, stretch_us: int) -> None:
+        self._run.advance(stretch_us)
+
+    def settle(self) -> None:
+        self._run.settle()
+
+    def drain(self) -> None:
+        self._run.drain()
+
+    def finish(self) -> None:
+        self._run.simulation.check_invariants()
+
+    @property
+    def writers(self) -> Mapping[str, int]:
+        return self._run.writers
+
+    def close(self) -> None:
+        self._run.close()
+
+
+class _LiveCarrier:
+    def __init__(self, run: "LiveRun") -> None:
+        self._run = run
+
+    @property
+    def now_us(self) -> int:
+        return self._run.now_us()
+
+    def start(self) -> None:
+        self._run.start()
+
+    def enter(self, phase: Phase) -> None:
+        self._run.enter(phase)
+
+    def issue(self, name: str, issues: Sequence[Issue]) -> None:
+        if name not in self._run.group.ask("issue", [name], common=(list(issues),)):
+            raise RunError(f"{name} is not running")
+
+    def carry_out(self, step: int, fault: Fault) -> Sequence[str]:
+        self._run.breaker.carry_out(step, fault)
+        if fault.kind is FaultKind.RETURN_MACHINE:
+            return self._run.breaker.nodes_on(fault.machine)
+        return fault.nodes if fault.kind is FaultKind.RESTART else ()
+
+    def advance(self, stretch_us: int) -> None:
+        time.sleep(self._run.wall_s(stretch_us))
+        self._run.look()
+
+    def settle(self) -> None:
+        self._run.settle()
+
+    def drain(self) -> None:
+        self._run.drain()
+
+    def finish(self) -> None:
+        self._run.stop()
+
+    @property
+    def writers(self) -> Mapping[str, int]:
+        return self._run.writers
+
+    def close(self) -> None:
+        self._run.end()

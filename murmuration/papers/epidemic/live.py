@@ -1,0 +1,99 @@
+"""Epidemic recovery on 30 live dispatchers with kills and restarts, beside the same plan in virtual time.
+
+The scenario is `epidemic-live`. The delivery rate is of everything that the judge requires, what the killed dispatchers
+missed included: the same for all algorithms.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from murmuration.papers.lab.framework import Bar, PaperResult, Progress, ResultTable
+from murmuration.papers.lab.judged_run import RUNTIMES, Runtime, play
+from murmuration.papers.lab.run_cache import carry_out
+from murmuration.scenario.load import load_scenario
+from reliability.epidemic.parameters import ALGORITHMS, Algorithm
+
+_ALIKE = 0.02
+"""Algorithms whose rates in virtual time are closer than this have no order to keep."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSpec:
+    """One run. `changes`: of the scenario, as on the command line."""
+
+    runtime: Runtime
+    algorithm: Algorithm
+    seed: int = 1
+    changes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LiveMeasures:
+    """What the judge counted; `lag_ms`: by how much an actor was behind at worst."""
+
+    spec: LiveSpec
+    required: int
+    missing: int
+    duplicate: int
+    spurious: int
+    faults_bit: int
+    lag_ms: float
+
+    @property
+    def rate(self) -> float:
+        """The delivery rate."""
+        return 1 - self.missing / max(1, self.required)
+
+
+def plan(seed: int) -> list[LiveSpec]:
+    """Every algorithm on both runtimes."""
+    return [LiveSpec(runtime, algorithm, seed) for runtime in RUNTIMES for algorithm in ALGORITHMS]
+
+
+def measure(spec: LiveSpec) -> LiveMeasures:
+    """Play it and judge it."""
+    changes = [f"runtime={spec.runtime}", f"broker.parameters.epidemic.algorithm={spec.algorithm}", f"seed={spec.seed}"]
+    loaded = load_scenario(Path("epidemic-live"), [*changes, *spec.changes])
+    with TemporaryDirectory() as place:
+        finished, verdict = play(loaded.data, Path(place) / "run")
+    counts = {name: int(verdict[name]) for name in ("required", "missing", "duplicate", "spurious", "faults_bit")}
+    return LiveMeasures(spec, **counts, lag_ms=round(finished.lag_us / 1e3, 1))
+
+
+def compare(result: PaperResult, specs: Sequence[LiveSpec], folder: Path, progress: Progress) -> None:
+    """Every run, one after the other, since a live one needs the machine; the table and the bars."""
+    runs = carry_out(measure, specs, folder, progress, lambda _: LiveMeasures, workers=1)
+    by = {(spec.runtime, spec.algorithm): each for spec, each in runs.items()}
+    rows: list[Sequence[str | int | float]] = [
+        (
+            algorithm, f"{by['ray', algorithm].rate:.3f}", f"{by['virtual', algorithm].rate:.3f}",
+            f"{by['ray', algorithm].required:,}",
+            f"{by['ray', algorithm].duplicate} / {by['ray', algorithm].spurious}", by["ray", algorithm].faults_bit,
+            f"{by['ray', algorithm].lag_ms:,.0f}",
+        )
+        for algorithm in sorted(ALGORITHMS, key=lambda each: by["virtual", each].rate)
+    ]  # fmt: skip
+    columns = ("algorithm", "live", "virtual", "required", "duplicate / spurious", "faults bit", "worst lag ms")
+    title = "30 dispatchers as actors, loss 0.1, three kills and restarts: delivery rate"
+    result.tables.append(ResultTable("live", title, columns, rows))
+    result.bars += bars(by)
+
+
+def bars(by: Mapping[tuple[Runtime, Algorithm], LiveMeasures]) -> list[Bar]:
+    """Of the live runs beside those in virtual time."""
+    pairs = [
+        sorted(pair, key=lambda each: by["virtual", each].rate)
+        for pair in combinations(ALGORITHMS, 2)
+        if abs(by["virtual", pair[0]].rate - by["virtual", pair[1]].rate) > _ALIKE
+    ]
+    kept = sum(by["ray", worse].rate < by["ray", better].rate for worse, better in pairs)
+    ranked = sorted(ALGORITHMS, key=lambda each: by["ray", each].rate)
+    wrong = sum(each.duplicate + each.spurious for each in by.values())
+    return [
+        Bar("live: order of the algorithms", "as in virtual time", " < ".join(ranked), kept == len(pairs) > 0,
+            f"{kept} of {len(pairs)} pairs that are more than {_ALIKE} apart in virtual time"),
+        Bar("live and virtual: duplicate and spurious deliveries", "0", wrong, wrong == 0, f"in {len(by)} runs"),
+    ]  # fmt: skip

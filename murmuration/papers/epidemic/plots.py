@@ -1,0 +1,102 @@
+"""Charts of the epidemic paper: all algorithms in each, mean and deviation over the seeds."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from murmuration.papers.epidemic.plan import Sweep
+from murmuration.papers.lab.plotting import panels, save
+from reliability.epidemic.parameters import Algorithm
+
+if TYPE_CHECKING:
+    from murmuration.papers.epidemic.paper import Point
+
+_LOOKS: Mapping[Algorithm, tuple[str, str, str]] = {
+    "none": ("#444444", "o", "-"),
+    "push": ("#d62728", "^", "-"),
+    "combined-pull": ("#1f77b4", "s", "-"),
+    "publisher-pull": ("#2ca02c", "D", "-"),
+    "subscriber-pull": ("#9467bd", "v", "-"),
+    "random-pull": ("#ff7f0e", "x", "--"),
+}
+"""Colour, marker and line; the control is dashed."""
+
+
+def _legend(figure: Any, axes: Any) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+
+
+def sweep(sweep: Sweep, found: "Mapping[Algorithm, Sequence[Point]]", folder: Path) -> Path:
+    """Delivery rate against a parameter."""
+    figure, (axes,) = panels(width=6.0)
+    for algorithm, (colour, marker, line) in _LOOKS.items():
+        points = found[algorithm]
+        axes.errorbar(
+            sweep.values, [each.rate for each in points], [each.spread for each in points], color=colour,
+            marker=marker, linestyle=line, markersize=5, capsize=3, label=algorithm,
+        )  # fmt: skip
+    _x_axis(axes, sweep)
+    seeds = len(found["push"][0].runs)
+    title = f"against {sweep.label}" + (f", {seeds} seeds" if seeds > 1 else "")
+    axes.set(ylabel="delivery rate (deviation)" if seeds > 1 else "delivery rate", title=title)
+    axes.set_ylim(top=1.01)
+    _legend(figure, axes)
+    return save(figure, folder, f"sweep_{sweep.name}")
+
+
+def _x_axis(axes: Any, sweep: Sweep) -> None:
+    axes.set_xlabel(sweep.label)
+    if sweep.logarithmic:
+        axes.set_xscale("log")
+    axes.set_xticks(sweep.values, [f"{value:g}" for value in sweep.values], minor=False)
+    axes.minorticks_off()
+
+
+def overhead(sweeps: Sequence[Sweep], found: "Mapping[str, Mapping[Algorithm, Sequence[Point]]]", folder: Path) -> Path:
+    """Gossip messages for each event message, against every parameter."""
+    figure, charts = panels(len(sweeps), width=6.0)
+    for axes, each in zip(charts, sweeps, strict=True):
+        for algorithm, (colour, marker, line) in _LOOKS.items():
+            if algorithm != "none":
+                axes.plot(
+                    each.values, [point.gossip_per_event for point in found[each.name][algorithm]], color=colour,
+                    marker=marker, linestyle=line, markersize=5, label=algorithm,
+                )  # fmt: skip
+        _x_axis(axes, each)
+        axes.set_ylim(bottom=0)
+    for axes in charts[::3]:
+        axes.set_ylabel("gossip messages for each event message")
+    _legend(figure, charts[0])
+    return save(figure, folder, "overhead")
+
+
+def over_time(found: "Mapping[Algorithm, Point]", folder: Path) -> Path:
+    """Delivery rate of the events of each tenth of a second, over the time in which links break; to the right the same
+    without the curve of no recovery, so that the others can be told apart."""
+    figure, charts = panels(2, width=6.0)
+    for algorithm, (colour, _, line) in _LOOKS.items():
+        runs = found[algorithm].runs
+        spec = runs[0].spec
+        length = min(len(run.over_time) for run in runs) - int(spec.tail_s * 10)
+        made = [sum(run.over_time[at][0] for run in runs) for at in range(length)]
+        due = [sum(run.over_time[at][1] for run in runs) for at in range(length)]
+        for axes in charts if algorithm != "none" else charts[:1]:
+            axes.plot(
+                [at / 10 for at in range(length)],
+                [share / max(1, total) for share, total in zip(made, due, strict=True)],
+                color=colour, linestyle=line, linewidth=1.3, label=algorithm,
+            )  # fmt: skip
+    for axes in charts:
+        axes.axvline(spec.learn_s, color="#999999", linestyle=":", linewidth=1)
+        axes.set_xlabel("time of publication (s)")
+    charts[0].text(
+        spec.learn_s, 0.02, "links \nbegin to \nbreak ", fontsize=8, color="#666666", va="bottom", ha="right",
+        transform=charts[0].get_xaxis_transform(),
+    )  # fmt: skip
+    charts[0].set(ylabel="delivery rate", title=f"A link breaks every {spec.reconfigured_every_s:g} s")
+    charts[1].set_title("the same, enlarged, without the lowest curve")
+    for axes in charts:
+        axes.margins(y=0.03)
+    _legend(figure, charts[0])
+    return save(figure, folder, "reconfiguration")

@@ -1,0 +1,73 @@
+"""One run of a scenario made of keys, its verdict, and its journal: as a frame, and who wanted what."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from murmur_pubsub.event import unpack_attributes
+from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.journal import FaultStage, Phase, RowKind, SideKind, read_segment, read_side
+from murmur_pubsub.values import Value
+from murmuration.deployment.build_deployment import deploy
+from murmuration.runs.driver import FinishedRun, execute
+from murmuration.scenario.load import LoadedScenario, check_scenario
+
+Runtime = Literal["virtual", "ray"]
+RUNTIMES: tuple[Runtime, ...] = ("virtual", "ray")
+
+
+def play(data: Mapping[str, Any], folder: Path) -> tuple[FinishedRun, Mapping[str, Any]]:
+    """Run the scenario and judge it."""
+    from spark_analysis.main import judge
+
+    finished = execute(check_scenario(dict(data), str(data["name"])), folder, lambda *_: None)
+    return finished, judge(folder)
+
+
+def node_names(folder: Path) -> list[str]:
+    """Node names by number, of a run folder."""
+    return [node["name"] for node in json.loads((folder / "manifest.json").read_text())["nodes"]]
+
+
+def journal(folder: Path) -> pd.DataFrame:
+    """All rows of a run, in order of time."""
+    rows = [pd.DataFrame(read_segment(path)[1]) for path in sorted((folder / "journal").glob("*.seg"))]
+    return pd.concat(rows).sort_values("time_us", kind="stable").reset_index(drop=True)
+
+
+def publishing_from_us(rows: pd.DataFrame) -> int:
+    """When publishing began."""
+    return int(rows[(rows.kind == RowKind.PHASE) & (rows.value == Phase.PUBLISHING)].time_us.iloc[0])
+
+
+def touched_by_faults(loaded: LoadedScenario) -> set[str]:
+    """The nodes that the scenario's plan, churn included, kills or starts."""
+    overlay = loaded.build_overlay()
+    return {name for fault in deploy(loaded, overlay, loaded.build_workload(overlay)).faults for name in fault.nodes}
+
+
+def fault_times_s(rows: pd.DataFrame, kind: FaultKind) -> list[float]:
+    """When faults of that kind took effect, in seconds from the beginning of publishing."""
+    begin_us = publishing_from_us(rows)
+    found = rows[(rows.kind == RowKind.FAULT) & (rows.hops == FaultStage.IN_EFFECT) & (rows.value == kind)]
+    return [round((time_us - begin_us) / 1e6, 1) for time_us in found.time_us.tolist()]
+
+
+def said_by_clients(
+    folder: Path,
+) -> tuple[dict[int, tuple[int, list[Filter]]], dict[tuple[int, int], dict[str, Value]]]:
+    """Each subscriber's home and filters, and each event's attributes by (source, sequence)."""
+    wanted: dict[int, tuple[int, list[Filter]]] = {}
+    events: dict[tuple[int, int], dict[str, Value]] = {}
+    for path in sorted((folder / "journal").glob("*.blob")):
+        for kind, fields in read_side(path):
+            if kind is SideKind.SUBSCRIBE:
+                wanted.setdefault(fields[2], (fields[1], []))[1].append(parse_filter(fields[3]))
+            elif kind is SideKind.EVENT:
+                events[fields[0], fields[1]] = unpack_attributes(fields[3])
+    return wanted, events

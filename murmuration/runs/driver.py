@@ -1,0 +1,172 @@
+"""One run from scenario to run folder: build, play on either runtime, leave everything readable.
+
+The run folder holds the manifest, the scenario and, if that does not go to a store, the journal. A run that ends early
+(Ctrl-C, a full disk, an actor that died) is marked `interrupted` in the manifest; its journal can be analysed.
+"""
+
+import contextlib
+import functools
+import os
+import platform
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import psutil
+import yaml
+
+from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.journal import Phase
+from murmur_pubsub.journal_store import is_uri, store_at
+from murmuration.deployment.build_deployment import deploy, describe_fault, manifest
+from murmuration.runs.gathering import gather_run, missing_journals
+from murmuration.runs.joined_cluster import JoinedCluster, join
+from murmuration.runs.run_folder import RunFolder
+from murmuration.scenario.load import LoadedScenario
+
+Progress = Callable[[Phase, int, int], None]
+"""Phase, how much of it is done, and how much there is (0: not known beforehand)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """`folder` is the run folder; `workload` what was generated; `lag_us` the worst lag (live only);
+    `missing_journals`: the machines whose journals are not with the others, and why."""
+
+    folder: Path
+    workload: Mapping[str, float | int | str]
+    lag_us: int
+    missing_journals: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Spent:
+    """What a run has taken: wall-clock seconds by phase, CPU seconds of its nodes."""
+
+    wall_seconds: dict[str, float] = field(default_factory=dict)
+    cpu_seconds: dict[str, float] = field(default_factory=dict)
+
+
+def execute(
+    loaded: LoadedScenario, folder: Path, progress: Progress, address: str | None = None, store: str | None = None
+) -> FinishedRun:
+    """Play the scenario, on the Ray cluster at the address if one is given; the journal goes to the store at that URI,
+    or stays in the run folder. Raises `InputError` before anything starts if it cannot be."""
+    scenario = loaded.scenario
+    if store is not None:
+        check_store(store)
+    cluster = None if address is None else join(loaded, address, folder, store)
+    overlay = loaded.build_overlay()
+    workload = loaded.build_workload(overlay)
+    deployment = deploy(loaded, overlay, workload, None if cluster is None else cluster.places)
+    if cluster is not None:
+        cluster.check(deployment)
+    elif scenario.runtime == "ray":
+        from actors.ray_session import check_memory
+
+        check_memory(len(deployment.nodes))
+    run_folder = RunFolder.make(folder, store)
+    (run_folder.folder / "scenario.yaml").write_text(yaml.safe_dump(dict(loaded.data), sort_keys=False))
+    run_folder.write_manifest(**manifest(loaded, overlay, workload, deployment, own_version()), host=_host())
+    if cluster is not None:
+        run_folder.write_manifest(**cluster.manifest(deployment))
+    spent = Spent()
+    status = "interrupted"
+    try:
+        expected = workload.expected_publications
+        if scenario.runtime == "ray":
+            lag_us = _play_live(deployment, run_folder, progress, expected, spent, cluster)
+        else:
+            lag_us = _play_virtual(deployment, run_folder, progress, expected, spent)
+        status = "complete"
+    finally:
+        run_folder.write_manifest(status=status, wall_seconds=spent.wall_seconds, cpu_seconds=spent.cpu_seconds)
+        if store is not None:
+            run_folder.store_journal(functools.partial(progress, Phase.STOPPED))
+    return FinishedRun(run_folder.folder, workload.description, lag_us, missing_journals(run_folder.manifest))
+
+
+def check_store(store: str) -> None:
+    """Raise `InputError` for what is no URI, cannot be written from here, or has a journal in it."""
+    if not is_uri(store):
+        raise InputError("--store", repr(store), "a URI, such as s3://bucket/runs/first (a folder: --out)")
+    opened = store_at(store)
+    opened.check_writable(f".murmur-{secrets.token_hex(8)}")
+    if opened.sizes("seg"):
+        raise InputError("--store", f"a journal that is already at {store}", "a new place")
+
+
+def _play_live(
+    deployment: Deployment,
+    run_folder: RunFolder,
+    progress: Progress,
+    expected: int,
+    spent: Spent,
+    cluster: JoinedCluster | None,
+) -> int:
+    from actors.ray_session import ray_session
+    from actors.run import LiveRun
+
+    began = time.perf_counter()
+    actors = len(deployment.nodes)
+    with contextlib.ExitStack() as stack:
+        if cluster is None:
+            machines = 1 + max(deployment.machines.values(), default=0)
+            session = stack.enter_context(ray_session(actors, machines=machines))
+        else:
+            session = stack.enter_context(ray_session(actors, cluster.address, joined=cluster.machines))
+        spent.wall_seconds["ray"] = time.perf_counter() - began
+
+        def tell(phase: Phase, done: int) -> None:
+            progress(phase, done, actors if phase is Phase.STARTING else expected)
+
+        host, scratch = ("127.0.0.1", {}) if cluster is None else (None, cluster.scratch)
+        run = LiveRun(deployment, run_folder.folder.resolve(), tell, host, session, scratch)
+        try:
+            run.play()
+        finally:
+            faults = run_folder.manifest["faults"]
+            observed = [describe_fault(each, deployment) for each in run.observed]
+            run_folder.write_manifest(faults=faults + observed, writers=run.writers)
+            if cluster is not None:
+                gather_run(cluster, run_folder, deployment, functools.partial(progress, Phase.STOPPED))
+            spent.wall_seconds |= run.wall_seconds
+            spent.cpu_seconds |= run.cpu_seconds
+        return run.totals["lag_us_max"]
+
+
+def _play_virtual(
+    deployment: Deployment, run_folder: RunFolder, progress: Progress, expected: int, spent: Spent
+) -> int:
+    from murmur_virtual.run import play
+
+    began, began_cpu = time.perf_counter(), time.process_time()
+    try:
+        run = play(deployment, run_folder.journal, lambda phase, done: progress(phase, done, expected))
+        run_folder.write_manifest(writers=run.writers)
+    finally:
+        spent.wall_seconds["virtual"] = time.perf_counter() - began
+        spent.cpu_seconds["virtual"] = time.process_time() - began_cpu
+    return 0
+
+
+def own_version() -> str:
+    """The installed version of the distribution."""
+    try:
+        return version("murmuration")
+    except PackageNotFoundError:
+        return "0"
+
+
+def _host() -> dict[str, Any]:
+    return {
+        "cores": os.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "python": platform.python_version(),
+        "system": platform.system(),
+    }

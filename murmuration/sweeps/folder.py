@@ -1,0 +1,147 @@
+"""The folder of a sweep: what of it is done, so that a sweep that was cut short goes on where it stopped.
+
+`sweep.json` says which runs the sweep is made of; `runs/0007` is a run that was played to its end, `points/0007.json`
+one that was judged. Both appear whole or not at all: they are made under another name and then renamed.
+"""
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from murmur_pubsub.errors import InputError
+from murmuration.runs.driver import execute, own_version
+from murmuration.scenario.load import check_scenario
+from murmuration.sweeps.plan import SweepPlan, SweepPoint
+
+_DRAFT = ".draft-"
+
+
+class SweepFolder:
+    """The folder of one sweep."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.runs = folder / "runs"
+        self.points = folder / "points"
+
+    @contextmanager
+    def opened(self, plan: SweepPlan) -> Iterator[None]:
+        """The folder, for this sweep and this process alone; raises `InputError` if it cannot be had."""
+        try:
+            for each in (self.runs, self.points):
+                each.mkdir(parents=True, exist_ok=True)
+            lock = (self.folder / "lock").open("w")
+        except OSError as error:
+            raise InputError(str(self.folder), str(error), "a folder that can be written (--out)") from None
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                found, allowed = "a sweep that is writing in it", "one sweep at a time"
+                raise InputError(str(self.folder), found, allowed) from None
+            self._claim(plan)
+            yield
+
+    def name(self, point: SweepPoint) -> str:
+        """By which a point's files are found."""
+        return f"{point.number:04d}"
+
+    def is_played(self, point: SweepPoint) -> bool:
+        """Is there a whole run of the point?"""
+        return (self.runs / self.name(point)).is_dir()
+
+    def record(self, point: SweepPoint) -> dict[str, Any] | None:
+        """What was written of a judged point, or None."""
+        try:
+            record: dict[str, Any] = json.loads((self.points / f"{self.name(point)}.json").read_text())
+        except FileNotFoundError:
+            return None
+        return record
+
+    def write_record(self, point: SweepPoint, record: dict[str, Any]) -> None:
+        """Keep what is known of a judged point."""
+        write_whole(self.points / f"{self.name(point)}.json", json.dumps(record, indent=1) + "\n")
+
+    def forget_run(self, point: SweepPoint) -> None:
+        """Remove the run of a point."""
+        _discard(self.runs / self.name(point))
+
+    def work(self, point: SweepPoint) -> dict[str, Any]:
+        """What `play_point` is to do for this point."""
+        return {"scenario": dict(point.scenario), "point": str(point), "run": str(self.runs / self.name(point))}
+
+    def _claim(self, plan: SweepPlan) -> None:
+        """See that the folder is this sweep's, or make it so, and clear away what was not finished."""
+        known = {
+            "format": "murmur-sweep",
+            "schema_version": 1,
+            "version": own_version(),
+            "name": plan.name,
+            "points": [{"number": point.number, "point": str(point), "digest": point.digest} for point in plan.points],
+        }
+        path = self.folder / "sweep.json"
+        if path.exists():
+            found = _difference(json.loads(path.read_text()), known)
+            if found is not None:
+                raise InputError(str(self.folder), found, "the sweep that was begun there, or a new folder (--out)")
+        elif any(self.points.iterdir()) or any(self.runs.iterdir()):
+            raise InputError(str(self.folder), "runs, and no sweep.json", "the folder of a sweep, or a new one (--out)")
+        else:
+            (self.folder / "sweep.yaml").write_text(plan.text)
+            write_whole(path, json.dumps(known, indent=1) + "\n")
+        for left in [*self.runs.glob(".*"), *self.points.glob(".*")]:
+            _discard(left)
+
+
+def play_point(work: dict[str, Any]) -> None:
+    """Play one run in virtual time: the function that runs as a task, on any machine that sees the folder."""
+    run = Path(work["run"])
+    draft = run.with_name(f"{_DRAFT}{run.name}-{secrets.token_hex(4)}")
+    execute(check_scenario(work["scenario"], work["point"]), draft, lambda phase, done, total: None)
+    try:
+        draft.rename(run)
+    except OSError:
+        if not run.is_dir():
+            raise
+        shutil.rmtree(draft)  # a task of a sweep that was killed was still there, and has played the same run
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there whole, on the disk, or as it was before."""
+    draft = path.with_name(f"{_DRAFT}{path.name}")
+    with draft.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def _discard(path: Path) -> None:
+    """Remove a file or folder. A folder goes under another name first: nobody may take it for whole meanwhile."""
+    if path.is_dir():
+        discarded = path.with_name(f".discarded-{path.name}-{secrets.token_hex(4)}")
+        path.rename(discarded)
+        shutil.rmtree(discarded, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _difference(there: dict[str, Any], wanted: dict[str, Any]) -> str | None:
+    """In words, what is another sweep about the one that is there."""
+    if there == wanted:
+        return None
+    if there.get("version") != wanted["version"]:
+        return f"a sweep of murmur {there.get('version')}, this is {wanted['version']}"
+    before, now = there.get("points", []), wanted["points"]
+    for old, new in zip(before, now, strict=False):
+        if old != new:
+            what = f"{old['point']}, now {new['point']}" if old["point"] != new["point"] else f"{old['point']}"
+            other = "another point" if old["point"] != new["point"] else "another scenario at the point"
+            return f"a sweep with {other} {old['number']}: {what}"
+    return f"a sweep of {len(before)} points named {there.get('name')}, now {len(now)} named {wanted['name']}"

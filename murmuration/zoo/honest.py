@@ -1,0 +1,101 @@
+"""Honest protocols: every registered pair, in peace and under faults that heal, and some that look suspicious."""
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from murmur_pubsub.errors import InputError
+from murmuration.registry import RELIABILITIES, ROUTINGS, Ground, check_parts
+from murmuration.zoo.entry import CHAIN, RING, STRUCTURED, VISITED, Honest, Keys, dotted
+from murmuration.zoo.templates import EveryLink, FirstTimeOnly
+
+_EPIDEMIC = {"algorithm": "push", "rest_after_us": 1_000_000}
+_TREE: Keys = {"workload": VISITED, "datagrams": {"delay": "1 ms"}}
+_WITHOUT_LINKS: Keys = {
+    **STRUCTURED,
+    "broker": {
+        "parameters": {
+            "epidemic": _EPIDEMIC,
+            "vinifera": {"attributes": {"publisher": {"min": 0, "max": 2}, "x": {"min": 0, "max": 1}}},
+            "ferry": {"attributes": ["publisher", "x"]},
+        }
+    },
+}
+_HEALS = [
+    {"at": "600 ms", "kill": "b2", "for": "300 ms"},
+    {"at": "1500 ms", "cut": ["b0", "b1"], "for": "400 ms"},
+    {"at": "2500 ms", "stall": "b1", "for": "200 ms"},
+    {"at": "3 s", "slow": "b3", "work": "1 ms", "for": "500 ms"},
+    {"at": "3200 ms", "link": ["b1", "b2"], "loss": 0.3, "duplication": 0.3, "reordering": 0.3, "for": "500 ms"},
+    {"at": "3500 ms", "kill": "c5", "for": "300 ms"},
+]
+_HEALS_WITHOUT_LINKS = [
+    {"at": "600 ms", "kill": "b2", "for": "300 ms"},
+    {"at": "2500 ms", "stall": "b1", "for": "200 ms"},
+]
+
+
+def _fit(routing: str, reliability: str, ground: Ground, parameters: Mapping[str, Any]) -> bool:
+    try:
+        check_parts("bitset", routing, reliability, ground, parameters)
+    except InputError:
+        return False
+    return True
+
+
+def _pairs() -> list[Honest]:
+    found = []
+    tree, structured = Ground(is_tree=True, has_datagrams=True), Ground(False, is_structured=True, has_datagrams=True)
+    for routing, reliability in itertools.product(ROUTINGS, RELIABILITIES):
+        for ground, keys, faults in ((tree, _TREE, _HEALS), (structured, _WITHOUT_LINKS, _HEALS_WITHOUT_LINKS)):
+            if _fit(routing, reliability, ground, {"epidemic": _EPIDEMIC}):
+                name = f"{routing} {reliability}"
+                found.append(Honest(name, "in peace", routing, reliability, keys))
+                found.append(
+                    Honest(f"{name} faults", "under faults that heal", routing, reliability, {**keys, "faults": faults})
+                )
+    return found
+
+
+TEN_CLIENTS = Honest(
+    "ten clients",
+    "ten clients with five subscribers each",
+    "forwarding",
+    "best_effort",
+    {
+        "workload": {
+            "kind": "zipf", "clients": 10, "subscribers_per_actor": 5, "publishers": 4, "publications": 200,
+            "rate_per_s": 400, "matching_rate": 0.1,
+        }
+    },
+)  # fmt: skip
+HONEST = (
+    *_pairs(),
+    Honest(
+        "flooding a ring",
+        "two ways, and a broker of one of them dies",
+        dotted(EveryLink),
+        dotted(FirstTimeOnly),
+        {**RING, "faults": [{"at": "1 s", "kill": "b1", "for": "1 s"}]},
+    ),
+    Honest(
+        "copies",
+        "a link makes copies, and best effort delivers them",
+        "forwarding",
+        "best_effort",
+        {"faults": [{"at": "0 s", "link": ["b1", "b2"], "duplication": 0.5}]},
+    ),
+    Honest(
+        "withdrawal",
+        "a visitor leaves while its broker stands still",
+        "forwarding",
+        "best_effort",
+        {
+            "workload": {**CHAIN["workload"], "visits": {"b3": [[1, 2.5]]}},
+            "faults": [{"at": "2300 ms", "stall": "b2", "for": "250 ms"}],
+            "withdrawal_grace": "10 ms",
+        },
+    ),
+    Honest("own subscribers", "brokers that deliver themselves", "forwarding", "best_effort", {"last_mile": "broker"}),
+    TEN_CLIENTS,
+)

@@ -1,0 +1,282 @@
+"""Saboteurs of the promise itself: it forgives what they do, is no promise, or is not kept."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from murmur_pubsub.event import Event
+from murmur_pubsub.machine import Effect, Input, Received, Send
+from murmur_pubsub.message import message
+from murmur_pubsub.promise import Promise, Survival
+from murmuration.zoo.entry import CHAIN, RING, Saboteur, dotted, struck
+from murmuration.zoo.tampering import Tampering, is_passed_on, is_told, without
+from murmuration.zoo.templates import EveryLink, FirstTimeOnly
+from reliability.best_effort import BestEffort, Forwarded
+from routing.forwarding import SubscriptionForwarding
+
+_BEHIND = "c3, c4, c5, c6, c7"
+_ALL = f"c2, {_BEHIND}"
+
+
+class Nothing(Tampering):
+    """Promises little and tells nobody of anything."""
+
+    promise = Promise("at_most_once")
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        return ()
+
+
+class OnePerCent(Tampering):
+    """Promises little, and passes on one event in a hundred."""
+
+    promise = Promise("at_most_once")
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        return effects if event.sequence % 100 == 7 else ()
+
+
+class LittleButTwice(Tampering):
+    """Promises that nothing comes twice, and delivers twice."""
+
+    promise = Promise("at_most_once")
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        return [*effects, *effects] if self.name == "b2" and struck(event) else effects
+
+
+class ManyTimes(Tampering):
+    """Promises to deliver at least once, and delivers ten times."""
+
+    promise = Promise("at_least_once")
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        return [*effects, *[each for each in effects if is_told(each)] * 9]
+
+
+class AtLeastOnce(Tampering):
+    """Promises that nothing is missing, and loses some events."""
+
+    promise = Promise("at_least_once")
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        return () if self.name == "b2" and struck(event) else effects
+
+
+class ExactlyOnce(BestEffort):
+    """Promises what best effort cannot keep when a broker dies."""
+
+    promise = Promise("exactly_once")
+
+
+class OnceOrTwice(Tampering):
+    """Promises that each event comes once, and some come twice."""
+
+    promise = Promise("exactly_once")
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        return [*effects, *effects] if self.name == "b2" and struck(event) else effects
+
+
+class NoPromise(BestEffort):
+    """Names its promise by a word."""
+
+    promise = "exactly_once"
+
+
+class _MadeLate:
+    """An attribute whose promise is made when somebody asks for it: a wrong one would end the import of this module."""
+
+    def __init__(self, delivery: str, order: str) -> None:
+        self._words = delivery, order
+
+    def __get__(self, instance: object, owner: type) -> Promise:
+        return Promise(*self._words)
+
+
+class MisspeltDelivery(BestEffort):
+    """Promises deliveries that there is no word for."""
+
+    promise = _MadeLate("exactly-once", "publisher")
+
+
+class MisspeltOrder(BestEffort):
+    """Promises an order that there is no word for."""
+
+    promise = _MadeLate("best_effort", "total")
+
+
+class OldWord(Tampering):
+    """Says what it promises where nobody looks: it is held to best effort."""
+
+    guarantee = "at_most_once"
+
+    def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
+        return () if struck(event) else effects
+
+
+class SurvivingAnything(FirstTimeOnly):
+    """Two ways are not used where one is enough: a death on it costs events that another path could have carried."""
+
+    def tamper(self, effects: list[Effect], event: Event) -> Sequence[Effect]:
+        return without(effects, lambda each: self.name == "b0" and type(each) is Send and each.to == "b4")
+
+
+class AnyPath(EveryLink):
+    """Promises that any failure is survived that leaves a path."""
+
+    @staticmethod
+    def survives(parameters: Mapping[str, Any], has_datagrams: bool) -> Survival:
+        return Survival(any_path=True)
+
+
+class OneAway(SubscriptionForwarding):
+    """Promises that a broker away in a row costs nothing."""
+
+    @staticmethod
+    def survives(parameters: Mapping[str, Any], has_datagrams: bool) -> Survival:
+        return Survival(brokers_away=1)
+
+
+class Nonsense(SubscriptionForwarding):
+    """Says that it survives something, and not what."""
+
+    @staticmethod
+    def survives(parameters: Mapping[str, Any], has_datagrams: bool) -> Any:
+        return "everything"
+
+
+@message(131, control=True)
+class Urgent(NamedTuple):
+    """An event that calls itself a control message."""
+
+    event: Event
+    hops: int
+
+
+class AsControl(BestEffort):
+    """Sends events as control messages, which the link model does not harm, so that a lossy link loses none."""
+
+    message_types = (*BestEffort.message_types, Urgent)
+
+    def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
+        return self._urgent(super().publish(event, now_us))
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        if type(input) is not Received:
+            return super().handle(input, now_us)
+        event, hops = input.message
+        return self._urgent(super().handle(Received(input.source, Forwarded(event, hops, ())), now_us))
+
+    def _urgent(self, effects: Sequence[Effect]) -> list[Effect]:
+        return [
+            Send(each.to, Urgent(each.message.event, each.message.hops))
+            if type(each) is Send and is_passed_on(each)
+            else each
+            for each in effects
+        ]
+
+
+_ON_RING = (dotted(EveryLink), dotted(FirstTimeOnly))
+_KILL = {"faults": [{"at": "1 s", "kill": "b2", "for": "500 ms"}]}
+SABOTEURS = (
+    Saboteur(
+        "nothing",
+        "promises at most once, and delivers nothing",
+        "nothing_delivered",
+        "none of .* was made",
+        Nothing,
+        verdict="unknown",
+    ),
+    Saboteur(
+        "one per cent",
+        "promises at most once, and delivers one event in a hundred",
+        "expectation",
+        "delivery rate",
+        OnePerCent,
+        keys={"expect": {"delivery_rate": 0.5}},
+    ),
+    Saboteur(
+        "little but twice",
+        "promises at most once, and delivers twice",
+        "duplicate",
+        _BEHIND,
+        LittleButTwice,
+    ),
+    Saboteur(
+        "ten times",
+        "promises at least once, and delivers ten times",
+        "expectation",
+        "unexplained findings",
+        ManyTimes,
+        keys={"expect": {"unexplained": 0}},
+    ),
+    Saboteur("at least once", "promises at least once, and loses events", "missing", _BEHIND, AtLeastOnce),
+    Saboteur("once or twice", "promises exactly once, and delivers twice", "duplicate", _BEHIND, OnceOrTwice),
+    Saboteur(
+        "exactly once",
+        "promises exactly once, and loses what a dead broker had",
+        "missing",
+        "c4, c5, c6, c7",
+        ExactlyOnce,
+        keys=_KILL,
+    ),
+    Saboteur("old word", "says in a place of its own that it may lose, and loses", "missing", _ALL, OldWord),
+    Saboteur(
+        "no promise",
+        "names its promise by a word",
+        "refused",
+        "broker.reliability.*a murmur_pubsub.promise.Promise",
+        NoPromise,
+        verdict="refused",
+    ),
+    Saboteur(
+        "misspelt delivery",
+        "promises deliveries that there is no word for",
+        "refused",
+        "delivery.*exactly-once.*exactly_once",
+        MisspeltDelivery,
+        verdict="refused",
+    ),
+    Saboteur(
+        "misspelt order",
+        "promises an order that there is no word for",
+        "refused",
+        "order.*total.*publisher, none",
+        MisspeltOrder,
+        verdict="refused",
+    ),
+    Saboteur(
+        "survives nonsense",
+        "does not say what it survives",
+        "refused",
+        "broker.routing",
+        routing=Nonsense,
+        verdict="refused",
+    ),
+    Saboteur(
+        "any path",
+        "promises to survive what leaves a path, and uses one way only",
+        "missing",
+        f"{_BEHIND}, c8, c9",
+        SurvivingAnything,
+        AnyPath,
+        keys={**RING, "faults": [{"at": "1 s", "kill": "b1"}]},
+        instead=_ON_RING,
+    ),
+    Saboteur(
+        "one away",
+        "promises to survive the absence of one broker, and does not",
+        "missing",
+        "c4, c5, c6, c7",
+        routing=OneAway,
+        keys={"faults": [{"at": "1 s", "kill": "b2"}], "workload": {**CHAIN["workload"], "seconds": 6}},
+    ),
+    Saboteur(
+        "as control",
+        "sends events so that no link loses them",
+        "faults_failed",
+        "1 faults did not take effect",
+        AsControl,
+        keys={"faults": [{"at": "0 s", "link": ["b1", "b2"], "loss": 0.5}]},
+    ),
+)

@@ -1,0 +1,83 @@
+"""A tour of the zoo: each of its animals is played and judged, and the table says whether the judge saw what it did."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from murmur_pubsub.deployment import load
+from murmur_pubsub.errors import InputError
+from murmuration.zoo.entry import Damaged, Honest, Saboteur
+from murmuration.zoo.play import See, play, play_and_judge, sight
+from murmuration.zoo.split_run import split_by_node
+
+Progress = Callable[[int, int], None]
+"""How many have been judged, and how many there are."""
+
+
+class Row(NamedTuple):
+    """A line of the table. `found`: the judge says what it must: of an honest one, that it is valid."""
+
+    kind: str
+    name: str
+    does: str
+    verdict: str
+    finding: str | None
+    names: str
+    found: bool
+
+
+Entry = Saboteur | Honest | Damaged
+
+
+def chosen(names: Sequence[str], entries: Sequence[Entry]) -> list[Entry]:
+    """Those of the entries with these names, all if there are none; a dotted path is a `Saboteur` of one's own. Raises
+    `InputError` for a name that there is not."""
+    by_name = {each.name: each for each in entries}
+    return [_named(name, by_name) for name in names] or list(entries)
+
+
+def _named(name: str, by_name: Mapping[str, Entry]) -> Entry:
+    if name in by_name:
+        return by_name[name]
+    if ":" not in name:
+        raise InputError("zoo", repr(name), f"a dotted path 'package.module:saboteur', or one of {', '.join(by_name)}")
+    own = load(name, "zoo")
+    if not isinstance(own, Entry):
+        raise InputError("zoo", f"{name!r}, which is a {type(own).__name__}", "an murmuration.zoo.entry.Saboteur")
+    return own
+
+
+def tour(entries: Sequence[Entry], see: See, folder: Path, progress: Progress) -> Iterator[Row]:
+    """A row for each; their runs are left in the folder, each under its name."""
+    for done, entry in enumerate(entries):
+        progress(done, len(entries))
+        yield row_of(entry, see, folder / entry.name.replace(" ", "-"))
+    progress(len(entries), len(entries))
+
+
+def row_of(entry: Entry, see: See, folder: Path) -> Row:
+    """The row of one, played in that folder."""
+    if isinstance(entry, Damaged):
+        return _row_of_damage(entry, see, folder)
+    seen = play_and_judge(entry.scenario, folder, see)[0]
+    if isinstance(entry, Saboteur):
+        kind, found = "saboteur", seen.is_of(entry)
+    else:
+        kind, found = "honest", seen.verdict == "valid"
+    return Row(kind, entry.name, entry.does, seen.verdict, seen.finding, seen.names, found)
+
+
+def _row_of_damage(entry: Damaged, see: See, folder: Path) -> Row:
+    """It is found if the verdict is unknown because of damage, and names the first of the files."""
+    files = damage(entry, folder)
+    seen = sight(see, folder)
+    found = (seen.verdict, seen.finding) == ("unknown", "damage") and files[0] in seen.reason
+    return Row("damage", entry.name, entry.does, seen.verdict, seen.finding, seen.names, found)
+
+
+def damage(entry: Damaged, folder: Path) -> Sequence[str]:
+    """Make a damaged run in that folder; the files that must be named."""
+    with tempfile.TemporaryDirectory() as place:
+        split_by_node(play(entry.run.scenario, Path(place) / "run"), folder)
+    return entry.do(folder)
