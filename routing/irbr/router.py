@@ -37,9 +37,10 @@ from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
 from routing.forwarding import FilterSet
 from routing.irbr.filter_table import FilterTable, digest
 from routing.irbr.messages import IRBR_MESSAGES, Cancellation, Subscription, Summary, SummaryRequest, Transfer
+from routing.pastry.changes import Answered, CellFilled, RoundEnded
 from routing.pastry.identifiers import EVERYTHING, Range
 from routing.pastry.layer import OverPastry
-from routing.pastry.messages import PASTRY_MESSAGES, Answered, CellFilled, Peer, RoundEnded
+from routing.pastry.messages import PASTRY_MESSAGES, Peer
 from routing.pastry.protocol_parameters import ProtocolParameters
 from routing.router import Hop
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Start, TimerFired
-from routing.pastry.messages import PASTRY_MESSAGES, Change, Peer
+from routing.pastry.changes import OverlayChange
+from routing.pastry.messages import PASTRY_MESSAGES, Peer
 from routing.pastry.node import Pastry
 
 _PASTRY = frozenset(PASTRY_MESSAGES)
@@ -53,6 +54,6 @@ class OverPastry:
         for change in self.pastry.take_changes():
             self._on_change(change)
 
-    def _on_change(self, change: Change) -> list[Effect]:
+    def _on_change(self, change: OverlayChange) -> list[Effect]:
         watcher = self.watchers.get(type(change))
         return [] if watcher is None else watcher(change)

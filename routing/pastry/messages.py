@@ -9,7 +9,6 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.message import Like, message
-from routing.pastry.identifiers import Range
 
 
 class Peer(NamedTuple):
@@ -109,43 +108,3 @@ class Pong(NamedTuple):
 PASTRY_MESSAGES: tuple[type, ...] = (
     JoinRequest, JoinReply, Hello, Welcome, Seek, Arrived, Introduced, RepairRequest, Ping, Pong,
 )  # fmt: skip
-
-
-class Joined(NamedTuple):
-    """Change: this node is part of the overlay from now on; a `CellFilled` for each of its cells follows."""
-
-
-class CellFilled(NamedTuple):
-    """Change: the peer stands for a range for which nobody stood. `failed_since_us`: when its predecessor, found to
-    have failed just now, was last heard. None: there was none, or the peer is a new node."""
-
-    cell: Range
-    peer: Peer
-    failed_since_us: int | None
-
-
-class PeerFailed(NamedTuple):
-    """Change: the peer is gone, or back as a new node without what it knew. `cell`: the range it stood for."""
-
-    peer: Peer
-    cell: Range | None
-
-
-class LeavesChanged(NamedTuple):
-    """Change: the leaf set is another one."""
-
-
-class RoundEnded(NamedTuple):
-    """Change: all that did not answer this round of probes have been found."""
-
-
-class Answered(NamedTuple):
-    """Change: the peer has answered a probe with this note of the upper layer."""
-
-    peer: Peer
-    length: int
-    note: int
-
-
-Change = Joined | CellFilled | PeerFailed | LeavesChanged | RoundEnded | Answered
-"""What the layer above has to know; see `routing.pastry.node.Pastry.take_changes`."""

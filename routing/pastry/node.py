@@ -34,26 +34,20 @@ from murmur_pubsub.machine import (
     Start,
     TimerFired,
 )
+from routing.pastry.changes import Answered, CellFilled, Joined, LeavesChanged, OverlayChange, PeerFailed, RoundEnded
 from routing.pastry.identifiers import Range
 from routing.pastry.leaf_set import LeafSet
 from routing.pastry.messages import (
     PASTRY_MESSAGES,
-    Answered,
     Arrived,
-    CellFilled,
-    Change,
     Hello,
     Introduced,
-    Joined,
     JoinReply,
     JoinRequest,
-    LeavesChanged,
     Peer,
-    PeerFailed,
     Ping,
     Pong,
     RepairRequest,
-    RoundEnded,
     Seek,
     Welcome,
 )
@@ -68,16 +62,12 @@ _PINGS = 3
 """Of a round to a silent peer: messages may get lost."""
 
 
-def _no_note(length: int) -> int:
-    return 0
-
-
 class Pastry:
     """One node. `note(length)`: what the layer above answers to a probe about this node's range of that length."""
 
     message_types: tuple[type, ...] = PASTRY_MESSAGES
 
-    def __init__(self, context: NodeContext, note: Callable[[int], int] = _no_note) -> None:
+    def __init__(self, context: NodeContext, note: Callable[[int], int] = lambda length: 0) -> None:
         self.parameters = PastryParameters.from_mapping(context.parameters["pastry"])
         self.space = self.parameters.space
         self.own = self.parameters.identifier
@@ -100,7 +90,7 @@ class Pastry:
         self._failed_us: dict[NodeName, int] = {}
         self._vacant: dict[Range, tuple[int, int | None]] = {}
         self._waiting: list[JoinRequest] = []
-        self._changes: list[Change] = []
+        self._changes: list[OverlayChange] = []
         self._now_us = 0
         self._handlers: dict[type, Callable[[NodeName, Any], list[Effect]]] = {
             JoinRequest: self._on_join_request,
@@ -141,7 +131,7 @@ class Pastry:
         for peer in peers:
             self._take_in(peer)
 
-    def take_changes(self) -> list[Change]:
+    def take_changes(self) -> list[OverlayChange]:
         """What has changed since they were last taken, in order."""
         changes, self._changes = self._changes, []
         return changes
@@ -444,9 +434,7 @@ class Pastry:
 
     def _end_round(self) -> list[Effect]:
         silent, self._silent = self._silent, {}
-        effects: list[Effect] = []
-        for peer in silent.values():
-            effects += self._fail(peer)
+        effects = [effect for peer in silent.values() for effect in self._fail(peer)]
         self._changes.append(RoundEnded())
         return effects
 

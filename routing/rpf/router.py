@@ -24,8 +24,9 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
 from murmur_pubsub.message import message
 from routing.forwarding import FilterSet
+from routing.pastry.changes import CellFilled, PeerFailed
 from routing.pastry.layer import OverPastry
-from routing.pastry.messages import PASTRY_MESSAGES, CellFilled, Peer, PeerFailed, PeerFields
+from routing.pastry.messages import PASTRY_MESSAGES, Peer, PeerFields
 from routing.pastry.neighbour_filters import NeighbourFilters
 from routing.pastry.protocol_parameters import ProtocolParameters
 from routing.pastry.reverse_paths import ReversePaths

@@ -19,18 +19,10 @@ from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
 from murmur_pubsub.message import message
+from routing.pastry.changes import CellFilled, Joined, LeavesChanged, PeerFailed, RoundEnded
 from routing.pastry.identifiers import EVERYTHING
 from routing.pastry.layer import OverPastry
-from routing.pastry.messages import (
-    PASTRY_MESSAGES,
-    CellFilled,
-    Joined,
-    LeavesChanged,
-    Peer,
-    PeerFailed,
-    PeerFields,
-    RoundEnded,
-)
+from routing.pastry.messages import PASTRY_MESSAGES, Peer, PeerFields
 from routing.pastry.neighbour_filters import NeighbourFilters
 from routing.pastry.protocol_parameters import ProtocolParameters
 from routing.pastry.reverse_paths import ReversePaths

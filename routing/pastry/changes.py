@@ -1,0 +1,46 @@
+"""What a Pastry node hands up to the layer above: changes of the overlay, in the order in which they happened."""
+
+from typing import NamedTuple
+
+from routing.pastry.identifiers import Range
+from routing.pastry.messages import Peer
+
+
+class Joined(NamedTuple):
+    """this node is part of the overlay from now on; a `CellFilled` for each of its cells follows."""
+
+
+class CellFilled(NamedTuple):
+    """The peer stands for a range for which nobody stood. `failed_since_us`: when its predecessor, found to
+    have failed just now, was last heard. None: there was none, or the peer is a new node."""
+
+    cell: Range
+    peer: Peer
+    failed_since_us: int | None
+
+
+class PeerFailed(NamedTuple):
+    """The peer is gone, or back as a new node without what it knew. `cell`: the range it stood for."""
+
+    peer: Peer
+    cell: Range | None
+
+
+class LeavesChanged(NamedTuple):
+    """the leaf set is another one."""
+
+
+class RoundEnded(NamedTuple):
+    """all that did not answer this round of probes have been found."""
+
+
+class Answered(NamedTuple):
+    """The peer has answered a probe with this note of the upper layer."""
+
+    peer: Peer
+    length: int
+    note: int
+
+
+OverlayChange = Joined | CellFilled | PeerFailed | LeavesChanged | RoundEnded | Answered
+"""What the layer above has to know; see `routing.pastry.node.Pastry.take_changes`."""
