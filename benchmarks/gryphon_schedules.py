@@ -13,7 +13,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from tests.reliability.planted_bugs import BUGS
+from tests.protocols.gryphon.planted_bugs import BUGS
 from tests.schedules import Outcome, play, schedules
 
 PARTS = {"routing": "cells", "reliability": "gryphon", "matching": "bitset"}

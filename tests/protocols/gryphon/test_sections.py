@@ -11,7 +11,7 @@ from murmur_pubsub.machine import Publish
 from reliability.gryphon.curiosity import Curiosity
 from reliability.gryphon.knowledge import KnowledgeStream, Message
 from reliability.gryphon.messages import AckExpected, Acks, Data, Nack, Silence
-from tests.reliability.bench import Bench
+from tests.protocols.gryphon.bench import Bench
 
 
 def message(sequence: int = 0) -> Message:

@@ -12,7 +12,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.filter_parser import parse_filter
 from murmuration.scenario.load import load_scenario
 from reliability.epidemic.parameters import ALGORITHMS
-from tests.structured import StructuredNetwork
+from tests.protocols.structured import StructuredNetwork
 
 ROUTINGS = ("irbr", "rpf", "scribe")
 FILTERS = ("x > 2", "x > 5", "x BETWEEN 3 AND 6", "y > 0", "x > 2 AND y > 0", "x = 3")

@@ -1,7 +1,7 @@
 """Epidemic recovery, section 4.1 (push, Figure 2), at one dispatcher."""
 
 from reliability.epidemic.messages import EventRecovered, EventsRequested, PushDigest
-from tests.reliability.station import MS, Station, an_event, sign, tagged
+from tests.protocols.epidemic.station import MS, Station, an_event, sign, tagged
 
 
 def pushing(*neighbours: str, **given: object) -> Station:

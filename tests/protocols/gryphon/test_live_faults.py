@@ -18,7 +18,7 @@ from murmur_pubsub.journal import RowKind, read_segment
 from murmuration.deployment.build_deployment import deploy
 from murmuration.scenario.load import check_scenario
 from reliability.gryphon.messages import Data
-from tests.reliability.stuck import SENT_BEFORE
+from tests.protocols.gryphon.stuck import SENT_BEFORE
 from tests.schedules import judge_faults
 
 SCENARIO: dict[str, Any] = {
@@ -32,7 +32,7 @@ SCENARIO: dict[str, Any] = {
     "workload": {"kind": "paced", "publishers": {"p1": 1}, "subscribers": {"s1": 2}, "rate_per_s": 40, "seconds": 10},
     "broker": {
         "routing": "cells",
-        "reliability": "tests.reliability.stuck:StuckAfterLogging",
+        "reliability": "tests.protocols.gryphon.stuck:StuckAfterLogging",
         "parameters": {"gryphon": {"pubends": {"p1": 2}, "checkpoint": 20}},
     },
     "failure_detection": {"heartbeat": "200 ms", "timeout": "1 s", "reconnect": "50 ms"},

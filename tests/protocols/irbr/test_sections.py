@@ -14,7 +14,7 @@ from murmur_pubsub.event import Event
 from murmur_pubsub.links import Delay
 from murmuration.scenario.load import load_scenario
 from routing.pastry.identifiers import Range
-from tests.structured import StructuredNetwork
+from tests.protocols.structured import StructuredNetwork
 
 OPERATIONS = ("Subscription", "Cancellation")
 EVERY_PREFIX = ["0000", "0001", "0002", "0010", "0013", "0020", "0100", "0123", "0122", "1000", "1203", "2222", "3100"]

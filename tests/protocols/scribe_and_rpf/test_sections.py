@@ -9,7 +9,7 @@ import pytest
 
 from murmur_pubsub.errors import InputError
 from murmuration.scenario.load import load_scenario
-from tests.structured import StructuredNetwork
+from tests.protocols.structured import StructuredNetwork
 
 Build = Callable[[str], StructuredNetwork]
 

@@ -19,7 +19,7 @@ from reliability.epidemic.messages import EPIDEMIC_MESSAGES, PatternsForwarded, 
 from reliability.epidemic.parameters import ALGORITHMS, EpidemicParameters
 from reliability.epidemic.received import ReceivedEvents
 from reliability.epidemic.subscription_table import SubscriptionTable
-from tests.reliability.station import an_event, pattern
+from tests.protocols.epidemic.station import an_event, pattern
 
 
 # ------------------------------------------------------------------------------------------------ cache (section 5)

@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tests.reliability.bench import Bench
+from tests.protocols.gryphon.bench import Bench
 
 TICKS_PER_STEP = 40
 SUBSCRIBERS = {1: "s", 2: "t"}

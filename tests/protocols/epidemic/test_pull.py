@@ -13,7 +13,7 @@ from reliability.epidemic.messages import (
     SubscriberPull,
     TaggedEvent,
 )
-from tests.reliability.station import MS, Station, an_event, sign, tagged
+from tests.protocols.epidemic.station import MS, Station, an_event, sign, tagged
 
 
 def pulling(*neighbours: str, algorithm: str = "subscriber-pull", **given: Any) -> Station:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, find, given, settings
 
-from tests.reliability.planted_bugs import BUGS
+from tests.protocols.gryphon.planted_bugs import BUGS
 from tests.schedules import play, schedules
 
 GRYPHON = {"routing": "cells", "reliability": "gryphon", "matching": "bitset"}

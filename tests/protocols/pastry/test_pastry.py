@@ -15,7 +15,7 @@ from routing.pastry.identifiers import IdentifierSpace, Range
 from routing.pastry.leaf_set import LeafSet
 from routing.pastry.messages import Peer
 from routing.pastry.parameters import PastryParameters
-from tests.structured import StructuredNetwork
+from tests.protocols.structured import StructuredNetwork
 from workloads.overlay import Structured, structured
 
 SPACE = IdentifierSpace(4, 4)

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tests.structured import StructuredNetwork
+from tests.protocols.structured import StructuredNetwork
 
 DIGITS = 4
 SIZE = 4**DIGITS
