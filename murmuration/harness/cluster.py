@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError, RunError
@@ -31,39 +31,13 @@ from murmur_pubsub.script import Issue
 from murmur_pubsub.values import Value
 from murmuration.deployment.build_deployment import deploy, describe_fault, manifest
 from murmuration.harness.fault_handle import FaultHandle
+from murmuration.harness.runtime import Carrier
+from murmuration.harness.runtimes import carrier_of
 from murmuration.runs.driver import own_version
 from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.load import check_scenario, parse_duration
 
 _STEP_US = 10_000
-
-
-class Carrier(Protocol):
-    """What a cluster needs of a runtime; see `murmuration.harness.runtimes`."""
-
-    @property
-    def now_us(self) -> int: ...
-
-    def start(self) -> None: ...
-
-    def enter(self, phase: Phase) -> None: ...
-
-    def issue(self, name: str, issues: Sequence[Issue]) -> None: ...
-
-    def carry_out(self, step: int, fault: Fault) -> Sequence[str]: ...
-
-    def advance(self, stretch_us: int) -> None: ...
-
-    def settle(self) -> None: ...
-
-    def drain(self) -> None: ...
-
-    def finish(self) -> None: ...
-
-    @property
-    def writers(self) -> Mapping[str, int]: ...
-
-    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +186,6 @@ class Cluster:
         `keys` are further keys of a scenario, such as `links={"delay": "2 ms"}`, `failure_detection`, `machines`,
         `datagrams`. The run folder is made in `folder`, or in a temporary place that is kept. Raises `InputError`.
         """
-        from murmuration.harness.runtimes import carrier_of
-
         data = {
             "name": "cluster",
             "runtime": runtime,

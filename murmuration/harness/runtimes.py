@@ -11,7 +11,7 @@ from murmur_pubsub.errors import RunError
 from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.journal import Phase
 from murmur_pubsub.script import Issue
-from murmuration.harness.cluster import Carrier
+from murmuration.harness.runtime import Carrier
 
 if TYPE_CHECKING:
     from actors.run import LiveRun
