@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from actors.ray_session import ACTOR_BYTES, RAY_BYTES
+from actors.actor_memory import fitting_actors
 from murmur_pubsub.errors import InputError
 
 _LOOK_TIMEOUT_S = 120.0
@@ -90,7 +90,7 @@ def machines_at(address: str, folder: Path, store: str | None = None, shared: bo
             facts.name,
             facts.address,
             facts.zone,
-            max(0, (facts.memory - RAY_BYTES) // ACTOR_BYTES),
+            fitting_actors(facts.memory),
             round(facts.clock_us),
             facts.scratch if number else None,
         )

@@ -1,4 +1,4 @@
-"""Ray for one run: a private local Ray, or the cluster at an address; enough memory for the actors or a clear no."""
+"""Ray for one run: a private local Ray, or the cluster at an address."""
 
 import atexit
 import contextlib
@@ -10,37 +10,18 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
 
+from actors.joining import Machine
 from actors.private_ray import private_ray
 from actors.reaper import processes_of
-from murmur_pubsub.errors import InputError, RunError
+from murmur_pubsub.errors import RunError
 
-if TYPE_CHECKING:
-    from actors.joining import Machine
-
-ACTOR_BYTES = 75 * 1024 * 1024
-"""Memory an idle actor holds of its own (measured: benchmarks/actors.py), with a little to work in."""
-RAY_BYTES = 900 * 1024 * 1024
-"""What Ray itself holds besides actors."""
 _HEAD = ("gcs_server", "raylet")
 _ROOT = Path(__file__).resolve().parents[1]
 _OBJECT_STORE_BYTES = 80 * 1024 * 1024
-
-
-def check_memory(actors: int, available_bytes: int | None = None) -> None:
-    """Raise `InputError` if so many actors do not fit into this machine's free memory."""
-    available_bytes = psutil.virtual_memory().available if available_bytes is None else available_bytes
-    fitting = max(0, (available_bytes - RAY_BYTES) // ACTOR_BYTES)
-    if actors > fitting:
-        raise InputError(
-            "memory",
-            f"{actors} actors, which need {(RAY_BYTES + actors * ACTOR_BYTES) / 1e9:.1f} GB,"
-            f" and {available_bytes / 1e9:.1f} GB free",
-            f"at most {fitting} actors here; or `--runtime virtual`, which needs none",
-        )
 
 
 def words_of(error: Exception) -> str:
@@ -85,7 +66,7 @@ def _lives(process: psutil.Process) -> bool:
 
 @contextlib.contextmanager
 def ray_session(
-    actors: int, address: str | None = None, machines: int = 1, joined: Sequence["Machine"] = ()
+    actors: int, address: str | None = None, machines: int = 1, joined: Sequence[Machine] = ()
 ) -> Iterator[RaySession]:
     """Ray for so many actors and the length of the block; what was started here is stopped at its end.
 

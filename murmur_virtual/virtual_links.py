@@ -9,17 +9,13 @@ connection never arrives on the one that follows.
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from murmur_pubsub.deployment import LinkPlan
 from murmur_pubsub.faults import FailureDetection, link_key
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.links import Link, LinkSpec
 from murmur_pubsub.machine import LinkDown, LinkUp, NodeName
-
-if TYPE_CHECKING:
-    from murmur_virtual.virtual_node import SimulatedNode
-    from murmur_virtual.virtual_runtime import Simulation
+from murmur_virtual.virtual_node import Network, SimulatedNode
 
 
 class _Wire:
@@ -43,7 +39,7 @@ class _Wire:
 class Wiring:
     """All links of a network; `groups` is the partition in force, node name to group."""
 
-    def __init__(self, network: "Simulation", detection: FailureDetection) -> None:
+    def __init__(self, network: Network, detection: FailureDetection) -> None:
         self.detection = detection
         self.groups: dict[NodeName, int] | None = None
         self._network = network

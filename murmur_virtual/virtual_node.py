@@ -5,10 +5,11 @@ The counterpart on Ray is `actors.node_actor`; a machine cannot tell which of th
 
 import functools
 import random
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from murmur_pubsub.codec import Codec
 from murmur_pubsub.deployment import NodeSpec
 from murmur_pubsub.errors import WireError
 from murmur_pubsub.journal import DropReason, RowKind
@@ -34,16 +35,46 @@ from murmur_pubsub.machine import (
 )
 from murmur_pubsub.recorder import Recorder
 from murmur_pubsub.unpacking import unpack
+from murmur_virtual.event_queue import EventQueue
 from murmur_virtual.storage import VirtualStorage
-
-if TYPE_CHECKING:
-    from murmur_virtual.virtual_runtime import Simulation
 
 EVENT_MESSAGE, CONTROL_MESSAGE, TIMER, STORED, RESUME, CALL = range(6)
 """Kinds of queue entries; the first two are messages on their way."""
 
 _new = tuple.__new__
 """Makes a NamedTuple without the Python call in its constructor: these two are made for every entry."""
+
+
+class Network(Protocol):
+    """What nodes and links ask of the runtime they are in, and what they tell it."""
+
+    seed: int
+    now_us: int
+    sync_us: int
+    """How long a record takes to reach the disk."""
+    queue: EventQueue
+    nodes: "dict[NodeName, SimulatedNode]"
+    """The latest incarnation of each node."""
+    clients: set[NodeName]
+    datagrams: Link | None
+    """What carries messages between nodes without a link of their own; None: they are dropped as unreachable."""
+    addressed_by: "defaultdict[NodeName, dict[NodeName, None]]"
+    """`SimulatedNode.addressed` the other way round: the nodes that hear when that node is gone."""
+    in_flight: list[int]
+    """Messages on their way, by kind: EVENT_MESSAGE and CONTROL_MESSAGE. Nodes count them up and down."""
+    busy: dict[NodeName, None]
+    """Nodes that run, but are too slow for what waits for them. Each node enters and removes itself."""
+    deliveries: int
+    """How many there have been; nodes count them."""
+
+    def codec(self, message_types: Sequence[type]) -> Codec:
+        """The codec for these messages, one for all nodes that speak them."""
+
+    def call_at(self, time_us: int, action: Callable[[int], None]) -> None:
+        """Have `action(now_us)` called at the given time."""
+
+    def divided(self, first: NodeName, second: NodeName) -> bool:
+        """Does a partition keep datagrams between the two from passing?"""
 
 
 class SimulatedNode:
@@ -63,7 +94,7 @@ class SimulatedNode:
 
     def __init__(
         self,
-        network: "Simulation",
+        network: Network,
         spec: NodeSpec,
         machine: Machine,
         recorder: Recorder,
@@ -84,7 +115,7 @@ class SimulatedNode:
         self._severed: dict[NodeName, None] = {}
         self._stale: dict[NodeName, tuple[int, int]] = {}
         self._network = network
-        self._push = network.push
+        self._push = network.queue.push
         self._recorder = recorder
         self._hops = recorder.hops
         self._name = spec.name
@@ -391,4 +422,4 @@ class SimulatedNode:
                 self._recorder.plain(now_us, RowKind.PAUSE, 1, peer)
             self.paused_until_us = until_us
             self._exempt = peer
-            self._network.push(until_us, self, RESUME, None, None)
+            self._push(until_us, self, RESUME, None, None)

@@ -39,13 +39,12 @@ parts know each other, and under churn they would add up to more than the networ
 
 
 class Simulation:
-    """Nodes on one event queue. `now_us` is the time of the entry being processed.
+    """Nodes on one event queue: the `Network` of its nodes and links, whose fields are described there. `now_us` is
+    the time of the entry being processed.
 
     `default_link`: what carries messages between nodes without a link of their own (None: they are dropped
     as unreachable); all pairs share it, so it must be one that `only_delays`.
     `inputs_folder`: where the nodes' inputs are kept (None: they are not).
-    `in_flight`: messages on their way, by kind: EVENT_MESSAGE and CONTROL_MESSAGE. `busy`: nodes that run, but are too
-    slow for what waits for them.
     """
 
     def __init__(
@@ -67,7 +66,6 @@ class Simulation:
         self.nodes: dict[NodeName, SimulatedNode] = {}
         self.clients: set[NodeName] = set()
         self.addressed_by: defaultdict[NodeName, dict[NodeName, None]] = defaultdict(dict)
-        """`SimulatedNode.addressed` the other way round: who is to hear when that node is gone."""
         self._places: dict[NodeName, int] = {}
         """The order in which nodes were added."""
         self.in_flight = [0, 0]
@@ -80,7 +78,7 @@ class Simulation:
         self._numbers = numbers
         self._journal_hops = journal_hops
         self.queue = EventQueue()
-        self.push = self.queue.push
+        self._push = self.queue.push
         self._codecs: dict[tuple[type, ...], Codec] = {}
         # Machines make no cycles to speak of while they run, and there are many of them: the collector may look rarely.
         gc.set_threshold(*_COLLECTOR_THRESHOLDS)
@@ -173,7 +171,7 @@ class Simulation:
 
     def call_at(self, time_us: int, action: Callable[[int], None]) -> None:
         """Have `action(now_us)` called at the given time."""
-        self.push(time_us, None, CALL, action, None)
+        self._push(time_us, None, CALL, action, None)
 
     @property
     def waiting(self) -> bool:

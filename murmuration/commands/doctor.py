@@ -40,10 +40,10 @@ def _java() -> Finding:
 
 
 def _memory() -> Finding:
-    from actors.ray_session import ACTOR_BYTES, RAY_BYTES
+    from actors.actor_memory import fitting_actors
 
     available = psutil.virtual_memory().available
-    fitting = max(0, (available - RAY_BYTES) // ACTOR_BYTES)
+    fitting = fitting_actors(available)
     return Finding(
         "memory",
         fitting >= 32,

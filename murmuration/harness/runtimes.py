@@ -23,7 +23,8 @@ def carrier_of(runtime: str, deployment: Deployment, folder: Path) -> Iterator[C
     if runtime == "virtual":
         yield _VirtualCarrier(deployment, folder)
         return
-    from actors.ray_session import check_memory, ray_session
+    from actors.actor_memory import check_memory
+    from actors.ray_session import ray_session
     from actors.run import LiveRun
 
     check_memory(len(deployment.nodes))

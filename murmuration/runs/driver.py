@@ -67,7 +67,7 @@ def execute(
     if cluster is not None:
         cluster.check(deployment)
     elif scenario.runtime == "ray":
-        from actors.ray_session import check_memory
+        from actors.actor_memory import check_memory
 
         check_memory(len(deployment.nodes))
     run_folder = RunFolder.make(folder, store)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.ray_session import check_memory
+from actors.actor_memory import check_memory
 from murmur_pubsub.errors import InputError
 from spark_analysis.plain_judge import judge
 
