@@ -28,15 +28,15 @@ _ANSWER_TIMEOUT_S = 180.0
 """An actor that does not answer for so long never will; the longest answer is to a call that starts actors."""
 _LOOK_AGAIN_S = 0.25
 _LOSS_NOTICED_S = 60.0
-"""Ray takes a machine for dead after so many missed health checks; by default that takes a quarter of a minute."""
+"""Ray takes a host for dead after so many missed health checks; by default that takes a quarter of a minute."""
 
 
 class ActorGroup:
     """All actors of one run.
 
-    `machines`: Ray's identifiers of the machines, by their number in the deployment; `scratch`: the folders of those
-    that keep journals and logs for themselves. `watched`: somebody notices when a machine is gone. `held_up` were
-    stalled or slowed down once: their lag is no fault of the machine. `cut` are the links that a fault keeps down,
+    `hosts`: Ray's identifiers of the hosts, by their number in the deployment; `scratch`: the folders of those
+    that keep journals and logs for themselves. `watched`: somebody notices when a host is gone. `held_up` were
+    stalled or slowed down once: their lag is no fault of the host. `cut` are the links that a fault keeps down,
     `partition` is the group of each node while datagrams pass within groups only.
     """
 
@@ -44,7 +44,7 @@ class ActorGroup:
         self,
         deployment: Deployment,
         settings: ActorSettings,
-        machines: Sequence[str],
+        hosts: Sequence[str],
         scratch: Mapping[int, str] = MappingProxyType({}),
         watched: bool = False,
     ) -> None:
@@ -52,7 +52,7 @@ class ActorGroup:
             if spec.uplink is not None:
                 found = f"{spec.name} has one in a live run"
                 raise InputError("uplink", found, "uplinks on the virtual runtime only: a live node's links share none")
-        self.machines = list(machines)
+        self.hosts = list(hosts)
         self.down: dict[NodeName, None] = dict.fromkeys(sorted(deployment.start_down))
         self.stalled: dict[NodeName, None] = {}
         self.held_up: dict[NodeName, None] = {}
@@ -93,8 +93,8 @@ class ActorGroup:
         return [name for name in self.in_service if name in self._deployment.scripts]
 
     def journal_folder(self, name: NodeName) -> Path:
-        """Where the node keeps its journal, on its own machine."""
-        number = self._deployment.machines.get(name, 0)
+        """Where the node keeps its journal, on its own host."""
+        number = self._deployment.hosts.get(name, 0)
         return Path(self._settings_at.get(number, self.settings).journal_folder)
 
     def peers(self, name: NodeName) -> list[NodeName]:
@@ -114,10 +114,10 @@ class ActorGroup:
             script = self._deployment.scripts.get(name)
             incarnation = self.incarnations[name] = self.incarnations.get(name, -1) + 1
             options: dict[str, Any] = {}
-            number = self._deployment.machines.get(name, 0)
-            if len(self.machines) > 1:
-                machine = self.machines[number]
-                options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node_id=machine, soft=False)
+            number = self._deployment.hosts.get(name, 0)
+            if len(self.hosts) > 1:
+                host = self.hosts[number]
+                options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node_id=host, soft=False)
             settings = self._settings_at.get(number, self.settings)
             actor = self._remote.options(**options).remote(self.specs[name], settings, script, incarnation)
             self._actors[name] = actor
@@ -195,10 +195,10 @@ class ActorGroup:
         for actor in self._actors.values():
             ray.kill(actor)
 
-    def machine_lost(self, number: int) -> None:
-        """Nodes of that machine start on the next one from now on."""
-        left = [each for each in self.machines if each != self.machines[number]]
-        self.machines[number] = left[number % len(left)]
+    def host_lost(self, number: int) -> None:
+        """Nodes of that host start on the next one from now on."""
+        left = [each for each in self.hosts if each != self.hosts[number]]
+        self.hosts[number] = left[number % len(left)]
 
     def _serves(self, name: NodeName) -> bool:
         return name in self._actors and name not in self.down and name not in self.stalled
@@ -219,14 +219,14 @@ class ActorGroup:
                     raise RunError(f"the actor of {name} did not answer in {_ANSWER_TIMEOUT_S:.0f} s") from error
 
     def _vanished(self, name: NodeName) -> bool:
-        """Did a machine go away with this node, which does not answer? Ray knows some seconds later; then whoever
+        """Did a host go away with this node, which does not answer? Ray knows some seconds later; then whoever
         watches takes the node out of service."""
         deadline = time.monotonic() + _LOSS_NOTICED_S
         while self._watched and self._serves(name) and time.monotonic() < deadline:
             try:
                 ray.get(self._actors[name].status.remote(), timeout=_LOOK_AGAIN_S)
             except ray.exceptions.ActorDiedError:
-                if self.places[name].machine in living_machines():
+                if self.places[name].host in living_hosts():
                     return False
             except ray.exceptions.RayError:
                 pass
@@ -234,8 +234,8 @@ class ActorGroup:
         return not self._serves(name)
 
 
-def living_machines() -> dict[str, tuple[str, str]]:
-    """Ray's identifiers of the machines that live, with their names and addresses."""
+def living_hosts() -> dict[str, tuple[str, str]]:
+    """Ray's identifiers of the hosts that live, with their names and addresses."""
     return {node["NodeID"]: (node["NodeName"], node["NodeManagerAddress"]) for node in ray.nodes() if node["Alive"]}
 
 

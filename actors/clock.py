@@ -1,8 +1,8 @@
 """Emulated time on the wall clock.
 
 Emulated time is microseconds since the run's origin, slowed down by `dilation` (wall seconds for an emulated
-second). It follows the monotonic clock, tied once to the machine's wall clock so that all actors of a run
-agree on the origin; on several machines it is as good as their clock synchronisation.
+second). It follows the monotonic clock, tied once to the host's wall clock so that all actors of a run
+agree on the origin; on several hosts it is as good as their clock synchronisation.
 """
 
 import time

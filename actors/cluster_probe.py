@@ -1,7 +1,7 @@
 """Looks at a cluster before anything is started there: `python -m actors.cluster_probe ADDRESS FOLDER [STORE]`.
 
 Ray's client waits a minute for a cluster that is not there, and then ends its process: so a process of its own looks.
-It prints one line of JSON: the versions of the cluster and its machines, or what went wrong. Each machine is asked for
+It prints one line of JSON: the versions of the cluster and its hosts, or what went wrong. Each host is asked for
 its versions, whether it sees the run folder and can write to the store, and how much room there is for journals.
 """
 
@@ -22,11 +22,11 @@ _CONNECT_TIMEOUT_S = 5.0
 _ANSWER_TIMEOUT_S = 30.0
 _CLOCK_ASKED = 5
 _ZONE = "ray.io/availability-zone"
-"""The label that Ray's autoscaler gives machines of a cloud; `ray start --labels` gives it to others."""
+"""The label that Ray's autoscaler gives hosts of a cloud; `ray start --labels` gives it to others."""
 
 
 def look(address: str, folder: Path, store: str | None) -> dict[str, Any]:
-    """`error` (kind, words), or `ray`, `python` and `machines`: the fields of `actors.joining.Facts` for each."""
+    """`error` (kind, words), or `ray`, `python` and `hosts`: the fields of `actors.joining.Facts` for each."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=_CONNECT_TIMEOUT_S).close()
@@ -44,7 +44,7 @@ def look(address: str, folder: Path, store: str | None) -> dict[str, Any]:
     if metadata is None:
         return {"error": ["nobody", "something that is no Ray cluster"]}
     versions = json.loads(metadata)
-    found = {"ray": versions["ray_version"], "python": versions["python_version"], "machines": []}
+    found = {"ray": versions["ray_version"], "python": versions["python_version"], "hosts": []}
     own = {"ray": ray.__version__, "python": ".".join(map(str, sys.version_info[:3]))}
     if any(found[each] != own[each] for each in own):
         return found
@@ -52,12 +52,12 @@ def look(address: str, folder: Path, store: str | None) -> dict[str, Any]:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError, AssertionError) as error:
         return {"error": ["join", str(error).strip().splitlines()[0]]}
-    found["machines"] = _ask_machines(folder, store)
+    found["hosts"] = _ask_hosts(folder, store)
     return found
 
 
-def _ask_machines(folder: Path, store: str | None) -> list[dict[str, Any]]:
-    """What each machine that lives says of itself, the driver's own first."""
+def _ask_hosts(folder: Path, store: str | None) -> list[dict[str, Any]]:
+    """What each host that lives says of itself, the driver's own first."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -103,7 +103,7 @@ def _answer(asked: Any) -> Any:
 
 
 def _clock(identifier: str) -> dict[str, Any]:
-    """How far the machine's clock is ahead of this one's, and by how much that may be wrong: half the way there and
+    """How far the host's clock is ahead of this one's, and by how much that may be wrong: half the way there and
     back. Its worker process is there already: it was asked before."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -128,7 +128,7 @@ def _now_ns() -> int:
 
 
 def _say(mark: str, store: str | None) -> dict[str, Any]:
-    """Runs on a machine; needs nothing of ours, which may not be there."""
+    """Runs on a host; needs nothing of ours, which may not be there."""
     import ray
 
     own = None
@@ -162,7 +162,7 @@ def _trouble(place: Path) -> str | None:
 
 
 def _store_trouble(store: str, mark: str) -> str | None:
-    """Why this machine cannot write to the store."""
+    """Why this host cannot write to the store."""
     from pyarrow.fs import FileSystem
 
     own = f"{mark}-{secrets.token_hex(8)}"

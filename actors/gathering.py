@@ -1,7 +1,7 @@
-"""Journals that machines kept for themselves, brought together in one store.
+"""Journals that hosts kept for themselves, brought together in one store.
 
-A machine that does not see the run folder, or was told to keep journals on a disk of its own, writes them below its
-scratch folder. At the end its files go to the store: into a folder of the driver's machine through Ray, to a URI
+A host that does not see the run folder, or was told to keep journals on a disk of its own, writes them below its
+scratch folder. At the end its files go to the store: into a folder of the driver's host through Ray, to a URI
 straight from where they are. What a dead process left is taken as it lies there: a row that was written is read,
 whatever came after it. The scratch folder of the run is removed once all of it has been gathered.
 """
@@ -19,7 +19,7 @@ from actors.scratch import check_scratch, remove_scratch
 from murmur_pubsub.journal_store import is_uri, journal_names, store_at
 
 _FILES_AHEAD = 2
-"""A machine holds so many files ready for the driver: they wait in the memory of its object store."""
+"""A host holds so many files ready for the driver: they wait in the memory of its object store."""
 
 Progress = Callable[[int, int], None]
 """Called with the files gathered, and how many there are as far as is known."""
@@ -27,16 +27,16 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What came from one machine: how many files, and why not all (`failure`; None: all are here)."""
+    """What came from one host: how many files, and why not all (`failure`; None: all are here)."""
 
     files: int
     failure: str | None = None
 
 
 def gather(sources: Mapping[int, tuple[str, str]], place: str, progress: Progress) -> dict[int, Gathered]:
-    """Bring the journals of these machines (number: Ray's identifier, folder of the run there) to the path or URI.
+    """Bring the journals of these hosts (number: Ray's identifier, folder of the run there) to the path or URI.
 
-    Ray must be initialised. A machine that goes away costs its own journals and nobody else's; raises `OSError` if the
+    Ray must be initialised. A host that goes away costs its own journals and nobody else's; raises `OSError` if the
     driver cannot write.
     """
     store = store_at(place)
@@ -74,7 +74,7 @@ def _on(identifier: str) -> NodeAffinitySchedulingStrategy:
 
 
 def _send(folder: str, target: str | None) -> Iterator[tuple[str, bytes | None, int]]:
-    """Runs on the machine: name, content (None: it went to the target) and how many files there are, for each."""
+    """Runs on the host: name, content (None: it went to the target) and how many files there are, for each."""
     check_scratch(Path(folder))
     journal = Path(folder, "journal")
     names = journal_names(journal)

@@ -15,13 +15,13 @@ from murmur_pubsub.errors import InputError
 _LOOK_TIMEOUT_S = 120.0
 FREE_BYTES_MIN = 256 << 20
 CLOCK_US_MAX = 20_000
-"""Above it delays between machines mean nothing."""
+"""Above it delays between hosts mean nothing."""
 _TOKEN = "the cluster's token: RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token (docs/cluster.md)"
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a machine of a cluster says of itself, before anything is checked.
+    """What a host of a cluster says of itself, before anything is checked.
 
     `seen`: it sees the run folder. `scratch`: where it would keep journals until they are gathered (None: straight in
     the run folder); `trouble`: why it cannot write there; `free`: bytes there. `store_trouble`: why it cannot write to
@@ -47,9 +47,9 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
-    """A machine of a cluster: Ray's identifier, its name, address and zone there, how many actors fit, how far its
-    clock is ahead of this machine's (microseconds), and where it keeps journals until they are gathered (None: it
+class Host:
+    """A host of a cluster: Ray's identifier, its name, address and zone there, how many actors fit, how far its
+    clock is ahead of this host's (microseconds), and where it keeps journals until they are gathered (None: it
     writes straight into the run folder)."""
 
     identifier: str
@@ -61,11 +61,11 @@ class Machine:
     scratch: str | None
 
 
-def machines_at(address: str, folder: Path, store: str | None = None, shared: bool = False) -> list[Machine]:
-    """The machines of the cluster at HOST:PORT, the one this process is on first.
+def hosts_at(address: str, folder: Path, store: str | None = None, shared: bool = False) -> list[Host]:
+    """The hosts of the cluster at HOST:PORT, the one this process is on first.
 
-    Raises `InputError` if there is no cluster, this process may not join it, or a machine is not fit (`check_machine`).
-    The folder must exist; `shared`: every machine has to see it.
+    Raises `InputError` if there is no cluster, this process may not join it, or a host is not fit (`check_host`).
+    The folder must exist; `shared`: every host has to see it.
     """
     place = f"--address {address}"
     host, _, port = address.rpartition(":")
@@ -77,15 +77,15 @@ def machines_at(address: str, folder: Path, store: str | None = None, shared: bo
         if kind == "token":
             raise InputError(place, "a cluster that refuses this token", _TOKEN)
         if kind == "join":
-            raise InputError(place, words, "a run from a machine of the cluster: its head, or by `ray job submit`")
+            raise InputError(place, words, "a run from a host of the cluster: its head, or by `ray job submit`")
         raise InputError(place, f"no cluster ({words})", "the address of a cluster's head: HOST:PORT")
     own = own_versions()
     check_versions(place, "a cluster", found, own)
-    machines = [Facts(**said) for said in found["machines"]]
-    for number, facts in enumerate(machines):
-        check_machine(f"{place}, machine {facts.address} ({facts.name})", facts, own, shared or number == 0, store)
+    hosts = [Facts(**said) for said in found["hosts"]]
+    for number, facts in enumerate(hosts):
+        check_host(f"{place}, host {facts.address} ({facts.name})", facts, own, shared or number == 0, store)
     return [
-        Machine(
+        Host(
             facts.identifier,
             facts.name,
             facts.address,
@@ -94,12 +94,12 @@ def machines_at(address: str, folder: Path, store: str | None = None, shared: bo
             round(facts.clock_us),
             facts.scratch if number else None,
         )
-        for number, facts in enumerate(machines)
+        for number, facts in enumerate(hosts)
     ]
 
 
 def own_versions() -> dict[str, str]:
-    """The versions that every machine must have as well."""
+    """The versions that every host must have as well."""
     python = ".".join(map(str, sys.version_info[:3]))
     return {"ray": version("ray"), "python": python, "murmur": version("murmuration")}
 
@@ -114,24 +114,24 @@ def check_versions(place: str, what: str, found: Mapping[str, str], own: Mapping
         )
 
 
-def check_clock(machine: str, ahead_us: float, unsure_us: float) -> None:
-    """Raise `InputError` if the machine's clock is certainly too far from this one's: emulated time is told by both."""
+def check_clock(host: str, ahead_us: float, unsure_us: float) -> None:
+    """Raise `InputError` if the host's clock is certainly too far from this one's: emulated time is told by both."""
     if abs(ahead_us) - unsure_us > CLOCK_US_MAX:
-        found = f"a clock {abs(ahead_us) / 1e3:.0f} ms {'ahead of' if ahead_us > 0 else 'behind'} this machine's"
-        raise InputError(machine, found, f"clocks that agree to {CLOCK_US_MAX / 1e3:.0f} ms (NTP)")
+        found = f"a clock {abs(ahead_us) / 1e3:.0f} ms {'ahead of' if ahead_us > 0 else 'behind'} this host's"
+        raise InputError(host, found, f"clocks that agree to {CLOCK_US_MAX / 1e3:.0f} ms (NTP)")
 
 
-def check_machine(place: str, facts: Facts, own: Mapping[str, str], shared: bool, store: str | None) -> None:
-    """Raise `InputError` for a machine on which no actor should start; `shared`: it has to see the run folder."""
+def check_host(place: str, facts: Facts, own: Mapping[str, str], shared: bool, store: str | None) -> None:
+    """Raise `InputError` for a host on which no actor should start; `shared`: it has to see the run folder."""
     if facts.failure is not None:
-        raise InputError(place, facts.failure, "a machine that runs tasks")
-    check_versions(place, "a machine", {"ray": facts.ray, "python": facts.python}, own)
+        raise InputError(place, facts.failure, "a host that runs tasks")
+    check_versions(place, "a host", {"ray": facts.ray, "python": facts.python}, own)
     if facts.murmur != own["murmur"]:
         found = f"murmur {facts.murmur or 'missing'}"
-        raise InputError(place, found, f"murmur {own['murmur']} on every machine, as here")
+        raise InputError(place, found, f"murmur {own['murmur']} on every host, as here")
     if shared and not facts.seen:
-        found = "no run folder that it and this machine both see"
-        raise InputError(place, found, "storage that all machines share (--out)")
+        found = "no run folder that it and this host both see"
+        raise InputError(place, found, "storage that all hosts share (--out)")
     if facts.trouble is not None:
         found = f"no place for journals ({facts.trouble})"
         raise InputError(place, found, "a run folder (--out), or MURMUR_SCRATCH there, that can be written")

@@ -27,7 +27,7 @@ from murmur_pubsub.recorder import Recorder
 
 class LiveBreaker:
     """Does to a group of actors what a fault says. `base_us`: when publishing began, for scripts of nodes that come
-    back; None before that. `lose_machine(number)` takes a whole machine away. `observed`: what nobody planned; its
+    back; None before that. `lose_host(number)` takes a whole host away. `observed`: what nobody planned; its
     steps in the journal come after those of the plan."""
 
     def __init__(
@@ -36,45 +36,45 @@ class LiveBreaker:
         group: ActorGroup,
         clock: Clock,
         recorder: Recorder,
-        lose_machine: Callable[[int], None] | None,
+        lose_host: Callable[[int], None] | None,
     ) -> None:
         self.base_us: int | None = None
         self._group = group
         self._clock = clock
         self._recorder = recorder
-        self._lose_machine = lose_machine
+        self._lose_host = lose_host
         self.observed: list[Fault] = []
         self._gone: list[NodeName] = []
         self._steps_planned = len(deployment.faults)
         self._one_at_a_time = threading.Lock()
         self._planned = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
-        self._machines = deployment.machines
+        self._hosts = deployment.hosts
 
     def carry_out(self, step: int, fault: Fault) -> None:
         """Do it, and return when it is in effect; raises `RunError` if it is not."""
         with self._one_at_a_time:
             self._carry_out(step, fault, self._clock.now_us())
 
-    def machine_vanished(self, number: int, since_us: int) -> None:
-        """A machine went away by itself, after `since_us`: its nodes are out of service."""
+    def host_vanished(self, number: int, since_us: int) -> None:
+        """A host went away by itself, after `since_us`: its nodes are out of service."""
         group = self._group
         with self._one_at_a_time:
             for name in self.nodes_on(number):
                 group.down[name] = None
                 group.stalled.pop(name, None)
-            step, fault = self._observe(FaultKind.LOSE_MACHINE, number)
+            step, fault = self._observe(FaultKind.LOSE_HOST, number)
             self._recorder.fault(since_us, step, fault, FaultStage.ORDERED)
             self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
 
-    def machine_returned(self, number: int, identifier: str) -> None:
-        """The machine is back, under another identifier: its nodes start on it, with the logs that are there."""
+    def host_returned(self, number: int, identifier: str) -> None:
+        """The host is back, under another identifier: its nodes start on it, with the logs that are there."""
         with self._one_at_a_time:
-            self._group.machines[number] = identifier
-            self._carry_out(*self._observe(FaultKind.RETURN_MACHINE, number), self._clock.now_us())
+            self._group.hosts[number] = identifier
+            self._carry_out(*self._observe(FaultKind.RETURN_HOST, number), self._clock.now_us())
 
-    def _observe(self, kind: FaultKind, machine: int) -> tuple[int, Fault]:
+    def _observe(self, kind: FaultKind, host: int) -> tuple[int, Fault]:
         base_us = self._clock.now_us() if self.base_us is None else self.base_us
-        self.observed.append(Fault(max(0, self._clock.now_us() - base_us), kind, machine=machine))
+        self.observed.append(Fault(max(0, self._clock.now_us() - base_us), kind, host=host))
         return self._steps_planned + len(self.observed) - 1, self.observed[-1]
 
     def _carry_out(self, step: int, fault: Fault, ordered_us: int) -> None:
@@ -89,7 +89,7 @@ class LiveBreaker:
         self.seal_gone()
 
     def seal_gone(self) -> None:
-        """Seal the journals of the nodes whose processes were seen to be gone, as far as they lie on this machine. The
+        """Seal the journals of the nodes whose processes were seen to be gone, as far as they lie on this host. The
         file of a process that still has it mapped must not be cut: that would be the end of the process."""
         group = self._group
         while self._gone:
@@ -122,10 +122,10 @@ class LiveBreaker:
             case FaultKind.UNITE:
                 self._group.partition = None
                 self.mend(list(self._group.cut))
-            case FaultKind.LOSE_MACHINE:
-                self._lose(fault.machine)
-            case FaultKind.RETURN_MACHINE:
-                for name in self.nodes_on(fault.machine):
+            case FaultKind.LOSE_HOST:
+                self._lose(fault.host)
+            case FaultKind.RETURN_HOST:
+                for name in self.nodes_on(fault.host):
                     if name in self._group.down:
                         self.restart(name)
 
@@ -207,23 +207,23 @@ class LiveBreaker:
             if name not in answers or (right is not None and not right(answers[name])):
                 raise RunError(f"{name} answered {answers.get(name)!r} to {what}")
 
-    def _lose(self, machine: int) -> None:
-        if self._lose_machine is None:
-            raise RunError("this run cannot take machines away")
-        lost = [name for name in self.nodes_on(machine) if name not in self._group.down]
+    def _lose(self, host: int) -> None:
+        if self._lose_host is None:
+            raise RunError("this run cannot take hosts away")
+        lost = [name for name in self.nodes_on(host) if name not in self._group.down]
         places = [self._group.places[name] for name in lost]
         self._group.down |= dict.fromkeys(lost)
         for name in lost:
             self._group.stalled.pop(name, None)
-        self._lose_machine(machine)
+        self._lose_host(host)
         for place in places:
             await_state(place, "gone", 60.0)
         self._gone += lost
-        self._group.machine_lost(machine)
+        self._group.host_lost(host)
 
-    def nodes_on(self, machine: int) -> list[NodeName]:
-        """The nodes planned for that machine."""
-        return [name for name in self._group.specs if self._machines.get(name, 0) == machine]
+    def nodes_on(self, host: int) -> list[NodeName]:
+        """The nodes planned for that host."""
+        return [name for name in self._group.specs if self._hosts.get(name, 0) == host]
 
 
 class FaultTimes:
@@ -246,7 +246,7 @@ class FaultTimes:
 
 
 def _about(fault: Fault, kind: FaultKind) -> tuple[FaultKind, tuple[NodeName, ...], int]:
-    return kind, tuple(sorted(fault.nodes)), fault.machine
+    return kind, tuple(sorted(fault.nodes)), fault.host
 
 
 class FaultThread(threading.Thread):

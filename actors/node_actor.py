@@ -38,7 +38,7 @@ _PUBLISH_BATCH = 64
 @dataclass(frozen=True, slots=True)
 class ActorSettings:
     """What all actors of a run share. `origin_wall_ns` is emulated time zero; `host` the address to listen on
-    (None: that of the machine in the cluster); `scratch` what holds both folders until it is gathered (None: the run's
+    (None: that of the host in the cluster); `scratch` what holds both folders until it is gathered (None: the run's
     own folder does)."""
 
     seed: int

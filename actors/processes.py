@@ -1,6 +1,6 @@
 """The operating system's processes behind actors: signals, and whether they took effect.
 
-A process is known by its number and the machine it is on, as its actor told; a signal for one on another machine is
+A process is known by its number and the host it is on, as its actor told; a signal for one on another host is
 sent by a Ray task there.
 """
 
@@ -19,21 +19,21 @@ _POLL_S = 0.005
 
 
 class ProcessPlace(NamedTuple):
-    """Where an actor's process is: host name, Ray's identifier of the machine, process number."""
+    """Where an actor's process is: the host's name, Ray's identifier of the host, the number of the process."""
 
+    hostname: str
     host: str
-    machine: str
     pid: int
 
 
 def is_here(place: ProcessPlace) -> bool:
-    """Is (or was) the process on this machine?"""
-    return place.host == socket.gethostname()
+    """Is (or was) the process on this host?"""
+    return place.hostname == socket.gethostname()
 
 
-def own_place(machine: str) -> ProcessPlace:
+def own_place(host: str) -> ProcessPlace:
     """The place of the calling process."""
-    return ProcessPlace(socket.gethostname(), machine, os.getpid())
+    return ProcessPlace(socket.gethostname(), host, os.getpid())
 
 
 def send_signal(place: ProcessPlace, number: signal.Signals) -> None:
@@ -45,11 +45,11 @@ def await_state(place: ProcessPlace, wanted: State, timeout_s: float = 10.0) -> 
     """Return when the process is in that state; raises `RunError` if it is not within the time."""
     found = _there(place, _await, place.pid, wanted, timeout_s)
     if found != wanted:
-        raise RunError(f"process {place.pid} on {place.host} is {found} after {timeout_s:.0f} s, not {wanted}")
+        raise RunError(f"process {place.pid} on {place.hostname} is {found} after {timeout_s:.0f} s, not {wanted}")
 
 
 def state_of(pid: int) -> State:
-    """What a process of this machine is doing."""
+    """What a process of this host is doing."""
     try:
         status = psutil.Process(pid).status()
     except psutil.NoSuchProcess:
@@ -79,5 +79,5 @@ def _there(place: ProcessPlace, function: Any, *arguments: Any) -> Any:
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    strategy = NodeAffinitySchedulingStrategy(node_id=place.machine, soft=False)
+    strategy = NodeAffinitySchedulingStrategy(node_id=place.host, soft=False)
     return ray.get(ray.remote(num_cpus=0)(function).options(scheduling_strategy=strategy).remote(*arguments))

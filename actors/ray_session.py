@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from actors.joining import Machine
+from actors.joining import Host
 from actors.private_ray import private_ray
 from actors.reaper import processes_of
 from murmur_pubsub.errors import RunError
@@ -32,20 +32,20 @@ def words_of(error: Exception) -> str:
 
 
 class RaySession:
-    """Ray while it runs. `machines`: Ray's identifiers of the machines, the driver's own first; `lose_machine(number)`
+    """Ray while it runs. `hosts`: Ray's identifiers of the hosts, the driver's own first; `lose_host(number)`
     takes one away; `head` are the processes without which nothing works, as far as they were started here. `known_as`:
-    names and addresses of machines that are not the run's own, by which one that was away is known again."""
+    names and addresses of hosts that are not the run's own, by which one that was away is known again."""
 
     def __init__(
         self,
-        machines: Sequence[str],
+        hosts: Sequence[str],
         head: Sequence[psutil.Process] = (),
         lose: Callable[[int], None] | None = None,
         known_as: Sequence[tuple[str, str]] = (),
     ) -> None:
-        self.machines = list(machines)
+        self.hosts = list(hosts)
         self.known_as = list(known_as)
-        self.lose_machine = lose
+        self.lose_host = lose
         self._head = list(head)
 
     def check(self) -> None:
@@ -66,18 +66,18 @@ def _lives(process: psutil.Process) -> bool:
 
 @contextlib.contextmanager
 def ray_session(
-    actors: int, address: str | None = None, machines: int = 1, joined: Sequence[Machine] = ()
+    actors: int, address: str | None = None, hosts: int = 1, joined: Sequence[Host] = ()
 ) -> Iterator[RaySession]:
     """Ray for so many actors and the length of the block; what was started here is stopped at its end.
 
     `address` None starts a Ray of this run's own, with a folder of its own, which nobody else can use (`private_ray`);
-    otherwise the cluster is joined, of whose machines those `joined` are used (none: the one this process is on).
-    `machines` above one starts so many raylets here, each of which stands for a machine that can be lost.
+    otherwise the cluster is joined, of whose hosts those `joined` are used (none: the one this process is on).
+    `hosts` above one starts so many raylets here, each of which stands for a host that can be lost.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if address is None:
-        with private_ray(), _own_ray(actors, machines) as session:
+        with private_ray(), _own_ray(actors, hosts) as session:
             yield session
         return
     import ray
@@ -91,7 +91,7 @@ def ray_session(
 
 
 @contextlib.contextmanager
-def _own_ray(actors: int, machines: int) -> Iterator[RaySession]:
+def _own_ray(actors: int, hosts: int) -> Iterator[RaySession]:
     import ray
 
     cluster: Any = None
@@ -105,7 +105,7 @@ def _own_ray(actors: int, machines: int) -> Iterator[RaySession]:
     # Actors are started in waves by us; without this Ray warns, on stdout, of every wave.
     config = {"worker_maximum_startup_concurrency": actors}
     try:
-        if machines == 1:
+        if hosts == 1:
             ray.init(
                 address="local",
                 num_cpus=os.cpu_count(),
@@ -118,7 +118,7 @@ def _own_ray(actors: int, machines: int) -> Iterator[RaySession]:
             )
             session = RaySession([ray.get_runtime_context().get_node_id()], _head_processes(folder))
         else:
-            started = cluster = _start_raylets(machines, folder, config)
+            started = cluster = _start_raylets(hosts, folder, config)
             ray.init(address=cluster.address, logging_level=logging.ERROR, log_to_driver=False)
             raylets = [cluster.head_node, *sorted(cluster.worker_nodes, key=lambda raylet: str(raylet.node_id))]
             identifiers = [raylet.node_id for raylet in raylets]
@@ -165,7 +165,7 @@ def _leave() -> None:
     os._exit(1)
 
 
-def _start_raylets(machines: int, folder: str, config: dict[str, Any]) -> Any:
+def _start_raylets(hosts: int, folder: str, config: dict[str, Any]) -> Any:
     from ray.cluster_utils import Cluster
 
     options = {"num_cpus": os.cpu_count(), "object_store_memory": _OBJECT_STORE_BYTES, "include_dashboard": False}
@@ -175,7 +175,7 @@ def _start_raylets(machines: int, folder: str, config: dict[str, Any]) -> Any:
             head_node_args={**options, "temp_dir": folder, "_system_config": config},
             shutdown_at_exit=True,  # so that the kernel ends them with this process, however it ends
         )
-    for _ in range(machines - 1):
+    for _ in range(hosts - 1):
         cluster.add_node(num_cpus=os.cpu_count(), object_store_memory=_OBJECT_STORE_BYTES)
     cluster.wait_for_nodes()
     return cluster
@@ -198,7 +198,7 @@ def _address_file_in(folder: str) -> Iterator[None]:
 
 
 def _lose(cluster: Any, raylet: Any) -> None:
-    """Take the machine away as a power cut would: its raylet and all its workers at once."""
+    """Take the host away as a power cut would: its raylet and all its workers at once."""
     process = psutil.Process(raylet.all_processes["raylet"][0].process.pid)
     for each in [*process.children(recursive=True), process]:
         with contextlib.suppress(psutil.NoSuchProcess):

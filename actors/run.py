@@ -17,8 +17,8 @@ from typing import Any
 
 from actors.actor_group import ActorGroup
 from actors.clock import Clock
+from actors.host_watch import HostWatch
 from actors.live_fault_injector import FaultThread, LiveBreaker
-from actors.machine_watch import MachineWatch
 from actors.node_actor import ActorSettings
 from actors.ray_session import RaySession
 from murmur_pubsub.deployment import Deployment
@@ -43,7 +43,7 @@ _SETTLE_TIMEOUT_S = 60.0
 class LiveRun:
     """One live run of a deployment; Ray must be initialised.
 
-    Journals go to `folder`/journal, stable logs to `folder`/storage; below the folder in `scratch` on the machines
+    Journals go to `folder`/journal, stable logs to `folder`/storage; below the folder in `scratch` on the hosts
     (by number) that keep them for themselves. `cpu_seconds`: what the nodes' processes that are
     there at the end have spent before publishing began, and since.
     """
@@ -86,9 +86,9 @@ class LiveRun:
         )
         self._session = session
         watched = len(session.known_as) > 1
-        self.group = ActorGroup(deployment, settings, session.machines, scratch, watched)
-        self.breaker = LiveBreaker(deployment, self.group, self._clock, fault_recorder, session.lose_machine)
-        self._watch = MachineWatch(session, self.breaker, lambda: self._answered_us) if watched else None
+        self.group = ActorGroup(deployment, settings, session.hosts, scratch, watched)
+        self.breaker = LiveBreaker(deployment, self.group, self._clock, fault_recorder, session.lose_host)
+        self._watch = HostWatch(session, self.breaker, lambda: self._answered_us) if watched else None
         self._faults: FaultThread | None = None
         self._poll_s = max(_POLL_S, _POLL_S_AN_ACTOR * len(deployment.nodes))
         changing = any(script.changes for script in deployment.scripts.values())

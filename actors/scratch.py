@@ -1,4 +1,4 @@
-"""The folder in which a machine keeps a run's journals and logs until they are gathered.
+"""The folder in which a host keeps a run's journals and logs until they are gathered.
 
 Its place is read from a manifest, which anybody may have written: only a folder with the mark that murmur leaves is
 read or removed.

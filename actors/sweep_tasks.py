@@ -1,4 +1,4 @@
-"""A plain function of many pieces of work, as Ray tasks on all machines of a cluster.
+"""A plain function of many pieces of work, as Ray tasks on all hosts of a cluster.
 
 So many tasks as there are workers are under way at any time: the next is submitted before a result is handed on, so
 that whoever takes the results may take their time. Nothing is tried twice: a task whose process died is reported, and

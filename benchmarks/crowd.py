@@ -1,4 +1,4 @@
-"""A crowd of strangers at one port of this machine: `python -m benchmarks.crowd PORT SECONDS STRANGERS HELLO PROOF`.
+"""A crowd of strangers at one port of this host: `python -m benchmarks.crowd PORT SECONDS STRANGERS HELLO PROOF`.
 
 HELLO and PROOF are frames of a handshake that once succeeded there, in hexadecimal. Each stranger connects again when
 it is thrown out, until the time is over; what they did is printed as JSON: connections by kind.

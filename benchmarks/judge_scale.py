@@ -1,4 +1,4 @@
-"""The judge over runs of 10, 30 and 100 million rows: on a Spark cluster of two workers, and on this machine's cores.
+"""The judge over runs of 10, 30 and 100 million rows: on a Spark cluster of two workers, and on this host's cores.
 
 `python -m benchmarks.judge_scale`. Each run is generated (`benchmarks.big_run`), judged by both, and deleted.
 The counts have to be those that were planted, in both. The ratio is to what any such tool must do at least, in the

@@ -2,7 +2,7 @@
 
 Three things to compare with: a numpy scan that keeps an array for each attribute (the best layout found), one
 with a row for each filter (as one writes it first), and the same bit sets without anything that lets filters
-come and go. Processor time, because wall time on a busy machine says more about the neighbours.
+come and go. Processor time, because wall time on a busy host says more about the neighbours.
 """
 
 import random

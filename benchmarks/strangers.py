@@ -220,7 +220,7 @@ def main() -> None:
         "refused, in the journal": lambda each: f"{each.refused.total():,}",
     }
     print_table(
-        f"{strangers:,} strangers at a live broker for {seconds} s, all on this machine",
+        f"{strangers:,} strangers at a live broker for {seconds} s, all on this host",
         ("", "without", "with"),
         [(kind, words(without), words(beside)) for kind, words in kinds.items()],
     )

@@ -49,7 +49,7 @@ class Deployment:
     Node numbers in the journal follow `nodes`; the driver itself comes after the last. `scripts` are by node.
     `drain_us`: a run is over when nothing has moved for so long; `drain_limit_us`: or after so long anyway.
     `faults` in order of time; `start_down`: nodes that are not there at first, until a RESTART.
-    `machines`: node to the number of its machine (absent: 0). `sync_us`: how long stable storage takes to be safe
+    `hosts`: node to the number of its host (absent: 0). `sync_us`: how long stable storage takes to be safe
     (virtual runtime only; the live one has a real disk). `time_dilation`: wall-clock seconds for an emulated second
     (live runtime only). `run`: the run's identifier, 64 bits, which every file of its journal bears.
     """
@@ -67,7 +67,7 @@ class Deployment:
     faults: tuple[Fault, ...] = ()
     start_down: frozenset[NodeName] = frozenset()
     detection: FailureDetection = DEFAULT_DETECTION
-    machines: Mapping[NodeName, int] = field(default_factory=dict)
+    hosts: Mapping[NodeName, int] = field(default_factory=dict)
     sync_us: int = 2_000
     run: int = 0
 

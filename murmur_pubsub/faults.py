@@ -16,8 +16,8 @@ What each kind means, on both runtimes:
   always breaks the connection: its ends notice when heartbeats are missed, or when it heals.
 - CHANGE_LINK: the link is from now on as `link` says (None: as planned).
 - PARTITION: every link between different groups is cut, and no datagram passes between them. UNITE: all heal.
-- LOSE_MACHINE: a whole machine with its nodes is gone at once, without a word to their peers. RETURN_MACHINE: its
-  nodes are started again (on another machine, where the lost one stays away).
+- LOSE_HOST: a whole host with its nodes is gone at once, without a word to their peers. RETURN_HOST: its
+  nodes are started again (on another host, where the lost one stays away).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,8 +42,8 @@ class FaultKind(IntEnum):
     CHANGE_LINK = 8
     PARTITION = 9
     UNITE = 10
-    LOSE_MACHINE = 11
-    RETURN_MACHINE = 12
+    LOSE_HOST = 11
+    RETURN_HOST = 12
 
 
 ENDS = {
@@ -53,7 +53,7 @@ ENDS = {
     FaultKind.HEAL: FaultKind.CUT,
     FaultKind.CHANGE_LINK: FaultKind.CHANGE_LINK,
     FaultKind.UNITE: FaultKind.PARTITION,
-    FaultKind.RETURN_MACHINE: FaultKind.LOSE_MACHINE,
+    FaultKind.RETURN_HOST: FaultKind.LOSE_HOST,
 }
 """What a step of each of these kinds can end."""
 REPAIRS = tuple(kind for kind, began in ENDS.items() if kind is not began)
@@ -65,7 +65,7 @@ class Fault:
     """One step of a plan.
 
     `nodes`: the node it is about; the two ends of a link (CUT, HEAL, CHANGE_LINK); nobody for a PARTITION, whose
-    `groups` hold every node once. `work_us` is SLOW's, `link` CHANGE_LINK's, `machine` a number from 0.
+    `groups` hold every node once. `work_us` is SLOW's, `link` CHANGE_LINK's, `host` a number from 0.
     """
 
     time_us: int
@@ -75,14 +75,14 @@ class Fault:
     link: LinkSpec | None = None
     work_us: int = 0
     sigkill: bool = False
-    machine: int = 0
+    host: int = 0
 
     def __str__(self) -> str:
         what = self.kind.name.lower().replace("_", " ")
         if self.kind is FaultKind.PARTITION:
             return f"{what} of {' | '.join(','.join(group) for group in self.groups)}"
-        if self.kind in (FaultKind.LOSE_MACHINE, FaultKind.RETURN_MACHINE):
-            return f"{what} {self.machine}"
+        if self.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST):
+            return f"{what} {self.host}"
         return f"{what} {'-'.join(self.nodes)}".rstrip()
 
 
@@ -111,12 +111,12 @@ DEFAULT_DETECTION = FailureDetection()
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a plan is checked against: the nodes' names, the links between them, who is on which machine, who is not
+    """What a plan is checked against: the nodes' names, the links between them, who is on which host, who is not
     there at first, and which nodes are brokers."""
 
     nodes: Sequence[NodeName]
     links: Iterable[tuple[NodeName, NodeName]]
-    machines: Mapping[NodeName, int]
+    hosts: Mapping[NodeName, int]
     start_down: frozenset[NodeName] = frozenset()
     brokers: frozenset[NodeName] = frozenset()
 
@@ -163,8 +163,8 @@ class PlanChecker:
             self._check_link(fault, place)
         elif kind in (FaultKind.PARTITION, FaultKind.UNITE):
             self._check_partition(fault, place)
-        elif kind in (FaultKind.LOSE_MACHINE, FaultKind.RETURN_MACHINE):
-            self._check_machine(fault, place)
+        elif kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST):
+            self._check_host(fault, place)
         else:
             self._check_node(fault, place)
 
@@ -225,24 +225,24 @@ class PlanChecker:
             raise InputError(place, f"a {fault}, which separates nobody", "two groups or more with links between them")
         self._divided = True
 
-    def _check_machine(self, fault: Fault, place: str) -> None:
-        here = [name for name in self._nodes if self._scene.machines.get(name) == fault.machine]
+    def _check_host(self, fault: Fault, place: str) -> None:
+        here = [name for name in self._nodes if self._scene.hosts.get(name) == fault.host]
         if not here:
-            machines = sorted(set(self._scene.machines.values()))
-            raise InputError(place, f"machine {fault.machine}", f"one of {machines}, with nodes on it")
-        if fault.kind is FaultKind.LOSE_MACHINE:
-            if fault.machine == 0:
-                raise InputError(place, "machine 0", "another one: the driver is on machine 0")
-            if fault.machine in self._lost:
-                raise InputError(place, f"{fault}, which is lost already", "a machine that is there then")
-            self._lost.add(fault.machine)
+            hosts = sorted(set(self._scene.hosts.values()))
+            raise InputError(place, f"host {fault.host}", f"one of {hosts}, with nodes on it")
+        if fault.kind is FaultKind.LOSE_HOST:
+            if fault.host == 0:
+                raise InputError(place, "host 0", "another one: the driver is on host 0")
+            if fault.host in self._lost:
+                raise InputError(place, f"{fault}, which is lost already", "a host that is there then")
+            self._lost.add(fault.host)
             self._down |= dict.fromkeys(here)
             for name in here:
                 self._stalled.pop(name, None)
         else:
-            if fault.machine not in self._lost:
-                raise InputError(place, f"{fault}, which is not lost", "a machine that is lost then")
-            self._lost.remove(fault.machine)
+            if fault.host not in self._lost:
+                raise InputError(place, f"{fault}, which is not lost", "a host that is lost then")
+            self._lost.remove(fault.host)
             for name in here:
                 self._down.pop(name, None)
 

@@ -69,7 +69,7 @@ class RowKind(IntEnum):
     DROP = 11  # source, sequence, peer, hops, value: DropReason
     SETTLED = 12  # value: every (un)subscription issued up to that time has settled
     PHASE = 13  # value: Phase that begins
-    FAULT = 14  # sequence: step of the plan, peer: its other node or machine, value: FaultKind, hops: FaultStage
+    FAULT = 14  # sequence: step of the plan, peer: its other node or host, value: FaultKind, hops: FaultStage
     MALFORMED = 15  # peer: it sent a frame or message that cannot be understood, or that is not for it to send
     REFUSED = 16  # hops: Refusal, value: how many connections were, for that reason, since the last such row
     LAG = 17  # value: how many microseconds the node is behind emulated time

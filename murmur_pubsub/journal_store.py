@@ -1,6 +1,6 @@
 """Where journals are kept once they are written: a folder, or a place on any filesystem that pyarrow knows by URI.
 
-A store is named by one text, a path or a URI such as `s3://bucket/runs/first`, so that any machine can open it for
+A store is named by one text, a path or a URI such as `s3://bucket/runs/first`, so that any host can open it for
 itself. A file appears in it whole or not at all.
 """
 

@@ -1,6 +1,6 @@
 """A machine's inputs with their times, kept as they come, so that a node of a run can be run again in one process.
 
-A machine is a function of its context and its inputs. A keeper stands between host and machine: it writes each input
+A machine is a function of its context and its inputs. A keeper stands between runtime and machine: it writes each input
 before the machine sees it, and then a digest of the effects, so that a second run can tell whether it does the same.
 The records are a stream of msgpack arrays `[time_us, kind, …]` and `[digest]` in turn; what a kill cut off is left out.
 Messages are kept as the codec packs them, keys of timers as msgpack does: they are tuples of plain values.

@@ -1,4 +1,4 @@
-"""Journal rows in the words of a host: both runtimes record what happens to a node through this."""
+"""Journal rows in the words of a runtime: both record what happens to a node through this."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -77,7 +77,7 @@ class Recorder:
         """A step of the fault plan, as the row of the node that it is about (the driver's, if it is about many)."""
         node = self._numbers[fault.nodes[0]] if fault.nodes else self.node
         peer = fault.nodes[1] if len(fault.nodes) > 1 else None
-        number = self._number(peer) if not fault.machine else fault.machine
+        number = self._number(peer) if not fault.host else fault.host
         self._row(now_us, RowKind.FAULT, node, sequence=step, peer=number, hops=int(stage), value=int(fault.kind))
 
     def protocol(self, now_us: int, record: Record) -> None:

@@ -15,7 +15,7 @@ class Breaker:
         self._simulation = simulation
         self._specs = {spec.name: spec for spec in deployment.nodes}
         self._links = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
-        self._machines = deployment.machines
+        self._hosts = deployment.hosts
 
     def carry_out(self, fault: Fault) -> None:
         """Do what the step says, now."""
@@ -42,17 +42,17 @@ class Breaker:
                 simulation.wiring.partition(fault.groups)
             case FaultKind.UNITE:
                 simulation.wiring.unite()
-            case FaultKind.LOSE_MACHINE:
-                for name in self._on(fault.machine):
+            case FaultKind.LOSE_HOST:
+                for name in self._on(fault.host):
                     if not simulation.nodes[name].down:
                         self._kill(name, silently=True)
-            case FaultKind.RETURN_MACHINE:
-                for name in self._on(fault.machine):
+            case FaultKind.RETURN_HOST:
+                for name in self._on(fault.host):
                     if simulation.nodes[name].down:
                         self._start(name)
 
-    def _on(self, machine: int) -> list[NodeName]:
-        return [name for name in self._specs if self._machines.get(name, 0) == machine]
+    def _on(self, host: int) -> list[NodeName]:
+        return [name for name in self._specs if self._hosts.get(name, 0) == host]
 
     def _kill(self, name: NodeName, silently: bool = False) -> None:
         self._simulation.crash(name, silently)

@@ -1,7 +1,7 @@
 """The links of a virtual network as they come up, break and are made anew.
 
 A link is up when both ends hold it. An end loses it when it notices: at once when the peer's process dies (its
-sockets close, behind what is still on the way), after the heartbeat timeout when the peer is stalled, its machine
+sockets close, behind what is still on the way), after the heartbeat timeout when the peer is stalled, its host
 is gone or the link is cut. A link that one end has lost is tried again a little later, for as long as both ends
 run and it is not cut; if the other end had not noticed anything, the new connection tells it. What was on a broken
 connection never arrives on the one that follows.
@@ -63,7 +63,7 @@ class Wiring:
 
     # --------------------------------------------------------------------------------- what happens to nodes
     def node_died(self, name: NodeName, silently: bool) -> None:
-        """The process is gone; silently: so is its machine, and nobody closes its sockets."""
+        """The process is gone; silently: so is its host, and nobody closes its sockets."""
         now_us = self._network.now_us
         dead = self._network.nodes[name]
         for wire in self._wires_of(name):

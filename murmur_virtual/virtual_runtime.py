@@ -102,7 +102,7 @@ class Simulation:
 
     # ------------------------------------------------------------------------------------------- faults
     def crash(self, name: NodeName, silently: bool = False) -> None:
-        """The node's process is gone, with all that was not synced to its storage; silently: its machine is, so
+        """The node's process is gone, with all that was not synced to its storage; silently: its host is, so
         that its peers have to find out by missing heartbeats."""
         self.nodes[name].crash(self.now_us)
         self.wiring.node_died(name, silently)

@@ -3,7 +3,7 @@
 A *visit* is one arrival of the event at a node (or its publication there) with all that the node did because of it:
 deliveries, messages sent on, messages that were lost. Rows of a node are in the order in which they were written, so
 whatever follows an arrival and comes before the next one is of that visit. A message is followed from its SEND row to
-a RECEIVE row of its receiver: the first of its kind from that sender not yet accounted for. Times of different machines
+a RECEIVE row of its receiver: the first of its kind from that sender not yet accounted for. Times of different hosts
 are compared as they stand.
 """
 

@@ -74,7 +74,7 @@ def _between(
 
 def _check(window: Window, rows: pd.DataFrame, numbers: Mapping[str, int], lasted_us: int) -> tuple[str, str]:
     kind = window.step.kind
-    if kind in (FaultKind.KILL, FaultKind.LOSE_MACHINE, FaultKind.STALL):
+    if kind in (FaultKind.KILL, FaultKind.LOSE_HOST, FaultKind.STALL):
         return _silence(rows, [numbers[name] for name in window.step.nodes], lasted_us)
     if kind is FaultKind.SLOW:
         return _slowness(rows, numbers[window.step.nodes[0]], window.step.work_us)

@@ -16,17 +16,17 @@ from typing import Any
 from murmur_pubsub.faults import REPAIRS, FaultKind
 
 NEVER_US = 1 << 62
-DEATHS = (FaultKind.KILL, FaultKind.LOSE_MACHINE)
-_RETURNS = (FaultKind.RESTART, FaultKind.RETURN_MACHINE)
-_NODE_FAULTS = (FaultKind.KILL, FaultKind.STALL, FaultKind.SLOW, FaultKind.LOSE_MACHINE)
+DEATHS = (FaultKind.KILL, FaultKind.LOSE_HOST)
+_RETURNS = (FaultKind.RESTART, FaultKind.RETURN_HOST)
+_NODE_FAULTS = (FaultKind.KILL, FaultKind.STALL, FaultKind.SLOW, FaultKind.LOSE_HOST)
 _REPAIR_OF = {
-    FaultKind.KILL: (FaultKind.RESTART, FaultKind.RETURN_MACHINE),
-    FaultKind.STALL: (FaultKind.RESUME, FaultKind.KILL, FaultKind.LOSE_MACHINE),
-    FaultKind.SLOW: (FaultKind.SLOW, FaultKind.KILL, FaultKind.LOSE_MACHINE),
+    FaultKind.KILL: (FaultKind.RESTART, FaultKind.RETURN_HOST),
+    FaultKind.STALL: (FaultKind.RESUME, FaultKind.KILL, FaultKind.LOSE_HOST),
+    FaultKind.SLOW: (FaultKind.SLOW, FaultKind.KILL, FaultKind.LOSE_HOST),
     FaultKind.CUT: (FaultKind.HEAL,),
     FaultKind.CHANGE_LINK: (FaultKind.CHANGE_LINK,),
     FaultKind.PARTITION: (FaultKind.UNITE,),
-    FaultKind.LOSE_MACHINE: (FaultKind.RETURN_MACHINE,),
+    FaultKind.LOSE_HOST: (FaultKind.RETURN_HOST,),
 }
 
 

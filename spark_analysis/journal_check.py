@@ -34,7 +34,7 @@ from murmur_pubsub.journal_store import JournalStore
 from spark_analysis.run_folder import Manifest
 
 _ENDED = (FileState.LAST, FileState.LAST_OF_DEAD)
-_TAKES_AWAY = (FaultKind.KILL.name, FaultKind.LOSE_MACHINE.name)
+_TAKES_AWAY = (FaultKind.KILL.name, FaultKind.LOSE_HOST.name)
 _STALLS = (FaultKind.STALL.name, FaultKind.RESUME.name)
 
 

@@ -77,7 +77,7 @@ def _order(visits: Sequence[Visit]) -> list[str]:
     seen: set[str | None] = set()
     for name, parent in parents.items():
         seen.add(name)
-        if parent in seen:  # and not the other way round, as clocks of two machines may have it
+        if parent in seen:  # and not the other way round, as clocks of two hosts may have it
             children.setdefault(str(parent), []).append(name)
         else:
             roots.append(name)

@@ -6,9 +6,9 @@ from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.run_folder import Manifest
 
 _ONE_CLOCK_US = 1_000
-"""How far the clock of one machine may go back while it is set right."""
+"""How far the clock of one host may go back while it is set right."""
 _CLOCKS_US = 50_000
-"""How far the clocks of two machines may be apart."""
+"""How far the clocks of two hosts may be apart."""
 
 
 @dataclass(frozen=True, slots=True)

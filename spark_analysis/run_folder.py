@@ -89,13 +89,13 @@ class Manifest:
 
     @property
     def away(self) -> frozenset[str]:
-        """The brokers on machines whose journals could not be gathered, or not all of them."""
-        machines = self.raw.get("cluster", {}).get("machines", [])
+        """The brokers on hosts whose journals could not be gathered, or not all of them."""
+        hosts = self.raw.get("cluster", {}).get("hosts", [])
         return frozenset(
             name
-            for machine in machines
-            if machine["gathered"] is not None and machine["gathered"]["failure"] is not None
-            for name in machine["brokers"]
+            for host in hosts
+            if host["gathered"] is not None and host["gathered"]["failure"] is not None
+            for name in host["brokers"]
         )
 
     @property

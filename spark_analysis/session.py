@@ -1,4 +1,4 @@
-"""A Spark session for the analysis of one machine's runs: local, quiet, started only where Java allows it.
+"""A Spark session for the analysis of one host's runs: local, quiet, started only where Java allows it.
 
 Spark 4 needs Java 17 or later. A missing or older one shows in Spark as a long traceback, so it is looked for
 first. Python workers of Spark import this package by name: its folder is put on their path, whatever the
@@ -87,7 +87,7 @@ def start_session(
     """A new session; see `spark_session`. Raises `InputError` when Java is missing or too old, or nobody is at a
     cluster's master.
 
-    `driver_memory`: such as "4g"; None means a quarter of the machine's memory, from 1 to 8 GB. `small`: Java
+    `driver_memory`: such as "4g"; None means a quarter of the host's memory, from 1 to 8 GB. `small`: Java
     compiles each method once, quickly. That halves the processor time of a job of seconds, and doubles that of
     a job of minutes. `executor_memory` is of each executor of a cluster (Spark's own default: 1 GB), `partitions` those
     of a shuffle.
@@ -163,7 +163,7 @@ def check_executors(spark: SparkSession, place: str, folder: Path) -> None:
             from murmur_pubsub.journal_store import store_at
 
             if not Path(mark).exists():
-                yield host, f"no {mark.parent} that it and this machine both see"
+                yield host, f"no {mark.parent} that it and this host both see"
             elif not store_at(place).sizes("seg"):
                 yield host, f"no journal at {place}"
         except Exception as error:
@@ -175,13 +175,13 @@ def check_executors(spark: SparkSession, place: str, folder: Path) -> None:
     except Exception as error:
         words = [line for line in str(error).splitlines() if "Error" in line or "Exception" in line]
         found = f"a cluster that cannot run tasks ({words[-1].strip() if words else error})"
-        raise InputError(master, found, "Python and Spark as here, on every machine") from None
+        raise InputError(master, found, "Python and Spark as here, on every host") from None
     finally:
         mark.unlink()
     if troubles:
         host, trouble = min(troubles)
-        allowed = "murmur at the same path, and run folders on storage that all machines share"
-        raise InputError(f"{master}, machine {host}", trouble, allowed)
+        allowed = "murmur at the same path, and run folders on storage that all hosts share"
+        raise InputError(f"{master}, host {host}", trouble, allowed)
 
 
 def _python_path() -> str:

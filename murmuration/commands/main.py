@@ -32,7 +32,7 @@ application = typer.Typer(
 
 RunFolderArgument = Annotated[Path, typer.Argument(help="A run folder.")]
 MasterOption = Annotated[
-    str | None, typer.Option(help="Spark master (spark://HOST:PORT), instead of this machine's cores.")
+    str | None, typer.Option(help="Spark master (spark://HOST:PORT), instead of this host's cores.")
 ]
 ExecutorMemoryOption = Annotated[str | None, typer.Option(help="Of each executor of that master, such as 3g.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print results as one JSON line.")]
@@ -57,7 +57,7 @@ def run(
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")] = None,
     seed: Annotated[int | None, typer.Option(help="Instead of the scenario's.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder to make.")] = None,
-    address: Annotated[str | None, typer.Option(help="A Ray cluster (HOST:PORT), instead of this machine.")] = None,
+    address: Annotated[str | None, typer.Option(help="A Ray cluster (HOST:PORT), instead of this host.")] = None,
     keep_inputs: Annotated[bool, typer.Option("--keep-inputs", help="For murmur replay.")] = False,
     store: Annotated[str | None, typer.Option(help="A URI for the journal, instead of the run folder.")] = None,
     master: MasterOption = None,
@@ -109,7 +109,7 @@ def gather(
     run_folder: RunFolderArgument,
     address: Annotated[str, typer.Option(help="The Ray cluster (HOST:PORT) that played the run.")],
 ) -> None:
-    """Fetch the journals of machines that were away when the run ended and are back now."""
+    """Fetch the journals of hosts that were away when the run ended and are back now."""
     from murmuration.runs.gathering import gather_again
 
     with RunProgress(quiet=False) as progress:
@@ -191,7 +191,7 @@ def paper(
 def sweep(
     sweep_file: Annotated[Path, typer.Argument(help="A sweep file: a scenario, and what runs differ in.")],
     workers: Annotated[int | None, typer.Option(help="Runs at once (default: one for each core).")] = None,
-    address: Annotated[str | None, typer.Option(help="A Ray cluster, instead of this machine.")] = None,
+    address: Annotated[str | None, typer.Option(help="A Ray cluster, instead of this host.")] = None,
     out: Annotated[Path | None, typer.Option(help="The sweep's folder (default: sweeps/NAME).")] = None,
     analysis: Annotated[bool, typer.Option(help="Judge the runs; without, they are only played and kept.")] = True,
     keep_runs: Annotated[bool, typer.Option("--keep-runs", help="Keep the journals of valid runs too.")] = False,
@@ -273,7 +273,7 @@ def list_all() -> None:
 
 @application.command()
 def doctor() -> None:
-    """Look for what is missing on this machine, and say how to mend it."""
+    """Look for what is missing on this host, and say how to mend it."""
     from murmuration.commands.doctor import examine
 
     findings = examine()
@@ -306,8 +306,8 @@ def _analyze(folder: Path, as_json: bool, master: str | None, executor_memory: s
         raise typer.Exit(1)
 
 
-def _tell_missing(machines: Mapping[str, str]) -> None:
-    for name, why in machines.items():
+def _tell_missing(hosts: Mapping[str, str]) -> None:
+    for name, why in hosts.items():
         Console(stderr=True).print(
             f"[yellow]the journals of {name} are not here ({escape(why)});"
             " `murmur gather` fetches them when it is back[/yellow]",

@@ -17,7 +17,7 @@ def join_plan(
     overlay: Overlay,
     faults: Sequence[Fault],
     start_down: frozenset[NodeName],
-    machines: Mapping[NodeName, int],
+    hosts: Mapping[NodeName, int],
     seed: int,
 ) -> dict[NodeName, dict[str, Any]]:
     """Broker by broker its Pastry parameters, bootstrap peers included.
@@ -36,7 +36,7 @@ def join_plan(
         place = dict(overlay.structure[name])
         if place["bootstrap"]:
             (through,) = place["bootstrap"]
-            _check_alive(through, faults, start_down, machines)
+            _check_alive(through, faults, start_down, hosts)
             founder = through
         else:
             founder = there[0]
@@ -51,7 +51,7 @@ def join_plan(
 
 
 def _check_alive(
-    through: NodeName, faults: Sequence[Fault], start_down: frozenset[NodeName], machines: Mapping[NodeName, int]
+    through: NodeName, faults: Sequence[Fault], start_down: frozenset[NodeName], hosts: Mapping[NodeName, int]
 ) -> None:
     """Is the only bootstrap peer there whenever somebody joins?"""
     down = through in start_down
@@ -60,11 +60,11 @@ def _check_alive(
         raise InputError(place, f"{through!r}, which is not there at the start", allowed)
     for fault in faults:
         about = through in fault.nodes or (
-            fault.kind in (FaultKind.LOSE_MACHINE, FaultKind.RETURN_MACHINE) and machines.get(through) == fault.machine
+            fault.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST) and hosts.get(through) == fault.host
         )
-        if fault.kind in (FaultKind.KILL, FaultKind.LOSE_MACHINE) and about:
+        if fault.kind in (FaultKind.KILL, FaultKind.LOSE_HOST) and about:
             down = True
-        elif fault.kind in (FaultKind.RESTART, FaultKind.RETURN_MACHINE):
-            if down and not (about and fault.kind is FaultKind.RETURN_MACHINE):
+        elif fault.kind in (FaultKind.RESTART, FaultKind.RETURN_HOST):
+            if down and not (about and fault.kind is FaultKind.RETURN_HOST):
                 raise InputError(place, f"{through!r}, which is down when it should let in: {fault}", allowed)
             down = down and not about

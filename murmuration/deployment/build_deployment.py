@@ -44,7 +44,7 @@ class BrokerScript:
 def deploy(
     loaded: LoadedScenario, overlay: Overlay, workload: Workload, sites: Sequence[Place] | None = None
 ) -> Deployment:
-    """The deployment of a checked scenario, over these machines or those that it starts itself."""
+    """The deployment of a checked scenario, over these hosts or those that it starts itself."""
     scenario = loaded.scenario
     parts = scenario.broker.model_dump()
     parameters = parts.pop("parameters")
@@ -71,20 +71,20 @@ def deploy(
             if plans:
                 scripts[broker] = BrokerScript(plans)
     try:
-        machines = place_brokers(overlay.brokers, scenario.placement, sites or here(scenario.machines))
+        hosts = place_brokers(overlay.brokers, scenario.placement, sites or here(scenario.hosts))
     except InputError as error:
         raise loaded.error_at(tuple(error.place.split(".")), error.found, error.allowed) from None
     scene = Scene(
         [node.name for node in nodes],
         [(plan.first, plan.second) for plan in links],
-        {node.name: machines.get(node.name, 0) for node in nodes},
+        {node.name: hosts.get(node.name, 0) for node in nodes},
         brokers=frozenset(overlay.brokers),
     )
     detection, faults, start_down = loaded.build_faults(
         scene, {link_key(plan.first, plan.second): plan.spec for plan in links}
     )
     if overlay.structure is not None:
-        places = join_plan(overlay, faults, start_down, machines, scenario.seed)
+        places = join_plan(overlay, faults, start_down, hosts, scenario.seed)
         nodes = [
             dataclasses.replace(node, parameters={**node.parameters, "pastry": places[node.name]})
             if node.name in places
@@ -102,7 +102,7 @@ def deploy(
         faults=faults,
         start_down=start_down,
         detection=detection,
-        machines=machines,
+        hosts=hosts,
         drain_us=scenario.drain.quiet,
         drain_limit_us=scenario.drain.limit,
         time_dilation=scenario.time_dilation,
@@ -166,13 +166,13 @@ def _promise(scenario: Scenario) -> Promise:
 
 def describe_fault(fault: Fault, deployment: Deployment) -> dict[str, Any]:
     """A step of the plan for the analysis: which nodes it is about, and which links."""
-    on_machine = [name for name, machine in deployment.machines.items() if machine == fault.machine]
-    machine = fault.kind in (FaultKind.LOSE_MACHINE, FaultKind.RETURN_MACHINE)
+    on_host = [name for name, host in deployment.hosts.items() if host == fault.host]
+    of_host = fault.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST)
     return {
         "text": str(fault),
         "kind": fault.kind.name,
         "time_us": fault.time_us,
-        "nodes": on_machine if machine else list(fault.nodes),
+        "nodes": on_host if of_host else list(fault.nodes),
         "groups": [list(group) for group in fault.groups],
         "link": None if fault.link is None else dataclasses.asdict(fault.link),
         "work_us": fault.work_us,

@@ -30,11 +30,11 @@ _LINK_VERBS = {
     "heal": (FaultKind.HEAL, None),
     "link": (FaultKind.CHANGE_LINK, FaultKind.CHANGE_LINK),
 }
-_MACHINE_VERBS = {
-    "lose_machine": (FaultKind.LOSE_MACHINE, FaultKind.RETURN_MACHINE),
-    "return_machine": (FaultKind.RETURN_MACHINE, None),
+_HOST_VERBS = {
+    "lose_host": (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST),
+    "return_host": (FaultKind.RETURN_HOST, None),
 }
-_VERBS = (*_NODE_VERBS, *_LINK_VERBS, *_MACHINE_VERBS, "partition", "unite", "random")
+_VERBS = (*_NODE_VERBS, *_LINK_VERBS, *_HOST_VERBS, "partition", "unite", "random")
 _RANDOM_TIMES = {"every": "every_us", "from": "from_us", "until": "until_us", "delay": "delay_us", "work": "work_us"}
 
 
@@ -122,12 +122,12 @@ class FaultReader:
             second = None if repair is None else Fault(at_us, repair, (value,))
         elif verb in _LINK_VERBS:
             first, second, others = self._link_steps(verb, entry, path, at_us)
-        elif verb in _MACHINE_VERBS:
+        elif verb in _HOST_VERBS:
             if type(value) is not int:
-                raise self._at((*path, verb), repr(value), "the number of a machine, from 0")
-            kind, repair = _MACHINE_VERBS[verb]
-            first = Fault(at_us, kind, machine=value)
-            second = None if repair is None else Fault(at_us, repair, machine=value)
+                raise self._at((*path, verb), repr(value), "the number of a host, from 0")
+            kind, repair = _HOST_VERBS[verb]
+            first = Fault(at_us, kind, host=value)
+            second = None if repair is None else Fault(at_us, repair, host=value)
         elif verb == "partition":
             first, second = self._partition(value, path, at_us), Fault(at_us, FaultKind.UNITE)
         else:

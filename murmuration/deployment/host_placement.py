@@ -1,6 +1,6 @@
-"""Which machine each broker is on: by a policy, or pinned by name.
+"""Which host each broker is on: by a policy, or pinned by name.
 
-Clients are on the first machine, with the driver: losing another one costs brokers only.
+Clients are on the first host, with the driver: losing another one costs brokers only.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ _NAMED_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A machine to put nodes on; `room`: how many actors fit, None if that is not known; `zone`: of its cloud."""
+    """A host to put nodes on; `room`: how many actors fit, None if that is not known; `zone`: of its cloud."""
 
     name: str
     address: str
@@ -25,17 +25,17 @@ class Place:
     zone: str | None = None
 
 
-def here(machines: int) -> list[Place]:
-    """So many raylets on this machine, which have its memory together."""
-    return [Place(str(number), "127.0.0.1") for number in range(machines)]
+def here(hosts: int) -> list[Place]:
+    """So many raylets on this host, which have its memory together."""
+    return [Place(str(number), "127.0.0.1") for number in range(hosts)]
 
 
 def place_brokers(brokers: Sequence[NodeName], policy: Policy, places: Sequence[Place]) -> dict[NodeName, int]:
-    """The number of the machine of each broker; raises `InputError` (place: the scenario's key).
+    """The number of the host of each broker; raises `InputError` (place: the scenario's key).
 
-    spread: brokers take turns on the machines. pack: a machine is filled before the next one is used. A mapping of
-    brokers to machines (number, name or address) or zones pins those, and the others are spread; brokers pinned to a
-    zone take turns on its machines.
+    spread: brokers take turns on the hosts. pack: a host is filled before the next one is used. A mapping of
+    brokers to hosts (number, name or address) or zones pins those, and the others are spread; brokers pinned to a
+    zone take turns on its hosts.
     """
     if policy == "pack":
         return _packed(brokers, places)
@@ -54,22 +54,22 @@ def place_brokers(brokers: Sequence[NodeName], policy: Policy, places: Sequence[
 
 
 def check_room(placed: Mapping[NodeName, int], others: int, places: Sequence[Place]) -> None:
-    """Raise `InputError` if a machine has not the memory for its actors; `others` are on the first one."""
+    """Raise `InputError` if a host has not the memory for its actors; `others` are on the first one."""
     for number, place in enumerate(places):
-        actors = sum(machine == number for machine in placed.values()) + (others if number == 0 else 0)
+        actors = sum(host == number for host in placed.values()) + (others if number == 0 else 0)
         if place.room is not None and actors > place.room:
-            found = f"{actors} actors on machine {place.address} ({place.name})"
-            raise InputError("placement", found, f"at most {place.room} there, or more machines")
+            found = f"{actors} actors on host {place.address} ({place.name})"
+            raise InputError("placement", found, f"at most {place.room} there, or more hosts")
 
 
 def _packed(brokers: Sequence[NodeName], places: Sequence[Place]) -> dict[NodeName, int]:
     placed: dict[NodeName, int] = {}
-    machine, left = 0, places[0].room
+    host, left = 0, places[0].room
     for broker in brokers:
-        while left == 0 and machine + 1 < len(places):
-            machine += 1
-            left = places[machine].room
-        placed[broker] = machine
+        while left == 0 and host + 1 < len(places):
+            host += 1
+            left = places[host].room
+        placed[broker] = host
         left = None if left is None else left - 1
     return placed
 
@@ -84,4 +84,4 @@ def _numbers(broker: NodeName, wanted: str | int, places: Sequence[Place]) -> li
     there = ", ".join(f"{number} ({place.address})" for number, place in enumerate(places[:_NAMED_MAX]))
     zones = ", ".join(sorted({place.zone for place in places if place.zone is not None}))
     allowed = f"number, name or address of one of: {there}" + (f"; or a zone: {zones}" if zones else "")
-    raise InputError(f"placement.{broker}", f"machine {wanted!r}", allowed)
+    raise InputError(f"placement.{broker}", f"host {wanted!r}", allowed)

@@ -183,7 +183,7 @@ class Cluster:
     ) -> Iterator[Self]:
         """Start brokers (and a client at each, or those named with their brokers) and end them with the block.
 
-        `keys` are further keys of a scenario, such as `links={"delay": "2 ms"}`, `failure_detection`, `machines`,
+        `keys` are further keys of a scenario, such as `links={"delay": "2 ms"}`, `failure_detection`, `hosts`,
         `datagrams`. The run folder is made in `folder`, or in a temporary place that is kept. Raises `InputError`.
         """
         data = {

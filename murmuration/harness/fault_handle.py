@@ -17,8 +17,8 @@ class FaultHandle:
         self._carry_out = carry_out
         self._links = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
         self._names = [spec.name for spec in deployment.nodes]
-        machines = {name: deployment.machines.get(name, 0) for name in self._names}
-        self._checker = PlanChecker(Scene(self._names, list(self._links), machines, deployment.start_down))
+        hosts = {name: deployment.hosts.get(name, 0) for name in self._names}
+        self._checker = PlanChecker(Scene(self._names, list(self._links), hosts, deployment.start_down))
 
     def runs(self, name: str) -> bool:
         """Is the node neither down nor stalled?"""
@@ -71,13 +71,13 @@ class FaultHandle:
         """End the partition."""
         self._do(Fault(0, FaultKind.UNITE))
 
-    def lose_machine(self, number: int) -> None:
-        """Take the machine away, with all its nodes."""
-        self._do(Fault(0, FaultKind.LOSE_MACHINE, machine=number))
+    def lose_host(self, number: int) -> None:
+        """Take the host away, with all its nodes."""
+        self._do(Fault(0, FaultKind.LOSE_HOST, host=number))
 
-    def return_machine(self, number: int) -> None:
-        """Start its nodes again, on another machine if it stays away."""
-        self._do(Fault(0, FaultKind.RETURN_MACHINE, machine=number))
+    def return_host(self, number: int) -> None:
+        """Start its nodes again, on another host if it stays away."""
+        self._do(Fault(0, FaultKind.RETURN_HOST, host=number))
 
     def _do(self, fault: Fault) -> None:
         self._checker.check(fault, f"faults.{fault.kind.name.lower()}")

@@ -28,8 +28,8 @@ def carrier_of(runtime: str, deployment: Deployment, folder: Path) -> Iterator[C
     from actors.run import LiveRun
 
     check_memory(len(deployment.nodes))
-    machines = 1 + max(deployment.machines.values(), default=0)
-    with ray_session(len(deployment.nodes), machines=machines) as session:
+    hosts = 1 + max(deployment.hosts.values(), default=0)
+    with ray_session(len(deployment.nodes), hosts=hosts) as session:
         run = LiveRun(deployment, folder, lambda *_: None, "127.0.0.1", session)
         yield _LiveCarrier(run)
 
@@ -97,8 +97,8 @@ class _LiveCarrier:
 
     def carry_out(self, step: int, fault: Fault) -> Sequence[str]:
         self._run.breaker.carry_out(step, fault)
-        if fault.kind is FaultKind.RETURN_MACHINE:
-            return self._run.breaker.nodes_on(fault.machine)
+        if fault.kind is FaultKind.RETURN_HOST:
+            return self._run.breaker.nodes_on(fault.host)
         return fault.nodes if fault.kind is FaultKind.RESTART else ()
 
     def advance(self, stretch_us: int) -> None:

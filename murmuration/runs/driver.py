@@ -36,7 +36,7 @@ Progress = Callable[[Phase, int, int], None]
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
     """`folder` is the run folder; `workload` what was generated; `lag_us` the worst lag (live only);
-    `missing_journals`: the machines whose journals are not with the others, and why."""
+    `missing_journals`: the hosts whose journals are not with the others, and why."""
 
     folder: Path
     workload: Mapping[str, float | int | str]
@@ -116,10 +116,10 @@ def _play_live(
     actors = len(deployment.nodes)
     with contextlib.ExitStack() as stack:
         if cluster is None:
-            machines = 1 + max(deployment.machines.values(), default=0)
-            session = stack.enter_context(ray_session(actors, machines=machines))
+            hosts = 1 + max(deployment.hosts.values(), default=0)
+            session = stack.enter_context(ray_session(actors, hosts=hosts))
         else:
-            session = stack.enter_context(ray_session(actors, cluster.address, joined=cluster.machines))
+            session = stack.enter_context(ray_session(actors, cluster.address, joined=cluster.hosts))
         spent.wall_seconds["ray"] = time.perf_counter() - began
 
         def tell(phase: Phase, done: int) -> None:

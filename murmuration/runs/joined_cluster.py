@@ -1,4 +1,4 @@
-"""A run on a cluster that is there already: who may join, and which node goes to which machine."""
+"""A run on a cluster that is there already: who may join, and which node goes to which host."""
 
 import secrets
 from collections.abc import Mapping
@@ -13,48 +13,48 @@ from murmuration.deployment.host_placement import Place, check_room
 from murmuration.scenario.load import LoadedScenario
 
 if TYPE_CHECKING:
-    from actors.joining import Machine
+    from actors.joining import Host
 
 
 @dataclass(frozen=True, slots=True)
 class JoinedCluster:
-    """The machines of the cluster at an address, the one with the driver first. `scratch`: the run's folder on those
+    """The hosts of the cluster at an address, the one with the driver first. `scratch`: the run's folder on those
     that keep journals until they are gathered, by number."""
 
     address: str
-    machines: "tuple[Machine, ...]"
+    hosts: "tuple[Host, ...]"
     scratch: Mapping[int, str]
 
     @property
     def places(self) -> list[Place]:
-        """The machines as nodes are put on them."""
-        return [Place(each.name, each.address, each.room, each.zone) for each in self.machines]
+        """The hosts as nodes are put on them."""
+        return [Place(each.name, each.address, each.room, each.zone) for each in self.hosts]
 
     def check(self, deployment: Deployment) -> None:
         """Raise `InputError` for a deployment that does not fit, or whose faults would break what is not ours."""
-        clients = len(deployment.nodes) - len(deployment.machines)
-        check_room(deployment.machines, clients, self.places)
+        clients = len(deployment.nodes) - len(deployment.hosts)
+        check_room(deployment.hosts, clients, self.places)
         for fault in deployment.faults:
-            if fault.kind is FaultKind.LOSE_MACHINE:
-                found, allowed = f"{fault} on the cluster at {self.address}", "that fault on machines of the run's own"
+            if fault.kind is FaultKind.LOSE_HOST:
+                found, allowed = f"{fault} on the cluster at {self.address}", "that fault on hosts of the run's own"
                 raise InputError("faults", found, f"{allowed}: without --address")
 
     def manifest(self, deployment: Deployment) -> dict[str, Any]:
-        """What the run folder says of the cluster: its machines, and the brokers on each."""
+        """What the run folder says of the cluster: its hosts, and the brokers on each."""
         return {
             "cluster": {
                 "address": self.address,
-                "machines": [
+                "hosts": [
                     {
-                        "name": machine.name,
-                        "address": machine.address,
-                        "zone": machine.zone,
-                        "clock_us": machine.clock_us,
+                        "name": host.name,
+                        "address": host.address,
+                        "zone": host.zone,
+                        "clock_us": host.clock_us,
                         "scratch": self.scratch.get(number),
                         "gathered": None,
-                        "brokers": [name for name, at in deployment.machines.items() if at == number],
+                        "brokers": [name for name, at in deployment.hosts.items() if at == number],
                     }
-                    for number, machine in enumerate(self.machines)
+                    for number, host in enumerate(self.hosts)
                 ],
             }
         }
@@ -65,20 +65,20 @@ def join(loaded: LoadedScenario, address: str, folder: Path, store: str | None =
     scenario = loaded.scenario
     if scenario.runtime != "ray":
         raise InputError(
-            f"--address {address}", f"runtime {scenario.runtime}", "runtime ray: virtual time has no machines"
+            f"--address {address}", f"runtime {scenario.runtime}", "runtime ray: virtual time has no hosts"
         )
     if folder.exists():
         raise InputError(str(folder), "a run that is already there", "a new folder (--out)")
-    from actors.joining import machines_at
+    from actors.joining import hosts_at
 
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        machines = machines_at(address, folder.parent, store)
+        hosts = hosts_at(address, folder.parent, store)
     except OSError as error:
         raise InputError(str(folder), str(error), "a folder that can be written") from None
-    if len(machines) < scenario.machines:
-        found = f"{len(machines)} machines at {address}, of {scenario.machines} wanted"
-        raise loaded.error_at(("machines",), found, f"at most {len(machines)}, or a larger cluster")
+    if len(hosts) < scenario.hosts:
+        found = f"{len(hosts)} hosts at {address}, of {scenario.hosts} wanted"
+        raise loaded.error_at(("hosts",), found, f"at most {len(hosts)}, or a larger cluster")
     own = f"murmur-{folder.name}-{secrets.token_hex(4)}"
-    kept = {number: f"{each.scratch}/{own}" for number, each in enumerate(machines) if each.scratch is not None}
-    return JoinedCluster(address, tuple(machines), kept)
+    kept = {number: f"{each.scratch}/{own}" for number, each in enumerate(hosts) if each.scratch is not None}
+    return JoinedCluster(address, tuple(hosts), kept)

@@ -179,7 +179,7 @@ class Scenario(_Section):
     faults: list[dict[str, Any]] = []
     churn: Churn | None = None
     failure_detection: Detection = Detection()
-    machines: Annotated[int, Field(ge=1, le=64)] = 1
+    hosts: Annotated[int, Field(ge=1, le=64)] = 1
     placement: Literal["spread", "pack"] | dict[str, int | str] = "spread"
     datagrams: Links | None = None
 

@@ -100,7 +100,7 @@ class SweepFolder:
 
 
 def play_point(work: dict[str, Any]) -> None:
-    """Play one run in virtual time: the function that runs as a task, on any machine that sees the folder."""
+    """Play one run in virtual time: the function that runs as a task, on any host that sees the folder."""
     run = Path(work["run"])
     draft = run.with_name(f"{_DRAFT}{run.name}-{secrets.token_hex(4)}")
     execute(check_scenario(work["scenario"], work["point"]), draft, lambda phase, done, total: None)

@@ -1,6 +1,6 @@
 """`murmur sweep`: many runs of one scenario, played as Ray tasks and judged here as they finish.
 
-Playing is what can be spread: each point is a run in virtual time, a task on any core of any machine. Judging is done
+Playing is what can be spread: each point is a run in virtual time, a task on any core of any host. Judging is done
 in one Spark session of this process while the next points are played: a session for each point would cost more than
 most runs. A point is done when its record is written. Its run is removed then, unless its verdict is not `valid` or
 all are to be kept.
@@ -97,12 +97,12 @@ class Sweep:
                 yield point, None
         if not missing:
             return
-        from actors.joining import machines_at
+        from actors.joining import hosts_at
         from actors.ray_session import ray_session
         from actors.sweep_tasks import check_workers, tasks_as_they_finish
 
         if self._options.address is not None:
-            machines_at(self._options.address, self._folder.runs, shared=True)
+            hosts_at(self._options.address, self._folder.runs, shared=True)
         progress("starting Ray", 0, 0)
         session = stack.enter_context(ray_session(self._options.workers or 1, self._options.address))
         workers = check_workers(self._options.workers)

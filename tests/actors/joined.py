@@ -1,6 +1,6 @@
-"""A cluster as a user would start it: three raylets on this machine, by command, with token authentication.
+"""A cluster as a user would start it: three raylets on this host, by command, with token authentication.
 
-Each raylet stands for a machine: it has a name, a zone and a scratch folder of its own, can be lost as by a power cut,
+Each raylet stands for a host: it has a name, a zone and a scratch folder of its own, can be lost as by a power cut,
 and can be started again.
 """
 
@@ -28,7 +28,7 @@ _QUICK_DEATH = {
     "RAY_health_check_timeout_ms": "2000",
     "RAY_health_check_failure_threshold": "4",
 }
-"""A lost machine is noticed in seconds, as waiting for Ray's own quarter of a minute shows nothing more."""
+"""A lost host is noticed in seconds, as waiting for Ray's own quarter of a minute shows nothing more."""
 ZONES = ("north", "south", "south")
 HAS_JOBS = importlib.util.find_spec("aiohttp_cors") is not None
 """Is `ray[default]` here, with the server that takes jobs?"""
@@ -59,22 +59,22 @@ class JoinedCluster:
         self.stop()
 
     def environment(self, **changes: str) -> dict[str, str]:
-        """What a command on a machine of the cluster finds."""
+        """What a command on a host of the cluster finds."""
         token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token)}
         return {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", **token, **changes}
 
     def scratch_of(self, number: int) -> Path:
-        """Where the machine keeps journals."""
+        """Where the host keeps journals."""
         return self._folder / f"scratch{number}"
 
     def start(self) -> None:
         """Raylets one by one: those that start at once take each other's ports."""
         for number in range(3):
-            self.start_machine(number)
+            self.start_host(number)
 
-    def start_machine(self, number: int) -> None:
+    def start_host(self, number: int) -> None:
         """Start the raylet; one that was lost comes back under its name, as another one for Ray."""
-        own = [f"--node-name=machine{number}", f"--labels=ray.io/availability-zone={ZONES[number]}"]
+        own = [f"--node-name=host{number}", f"--labels=ray.io/availability-zone={ZONES[number]}"]
         if number == 0:
             head = ["--head", f"--port={PORT}", f"--temp-dir={self._temporary}"]
             jobs = ["--include-dashboard=true", f"--dashboard-port={_free_port()}"]
@@ -101,7 +101,7 @@ class JoinedCluster:
             self.address = f"{ray.util.get_node_ip_address()}:{PORT}"
 
     def lose(self, number: int) -> None:
-        """Take a machine away as a power cut would."""
+        """Take a host away as a power cut would."""
         process = psutil.Process(self._processes[number].pid)
         for each in [*process.children(recursive=True), process]:
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -120,7 +120,7 @@ class JoinedCluster:
         shutil.rmtree(self._temporary, ignore_errors=True)
 
     def murmur(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
-        """A `murmur` command on the head's machine, under way."""
+        """A `murmur` command on the head's host, under way."""
         return subprocess.Popen(
             [sys.executable, "-m", "murmuration.commands.main", *arguments],
             cwd=ROOT, env=self.environment(**variables), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -15,7 +15,7 @@ BASE_US = 5_000_000
         (Fault(1_000, FaultKind.SLOW, ("b1",), work_us=5), Fault(3_000, FaultKind.SLOW, ("b1",))),
         (Fault(1_000, FaultKind.CUT, ("b1", "b2")), Fault(3_000, FaultKind.HEAL, ("b2", "b1"))),
         (Fault(1_000, FaultKind.PARTITION, groups=(("b1",), ("b2",))), Fault(3_000, FaultKind.UNITE)),
-        (Fault(1_000, FaultKind.LOSE_MACHINE, machine=1), Fault(3_000, FaultKind.RETURN_MACHINE, machine=1)),
+        (Fault(1_000, FaultKind.LOSE_HOST, host=1), Fault(3_000, FaultKind.RETURN_HOST, host=1)),
     ],
 )
 def test_what_ends_a_late_fault_is_as_late(first: Fault, then: Fault) -> None:
@@ -33,6 +33,6 @@ def test_other_steps_keep_their_times() -> None:
     for other in (
         Fault(3_000, FaultKind.RESTART, ("b2",)),
         Fault(3_000, FaultKind.STALL, ("b1",)),
-        Fault(3_000, FaultKind.RETURN_MACHINE, machine=1),
+        Fault(3_000, FaultKind.RETURN_HOST, host=1),
     ):
         assert times.due_us(other) == BASE_US + 3_000

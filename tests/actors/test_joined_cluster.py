@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.joining import CLOCK_US_MAX, FREE_BYTES_MIN, Facts, check_clock, check_machine, check_versions, own_versions
+from actors.joining import CLOCK_US_MAX, FREE_BYTES_MIN, Facts, check_clock, check_host, check_versions, own_versions
 from murmur_pubsub.errors import InputError
 from spark_analysis.plain_judge import judge
 from tests.actors.joined import ROOT, JoinedCluster
@@ -23,16 +23,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JoinedCluster]
 
 
 @pytest.mark.ray
-def test_a_live_run_is_spread_over_all_machines_of_a_cluster(cluster: JoinedCluster, tmp_path: Path) -> None:
-    done = cluster.run(tmp_path / "run", "--no-analysis", "placement={b1: machine2, b3: north}", "machines=3")
+def test_a_live_run_is_spread_over_all_hosts_of_a_cluster(cluster: JoinedCluster, tmp_path: Path) -> None:
+    done = cluster.run(tmp_path / "run", "--no-analysis", "placement={b1: host2, b3: north}", "hosts=3")
     assert done.returncode == 0, done.stderr
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    brokers = {machine["name"]: machine["brokers"] for machine in manifest["cluster"]["machines"]}
+    brokers = {host["name"]: host["brokers"] for host in manifest["cluster"]["hosts"]}
     assert len(brokers) == 3
     assert all(brokers.values()), brokers
-    assert "b1" in brokers["machine2"]
-    assert "b3" in brokers["machine0"], "the only machine of that zone"
-    assert all(abs(machine["clock_us"]) < CLOCK_US_MAX for machine in manifest["cluster"]["machines"])
+    assert "b1" in brokers["host2"]
+    assert "b3" in brokers["host0"], "the only host of that zone"
+    assert all(abs(host["clock_us"]) < CLOCK_US_MAX for host in manifest["cluster"]["hosts"])
     assert sorted(name for on_it in brokers.values() for name in on_it) == [f"b{number}" for number in range(6)]
     assert judge(tmp_path / "run" / "journal", 1_000_000).counts == (0, 0, 0, 0)
     assert len({path.name.split("-")[0] for path in (tmp_path / "run" / "journal").glob("b*.seg")}) == 6
@@ -44,11 +44,11 @@ def test_a_live_run_is_spread_over_all_machines_of_a_cluster(cluster: JoinedClus
     [
         ((), {"RAY_AUTH_TOKEN_PATH": "WRONG"}, "a cluster that refuses this token"),
         ((), {"RAY_AUTH_MODE": "disabled"}, "a cluster that refuses this token"),
-        (("machines=4",), {}, "3 machines"),
-        (("placement={b1: machine9}",), {}, "or a zone: north, south"),
-        (("placement={b99: machine1}",), {}, "no broker of that name"),
-        (("runtime=virtual",), {}, "virtual time has no machines"),
-        (("faults=[{at: 1 s, lose_machine: 1}]",), {}, "without --address"),
+        (("hosts=4",), {}, "3 hosts"),
+        (("placement={b1: host9}",), {}, "or a zone: north, south"),
+        (("placement={b99: host1}",), {}, "no broker of that name"),
+        (("runtime=virtual",), {}, "virtual time has no hosts"),
+        (("faults=[{at: 1 s, lose_host: 1}]",), {}, "without --address"),
         (("--store=file:///dev/null/runs",), {}, "a place that cannot be written"),
         (("--store=nothing://here/runs",), {}, "a URI of a filesystem that pyarrow knows"),
         (("--analysis",), {"JAVA_HOME": "/nowhere"}, "Java 17 or later"),
@@ -67,7 +67,7 @@ def test_what_cannot_run_on_the_cluster_is_said_before_anything_starts(
 
 
 @pytest.mark.ray
-def test_a_sweep_is_played_on_the_cores_of_all_machines(cluster: JoinedCluster, tmp_path: Path) -> None:
+def test_a_sweep_is_played_on_the_cores_of_all_hosts(cluster: JoinedCluster, tmp_path: Path) -> None:
     file, folder = tmp_path / "s.yaml", tmp_path / "sweep"
     file.write_text("scenario: parity\nset: {workload.publications: 5}\ngrid: {links.loss: [0.0, 0.1]}\nseeds: 3\n")
     command = [sys.executable, "-m", "murmuration.commands.main", "sweep", str(file), "--no-analysis", "--json"]
@@ -105,9 +105,9 @@ FIT = Facts(
 )
 
 
-def test_a_fit_machine_passes() -> None:
-    check_machine("here", FIT, OWN, shared=True, store=None)
-    check_machine("here", dataclasses.replace(FIT, seen=False, scratch="/scratch"), OWN, shared=False, store="s3://b/r")
+def test_a_fit_host_passes() -> None:
+    check_host("here", FIT, OWN, shared=True, store=None)
+    check_host("here", dataclasses.replace(FIT, seen=False, scratch="/scratch"), OWN, shared=False, store="s3://b/r")
 
 
 @pytest.mark.parametrize(
@@ -116,18 +116,18 @@ def test_a_fit_machine_passes() -> None:
         ({"failure": "WorkerCrashedError: gone"}, "gone"),
         ({"murmur": None}, "murmur missing"),
         ({"murmur": "9.9"}, "murmur 9.9"),
-        ({"ray": "2.1.0"}, "a machine of Ray 2.1.0"),
+        ({"ray": "2.1.0"}, "a host of Ray 2.1.0"),
         ({"python": "3.9.1"}, "Python 3.9.1"),
-        ({"seen": False}, "storage that all machines share"),
+        ({"seen": False}, "storage that all hosts share"),
         ({"trouble": "No such file"}, "no place for journals"),
         ({"free": FREE_BYTES_MIN - 1}, "MB free for journals"),
         ({"store_trouble": "access denied"}, "s3://b/r that it cannot write to"),
         ({"clock_us": 35_000.0}, "35 ms ahead"),
     ],
 )
-def test_a_machine_that_is_not_fit_is_named(fact: dict[str, object], message: str) -> None:
+def test_a_host_that_is_not_fit_is_named(fact: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        check_machine("machine 10.0.0.9 (m)", dataclasses.replace(FIT, **fact), OWN, shared=True, store="s3://b/r")  # type: ignore[arg-type]
+        check_host("host 10.0.0.9 (m)", dataclasses.replace(FIT, **fact), OWN, shared=True, store="s3://b/r")  # type: ignore[arg-type]
 
 
 def test_a_clock_that_is_certainly_wrong_is_named() -> None:

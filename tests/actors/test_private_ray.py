@@ -42,12 +42,12 @@ class Seen(NamedTuple):
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["one raylet", "two raylets"])
 def seen(request: pytest.FixtureRequest) -> Iterator[Seen]:
-    with ray_session(actors=2, machines=request.param) as session:
+    with ray_session(actors=2, hosts=request.param) as session:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        for machine in session.machines:
-            strategy = NodeAffinitySchedulingStrategy(node_id=machine, soft=False)
+        for host in session.hosts:
+            strategy = NodeAffinitySchedulingStrategy(node_id=host, soft=False)
             assert ray.get(ray.remote(num_cpus=0)(lambda: 1).options(scheduling_strategy=strategy).remote()) == 1
         processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
         ports = {

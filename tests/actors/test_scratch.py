@@ -38,6 +38,6 @@ def test_a_scratch_folder_is_gathered_and_removed_as_a_whole(tmp_path: Path) -> 
     assert not folder.exists()
 
 
-def test_a_machine_on_which_nothing_was_written_has_nothing_to_gather(tmp_path: Path) -> None:
+def test_a_host_on_which_nothing_was_written_has_nothing_to_gather(tmp_path: Path) -> None:
     assert list(_send(str(tmp_path / "never"), None)) == []
     remove_scratch(tmp_path / "never")

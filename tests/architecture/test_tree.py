@@ -89,7 +89,7 @@ def test_the_cloud_cluster_has_spot_workers_as_an_option_and_one_narrow_group() 
 
 
 @pytest.mark.parametrize("name", CLUSTER_FILES)
-def test_every_machine_is_set_up_from_the_constraints_and_asks_for_the_token(name: str) -> None:
+def test_every_host_is_set_up_from_the_constraints_and_asks_for_the_token(name: str) -> None:
     config = check_cluster((ROOT / name).read_text())
     assert any("make setup" in command for command in config["setup_commands"])
     assert "~/.ray/auth_token" in config["file_mounts"]

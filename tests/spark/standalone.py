@@ -1,4 +1,4 @@
-"""A Spark cluster on this machine, started from the pyspark package as a user would: a master and workers."""
+"""A Spark cluster on this host, started from the pyspark package as a user would: a master and workers."""
 
 import os
 import socket

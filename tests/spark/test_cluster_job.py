@@ -1,4 +1,4 @@
-"""The judge as a job of a Spark cluster: what it finds is what it finds on one machine."""
+"""The judge as a job of a Spark cluster: what it finds is what it finds on one host."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def murmur(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.spark
-def test_a_cluster_finds_what_was_planted_and_what_one_machine_finds(
+def test_a_cluster_finds_what_was_planted_and_what_one_host_finds(
     cluster: SparkCluster, spark: SparkSession, tmp_path: Path
 ) -> None:
     run = BigRun(tmp_path / "run")

@@ -45,9 +45,9 @@ def steps(*named: tuple[FaultKind, str]) -> list[Fault]:
         ([Fault(0, FaultKind.PARTITION, groups=(("b0", "c0"), ("b1",)))], "partition of b0,c0 | b1"),
         ([Fault(0, FaultKind.PARTITION, groups=(("b0", "c0"), ("b1", "b2", "b0")))], "partition of"),
         ([Fault(0, FaultKind.UNITE)], "an end of a partition"),
-        ([Fault(0, FaultKind.LOSE_MACHINE, machine=0)], "machine 0"),
-        ([Fault(0, FaultKind.LOSE_MACHINE, machine=7)], "machine 7"),
-        ([Fault(0, FaultKind.RETURN_MACHINE, machine=1)], "return machine 1, which is not lost"),
+        ([Fault(0, FaultKind.LOSE_HOST, host=0)], "host 0"),
+        ([Fault(0, FaultKind.LOSE_HOST, host=7)], "host 7"),
+        ([Fault(0, FaultKind.RETURN_HOST, host=1)], "return host 1, which is not lost"),
     ],
 )
 def test_a_step_without_effect_is_refused(plan: list[Fault], found: str) -> None:
@@ -65,8 +65,8 @@ def test_a_possible_plan_passes() -> None:
             Fault(7, HEAL, ("b1", "b0")),
             Fault(8, FaultKind.PARTITION, groups=(("b0", "c0"), ("b1", "b2"))),
             Fault(9, FaultKind.UNITE),
-            Fault(10, FaultKind.LOSE_MACHINE, machine=2),
-            Fault(11, FaultKind.RETURN_MACHINE, machine=2),
+            Fault(10, FaultKind.LOSE_HOST, host=2),
+            Fault(11, FaultKind.RETURN_HOST, host=2),
         ],
         SCENE,
     )

@@ -85,7 +85,7 @@ def test_a_series_that_nothing_took_away_must_be_sealed(run: Run) -> None:
     ("faults", "may_be_open"),
     [
         ([KILL], True),
-        ([{"kind": "LOSE_MACHINE", "nodes": ["b0", "c0"]}], True),
+        ([{"kind": "LOSE_HOST", "nodes": ["b0", "c0"]}], True),
         ([STALL], True),
         ([STALL, RESUME, STALL], True),
         ([STALL, RESUME], False),
@@ -192,12 +192,12 @@ def test_a_foreign_file_is_damage(run: Run, content: bytes) -> None:
     assert found.file == "c0-0-00000.blob"
 
 
-def test_the_files_of_a_machine_that_is_away_are_not_missed(run: Run) -> None:
-    machine = {"brokers": ["b0"], "gathered": {"files": 0, "failure": "it is not there"}}
+def test_the_files_of_a_host_that_is_away_are_not_missed(run: Run) -> None:
+    host = {"brokers": ["b0"], "gathered": {"files": 0, "failure": "it is not there"}}
     run.written(rows=1).close()
     writers = {"b0": 1, "c0": 1, "driver": 1}
     assert run.damages(writers=writers) == [Damage("b0-0-00000.seg", "is missing")]
-    assert run.damages(writers=writers, cluster={"machines": [machine]}) == []
+    assert run.damages(writers=writers, cluster={"hosts": [host]}) == []
 
 
 def test_a_journal_of_another_schema_version_is_refused(run: Run) -> None:
@@ -249,7 +249,7 @@ def test_a_series_that_was_sealed_for_a_dead_writer_needs_a_fault_that_took_it(r
 def test_a_kill_between_the_next_segment_and_the_seal_of_this_one_is_mended(run: Run) -> None:
     writer = run.written(rows=2)
     writer._open_segment()
-    assert run.damages(faults=[KILL]) == [], "both are open, as in a run on another machine"
+    assert run.damages(faults=[KILL]) == [], "both are open, as in a run on another host"
     seal_series(run.journal, "c0", 0)
     assert run.damages(faults=[KILL]) == []
     assert [read_segment(run.path(number))[0].state for number in (0, 1)] == [FileState.SEALED, FileState.LAST_OF_DEAD]

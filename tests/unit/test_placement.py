@@ -1,4 +1,4 @@
-"""Which machine a broker is on: spread, packed, pinned; and what is refused."""
+"""Which host a broker is on: spread, packed, pinned; and what is refused."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def test_spread_takes_turns() -> None:
     assert list(place_brokers(BROKERS, "spread", PLACES).values()) == [0, 1, 2, 0, 1]
 
 
-def test_pack_fills_a_machine_before_the_next() -> None:
+def test_pack_fills_a_host_before_the_next() -> None:
     assert list(place_brokers(BROKERS, "pack", PLACES).values()) == [0, 0, 1, 2, 2]
     assert set(place_brokers(BROKERS, "pack", here(3)).values()) == {0}
 
@@ -23,25 +23,25 @@ def test_pinned_by_name_address_or_number_and_the_others_spread() -> None:
     assert placed == {"b0": 2, "b1": 2, "b4": 1, "b2": 0, "b3": 1}
 
 
-def test_brokers_pinned_to_a_zone_take_turns_on_its_machines() -> None:
+def test_brokers_pinned_to_a_zone_take_turns_on_its_hosts() -> None:
     zones = [Place("head", "10.0.0.1", zone="north"), *(Place(f"m{n}", f"10.0.0.{n}", zone="south") for n in (2, 3))]
     placed = place_brokers(BROKERS, {"b0": "south", "b1": "north", "b2": "south", "b3": "south"}, zones)
     assert placed == {"b0": 1, "b1": 0, "b2": 2, "b3": 1, "b4": 0}
-    with pytest.raises(InputError, match=r"machine 'east'; allowed: .*; or a zone: north, south"):
+    with pytest.raises(InputError, match=r"host 'east'; allowed: .*; or a zone: north, south"):
         place_brokers(BROKERS, {"b0": "east"}, zones)
 
 
 @pytest.mark.parametrize(
     ("policy", "message"),
-    [({"b9": 0}, "placement.b9: found no broker"), ({"b0": 3}, "machine 3"), ({"b0": "fourth"}, "machine 'fourth'")],
+    [({"b9": 0}, "placement.b9: found no broker"), ({"b0": 3}, "host 3"), ({"b0": "fourth"}, "host 'fourth'")],
 )
-def test_unknown_brokers_and_machines_are_refused(policy: dict[str, str | int], message: str) -> None:
+def test_unknown_brokers_and_hosts_are_refused(policy: dict[str, str | int], message: str) -> None:
     with pytest.raises(InputError, match=message):
         place_brokers(BROKERS, policy, PLACES)
 
 
-def test_more_actors_than_a_machine_has_memory_for_are_refused() -> None:
+def test_more_actors_than_a_host_has_memory_for_are_refused() -> None:
     placed = place_brokers(BROKERS, "pack", PLACES)
     check_room(placed, 0, PLACES)
-    with pytest.raises(InputError, match=r"3 actors on machine 10.0.0.1 \(head\); allowed: at most 2"):
+    with pytest.raises(InputError, match=r"3 actors on host 10.0.0.1 \(head\); allowed: at most 2"):
         check_room(placed, 1, PLACES)

@@ -1,4 +1,4 @@
-"""`murmur replay`: a node of a run, run again from the inputs that its host kept."""
+"""`murmur replay`: a node of a run, run again from the inputs that the runtime kept."""
 
 import re
 from collections.abc import Sequence

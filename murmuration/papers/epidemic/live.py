@@ -64,7 +64,7 @@ def measure(spec: LiveSpec) -> LiveMeasures:
 
 
 def compare(result: PaperResult, specs: Sequence[LiveSpec], folder: Path, progress: Progress) -> None:
-    """Every run, one after the other, since a live one needs the machine; the table and the bars."""
+    """Every run, one after the other, since a live one needs the host; the table and the bars."""
     runs = carry_out(measure, specs, folder, progress, lambda _: LiveMeasures, workers=1)
     by = {(spec.runtime, spec.algorithm): each for spec, each in runs.items()}
     rows: list[Sequence[str | int | float]] = [

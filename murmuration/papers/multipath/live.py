@@ -115,7 +115,7 @@ def measured_arrivals(rows: pd.DataFrame, warm_s: float) -> pd.DataFrame:
 
 
 def compare(result: PaperResult, specs: Sequence[LiveSpec], folder: Path, progress: Progress) -> None:
-    """Every run, one after the other, since a live one needs the machine; the table, the figure and the bars."""
+    """Every run, one after the other, since a live one needs the host; the table, the figure and the bars."""
     runs = carry_out(measure, specs, folder, progress, lambda _: LiveMeasures, workers=1)
     by = {(spec.runtime, spec.strategy): each for spec, each in runs.items()}
     rows: list[list[str | int | float]] = [

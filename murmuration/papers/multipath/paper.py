@@ -23,7 +23,7 @@ from workloads.multipath_datasets import PUBLISHED
 
 _OVERLOAD_CAP = 400
 """Publications a second that a broker's uplink carries in the overload runs: at 1,200 published a second S0 is then
-far beyond it (the paper's limit was that of its machines)."""
+far beyond it (the paper's limit was that of its hosts)."""
 
 _CPL_PAYLOAD = 300
 """Bytes of a publication on PlanetLab: the text names none; with these S0 is short of its uplinks and S1 is not."""

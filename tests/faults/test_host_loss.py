@@ -1,4 +1,4 @@
-"""One of three machines is lost with a third of the brokers, and they come back on another one."""
+"""One of three hosts is lost with a third of the brokers, and they come back on another one."""
 
 from pathlib import Path
 from typing import Any
@@ -15,34 +15,34 @@ from murmuration.scenario.load import check_scenario
 from tests.schedules import judge_faults
 
 SCENARIO: dict[str, Any] = {
-    "name": "machine-loss",
+    "name": "host-loss",
     "seed": 3,
-    "machines": 3,
+    "hosts": 3,
     "overlay": {"kind": "star", "brokers": 6},
     "workload": {
         "kind": "zipf", "clients": 6, "subscribers_per_actor": 3, "publishers": 3, "publications": 2000,
         "rate_per_s": 150, "attributes": 2, "predicates": 1, "matching_rate": 0.4,
     },
     "failure_detection": {"heartbeat": "200 ms", "timeout": "1 s", "reconnect": "50 ms"},
-    "faults": [{"at": "3 s", "lose_machine": 1, "for": "3 s"}],
+    "faults": [{"at": "3 s", "lose_host": 1, "for": "3 s"}],
 }  # fmt: skip
 
 
 @pytest.mark.ray
-def test_a_lost_machine_is_noticed_and_its_brokers_start_elsewhere(tmp_path: Path) -> None:
+def test_a_lost_host_is_noticed_and_its_brokers_start_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "journal").mkdir()
     loaded = check_scenario(SCENARIO, "test")
     overlay = loaded.build_overlay()
     deployment = deploy(loaded, overlay, loaded.build_workload(overlay))
-    lost = [name for name, machine in deployment.machines.items() if machine == 1]
+    lost = [name for name, host in deployment.hosts.items() if host == 1]
     assert lost == ["b1", "b4"]
-    with ray_session(actors=12, machines=3) as session:
+    with ray_session(actors=12, hosts=3) as session:
         run = LiveRun(deployment, tmp_path, lambda *_: None, "127.0.0.1", session)
-        machines = list(session.machines)
+        hosts = list(session.hosts)
         run.play()
-        places = {name: run.group.places[name].machine for name in lost}
-    assert len(set(machines)) == 3
-    assert set(places.values()) <= {machines[0], machines[2]}, "they are on a machine that was left"
+        places = {name: run.group.places[name].host for name in lost}
+    assert len(set(hosts)) == 3
+    assert set(places.values()) <= {hosts[0], hosts[2]}, "they are on a host that was left"
     outcome = judge_faults(deployment, tmp_path / "journal")
     assert [check.outcome for check in outcome.checks] == ["bit"], outcome.checks
     assert outcome.verdict.missing, "a third of the brokers was gone for three seconds"

@@ -1,14 +1,14 @@
-"""Notices when a machine of a cluster that is not the run's own goes away, and when it comes back.
+"""Notices when a host of a cluster that is not the run's own goes away, and when it comes back.
 
 Nobody ordered that, so nobody knows when it happened: between the last answer of all its nodes and Ray's word that the
-machine is dead. Both times are journaled, as with a fault of the plan. A machine is the same one when name and address
+host is dead. Both times are journaled, as with a fault of the plan. A host is the same one when name and address
 are; Ray's identifier is new each time.
 """
 
 import threading
 from collections.abc import Callable
 
-from actors.actor_group import living_machines
+from actors.actor_group import living_hosts
 from actors.live_fault_injector import LiveBreaker
 from actors.ray_session import RaySession
 from murmur_pubsub.errors import RunError
@@ -16,15 +16,15 @@ from murmur_pubsub.errors import RunError
 _LOOK_EVERY_S = 0.5
 
 
-class MachineWatch(threading.Thread):
+class HostWatch(threading.Thread):
     """Looks at the cluster again and again, beside the driver's own work. `answered_us()`: when all nodes had last
     answered; `failure`: what ended the watch early."""
 
     def __init__(self, session: RaySession, breaker: LiveBreaker, answered_us: Callable[[], int]) -> None:
-        super().__init__(name="machines", daemon=True)
+        super().__init__(name="hosts", daemon=True)
         self.failure: RunError | None = None
         self._known_as = session.known_as
-        self._there: list[str | None] = list(session.machines)
+        self._there: list[str | None] = list(session.hosts)
         self._breaker = breaker
         self._answered_us = answered_us
         self._cancelled = threading.Event()
@@ -38,20 +38,20 @@ class MachineWatch(threading.Thread):
                 self.failure = error
                 return
             except Exception as error:
-                self.failure = RunError(f"the watch over the machines: {error!r}")
+                self.failure = RunError(f"the watch over the hosts: {error!r}")
                 return
 
     def _look(self) -> None:
-        living = living_machines()
+        living = living_hosts()
         for number, identifier in enumerate(self._there):
             if identifier is not None and identifier not in living:
                 self._there[number] = None
-                self._breaker.machine_vanished(number, self._answered_us())
+                self._breaker.host_vanished(number, self._answered_us())
             elif identifier is None:
                 back = next((each for each, known_as in living.items() if known_as == self._known_as[number]), None)
                 if back is not None:
                     self._there[number] = back
-                    self._breaker.machine_returned(number, back)
+                    self._breaker.host_returned(number, back)
 
     def cancel(self) -> None:
         """Look no more; returns when what is in hand is over."""

@@ -1,4 +1,4 @@
-"""Machines with disks of their own, one lost during a run: journals are gathered, its brokers come back to it."""
+"""Hosts with disks of their own, one lost during a run: journals are gathered, its brokers come back to it."""
 
 import json
 import time
@@ -27,7 +27,7 @@ GUARANTEED: dict[str, Any] = {
     },
     "broker": {"routing": "cells", "reliability": "gryphon", "parameters": {"gryphon": {"pubends": {"p1": 2}}}},
     "failure_detection": {"heartbeat": "500 ms", "timeout": "2 s", "reconnect": "100 ms"},
-    "placement": {"p1": "machine2", "b1": "machine2", "b2": "machine1", "s1": "machine1", "s2": "machine0"},
+    "placement": {"p1": "host2", "b1": "host2", "b2": "host1", "s1": "host1", "s2": "host0"},
 }  # fmt: skip
 
 
@@ -56,7 +56,7 @@ def _segments(folders: Sequence[Path]) -> list[Path]:
 
 @pytest.mark.ray
 @pytest.mark.parametrize("by", ["command", "job"])
-def test_a_machine_lost_and_back_during_a_run(cluster: JoinedCluster, tmp_path: Path, by: str) -> None:
+def test_a_host_lost_and_back_during_a_run(cluster: JoinedCluster, tmp_path: Path, by: str) -> None:
     if by == "job" and not HAS_JOBS:
         pytest.skip("`ray job submit` needs ray[default], which is not installed")
     file, out = tmp_path / "away.yaml", tmp_path / "run"
@@ -66,23 +66,23 @@ def test_a_machine_lost_and_back_during_a_run(cluster: JoinedCluster, tmp_path: 
     try:
         await_publishing(out)
         cluster.lose(2)
-        cluster.start_machine(2)
+        cluster.start_host(2)
         said, complaint = process.communicate(timeout=200)
     finally:
         process.kill()
     assert process.returncode == 0, said + complaint
     if by == "command":
-        verdict = json.loads(said.splitlines()[-1])  # Ray says before it what it saw of the machine
+        verdict = json.loads(said.splitlines()[-1])  # Ray says before it what it saw of the host
         assert verdict["verdict"] == "valid", verdict
         assert verdict["faults_bit"] == 1, verdict
     manifest = json.loads((out / "manifest.json").read_text())
-    assert [fault["kind"] for fault in manifest["faults"]] == ["LOSE_MACHINE", "RETURN_MACHINE"]
+    assert [fault["kind"] for fault in manifest["faults"]] == ["LOSE_HOST", "RETURN_HOST"]
     assert manifest["faults"][0]["nodes"] == ["b1", "p1"]
-    gathered = {machine["name"]: machine["gathered"] for machine in manifest["cluster"]["machines"]}
-    assert gathered["machine0"] is None, "it is the command's own: it writes into the run folder"
-    assert all(gathered[name]["failure"] is None for name in ("machine1", "machine2")), gathered
+    gathered = {host["name"]: host["gathered"] for host in manifest["cluster"]["hosts"]}
+    assert gathered["host0"] is None, "it is the command's own: it writes into the run folder"
+    assert all(gathered[name]["failure"] is None for name in ("host1", "host2")), gathered
     journal = out / "journal"
-    assert judge(journal, 1_000_000).counts == (0, 0, 0, 0), "delivery is guaranteed, though the log's machine was lost"
+    assert judge(journal, 1_000_000).counts == (0, 0, 0, 0), "delivery is guaranteed, though the log's host was lost"
     assert [incarnations(journal, name) for name in ("p1", "b1", "b2", "s1", "s2")] == [[0, 1], [0, 1], [0], [0], [0]]
     assert all(not list(cluster.scratch_of(number).iterdir()) for number in range(3)), "what was gathered is removed"
     started = np.concatenate([read_segment(path)[1] for path in sorted(journal.glob("p1-1-*.seg"))])
@@ -90,11 +90,9 @@ def test_a_machine_lost_and_back_during_a_run(cluster: JoinedCluster, tmp_path: 
 
 
 @pytest.mark.ray
-def test_journals_go_to_a_uri_and_those_of_a_lost_machine_when_it_is_back(
-    cluster: JoinedCluster, tmp_path: Path
-) -> None:
+def test_journals_go_to_a_uri_and_those_of_a_lost_host_when_it_is_back(cluster: JoinedCluster, tmp_path: Path) -> None:
     out, store = tmp_path / "run", tmp_path / "store"
-    settings = ["workload.publications=1000", "workload.rate_per_s=200", "last_mile=broker", "placement={b5: machine2}"]
+    settings = ["workload.publications=1000", "workload.rate_per_s=200", "last_mile=broker", "placement={b5: host2}"]
     process = cluster.murmur(
         "run", "parity", "--no-analysis", "--address", cluster.address, "--out", str(out), f"--store={store.as_uri()}",
         *(f"--set={each}" for each in ["runtime=ray", "overlay.brokers=6", "workload.clients=3", *settings]),
@@ -103,14 +101,14 @@ def test_journals_go_to_a_uri_and_those_of_a_lost_machine_when_it_is_back(
     cluster.lose(2)
     said = process.communicate(timeout=200)[1]
     assert process.returncode == 0, said
-    assert "the journals of machine2 are not here" in said
+    assert "the journals of host2 are not here" in said
     manifest = json.loads((out / "manifest.json").read_text())
-    on_it = next(machine["brokers"] for machine in manifest["cluster"]["machines"] if machine["name"] == "machine2")
+    on_it = next(host["brokers"] for host in manifest["cluster"]["hosts"] if host["name"] == "host2")
     assert "b5" in on_it
     there = {path.name.split("-")[0] for path in store.glob("*.seg")}
     assert there == {"driver", "faults", *(f"b{number}" for number in range(6))} - set(on_it)
     assert not list((out / "journal").iterdir()), "all is in the store"
-    cluster.start_machine(2)
+    cluster.start_host(2)
     gather = cluster.murmur("gather", str(out), "--address", cluster.address)
     assert gather.wait(timeout=100) == 0, gather.communicate()
     there = {path.name.split("-")[0] for path in store.glob("*.seg")}
