@@ -11,6 +11,7 @@ import sys
 import zlib
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -170,7 +171,7 @@ class BigRun:
     ) -> list[np.ndarray]:
         """All rows about the events of one publisher."""
         client = _client(publisher)
-        at_broker = wants.reshape(len(wants), BROKERS, SUBSCRIBERS_A_CLIENT).any(axis=2)
+        at_broker = np.asarray(wants.reshape(len(wants), BROKERS, SUBSCRIBERS_A_CLIENT).any(axis=2))
         event = {"source": publisher, "sequence": sequence}
         rows = [
             _rows(_PUBLISH, client, time_us, value=6, **event),
@@ -180,14 +181,14 @@ class BigRun:
         arrival = {publisher: _HOP_US}
         for sender, receiver, depth, beyond in _way(publisher):
             crosses = np.flatnonzero(at_broker[:, beyond].any(axis=1))
-            crossing = {"source": publisher, "sequence": sequence[crosses], "value": 17}
+            crossing: dict[str, Any] = {"source": publisher, "sequence": sequence[crosses], "value": 17}
             left = time_us[crosses] + _HOP_US * (depth + 1)
             rows.append(_rows(_SEND, sender, left, peer=receiver, bytes=70, hops=depth, **crossing))
             rows.append(_rows(_RECEIVE, receiver, left + _HOP_US // 2, peer=sender, hops=depth + 1, **crossing))
             arrival[receiver] = _HOP_US * (depth + 2)
         for broker in range(BROKERS):
             told = np.flatnonzero(at_broker[:, broker])
-            telling = {"source": publisher, "sequence": sequence[told], "value": 18}
+            telling: dict[str, Any] = {"source": publisher, "sequence": sequence[told], "value": 18}
             left = time_us[told] + arrival[broker]
             rows.append(_rows(_SEND, broker, left, peer=_client(broker), bytes=66, **telling))
             rows.append(_rows(_RECEIVE, _client(broker), left + _HOP_US // 2, peer=broker, **telling))
@@ -271,7 +272,7 @@ def _fingerprints(time_us: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.fromiter(map(fingerprint_of, time_us.tolist(), blobs), np.int32, len(x))
 
 
-def _rows(kind: int, node: "int | np.ndarray", time_us: np.ndarray, **fields: "int | np.ndarray") -> np.ndarray:
+def _rows(kind: int, node: "int | np.ndarray", time_us: np.ndarray, **fields: Any) -> np.ndarray:
     rows = np.zeros(len(time_us), ROW_TYPE)
     rows["kind"], rows["node"], rows["time_us"], rows["peer"] = kind, node, time_us, NONE
     for name, value in fields.items():

@@ -46,8 +46,7 @@ class Cyclon:
         self._view = [int(self._rng.random() * nodes) for _ in range(VIEW)]
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        kind = type(input)
-        if kind is Received:
+        if isinstance(input, Received):
             source, message = input
             if type(message) is ShuffleRequest:
                 reply = ShuffleReply(self._sample())
@@ -55,10 +54,10 @@ class Cyclon:
                 return (Send(source, reply),)
             self._view[:SHUFFLE] = message.peers
             return ()
-        if kind is TimerFired:
+        if isinstance(input, TimerFired):
             peer = self._names[self._view[int(self._rng.random() * VIEW)]]
             return (Send(peer, ShuffleRequest(self._sample())), _NEXT_CYCLE)
-        if kind is Start:
+        if isinstance(input, Start):
             return (SetTimer(_CYCLE_KEY, int(self._rng.random() * CYCLE_US)),)
         raise TypeError(f"Cyclon takes no {input!r}")
 

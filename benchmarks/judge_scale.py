@@ -124,7 +124,7 @@ def measure(folder: Path, cluster: SparkCluster, wanted: Sequence[str]) -> list[
     counts = json.loads((folder / "counts.json").read_text())
     rows = counts.pop("rows")
     journal_bytes = survey(store_at(str(folder / "journal")), read_manifest(folder)).size
-    lines = []
+    lines: list[tuple[str, ...]] = []
     for where, master, memory in (("cluster", cluster.url, _EXECUTOR_MEMORY), ("local", None, None)):
         if where not in wanted:
             continue

@@ -144,6 +144,7 @@ def _possible(
     busy: dict[str, int] = {}
     for tenths, kind, number, lasts_ms in drawn:
         at_ms = 100 * tenths
+        entry: dict[str, Any]
         if kind in NODE_FAULTS:
             name = nodes[number % len(nodes)]
             about, entry = [name], {kind: name} | ({"work": "2 ms"} if kind == "slow" else {})

@@ -21,7 +21,7 @@ from tests.strategies import filters
 MESSAGES: dict[str, type] = {
     f"{each.__module__}.{each.__name__}": each
     for part in (*ROUTINGS.values(), *RELIABILITIES.values())
-    for each in (*part.message_types, *CLIENT_MESSAGES)  # type: ignore[union-attr]
+    for each in (*part.message_types, *CLIENT_MESSAGES)  # type: ignore[attr-defined]
 }
 INT64 = st.integers(-(2**63), 2**63 - 1)
 odd_numbers = st.sampled_from([-1, 2**15 - 1, 2**31, 2**40, 2**63 - 1, 2**63, 2**64 - 1, -(2**63)])
@@ -139,13 +139,14 @@ def _wrong(hint: Any) -> list[Any]:
     if origin is Event:
         wrong = [[-1, 0, 0], [2**31, 0, 0], [2**40, 0, 0], [0, -1, 0], [0, 2**63, 0], [0, 0, -1], [0, 0, 2**63]]
         return [None, [], *([*numbers, b"\x80"] for numbers in wrong), [0, 0, 0, "\x80"]]
-    return {
+    wrong_values: dict[Any, list[Any]] = {
         int: [2**63, 2**64 - 1, 1.0, True, None, "1"],
         str: [None, b"b0", 1],
         bool: [0, None],
         bytes: ["", None],
         Filter: [1, "TRUE", [1]],
-    }[origin]
+    }
+    return wrong_values[origin]
 
 
 def test_every_message_says_who_sends_it_and_nobody_else_may() -> None:

@@ -4,12 +4,15 @@ Operations are not waited for; after settling every event reaches exactly the in
 settling is quiet, after one it is a few rounds of probes.
 """
 
+import functools
 import random
+from collections.abc import Callable, Mapping
+from typing import cast
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from tests.protocols.structured import StructuredNetwork
 
@@ -22,13 +25,10 @@ EVENTS = ({"x": 1, "y": 0}, {"x": 3, "y": 1}, {"x": 9, "y": 0}, {"y": 1})
 class Model(RuleBasedStateMachine):
     """The network and, beside it, who wants what."""
 
-    routing = ""
-    resets = False
-
-    def __init__(self) -> None:
+    def __init__(self, routing: str, resets: bool) -> None:
         super().__init__()
         self.network = StructuredNetwork(
-            routing=self.routing, digits=DIGITS, nodes_max=400, parameters={self.routing: {"resets": self.resets}}
+            routing=routing, digits=DIGITS, nodes_max=400, parameters={routing: {"resets": resets}}
         )
         self.wanted: set[tuple[str, str]] = set()
         self.started = 0
@@ -124,8 +124,12 @@ class Model(RuleBasedStateMachine):
         self.crashed = True
 
 
-FILTER_MATCHES = {
-    **{f"x > {bound}": (lambda event, bound=bound: event.get("x", -1) > bound) for bound in range(6)},
+def _above(bound: int, event: Mapping[str, int]) -> bool:
+    return event.get("x", -1) > bound
+
+
+FILTER_MATCHES: dict[str, Callable[[dict[str, int]], bool]] = {
+    **{f"x > {bound}": functools.partial(_above, bound) for bound in range(6)},
     "x BETWEEN 1 AND 2": lambda event: 1 <= event.get("x", -1) <= 2,
     "x = 3": lambda event: event.get("x") == 3,
     "y > 0": lambda event: event.get("y", 0) > 0,
@@ -136,8 +140,7 @@ FILTER_MATCHES = {
 @pytest.mark.parametrize("resets", [True, False])
 @pytest.mark.parametrize("routing", ["irbr", "scribe", "rpf"])
 def test_after_settling_every_event_reaches_exactly_the_interested_nodes_once(routing: str, resets: bool) -> None:
-    machine = type(routing, (Model,), {"routing": routing, "resets": resets})
-    case = machine.TestCase
     # A quarter of the profile's examples: 25, or 500 with --hypothesis-profile=long.
-    case.settings = settings(max_examples=settings.default.max_examples // 4, stateful_step_count=25, deadline=None)
-    case("runTest").runTest()
+    given = settings(max_examples=settings().max_examples // 4, stateful_step_count=25, deadline=None)
+    machine = cast(type[Model], functools.partial(Model, routing, resets))  # hypothesis only calls it
+    run_state_machine_as_test(machine, settings=given)

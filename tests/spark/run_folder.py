@@ -82,15 +82,16 @@ class RunFolder:
     ) -> None:  # fmt: skip
         """A delivery of what was published under that number, or of something else."""
         size = self._fingerprints.get((source, sequence), 0) ^ altered
-        fields = {"source": source, "sequence": sequence, "hops": hops, "size": size, "value": subscriber}
-        self.row(client, time_us, RowKind.DELIVER, **fields)
+        self.row(
+            client, time_us, RowKind.DELIVER, source=source, sequence=sequence, hops=hops, size=size, value=subscriber
+        )
 
     def hop(
         self, sender: str, receiver: str, sent_us: int, received_us: int | None, source: int, sequence: int,
         size: int = 100, kind: int = 16,
     ) -> None:  # fmt: skip
         """A message with an event over a link; `received_us` None: it was lost on the way."""
-        event = {"source": source, "sequence": sequence, "value": kind}
+        event: dict[str, Any] = {"source": source, "sequence": sequence, "value": kind}
         self.row(sender, sent_us, RowKind.SEND, receiver, size=size, **event)
         if received_us is not None:
             self.row(receiver, received_us, RowKind.RECEIVE, sender, **event)

@@ -78,7 +78,7 @@ def test_a_right_run_is_valid(right_run: tuple[Path, dict[str, Any]]) -> None:
     run, verdict = right_run
     rows = plain.all_rows(run / "journal")
     delivered = len(plain.of(rows, RowKind.DELIVER))
-    expected = dict.fromkeys(COUNTS, 0) | {
+    expected: dict[str, Any] = dict.fromkeys(COUNTS, 0) | {
         "required": delivered, "delivered": delivered, "published": 60, "delivery_rate": 1.0,
         "explained": 0, "explained_by_tables": 0, "faults_bit": 0, "faults_idle": 0, "faults_failed": 0,
         "late": 0, "recovery_us": None, "promise": "best_effort", "expectations": [],
@@ -238,7 +238,9 @@ def wrong_run(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def _findings(run: Path, kind: str) -> list[dict[str, Any]]:
     table = _table(run, "findings")
-    return [dict(row) for row in table[table["finding"] == kind].to_dict("records")]
+    return [
+        {str(name): value for name, value in row.items()} for row in table[table["finding"] == kind].to_dict("records")
+    ]
 
 
 def test_the_wrong_run_is_invalid_and_counted(wrong_run: tuple[Path, dict[str, Any]]) -> None:

@@ -1,6 +1,7 @@
 """Whether a changed link did what the change says, as the journal shows it."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import pandas as pd
 import pytest
@@ -15,7 +16,7 @@ LINK = frozenset({"a", "b"})
 NUMBERS = {"a": 0, "b": 1}
 
 
-def checked(link: LinkSpec, passages: list[tuple[int, int, int | None]]) -> Check:
+def checked(link: LinkSpec, passages: Sequence[tuple[int, int, int | None]]) -> Check:
     """The check of a change in force from 0 to 1 s; passages of events from a to b: sequence, sent_us, received_us."""
     step = Step(0, FaultKind.CHANGE_LINK, "change link a-b", ("a", "b"), link=dataclasses.asdict(link), in_effect_us=0)
     rows = []
@@ -47,7 +48,7 @@ REORDERING = LinkSpec(reordering=0.5, reordering_us=10_000)
     ],
 )
 def test_a_change_is_seen_in_what_passed(
-    link: LinkSpec, passages: list[tuple[int, int, int | None]], outcome: str
+    link: LinkSpec, passages: Sequence[tuple[int, int, int | None]], outcome: str
 ) -> None:
     assert checked(link, passages).outcome == outcome
 

@@ -13,9 +13,9 @@ from murmuration.zoo.entry import Damaged, Honest, Saboteur
 from murmuration.zoo.play import play, play_and_judge
 from murmuration.zoo.registry import DAMAGED, HONEST, SABOTEURS
 from murmuration.zoo.sighting import Sighting, see_on_spark, see_plainly
-from murmuration.zoo.tour import chosen, damage, row_of
+from murmuration.zoo.tour import Entry, chosen, damage, row_of
 
-ALL = (*SABOTEURS, *DAMAGED, *HONEST)
+ALL: tuple[Entry, ...] = (*SABOTEURS, *DAMAGED, *HONEST)
 SOME = 4
 """On Spark each takes seconds: one in four is asked about here, all by `murmur zoo`."""
 

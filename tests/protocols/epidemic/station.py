@@ -1,7 +1,7 @@
 """One dispatcher's epidemic recovery by hand, without a network: its broker is a stand-in that routes as it is told."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
@@ -22,6 +22,7 @@ from murmur_pubsub.machine import (
 from reliability.epidemic.epidemic import ROUND, Epidemic
 from reliability.epidemic.messages import PatternsForwarded, TaggedEvent, signature
 from reliability.epidemic.parameters import EpidemicParameters
+from reliability.layer import BrokerServices
 from routing.router import Hop
 
 MS = 1_000
@@ -67,7 +68,7 @@ class Station:
         self.sent: list[tuple[NodeName, Any]] = []
         self.delivered: list[int] = []
         parameters = EpidemicParameters(**({"settle_us": 0, "p_forward": 1.0} | given))
-        self.machine = Epidemic(NodeContext("me", 1, {}, incarnation), self, parameters)
+        self.machine = Epidemic(NodeContext("me", 1, {}, incarnation), cast(BrokerServices, self), parameters)
         self.carry(self.machine.handle(Start(), now_us))
         for peer in neighbours:
             self.carry(self.machine.handle(LinkUp(peer, True), now_us))

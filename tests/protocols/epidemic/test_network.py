@@ -27,7 +27,7 @@ from reliability.epidemic.parameters import ALGORITHMS
 from spark_analysis.plain_judge import Verdict, judge
 from tests.schedules import play, schedules
 
-RECOVERY = (PushDigest, SubscriberPull, PublisherPull, RandomPull, EventsRequested, EventRecovered)
+RECOVERY: tuple[type, ...] = (PushDigest, SubscriberPull, PublisherPull, RandomPull, EventsRequested, EventRecovered)
 DATAGRAMS = {"datagrams": {"delay": "3 ms"}, "drain": {"quiet": "1 s", "limit": "30 s"}}
 SETTLED: dict[str, Any] = {"settle_us": 0, "interval_us": 20_000}
 
@@ -110,7 +110,7 @@ def run(data: dict[str, Any], folder: Path) -> tuple[Verdict, list[type]]:
     overlay = loaded.build_overlay()
     play_virtual(deploy(loaded, overlay, loaded.build_workload(overlay)), folder, lambda *_: None)
     kinds = {each.KIND: each for each in RECOVERY}  # type: ignore[attr-defined]
-    sent = []
+    sent: list[type] = []
     for path in folder.glob("*.seg"):
         _, rows = read_segment(path)
         sent += [kinds[kind] for kind in rows[rows["kind"] == RowKind.SEND]["value"] if kind in kinds]

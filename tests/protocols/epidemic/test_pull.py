@@ -377,7 +377,7 @@ def test_epidemic_s5_the_adaptive_interval_grows_while_nothing_is_found_and_fall
         ("subscriber-pull", SubscriberPull("far", 1, [[3, 0, 1]])),
         ("random-pull", RandomPull("far", 1, [7])),
         ("publisher-pull", PublisherPull("far", "s", [["s", 1, 2]], [])),
-        ("publisher-pull", PublisherPull("far", "s", [[0, 1, 2]], [3])),
+        ("publisher-pull", PublisherPull("far", "s", [[0, 1, 2]], [3])),  # type: ignore[list-item]
         ("none", TaggedEvent(an_event(7, 0, "a"), 1, (), "s", 0, [1], [])),
         ("none", EventRecovered(an_event(7, 0, "a"), 1, "s", 0, ["a", 2])),  # type: ignore[list-item]
     ],

@@ -1,10 +1,12 @@
 """Epidemic recovery, section 4.1 (push, Figure 2), at one dispatcher."""
 
+from typing import Any
+
 from reliability.epidemic.messages import EventRecovered, EventsRequested, PushDigest
 from tests.protocols.epidemic.station import MS, Station, an_event, sign, tagged
 
 
-def pushing(*neighbours: str, **given: object) -> Station:
+def pushing(*neighbours: str, **given: Any) -> Station:
     return Station(*neighbours, algorithm="push", **given)
 
 

@@ -3,6 +3,7 @@
 import functools
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from murmur_pubsub.event import Event
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
-from murmur_pubsub.machine import NodeContext, NodeName, Publish, Received, Subscribe, Unsubscribe
+from murmur_pubsub.machine import Effect, NodeContext, NodeName, Publish, Received, Subscribe, Unsubscribe
 from murmur_virtual.virtual_runtime import Simulation
 from murmuration.scenario.load import load_scenario
 from reliability.best_effort import BestEffort
@@ -27,6 +28,20 @@ from workloads.overlay import Overlay, Tree, balanced, random_tree
 MS = 1_000
 CONSTANT = LinkSpec(delay=Delay("constant", 1 * MS))
 UNEVEN = LinkSpec(delay=Delay("uniform", 200, 5 * MS), ordered=False)
+
+
+class Counted(Broker):
+    """A broker that counts in `got` how often its subscribers were handed each event."""
+
+    def __init__(self, name: NodeName, got: dict[tuple[NodeName, int], int], *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.name, self.got = name, got
+
+    def notify(self, event: Event, hops: int, until: int | None = None) -> list[Effect]:
+        effects = super().notify(event, hops, until)
+        if effects:
+            self.got[self.name, event.sequence] = self.got.get((self.name, event.sequence), 0) + 1
+        return effects
 
 
 class Network:
@@ -65,17 +80,7 @@ class Network:
     def machine(self, name: NodeName, incarnation: int = 0) -> Broker:
         context = NodeContext(name, 1, {}, incarnation)
         router = self.routers[name] = MultipathRouter(context, self.parameters)
-        broker = Broker(context, "bitset", lambda _: router, BestEffort)
-        plain = broker.notify
-
-        def notify(event: Event, hops: int):  # type: ignore[no-untyped-def]
-            effects = plain(event, hops)
-            if effects:
-                self.got[name, event.sequence] = self.got.get((name, event.sequence), 0) + 1
-            return effects
-
-        broker.notify = notify  # type: ignore[method-assign]
-        return broker
+        return Counted(name, self.got, context, "bitset", lambda _: router, BestEffort)
 
     def connect(self, first: NodeName, second: NodeName) -> None:
         self.simulation.connect(LinkPlan(first, second, self.links))
@@ -123,9 +128,9 @@ class Network:
         assert {(name, event) for event, names in wanted.items() for name in names} == set(self.got)
 
 
-def parameters(**given: object) -> MultipathParameters:
-    base: dict[str, object] = {"round_us": 200 * MS, "load_exchange_us": 100 * MS, "move_grace_us": 60 * MS}
-    return MultipathParameters(**(base | given))  # type: ignore[arg-type]
+def parameters(**given: Any) -> MultipathParameters:
+    base: dict[str, Any] = {"round_us": 200 * MS, "load_exchange_us": 100 * MS, "move_grace_us": 60 * MS}
+    return MultipathParameters(**(base | given))
 
 
 def topics_by_broker(network: Network, rng: random.Random, topics: int = 8, share: float = 0.4) -> dict[int, set[str]]:

@@ -162,7 +162,7 @@ def test_vinifera_s4b1_the_degree_never_exceeds_its_limit_and_friends_are_alike(
     for _ in range(25):
         overlay.network.cycles(0.5)
         assert all(len(router.overlay.table) <= 8 for router in overlay.routers.values())
-    alike = 0
+    alike = 0.0
     for name, router in overlay.routers.items():
         group = overlay.network.names.index(name) % 6
         friends = [each for each in router.overlay.table if each not in router.overlay.selection.ring]

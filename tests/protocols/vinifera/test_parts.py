@@ -344,9 +344,10 @@ def test_one_heartbeat_and_its_answer_tell_both_sides_all(resets: bool, beaten: 
     for name in "ab":
         router.handle(Received(name, Beat(identifiers[name], 0, [], 0, 0, 0, 0)), 2)
     assert beats(router.handle(ROUND, 3)) == ({"y"} if resets else set(identifiers))
-    (answer,) = [each.message for each in router.handle(Received("a", Beat(identifiers["a"], 0, [], 0, 0, 0, 0)), 4)]
-    assert isinstance(answer, BeatAnswer)
-    assert answer.links
+    (answer,) = router.handle(Received("a", Beat(identifiers["a"], 0, [], 0, 0, 0, 0)), 4)
+    assert isinstance(answer, Send)
+    assert isinstance(answer.message, BeatAnswer)
+    assert answer.message.links
     assert beats(router.handle(ROUND, 5)) == beaten
 
 
