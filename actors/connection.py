@@ -231,7 +231,7 @@ class Connection(asyncio.BufferedProtocol):
         if purpose is Purpose.LINK:
             welcome = self._node.may_link(self)
         else:
-            welcome = dialled or self._node.peering.datagrams_from(self)
+            welcome = dialled or self._node.links.datagrams_from(self)
         if welcome:
             self.writable = True
             if not dialled:

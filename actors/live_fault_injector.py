@@ -25,7 +25,7 @@ from murmur_pubsub.machine import NodeName
 from murmur_pubsub.recorder import Recorder
 
 
-class LiveBreaker:
+class LiveFaultInjector:
     """Does to a group of actors what a fault says. `base_us`: when publishing began, for scripts of nodes that come
     back; None before that. `lose_host(number)` takes a whole host away. `observed`: what nobody planned; its
     steps in the journal come after those of the plan."""
@@ -252,11 +252,11 @@ def _about(fault: Fault, kind: FaultKind) -> tuple[FaultKind, tuple[NodeName, ..
 class FaultThread(threading.Thread):
     """Carries out a whole plan at its times, beside the driver's own work. `failure` is what ended it early."""
 
-    def __init__(self, deployment: Deployment, breaker: LiveBreaker, clock: Clock, base_us: int) -> None:
+    def __init__(self, deployment: Deployment, fault_injector: LiveFaultInjector, clock: Clock, base_us: int) -> None:
         super().__init__(name="faults", daemon=True)
         self.failure: RunError | None = None
         self._plan = deployment.faults
-        self._breaker = breaker
+        self._fault_injector = fault_injector
         self._clock = clock
         self._times = FaultTimes(base_us)
         self._cancelled = threading.Event()
@@ -268,7 +268,7 @@ class FaultThread(threading.Thread):
             if self._cancelled.wait(wait_s):
                 return
             try:
-                self._breaker.carry_out(step, fault)
+                self._fault_injector.carry_out(step, fault)
                 self._times.in_effect(fault, self._clock.now_us())
             except RunError as error:
                 self.failure = error

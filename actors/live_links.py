@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from actors.live_node import LiveNode
 
 
-class Peering:
+class LiveLinks:
     """The connections of one node beside what they carry. `addresses` are those of all nodes of the run."""
 
     def __init__(self, node: "LiveNode", detection: FailureDetection, default_link: LinkSpec | None) -> None:

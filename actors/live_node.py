@@ -16,7 +16,7 @@ from actors.clock import Clock
 from actors.connection import Connection
 from actors.entrance import Entrance
 from actors.handshake import Purpose
-from actors.live_links import Peering
+from actors.live_links import LiveLinks
 from actors.log_keeper import LogKeeper
 from murmur_pubsub.codec import Codec
 from murmur_pubsub.deployment import NodeSpec
@@ -96,7 +96,7 @@ class LiveNode:
         self.brokers: frozenset[NodeName] = frozenset()
         self.failure: str | None = None
         self._recorder = recorder
-        self.peering = Peering(self, detection, default_link)
+        self.links = LiveLinks(self, detection, default_link)
         self.entrance = Entrance(self)
         self.read_buffer = memoryview(bytearray(_READ_BYTES))
         self._links_made = 0
@@ -208,7 +208,7 @@ class LiveNode:
         if connection.peer not in self.link_specs:
             self.entrance.turn_away(connection, Refusal.NO_LINK)
             return False
-        return connection.peer not in self.peering.severed  # if it is, it will try again until the link has healed
+        return connection.peer not in self.links.severed  # if it is, it will try again until the link has healed
 
     def link_made(self, connection: Connection) -> None:
         """Both ends have proven themselves: this connection is the link now, whatever was before."""
@@ -233,7 +233,7 @@ class LiveNode:
         now_us = self.clock.now_us()
         self._dirty.pop(connection, None)
         if connection.purpose is Purpose.DATAGRAMS:
-            for _ in range(self.peering.datagrams_lost(connection)):
+            for _ in range(self.links.datagrams_lost(connection)):
                 self._recorder.plain(now_us, RowKind.DROP, DropReason.UNREACHABLE, peer)
             if self._hears_resets:
                 self.take_input(LinkDown(peer, reason))
@@ -246,7 +246,7 @@ class LiveNode:
         self._recorder.plain(now_us, RowKind.LINK_DOWN, peer=peer)
         self.take_input(LinkDown(peer, reason))
         self.room_again()
-        self.peering.dial(peer)
+        self.links.dial(peer)
 
     def change_link(self, peer: NodeName, spec: LinkSpec) -> None:
         """From now on the link to the peer is like that."""
@@ -308,8 +308,8 @@ class LiveNode:
     # --------------------------------------------------------------------------------------- effects
     def _send(self, to: NodeName, message: Any, now_us: int) -> None:
         connection = self.connections.get(to)
-        if connection is None or (self.peering.has_datagrams and type(message) in self._codec.datagrams):
-            other = self.peering.datagram_connection(to)
+        if connection is None or (self.links.has_datagrams and type(message) in self._codec.datagrams):
+            other = self.links.datagram_connection(to)
             if isinstance(other, DropReason):
                 self._recorder.dropped(now_us, message, to, other)
                 return

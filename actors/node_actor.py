@@ -118,7 +118,7 @@ class NodeActor:
         loop = asyncio.get_running_loop()
         host = settings.host or ray.util.get_node_ip_address()
         self._server = await loop.create_server(lambda: Connection(node), host, 0)
-        node.peering.begin()
+        node.links.begin()
         node.start(keeper.records())
         host, port = self._server.sockets[0].getsockname()[:2]
         return Listening(host, port, own_place(ray.get_runtime_context().get_node_id()))
@@ -130,32 +130,32 @@ class NodeActor:
         node = self._running
         node.link_specs.update(links)
         node.brokers |= brokers
-        node.peering.addresses.update(addresses)
+        node.links.addresses.update(addresses)
 
     async def dial(self, peers: list[NodeName]) -> None:
         """From now on keep the links to these peers up: they are this end's to dial."""
-        self._running.peering.oblige(peers)
+        self._running.links.oblige(peers)
 
     async def moved(self, peer: NodeName, address: Address) -> None:
         """The peer has a new incarnation at a new address."""
-        self._running.peering.addresses[peer] = address
+        self._running.links.addresses[peer] = address
 
     # -------------------------------------------------------------------------------------------- faults
     async def sever(self, peers: list[NodeName], apart: frozenset[NodeName] = frozenset()) -> list[NodeName]:
         """Let nothing pass on the links to the peers, and no datagrams to those `apart`; all that are severed."""
-        peering = self._running.peering
+        links = self._running.links
         for peer in peers:
-            peering.sever(peer)
-        peering.stay_apart(apart)
-        return list(peering.severed)
+            links.sever(peer)
+        links.stay_apart(apart)
+        return list(links.severed)
 
     async def mend(self, peers: list[NodeName]) -> list[NodeName]:
         """Let the links come up again, and all datagrams pass; those that are still severed."""
-        peering = self._running.peering
+        links = self._running.links
         for peer in peers:
-            peering.mend(peer)
-        peering.stay_apart(frozenset())
-        return list(peering.severed)
+            links.mend(peer)
+        links.stay_apart(frozenset())
+        return list(links.severed)
 
     async def change_link(self, peer: NodeName, spec: LinkSpec) -> LinkSpec | None:
         """The link to the peer is like that from now on; what the model in use says."""
@@ -201,7 +201,7 @@ class NodeActor:
         failure = node.failure
         if self._publishing is not None and self._publishing.done() and self._publishing.exception() is not None:
             failure = failure or repr(self._publishing.exception())
-        sent, received = node.peering.control_counts()
+        sent, received = node.links.control_counts()
         return {name: getattr(counters, name) for name in counters.__slots__} | {
             "control_sent": sent,
             "control_received": received,
@@ -218,7 +218,7 @@ class NodeActor:
         """Take no more notice of links. All nodes leave before any stops, so that none mourns the others."""
         node = self._running
         self._server.close()
-        node.peering.end()
+        node.links.end()
         self._leaving = list(node.connections.values())
         node.connections.clear()
         for connection in self._leaving:

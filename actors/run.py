@@ -18,7 +18,7 @@ from typing import Any
 from actors.actor_group import ActorGroup
 from actors.clock import Clock
 from actors.host_watch import HostWatch
-from actors.live_fault_injector import FaultThread, LiveBreaker
+from actors.live_fault_injector import FaultThread, LiveFaultInjector
 from actors.node_actor import ActorSettings
 from actors.ray_session import RaySession
 from murmur_pubsub.deployment import Deployment
@@ -87,8 +87,8 @@ class LiveRun:
         self._session = session
         watched = len(session.known_as) > 1
         self.group = ActorGroup(deployment, settings, session.hosts, scratch, watched)
-        self.breaker = LiveBreaker(deployment, self.group, self._clock, fault_recorder, session.lose_host)
-        self._watch = HostWatch(session, self.breaker, lambda: self._answered_us) if watched else None
+        self.fault_injector = LiveFaultInjector(deployment, self.group, self._clock, fault_recorder, session.lose_host)
+        self._watch = HostWatch(session, self.fault_injector, lambda: self._answered_us) if watched else None
         self._faults: FaultThread | None = None
         self._poll_s = max(_POLL_S, _POLL_S_AN_ACTOR * len(deployment.nodes))
         changing = any(script.changes for script in deployment.scripts.values())
@@ -107,7 +107,7 @@ class LiveRun:
     @property
     def observed(self) -> Sequence[Fault]:
         """The faults that were not of the plan, in order; their steps come after its last."""
-        return self.breaker.observed
+        return self.fault_injector.observed
 
     @property
     def writers(self) -> dict[str, int]:
@@ -205,8 +205,8 @@ class LiveRun:
     def _publish(self) -> None:
         deployment = self._deployment
         base_us = self._clock.now_us() + int(_PUBLISH_AFTER_US / deployment.time_dilation)
-        self.breaker.base_us = base_us
-        faults = self._faults = FaultThread(deployment, self.breaker, self._clock, base_us)
+        self.fault_injector.base_us = base_us
+        faults = self._faults = FaultThread(deployment, self.fault_injector, self._clock, base_us)
         faults.start()
         self.group.ask("publish", self.group.scripted(), common=(base_us,))
         while True:
@@ -248,8 +248,8 @@ class LiveRun:
         self.group.ask("leave")
         self.group.ask("stop")
         for name in list(self.group.stalled):
-            self.breaker.kill(name, sigkill=True)
-        self.breaker.seal_gone()
+            self.fault_injector.kill(name, sigkill=True)
+        self.fault_injector.seal_gone()
 
     def _ask_all(self) -> dict[NodeName, dict[str, Any]]:
         self._session.check()

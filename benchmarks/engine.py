@@ -15,7 +15,7 @@ from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import NodeContext
 from murmur_virtual.event_queue import Entry, EventQueue
-from murmur_virtual.virtual_runtime import Simulation
+from murmur_virtual.virtual_runtime import VirtualRuntime
 
 SIZES = ((1_000, 100), (10_000, 100))
 _ROUNDS = 3
@@ -28,13 +28,13 @@ def run_machines(nodes: int, cycles: int) -> int:
     with tempfile.TemporaryDirectory() as folder:
         writer = JournalWriter(Path(folder), "run", nodes)
         numbers = {name: number for number, name in enumerate(names)}
-        simulation = Simulation(1, writer, numbers, link, journal_hops=False)
+        runtime = VirtualRuntime(1, writer, numbers, link, journal_hops=False)
         for name in names:
             parameters = {"nodes": nodes, "names": names}
-            simulation.add_node(NodeSpec(name, "broker", "", {}), Cyclon(NodeContext(name, 1, parameters)))
-        simulation.run(until_us=cycles * CYCLE_US)
+            runtime.add_node(NodeSpec(name, "broker", "", {}), Cyclon(NodeContext(name, 1, parameters)))
+        runtime.run(until_us=cycles * CYCLE_US)
         writer.close()
-    return simulation.processed
+    return runtime.processed
 
 
 def measure() -> list[tuple[object, ...]]:

@@ -22,17 +22,17 @@ def delivery_rate(routing: str, algorithm: str, loss: float) -> tuple[float, int
     epidemic = {"algorithm": algorithm, "interval_us": 50_000, "rest_after_us": 2_000_000}
     with tempfile.TemporaryDirectory() as folder:
         network = PastryNetwork(routing, NODES, 1, Path(folder), PROBE_US, loss, epidemic)
-        simulation = network.simulation
+        runtime = network.runtime
         for name in network.names[::2]:
             network.subscribe(name, generator.filter())
-        simulation.run(until_us=simulation.now_us + PROBE_US)
+        runtime.run(until_us=runtime.now_us + PROBE_US)
         due: set[tuple[int, str]] = set()
         for _ in range(EVENTS):
             attributes = generator.event()
             number = network.publish(network.rng.choice(network.names), attributes)
             due |= {(number, name) for name in network.interested(attributes)}
-            simulation.run(until_us=simulation.now_us + 20_000)
-        simulation.run(until_us=simulation.now_us + 4_000_000)
+            runtime.run(until_us=runtime.now_us + 20_000)
+        runtime.run(until_us=runtime.now_us + 4_000_000)
         network.close()
     made = network.delivered
     return sum(pair in made for pair in due) / len(due), sum(made.values()) - sum(pair in made for pair in due)

@@ -14,9 +14,9 @@ from murmur_pubsub.journal import RUN_WRITER, FaultStage, JournalWriter, Phase, 
 from murmur_pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe
 from murmur_pubsub.recorder import Recorder
 from murmur_pubsub.script import Issue, Player
-from murmur_virtual.fault_injector import Breaker
-from murmur_virtual.virtual_node import CONTROL_MESSAGE, SimulatedNode
-from murmur_virtual.virtual_runtime import Simulation
+from murmur_virtual.fault_injector import VirtualFaultInjector
+from murmur_virtual.virtual_node import CONTROL_MESSAGE, VirtualNode
+from murmur_virtual.virtual_runtime import VirtualRuntime
 
 Progress = Callable[[Phase, int], None]
 """Called now and then with the phase and how many events have been published so far."""
@@ -39,7 +39,7 @@ class VirtualRun:
         self._recorders = {
             name: Recorder(self._writer, number, numbers, deployment.journal_hops) for name, number in numbers.items()
         }
-        self.simulation = Simulation(
+        self.runtime = VirtualRuntime(
             deployment.seed,
             self._writer,
             numbers,
@@ -55,7 +55,7 @@ class VirtualRun:
         self._playing: dict[NodeName, Player] = {}
         self._faults_to_come = len(deployment.faults)
         self._changes_unsettled = False
-        self._breaker = Breaker(self.simulation, deployment)
+        self._fault_injector = VirtualFaultInjector(self.runtime, deployment)
         self.published = 0
 
     @property
@@ -72,7 +72,7 @@ class VirtualRun:
             self.enter(Phase.DRAINING)
             self.drain()
             self.enter(Phase.STOPPED)
-            self.simulation.check_invariants()
+            self.runtime.check_invariants()
         finally:
             self.close()
 
@@ -85,14 +85,14 @@ class VirtualRun:
         self.enter(Phase.STARTING)
         for spec in self._deployment.nodes:
             if spec.name not in self._deployment.start_down:
-                self.simulation.add_node(spec)
+                self.runtime.add_node(spec)
         for plan in self._deployment.links:
-            self.simulation.connect(plan)
+            self.runtime.connect(plan)
         self._run(until_us=_SUBSCRIBE_US)
 
     def advance(self, stretch_us: int) -> None:
         """Let so much time pass."""
-        self._run(until_us=self.simulation.now_us + stretch_us, stop=self._watch)
+        self._run(until_us=self.runtime.now_us + stretch_us, stop=self._watch)
 
     def settle(self) -> None:
         """Go on until every subscription has settled and every link is up that can be, and journal that; or until
@@ -104,38 +104,38 @@ class VirtualRun:
     def _subscribe(self) -> None:
         self.enter(Phase.SUBSCRIBING)
         for name, player in self._players.items():
-            node = self.simulation.nodes[name]
+            node = self.runtime.nodes[name]
             for issue in player.subscriptions():
                 self._issue(node, issue)
         self.settle()
 
     def _publish(self) -> None:
-        simulation = self.simulation
-        base_us = simulation.now_us + _PUBLISH_AFTER_US
+        runtime = self.runtime
+        base_us = runtime.now_us + _PUBLISH_AFTER_US
         self._run(until_us=base_us)
         self.enter(Phase.PUBLISHING)
         for name, player in self._players.items():
             self._playing[name] = player
-            self._schedule(simulation.nodes[name], player, base_us)
+            self._schedule(runtime.nodes[name], player, base_us)
         for step, fault in enumerate(self._deployment.faults):
             act = functools.partial(self._break_by_plan, step, fault, base_us)
-            simulation.call_at(base_us + fault.time_us, act)
+            runtime.call_at(base_us + fault.time_us, act)
         self._run(stop=self._published_all)
 
     def drain(self) -> None:
         """Go on until nothing moves any more and nobody waits for anything, or for the deployment's limit."""
-        simulation = self.simulation
-        limit_us = simulation.now_us + self._deployment.drain_limit_us
-        quiet_since_us = simulation.now_us
-        while simulation.now_us < limit_us:
-            next_us = simulation.next_us
+        runtime = self.runtime
+        limit_us = runtime.now_us + self._deployment.drain_limit_us
+        quiet_since_us = runtime.now_us
+        while runtime.now_us < limit_us:
+            next_us = runtime.next_us
             if next_us is None:
                 break
-            if self._changes_unsettled or any(simulation.in_flight):
-                quiet_since_us = simulation.now_us
-            elif next_us > quiet_since_us + self._deployment.drain_us and not simulation.waiting:
+            if self._changes_unsettled or any(runtime.in_flight):
+                quiet_since_us = runtime.now_us
+            elif next_us > quiet_since_us + self._deployment.drain_us and not runtime.waiting:
                 break
-            simulation.run(steps=1)
+            runtime.run(steps=1)
             self._after_entry()
         self._progress(Phase.DRAINING, self.published)
 
@@ -145,9 +145,9 @@ class VirtualRun:
 
     @property
     def _calm(self) -> bool:
-        simulation = self.simulation
-        moving = simulation.in_flight[CONTROL_MESSAGE] or not simulation.wiring.quiet or simulation.busy
-        return not moving and not simulation.settling
+        runtime = self.runtime
+        moving = runtime.in_flight[CONTROL_MESSAGE] or not runtime.links.quiet or runtime.busy
+        return not moving and not runtime.settling
 
     def _after_entry(self) -> None:
         if self._changes_unsettled and self._calm:
@@ -159,14 +159,14 @@ class VirtualRun:
 
     def carry_out(self, step: int, fault: Fault) -> list[NodeName]:
         """Break or mend something now, and journal it; the nodes that came (back)."""
-        driver, now_us = self._recorders["driver"], self.simulation.now_us
+        driver, now_us = self._recorders["driver"], self.runtime.now_us
         driver.fault(now_us, step, fault, FaultStage.ORDERED)
-        self._breaker.carry_out(fault)
+        self._fault_injector.carry_out(fault)
         driver.fault(now_us, step, fault, FaultStage.IN_EFFECT)
         self._changes_unsettled = True
-        for name in self._breaker.gone:
+        for name in self._fault_injector.gone:
             self._playing.pop(name, None)
-        return self._breaker.came
+        return self._fault_injector.came
 
     def _break_by_plan(self, step: int, fault: Fault, base_us: int, now_us: int) -> None:
         self._faults_to_come -= 1
@@ -178,12 +178,12 @@ class VirtualRun:
         if script is None:
             return
         player = self._playing[name] = Player(script)
-        node = self.simulation.nodes[name]
+        node = self.runtime.nodes[name]
         for issue in player.catch_up(now_us - base_us):
             self._issue(node, issue)
         self._schedule(node, player, base_us)
 
-    def _schedule(self, node: SimulatedNode, player: Player, base_us: int) -> None:
+    def _schedule(self, node: VirtualNode, player: Player, base_us: int) -> None:
         name = node.spec.name
         due_us = player.next_us
         if due_us is None:
@@ -196,19 +196,19 @@ class VirtualRun:
             if node.spec.broker is not None:
                 until_us = node.congested(node.spec.broker, now_us)
                 if until_us is not None:
-                    self.simulation.call_at(until_us, act)  # the broker is full: publish as soon as it takes more
+                    self.runtime.call_at(until_us, act)  # the broker is full: publish as soon as it takes more
                     return
             self._issue(node, player.take(now_us))
             self._schedule(node, player, base_us)
 
-        self.simulation.call_at(max(base_us + due_us, self.simulation.now_us), act)
+        self.runtime.call_at(max(base_us + due_us, self.runtime.now_us), act)
 
     def issue(self, name: NodeName, issue: Issue) -> None:
         """Have the node carry out a command now."""
-        self._issue(self.simulation.nodes[name], issue)
+        self._issue(self.runtime.nodes[name], issue)
 
-    def _issue(self, node: SimulatedNode, issue: Issue) -> None:
-        now_us = self.simulation.now_us
+    def _issue(self, node: VirtualNode, issue: Issue) -> None:
+        now_us = self.runtime.now_us
         command, ordinal = issue
         recorder = self._recorders[node.spec.name]
         if type(command) is Publish:
@@ -222,11 +222,11 @@ class VirtualRun:
 
     def _settled(self) -> None:
         self._changes_unsettled = False
-        self._recorders["driver"].plain(self.simulation.now_us, RowKind.SETTLED, self.simulation.now_us)
+        self._recorders["driver"].plain(self.runtime.now_us, RowKind.SETTLED, self.runtime.now_us)
 
     def enter(self, phase: Phase) -> None:
         """Journal that the phase begins."""
-        self._recorders["driver"].plain(self.simulation.now_us, RowKind.PHASE, phase)
+        self._recorders["driver"].plain(self.runtime.now_us, RowKind.PHASE, phase)
         self._phase_now = phase
         self._progress(phase, self.published)
 
@@ -235,7 +235,7 @@ class VirtualRun:
         while True:
             if stop is not None and stop():
                 return
-            done = self.simulation.run(until_us, stop, _STEPS_BETWEEN_PROGRESS)
+            done = self.runtime.run(until_us, stop, _STEPS_BETWEEN_PROGRESS)
             self._progress(self._phase_now, self.published)
             if done < _STEPS_BETWEEN_PROGRESS:
                 return

@@ -15,7 +15,7 @@ from murmur_pubsub.faults import FailureDetection, link_key
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.links import Link, LinkSpec
 from murmur_pubsub.machine import LinkDown, LinkUp, NodeName
-from murmur_virtual.virtual_node import Network, SimulatedNode
+from murmur_virtual.virtual_node import Network, VirtualNode
 
 
 class _Wire:
@@ -36,7 +36,7 @@ class _Wire:
         return self.ends[1] if name == self.ends[0] else self.ends[0]
 
 
-class Wiring:
+class VirtualLinks:
     """All links of a network; `groups` is the partition in force, node name to group."""
 
     def __init__(self, network: Network, detection: FailureDetection) -> None:
@@ -174,7 +174,7 @@ class Wiring:
         return not any(self._holds(wire, name) and self._runs(name) for name in wire.ends)
 
     def _establish(self, wire: _Wire) -> None:
-        ends: list[tuple[SimulatedNode, SimulatedNode]] = []
+        ends: list[tuple[VirtualNode, VirtualNode]] = []
         self._lose_both(wire, "replaced by a new connection")
         wire.connection += 1
         nodes = self._network.nodes

@@ -53,13 +53,13 @@ class Network(Protocol):
     sync_us: int
     """How long a record takes to reach the disk."""
     queue: EventQueue
-    nodes: "dict[NodeName, SimulatedNode]"
+    nodes: "dict[NodeName, VirtualNode]"
     """The latest incarnation of each node."""
     clients: set[NodeName]
     datagrams: Link | None
     """What carries messages between nodes without a link of their own; None: they are dropped as unreachable."""
     addressed_by: "defaultdict[NodeName, dict[NodeName, None]]"
-    """`SimulatedNode.addressed` the other way round: the nodes that hear when that node is gone."""
+    """`VirtualNode.addressed` the other way round: the nodes that hear when that node is gone."""
     in_flight: list[int]
     """Messages on their way, by kind: EVENT_MESSAGE and CONTROL_MESSAGE. Nodes count them up and down."""
     busy: dict[NodeName, None]
@@ -77,7 +77,7 @@ class Network(Protocol):
         """Does a partition keep datagrams between the two from passing?"""
 
 
-class SimulatedNode:
+class VirtualNode:
     """One incarnation of a node. Links are kept with the peer's node, looked up once.
 
     `addressed`: to whom it has sent datagrams, if its machine wants to hear when they are gone. `down`, `stalled` and
@@ -103,7 +103,7 @@ class SimulatedNode:
     ) -> None:
         self.spec = spec
         self.machine = machine
-        self.links: dict[NodeName, tuple[Link, SimulatedNode]] = {}
+        self.links: dict[NodeName, tuple[Link, VirtualNode]] = {}
         self.storage = storage
         self.incarnation = incarnation
         self.paused_until_us = 0
@@ -197,7 +197,7 @@ class SimulatedNode:
         """Journal a row about the link to the peer."""
         self._recorder.plain(self._network.now_us, kind, peer=peer)
 
-    def take_link(self, peer: "SimulatedNode", link: Link, clear_us: int) -> None:
+    def take_link(self, peer: "VirtualNode", link: Link, clear_us: int) -> None:
         """The link to the peer is there (again); until `clear_us` messages of its former connection still arrive."""
         name = peer.spec.name
         self.links[name] = (link, peer)

@@ -22,13 +22,13 @@ from murmur_pubsub.machine import Machine, NodeName, Start, is_settling, is_wait
 from murmur_pubsub.recorder import Recorder
 from murmur_virtual.event_queue import EventQueue
 from murmur_virtual.storage import VirtualStorage
-from murmur_virtual.virtual_links import Wiring
+from murmur_virtual.virtual_links import VirtualLinks
 from murmur_virtual.virtual_node import (
     CALL,
     CONTROL_MESSAGE,
     STORED,
     TIMER,
-    SimulatedNode,
+    VirtualNode,
 )
 
 _NEVER_US = 1 << 62
@@ -38,7 +38,7 @@ _RESTARTS_MIN = 1_000
 parts know each other, and under churn they would add up to more than the network itself."""
 
 
-class Simulation:
+class VirtualRuntime:
     """Nodes on one event queue: the `Network` of its nodes and links, whose fields are described there. `now_us` is
     the time of the entry being processed.
 
@@ -61,9 +61,9 @@ class Simulation:
         self.seed = seed
         self._inputs_folder = inputs_folder
         self.sync_us = sync_us
-        self.wiring = Wiring(self, detection)
+        self.links = VirtualLinks(self, detection)
         self.datagrams = None if default_link is None else Link(default_link, random.Random(f"{seed}/datagrams"))
-        self.nodes: dict[NodeName, SimulatedNode] = {}
+        self.nodes: dict[NodeName, VirtualNode] = {}
         self.clients: set[NodeName] = set()
         self.addressed_by: defaultdict[NodeName, dict[NodeName, None]] = defaultdict(dict)
         self._places: dict[NodeName, int] = {}
@@ -90,7 +90,7 @@ class Simulation:
             self._codecs[key] = Codec(key)
         return self._codecs[key]
 
-    def add_node(self, spec: NodeSpec, machine: Machine | None = None) -> SimulatedNode:
+    def add_node(self, spec: NodeSpec, machine: Machine | None = None) -> VirtualNode:
         """Add a node (made by its factory unless a machine is given) and start it."""
         if spec.role == "client":
             self.clients.add(spec.name)
@@ -98,20 +98,20 @@ class Simulation:
 
     def connect(self, plan: LinkPlan) -> None:
         """Bring the link up in both directions and tell both ends; when both are there, if one is not yet."""
-        self.wiring.add(plan)
+        self.links.add(plan)
 
     # ------------------------------------------------------------------------------------------- faults
     def crash(self, name: NodeName, silently: bool = False) -> None:
         """The node's process is gone, with all that was not synced to its storage; silently: its host is, so
         that its peers have to find out by missing heartbeats."""
         self.nodes[name].crash(self.now_us)
-        self.wiring.node_died(name, silently)
+        self.links.node_died(name, silently)
         if self.datagrams is not None and not silently:
             for hearing in sorted(self.addressed_by[name], key=self._places.__getitem__):
                 delay_us = self.datagrams.draw_us()
                 self.call_at(self.now_us + delay_us, functools.partial(self.nodes[hearing].reset_by, name))
 
-    def restart(self, name: NodeName, machine: Machine | None = None) -> SimulatedNode:
+    def restart(self, name: NodeName, machine: Machine | None = None) -> VirtualNode:
         """Start the next incarnation of a node that is down, from what it had stored; its links come up again."""
         before = self.nodes[name]
         if not before.down:
@@ -123,18 +123,18 @@ class Simulation:
         if self._restarts >= max(_RESTARTS_MIN, len(self.nodes)):
             self._restarts = 0
             gc.collect()
-        self.wiring.node_is_back(name)
+        self.links.node_is_back(name)
         return node
 
     def stall(self, name: NodeName) -> None:
         """The node stops doing anything, and is not told."""
         self.nodes[name].stall()
-        self.wiring.node_stalled(name)
+        self.links.node_stalled(name)
 
     def resume(self, name: NodeName) -> None:
         """A stalled node goes on with what has come in the meantime."""
         self.nodes[name].go_on(self.now_us)
-        self.wiring.node_is_back(name)
+        self.links.node_is_back(name)
 
     def slow(self, name: NodeName, work_us: int) -> None:
         """Each message costs the node so much more time; 0 ends it."""
@@ -142,23 +142,23 @@ class Simulation:
 
     def cut(self, first: NodeName, second: NodeName) -> None:
         """Nothing passes the link between the two any more."""
-        self.wiring.cut(first, second)
+        self.links.cut(first, second)
 
     def heal(self, first: NodeName, second: NodeName) -> None:
         """The link between the two may come up again."""
-        self.wiring.heal(first, second)
+        self.links.heal(first, second)
 
     def divided(self, first: NodeName, second: NodeName) -> bool:
         """Does a partition keep datagrams between the two from passing?"""
-        groups = self.wiring.groups
+        groups = self.links.groups
         return groups is not None and groups[first] != groups[second]
 
-    def _start(self, spec: NodeSpec, machine: Machine, storage: VirtualStorage, incarnation: int) -> SimulatedNode:
+    def _start(self, spec: NodeSpec, machine: Machine, storage: VirtualStorage, incarnation: int) -> VirtualNode:
         recorder = Recorder(self._writer, self._numbers[spec.name], self._numbers, self._journal_hops)
         if self._inputs_folder is not None:
             path = self._inputs_folder / inputs_file(spec.name, incarnation)
             machine = InputKeeper(machine, path.open("ab", buffering=0).write)
-        node = SimulatedNode(self, spec, machine, recorder, storage, incarnation)
+        node = VirtualNode(self, spec, machine, recorder, storage, incarnation)
         if incarnation:
             self.nodes[spec.name].forget_addressed()
         self._places.setdefault(spec.name, len(self._places))

@@ -31,8 +31,8 @@ from murmur_pubsub.script import Issue
 from murmur_pubsub.values import Value
 from murmuration.deployment.build_deployment import deploy, describe_fault, manifest
 from murmuration.harness.fault_handle import FaultHandle
-from murmuration.harness.runtime import Carrier
-from murmuration.harness.runtimes import carrier_of
+from murmuration.harness.runtime import ClusterRuntime
+from murmuration.harness.runtimes import cluster_runtime
 from murmuration.runs.driver import own_version
 from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.load import check_scenario, parse_duration
@@ -149,7 +149,7 @@ class Client:
 class Cluster:
     """A running deployment; made by `Cluster.start`, ended by leaving its `with` block or by `verdict`."""
 
-    def __init__(self, deployment: Deployment, carrier: Carrier, folder: RunFolder) -> None:
+    def __init__(self, deployment: Deployment, opened: ClusterRuntime, folder: RunFolder) -> None:
         self.folder = folder.folder
         numbers = deployment.numbers
         self.brokers = tuple(spec.name for spec in deployment.nodes if spec.role == "broker")
@@ -160,7 +160,7 @@ class Cluster:
         self.faults = FaultHandle(deployment, self._break)
         self._numbers = numbers
         self._deployment = deployment
-        self._carrier = carrier
+        self._runtime = opened
         self._folder = folder
         self._subscribers = 0
         self._steps: list[dict[str, Any]] = []
@@ -201,10 +201,10 @@ class Cluster:
         deployment = deploy(loaded, built, workload)
         run_folder = RunFolder.make(folder or Path(tempfile.mkdtemp(prefix="murmur-cluster-")) / "run")
         run_folder.write_manifest(**manifest(loaded, built, workload, deployment, own_version()))
-        with carrier_of(runtime, deployment, run_folder.folder) as carrier:
-            cluster = cls(deployment, carrier, run_folder)
-            carrier.start()
-            carrier.enter(Phase.SUBSCRIBING)
+        with cluster_runtime(runtime, deployment, run_folder.folder) as opened:
+            cluster = cls(deployment, opened, run_folder)
+            opened.start()
+            opened.enter(Phase.SUBSCRIBING)
             try:
                 yield cluster
                 cluster.end()
@@ -215,38 +215,38 @@ class Cluster:
     @property
     def now_us(self) -> int:
         """Emulated time."""
-        return self._carrier.now_us
+        return self._runtime.now_us
 
     def advance(self, stretch: str) -> None:
         """Let so much emulated time pass, such as "500 ms"."""
-        self._carrier.advance(_duration(stretch))
+        self._runtime.advance(_duration(stretch))
 
     def settle(self) -> None:
         """Wait until every subscription issued so far is known wherever it must be, and all links are up."""
-        self._carrier.settle()
+        self._runtime.settle()
 
     def wait_for(self, condition: Callable[[], bool], within: str = "10 s") -> None:
         """Let time pass until the condition holds; raises AssertionError if it does not within that time."""
         limit_us = self.now_us + _duration(within)
         while not condition():
             assert self.now_us < limit_us, f"it did not happen within {within} (run folder: {self.folder})"
-            self._carrier.advance(_STEP_US)
+            self._runtime.advance(_STEP_US)
 
     def drain(self) -> None:
         """Wait until nothing moves any more."""
-        self._carrier.drain()
+        self._runtime.drain()
 
     # ------------------------------------------------------------------------------------------- the end
     def end(self) -> None:
         """Drain and stop; the journal is complete then. Nothing can be done afterwards."""
         if self._over:
             return
-        self._carrier.enter(Phase.DRAINING)
-        self._carrier.drain()
-        self._carrier.enter(Phase.STOPPED)
-        self._carrier.finish()
+        self._runtime.enter(Phase.DRAINING)
+        self._runtime.drain()
+        self._runtime.enter(Phase.STOPPED)
+        self._runtime.finish()
         self._close()
-        self._folder.write_manifest(status="complete", faults=self._steps, writers=self._carrier.writers)
+        self._folder.write_manifest(status="complete", faults=self._steps, writers=self._runtime.writers)
 
     def verdict(self) -> Verdict:
         """End the cluster and have Spark judge what happened."""
@@ -258,7 +258,7 @@ class Cluster:
     def _close(self) -> None:
         if not self._over:
             self._over = True
-            self._carrier.close()
+            self._runtime.close()
 
     # ------------------------------------------------------------------------------------------- clients
     def next_subscriber(self) -> int:
@@ -274,8 +274,8 @@ class Cluster:
             raise RunError(f"{name} is not running")
         if not self._publishing and any(type(issue.command) is Publish for issue in issues):
             self._publishing = True
-            self._carrier.enter(Phase.PUBLISHING)
-        self._carrier.issue(name, issues)
+            self._runtime.enter(Phase.PUBLISHING)
+        self._runtime.issue(name, issues)
 
     def deliveries(self, name: str) -> list[Delivery]:
         """What the node's journal says it delivered so far."""
@@ -301,7 +301,7 @@ class Cluster:
             raise RunError("the cluster is over")
         self._steps.append(describe_fault(fault, self._deployment))
         self._folder.write_manifest(faults=self._steps)
-        for name in self._carrier.carry_out(len(self._steps) - 1, fault):
+        for name in self._runtime.carry_out(len(self._steps) - 1, fault):
             if name in self.clients:
                 self.clients[name].renew()
 

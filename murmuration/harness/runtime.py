@@ -8,7 +8,7 @@ from murmur_pubsub.journal import Phase
 from murmur_pubsub.script import Issue
 
 
-class Carrier(Protocol):
+class ClusterRuntime(Protocol):
     """A deployment that is under way in one of the runtimes."""
 
     @property

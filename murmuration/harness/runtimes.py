@@ -11,17 +11,17 @@ from murmur_pubsub.errors import RunError
 from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.journal import Phase
 from murmur_pubsub.script import Issue
-from murmuration.harness.runtime import Carrier
+from murmuration.harness.runtime import ClusterRuntime
 
 if TYPE_CHECKING:
     from actors.run import LiveRun
 
 
 @contextlib.contextmanager
-def carrier_of(runtime: str, deployment: Deployment, folder: Path) -> Iterator[Carrier]:
-    """The carrier of that runtime ("virtual" or "ray") for the length of the block."""
+def cluster_runtime(runtime: str, deployment: Deployment, folder: Path) -> Iterator[ClusterRuntime]:
+    """The runtime of that name ("virtual" or "ray"), around the deployment, for the length of the block."""
     if runtime == "virtual":
-        yield _VirtualCarrier(deployment, folder)
+        yield _VirtualClusterRuntime(deployment, folder)
         return
     from actors.actor_memory import check_memory
     from actors.ray_session import ray_session
@@ -31,10 +31,10 @@ def carrier_of(runtime: str, deployment: Deployment, folder: Path) -> Iterator[C
     hosts = 1 + max(deployment.hosts.values(), default=0)
     with ray_session(len(deployment.nodes), hosts=hosts) as session:
         run = LiveRun(deployment, folder, lambda *_: None, "127.0.0.1", session)
-        yield _LiveCarrier(run)
+        yield _LiveClusterRuntime(run)
 
 
-class _VirtualCarrier:
+class _VirtualClusterRuntime:
     def __init__(self, deployment: Deployment, folder: Path) -> None:
         from murmur_virtual.run import VirtualRun
 
@@ -42,7 +42,7 @@ class _VirtualCarrier:
 
     @property
     def now_us(self) -> int:
-        return self._run.simulation.now_us
+        return self._run.runtime.now_us
 
     def start(self) -> None:
         self._run.start()
@@ -67,7 +67,7 @@ class _VirtualCarrier:
         self._run.drain()
 
     def finish(self) -> None:
-        self._run.simulation.check_invariants()
+        self._run.runtime.check_invariants()
 
     @property
     def writers(self) -> Mapping[str, int]:
@@ -77,7 +77,7 @@ class _VirtualCarrier:
         self._run.close()
 
 
-class _LiveCarrier:
+class _LiveClusterRuntime:
     def __init__(self, run: "LiveRun") -> None:
         self._run = run
 
@@ -96,9 +96,9 @@ class _LiveCarrier:
             raise RunError(f"{name} is not running")
 
     def carry_out(self, step: int, fault: Fault) -> Sequence[str]:
-        self._run.breaker.carry_out(step, fault)
+        self._run.fault_injector.carry_out(step, fault)
         if fault.kind is FaultKind.RETURN_HOST:
-            return self._run.breaker.nodes_on(fault.host)
+            return self._run.fault_injector.nodes_on(fault.host)
         return fault.nodes if fault.kind is FaultKind.RESTART else ()
 
     def advance(self, stretch_us: int) -> None:

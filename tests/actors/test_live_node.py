@@ -178,17 +178,17 @@ async def pair(
     for name, peer in (("b0", "b1"), ("b1", "b0")):
         await net.add(name, {peer: spec or LinkSpec()} if links else {}, detection=QUICK, default_link=default_link)
     for node in net.nodes.values():
-        node.peering.addresses.update({name: ("127.0.0.1", port) for name, port in net.ports.items()})
-        node.peering.begin()
+        node.links.addresses.update({name: ("127.0.0.1", port) for name, port in net.ports.items()})
+        node.links.begin()
     if links:
-        net.nodes["b0"].peering.oblige(["b1"])
+        net.nodes["b0"].links.oblige(["b1"])
         await until(lambda: all(node.connections for node in net.nodes.values()))
     return net
 
 
 def end(net: Net) -> None:
     for node in net.nodes.values():
-        node.peering.end()
+        node.links.end()
 
 
 def test_a_peer_that_says_nothing_is_given_up_and_dialled_again(tmp_path: Path) -> None:
@@ -229,14 +229,14 @@ def test_nothing_passes_a_severed_link_and_it_comes_up_when_mended(tmp_path: Pat
     async def scenario() -> None:
         net = await pair(tmp_path)
         for name, peer in (("b0", "b1"), ("b1", "b0")):
-            net.nodes[name].peering.sever(peer)
+            net.nodes[name].links.sever(peer)
         received = net.nodes["b1"].counters.received
         net.nodes["b0"].take_input(Subscribe(1, parse_filter("x > 1")))
         assert net.count("b0", RowKind.DROP) == 1
         await until(lambda: not net.nodes["b0"].connections and not net.nodes["b1"].connections)
         assert net.nodes["b1"].counters.received == received
         for name, peer in (("b0", "b1"), ("b1", "b0")):
-            net.nodes[name].peering.mend(peer)
+            net.nodes[name].links.mend(peer)
         await until(lambda: net.nodes["b1"].counters.received == received + 1)  # the subscription is told again
         end(net)
 
@@ -273,7 +273,7 @@ def test_who_asks_hears_when_a_peer_of_its_datagrams_is_gone(tmp_path: Path, mon
         net = await pair(tmp_path, default_link=LinkSpec(), links=False)
         net.nodes["b0"].perform((Send("b1", Forwarded(Event(0, 0, 1, {"x": 1}), 1, ())),), 0)
         await until(lambda: net.nodes["b1"].counters.received == 1)
-        net.nodes["b1"].peering.end()
+        net.nodes["b1"].links.end()
         await until(lambda: "b1" in lost)
         end(net)
 
@@ -285,10 +285,10 @@ def test_datagrams_to_nobody_are_drops_and_to_the_other_side_of_a_partition_too(
         net = await pair(tmp_path, default_link=LinkSpec(), links=False)
         node = net.nodes["b0"]
         message = Forwarded(Event(0, 0, 1, {"x": 1}), 1, ())
-        node.peering.addresses["c0"] = ("127.0.0.1", 1)
+        node.links.addresses["c0"] = ("127.0.0.1", 1)
         node.perform((Send("c0", message),), 0)
         await until(lambda: net.count("b0", RowKind.DROP) == 1)
-        node.peering.stay_apart(frozenset({"b1"}))
+        node.links.stay_apart(frozenset({"b1"}))
         node.perform((Send("b1", message),), 0)
         dropped = net.rows("b0")[net.rows("b0")["kind"] == RowKind.DROP]["value"].tolist()
         assert dropped == [DropReason.UNREACHABLE, DropReason.LINK_BROKEN]

@@ -126,7 +126,7 @@ def test_one_that_says_nothing_is_turned_away_in_time(tmp_path: Path, impatient:
         silent, slow = await connect_raw(net), await connect_raw(net, hello()[:7])
         assert await closed(silent[0]) == await closed(slow[0]) == b""
         await until(lambda: net.nodes["b0"].counters.refused == 2)
-        net.nodes["b0"].peering.end()
+        net.nodes["b0"].links.end()
         assert net.refusals("b0") == {Refusal.TOO_SLOW: 2}
 
     run(scenario())
@@ -168,7 +168,7 @@ def test_silent_strangers_do_not_keep_a_peer_out(tmp_path: Path, monkeypatch: py
         await asyncio.wait_for(joined(net, "c0"), 5)
         assert "c0" in net.nodes["b0"].connections
         assert [await closed(reader) for reader, _ in strangers[:13]] == [b""] * 13, "the oldest went"
-        net.nodes["b0"].peering.end()
+        net.nodes["b0"].links.end()
         assert net.refusals("b0") == {Refusal.TOO_MANY: 13, Refusal.LEFT: 7}
 
     run(scenario())
@@ -205,7 +205,7 @@ def test_a_flood_of_strangers_adds_up_in_a_few_rows(tmp_path: Path) -> None:
             _Wire(connection)
             connection.data_received(b"\xff" * 8 if number % 3 else frame([]))
         assert net.refusals("b0") == {Refusal.TOO_LARGE: 1, Refusal.NO_GREETING: 1}, "the first of each at once"
-        net.nodes["b0"].peering.end()
+        net.nodes["b0"].links.end()
         assert net.refusals("b0") == {Refusal.TOO_LARGE: 200, Refusal.NO_GREETING: 100}
         assert net.count("b0", RowKind.REFUSED) == 4
         assert net.nodes["b0"].counters.refused == 300

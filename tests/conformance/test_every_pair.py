@@ -79,7 +79,7 @@ def test_a_bandwidth_cap_slows_publishers_and_loses_nothing(parts: dict[str, str
     verdict = judge(tmp_path)
     assert verdict.required > 100
     assert verdict.counts == (0, 0, 0, 0)
-    assert run.simulation.now_us > 100_000, "sixty events in 60 ms cannot have passed such links unslowed"
+    assert run.runtime.now_us > 100_000, "sixty events in 60 ms cannot have passed such links unslowed"
 
 
 def test_a_full_queue_that_drops_loses_only_what_the_journal_names(parts: dict[str, str], tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Faults on live actors: each kind bites, and where it is disarmed on purpose the checks say so.
 
-One run has them all, one after the other; a second one has the same plan and a breaker that only claims to act.
+One run has them all, one after the other; a second one has the same plan and a fault injector that only claims to act.
 """
 
 from pathlib import Path
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from actors.actor_group import ActorGroup
-from actors.live_fault_injector import LiveBreaker
+from actors.live_fault_injector import LiveFaultInjector
 from actors.processes import state_of
 from actors.ray_session import ray_session
 from actors.run import LiveRun
@@ -60,12 +60,12 @@ def deployment_of(changes: dict[str, Any]) -> Deployment:
 class Armed:
     """A finished run, and what there was of processes after it."""
 
-    def __init__(self, folder: Path, breaker: type[LiveBreaker]) -> None:
+    def __init__(self, folder: Path, fault_injector: type[LiveFaultInjector]) -> None:
         self.deployment = deployment_of({})
         self.folder = folder
         (folder / "journal").mkdir()
         with ray_session(actors=8) as session, pytest.MonkeyPatch.context() as patch:
-            patch.setattr("actors.run.LiveBreaker", breaker)
+            patch.setattr("actors.run.LiveFaultInjector", fault_injector)
             run = LiveRun(self.deployment, folder, lambda *_: None, "127.0.0.1", session)
             pids: list[int] = []
             begin = run.group.start
@@ -87,10 +87,10 @@ class Armed:
 
 @pytest.fixture(scope="module")
 def armed(tmp_path_factory: pytest.TempPathFactory) -> Armed:
-    return Armed(tmp_path_factory.mktemp("armed"), LiveBreaker)
+    return Armed(tmp_path_factory.mktemp("armed"), LiveFaultInjector)
 
 
-class Harmless(LiveBreaker):
+class Harmless(LiveFaultInjector):
     """Claims to act, and does nothing."""
 
     def _do(self, fault: Fault) -> None:
@@ -131,14 +131,14 @@ def test_without_faults_nothing_is_lost(disarmed: Armed) -> None:
 @pytest.mark.ray
 def test_both_runtimes_make_every_delivery_that_no_fault_excuses(armed: Armed, tmp_path: Path) -> None:
     play_virtual(armed.deployment, tmp_path, lambda *_: None)
-    simulated = judge_faults(armed.deployment, tmp_path)
-    assert [check.outcome for check in simulated.checks] == ["bit"] * len(simulated.checks)
-    assert simulated.unexplained == []
-    assert simulated.verdict.missing, "the same faults cost something here too"
+    virtual = judge_faults(armed.deployment, tmp_path)
+    assert [check.outcome for check in virtual.checks] == ["bit"] * len(virtual.checks)
+    assert virtual.unexplained == []
+    assert virtual.verdict.missing, "the same faults cost something here too"
     # A publisher that was down publishes nothing meanwhile, and for how long differs by the time a process takes.
-    guaranteed = simulated.guaranteed & armed.outcome.guaranteed
-    assert len(guaranteed) > 0.5 * len(simulated.guaranteed)
-    assert guaranteed <= simulated.verdict.delivered
+    guaranteed = virtual.guaranteed & armed.outcome.guaranteed
+    assert len(guaranteed) > 0.5 * len(virtual.guaranteed)
+    assert guaranteed <= virtual.verdict.delivered
     assert guaranteed <= armed.outcome.verdict.delivered
     print(f"{len(guaranteed):,} deliveries guaranteed on both runtimes, all made on both")
 

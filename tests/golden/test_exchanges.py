@@ -20,7 +20,7 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import Deliver, Effect, Input, LinkDown, Machine, Publish, Send, Subscribe, Unsubscribe
-from murmur_virtual.virtual_runtime import Simulation
+from murmur_virtual.virtual_runtime import VirtualRuntime
 from tests.deployments import PARTS
 
 EXCHANGES = sorted((Path(__file__).parent / "exchanges").glob("*.txt"))
@@ -68,29 +68,29 @@ class Exchange:
         self.folder = folder
         self.lines: list[str] = []
         self.sequences: dict[int, int] = {}
-        self.simulation: Simulation
+        self.runtime: VirtualRuntime
 
     def play(self, commands: list[str]) -> list[str]:
         for command in commands:
             what, _, rest = command.partition(" ")
             getattr(self, f"_{what}")(*rest.split(" ", 2))
-        self.simulation.run()
-        self.simulation.check_invariants()
+        self.runtime.run()
+        self.runtime.check_invariants()
         return self.lines
 
     def _overlay(self, *edges: str) -> None:
         pairs = [edge.split("-") for edge in " ".join(edges).split()]
         names = list(dict.fromkeys(name for pair in pairs for name in pair))
         writer = JournalWriter(self.folder, "run", len(names))
-        self.simulation = Simulation(1, writer, {name: number for number, name in enumerate(names)})
+        self.runtime = VirtualRuntime(1, writer, {name: number for number, name in enumerate(names)})
         for name in names:
             spec = NodeSpec(name, "broker", "murmuration.registry:make_broker", PARTS)
-            self.simulation.add_node(spec, Watched(name, make_machine(spec, 1), self.lines))
+            self.runtime.add_node(spec, Watched(name, make_machine(spec, 1), self.lines))
         for first, second in pairs:
             self._join(first, second)
 
     def _at(self, time_ms: str, _: str) -> None:
-        self.simulation.run(until_us=int(float(time_ms) * 1_000))
+        self.runtime.run(until_us=int(float(time_ms) * 1_000))
 
     def _subscribe(self, broker: str, subscriber: str, text: str) -> None:
         self._tell(broker, Subscribe(int(subscriber), parse_filter(text)))
@@ -104,18 +104,18 @@ class Exchange:
         attributes: dict[str, Any] = {
             name: int(value) for name, _, value in (pair.partition("=") for pair in pairs.split())
         }
-        self._tell(broker, Publish(Event(source, self.sequences[source], self.simulation.now_us, attributes)))
+        self._tell(broker, Publish(Event(source, self.sequences[source], self.runtime.now_us, attributes)))
 
     def _cut(self, first: str, second: str) -> None:
         for name, peer in ((first, second), (second, first)):
-            del self.simulation.nodes[name].links[peer]
+            del self.runtime.nodes[name].links[peer]
             self._tell(name, LinkDown(peer, "cut"))
 
     def _join(self, first: str, second: str) -> None:
-        self.simulation.connect(LinkPlan(first, second, LINK))
+        self.runtime.connect(LinkPlan(first, second, LINK))
 
     def _tell(self, name: str, input: Input) -> None:
-        self.simulation.nodes[name].take_input(input, self.simulation.now_us)
+        self.runtime.nodes[name].take_input(input, self.runtime.now_us)
 
 
 @pytest.mark.parametrize("path", EXCHANGES, ids=lambda path: path.stem)

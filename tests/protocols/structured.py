@@ -19,7 +19,7 @@ from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import Deliver, Effect, Input, Machine, NodeContext, Publish, Send, Subscribe, Unsubscribe
 from murmur_virtual.virtual_node import CONTROL_MESSAGE, EVENT_MESSAGE
-from murmur_virtual.virtual_runtime import Simulation
+from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.registry import make_broker
 from reliability.broker import Broker
 from routing.forwarding import FilterSet
@@ -81,7 +81,7 @@ class StructuredNetwork:
         self._folder = TemporaryDirectory()
         self._numbers = {f"n{number}": number for number in range(nodes_max)}
         self.writer = JournalWriter(Path(self._folder.name), "run", nodes_max)
-        self.simulation = Simulation(
+        self.runtime = VirtualRuntime(
             seed, self.writer, self._numbers, LinkSpec(delay=delay, loss=loss, ordered=False), journal_hops=False
         )
         self.delivered: Counter[tuple[int, str]] = Counter()
@@ -95,15 +95,15 @@ class StructuredNetwork:
         """A new node, or the next incarnation of one that is down."""
         place = {**self._places, "identifier": identifier, "bootstrap": tuple(through)}
         spec = NodeSpec(name, "broker", "", {**self._parts, "pastry": place})
-        known = self.simulation.nodes.get(name)
+        known = self.runtime.nodes.get(name)
         incarnation = 0 if known is None else known.incarnation + 1
         broker = make_broker(NodeContext(name, self._seed, spec.parameters, incarnation))
         assert isinstance(broker, Broker)
         machine: Machine = Tap(name, broker, self.delivered)
         if known is None:
-            self.simulation.add_node(spec, machine)
+            self.runtime.add_node(spec, machine)
         else:
-            self.simulation.restart(name, machine)
+            self.runtime.restart(name, machine)
 
     def build(self, identifiers: Sequence[int]) -> None:
         """n0 founds the overlay, each of the others joins through an earlier one; until all is quiet."""
@@ -113,7 +113,7 @@ class StructuredNetwork:
 
     def crash(self, name: str) -> None:
         """The node is gone at once."""
-        self.simulation.crash(name)
+        self.runtime.crash(name)
 
     def subscribe(self, name: str, text: str) -> None:
         """A subscriber of the node wants the filter."""
@@ -126,36 +126,36 @@ class StructuredNetwork:
     def publish(self, name: str, attributes: Mapping[str, Any]) -> int:
         """The number of the event."""
         self._events += 1
-        event = Event(self._numbers[name], self._events, self.simulation.now_us, dict(attributes))
+        event = Event(self._numbers[name], self._events, self.runtime.now_us, dict(attributes))
         self._command(name, Publish(event))
         return self._events
 
     def quiet(self) -> None:
         """Until no message is on its way."""
-        self.simulation.run(
-            until_us=self.simulation.now_us + 60_000_000,
-            stop=lambda: not self.simulation.in_flight[CONTROL_MESSAGE] + self.simulation.in_flight[EVENT_MESSAGE],
+        self.runtime.run(
+            until_us=self.runtime.now_us + 60_000_000,
+            stop=lambda: not self.runtime.in_flight[CONTROL_MESSAGE] + self.runtime.in_flight[EVENT_MESSAGE],
         )
 
     def rounds(self, count: int) -> None:
         """Let so many rounds of probes pass, to the time at which the last of those asked must have answered."""
-        self.simulation.run(until_us=self.simulation.now_us + count * ROUND_US + PROBE_TIMEOUT_US)
+        self.runtime.run(until_us=self.runtime.now_us + count * ROUND_US + PROBE_TIMEOUT_US)
         self.quiet()
 
     def close(self) -> None:
         """Check every machine once more, and leave nothing behind."""
-        self.simulation.check_invariants()
+        self.runtime.check_invariants()
         self.writer.close()
         self._folder.cleanup()
 
     @property
     def up(self) -> list[str]:
         """The nodes that run."""
-        return [name for name, node in self.simulation.nodes.items() if not node.down]
+        return [name for name, node in self.runtime.nodes.items() if not node.down]
 
     def router(self, name: str) -> Any:
         """The node's routing part."""
-        machine = self.simulation.nodes[name].machine
+        machine = self.runtime.nodes[name].machine
         assert isinstance(machine, Tap)
         return machine.broker.router
 
@@ -166,7 +166,7 @@ class StructuredNetwork:
 
     def sent(self, *kinds: str) -> int:
         """How many messages of these classes have been sent by the nodes that run (or ran last)."""
-        taps = [node.machine for node in self.simulation.nodes.values()]
+        taps = [node.machine for node in self.runtime.nodes.values()]
         return sum(tap.sent[kind] for tap in taps if isinstance(tap, Tap) for kind in kinds)
 
     def got(self, event: int) -> dict[str, int]:
@@ -188,7 +188,7 @@ class StructuredNetwork:
             for other in others:
                 leaves.add(Peer(other.me.name, other.own))
             assert {leaf.name for leaf in leaves} == {leaf.name for leaf in pastry.leaves}, f"leaves of {name}"
-        self.simulation.check_invariants()
+        self.runtime.check_invariants()
 
     def check_filter_tables(self, wanted: Mapping[str, Sequence[str]]) -> None:
         """Every IRBR node holds for each range exactly the filters of its nodes that no other of them covers."""
@@ -204,4 +204,4 @@ class StructuredNetwork:
             assert set(router.table.ranges()) <= expected.keys(), f"{name} has filters of ranges without nodes"
 
     def _command(self, name: str, command: Any) -> None:
-        self.simulation.nodes[name].take_input(command, self.simulation.now_us)
+        self.runtime.nodes[name].take_input(command, self.runtime.now_us)

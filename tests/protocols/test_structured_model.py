@@ -87,7 +87,7 @@ class Model(RuleBasedStateMachine):
     @rule(number=st.integers(0, 999))
     def restart(self, number: int) -> None:
         """A node that was down is back with its identifier, as a new one."""
-        down = [name for name, node in self.network.simulation.nodes.items() if node.down]
+        down = [name for name, node in self.network.runtime.nodes.items() if node.down]
         if down:
             name = down[number % len(down)]
             self.network.start(
@@ -96,7 +96,7 @@ class Model(RuleBasedStateMachine):
 
     @rule(us=st.sampled_from((500, 1_000, 5_000, 700_000)))
     def let_time_pass(self, us: int) -> None:
-        self.network.simulation.run(until_us=self.network.simulation.now_us + us)
+        self.network.runtime.run(until_us=self.network.runtime.now_us + us)
 
     @rule()
     def settle_and_publish(self) -> None:
@@ -111,7 +111,7 @@ class Model(RuleBasedStateMachine):
 
     @invariant()
     def nobody_contradicts_itself(self) -> None:
-        self.network.simulation.check_invariants()
+        self.network.runtime.check_invariants()
 
     def _gone(self, name: str) -> None:
         """Crash the node; not before the others have joined, if they could not join without it."""

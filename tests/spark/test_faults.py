@@ -43,7 +43,7 @@ def test_spark_explains_what_the_plain_rules_explain(tmp_path: Path) -> None:
 
 def test_a_broker_that_forgets_to_renew_makes_the_run_invalid(tmp_path: Path) -> None:
     faults = [{"at": "2 s", "cut": ["b1", "b2"], "for": "1 s"}]
-    parts = {"routing": "tests.simulation.test_fault_schedules:Forgetful"}
+    parts = {"routing": "tests.virtual.test_fault_schedules:Forgetful"}
     loaded = check_scenario({**SMALL, "broker": parts, "faults": faults}, "test")
     run = execute(loaded, tmp_path / "run", lambda *_: None).folder
     verdict = judge(run)

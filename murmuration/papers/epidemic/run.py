@@ -29,7 +29,7 @@ from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import Deliver, Effect, Input, NodeContext, NodeName, Publish, Send, Subscribe
 from murmur_virtual.virtual_node import CONTROL_MESSAGE
-from murmur_virtual.virtual_runtime import Simulation
+from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.registry import ROUTINGS
 from reliability.broker import Broker
 from reliability.epidemic.epidemic import Epidemic
@@ -203,16 +203,16 @@ class DispatcherNetwork:
         beside = LinkSpec(delay=_DELAY, loss=spec.loss if spec.lossy_replies else 0.0, ordered=False)
         numbers = {name: number for number, name in enumerate(self._names)}
         self._writer = JournalWriter(folder, "run", len(numbers))
-        self.simulation = Simulation(spec.seed, self._writer, numbers, beside, journal_hops=False, detection=_NOTICED)
+        self.runtime = VirtualRuntime(spec.seed, self._writer, numbers, beside, journal_hops=False, detection=_NOTICED)
         for name, number in numbers.items():
             broker = _MeteredBroker(NodeContext(name, spec.seed), spec, self._probe, number)
-            self.simulation.add_node(NodeSpec(name, "broker", ""), broker)
+            self.runtime.add_node(NodeSpec(name, "broker", ""), broker)
         self._contents = [self._rng.sample(range(spec.patterns), spec.matched) for _ in range(CONTENTS)]
         self._wanted_by = self._subscribe()
         for first, second in overlay.edges:
-            self.simulation.connect(LinkPlan(first, second, LinkSpec(delay=_DELAY)))
-        self.simulation.run(stop=lambda: not self.simulation.in_flight[CONTROL_MESSAGE])
-        self.simulation.run(until_us=self.simulation.now_us + _SETTLE_US)
+            self.runtime.connect(LinkPlan(first, second, LinkSpec(delay=_DELAY)))
+        self.runtime.run(stop=lambda: not self.runtime.in_flight[CONTROL_MESSAGE])
+        self.runtime.run(until_us=self.runtime.now_us + _SETTLE_US)
         self._meter_bytes()
 
     def _subscribe(self) -> list[int]:
@@ -226,7 +226,7 @@ class DispatcherNetwork:
             for pattern in self._rng.sample(range(spec.patterns), spec.subscribed):
                 subscribers[pattern] |= 1 << number
                 wanted = parse_filter(f"content IN ({', '.join(listed[pattern])})")
-                self.simulation.nodes[name].take_input(Subscribe(number, wanted), 0)
+                self.runtime.nodes[name].take_input(Subscribe(number, wanted), 0)
         wanted_by = []
         for patterns in self._contents:
             wanted_by.append(0)
@@ -236,7 +236,7 @@ class DispatcherNetwork:
 
     def _meter_bytes(self) -> None:
         probe = self._probe
-        codec = self.simulation.codec(self.simulation.nodes[self._names[0]].machine.message_types)
+        codec = self.runtime.codec(self.runtime.nodes[self._names[0]].machine.message_types)
         for message_type in (*GOSSIP, TaggedEvent, EventRecovered):
 
             def encode(message: object, plain=codec.encoders[message_type], kind=message_type) -> bytes:  # type: ignore[no-untyped-def]
@@ -250,8 +250,8 @@ class DispatcherNetwork:
 
     # -------------------------------------------------------------------------------------------- publishing
     def _publish_from(self, number: int, until_us: int) -> None:
-        simulation, spec, rng = self.simulation, self.spec, self._rng
-        node, probe, wanted_by = simulation.nodes[self._names[number]], self._probe, self._wanted_by
+        runtime, spec, rng = self.runtime, self.spec, self._rng
+        node, probe, wanted_by = runtime.nodes[self._names[number]], self._probe, self._wanted_by
         bit = 1 << number
 
         def act(now_us: int) -> None:
@@ -264,33 +264,33 @@ class DispatcherNetwork:
             node.take_input(Publish(event), now_us)
             following_us = now_us + 1 + int(rng.expovariate(spec.rate_per_s) * 1e6)
             if following_us < until_us:
-                simulation.call_at(following_us, act)
+                runtime.call_at(following_us, act)
 
-        first_us = simulation.now_us + 1 + int(rng.expovariate(spec.rate_per_s) * 1e6)
+        first_us = runtime.now_us + 1 + int(rng.expovariate(spec.rate_per_s) * 1e6)
         if first_us < until_us:
-            simulation.call_at(first_us, act)
+            runtime.call_at(first_us, act)
 
     def run(self) -> Measures:
         """Publish, measure and count."""
-        spec, simulation, probe = self.spec, self.simulation, self._probe
+        spec, runtime, probe = self.spec, self.runtime, self._probe
         self._times_us: list[int] = []
-        begin_us = simulation.now_us
+        begin_us = runtime.now_us
         from_us = begin_us + int(spec.warm_s * 1e6)
         to_us = from_us + int(spec.measured_s * 1e6)
         end_us = to_us + int(spec.tail_s * 1e6)
         for number in range(spec.dispatchers):
             self._publish_from(number, end_us)
-        simulation.run(until_us=begin_us + int(spec.learn_s * 1e6))
+        runtime.run(until_us=begin_us + int(spec.learn_s * 1e6))
         for first, second in self._edges:
-            simulation.wiring.change(first, second, self._link)
+            runtime.links.change(first, second, self._link)
         if spec.reconfigured_every_s is not None:
             self._break_links(end_us)
-        simulation.run(until_us=from_us)
+        runtime.run(until_us=from_us)
         probe.counting = True
-        simulation.run(until_us=to_us)
+        runtime.run(until_us=to_us)
         probe.counting = False
-        simulation.run(until_us=end_us)
-        simulation.check_invariants()
+        runtime.run(until_us=end_us)
+        runtime.check_invariants()
         self._count(begin_us, from_us, to_us)
         self._writer.close()
         return self.measures
@@ -325,20 +325,20 @@ class DispatcherNetwork:
 
     # ------------------------------------------------------------------------------------------ reconfiguration
     def _break_links(self, until_us: int) -> None:
-        simulation, spec = self.simulation, self.spec
+        runtime, spec = self.runtime, self.spec
         assert spec.reconfigured_every_s is not None
         every_us, repair_us = int(spec.reconfigured_every_s * 1e6), int(spec.repair_s * 1e6)
         rng = random.Random(f"{spec.seed}/reconfiguration")
 
         def break_one(now_us: int) -> None:
             first, second = self._edges.pop(rng.randrange(len(self._edges)))
-            simulation.cut(first, second)
+            runtime.cut(first, second)
             self.measures.breaks += 1
-            simulation.call_at(now_us + repair_us, lambda now_us: self._join(first, second, rng))
+            runtime.call_at(now_us + repair_us, lambda now_us: self._join(first, second, rng))
             if now_us + every_us < until_us:
-                simulation.call_at(now_us + every_us, break_one)
+                runtime.call_at(now_us + every_us, break_one)
 
-        simulation.call_at(simulation.now_us + every_us, break_one)
+        runtime.call_at(runtime.now_us + every_us, break_one)
 
     def _join(self, first: NodeName, second: NodeName, rng: random.Random) -> None:
         """A link between any two dispatchers of the two halves that have fewer links than the degree."""
@@ -353,7 +353,7 @@ class DispatcherNetwork:
                 half += [peer for peer in neighbours[name] if peer not in half]
             chosen.append(rng.choice([name for name in half if len(neighbours[name]) < self.spec.degree]))
         self._edges.append((chosen[0], chosen[1]))
-        self.simulation.connect(LinkPlan(chosen[0], chosen[1], self._link))
+        self.runtime.connect(LinkPlan(chosen[0], chosen[1], self._link))
 
 
 def measure(spec: RunSpec) -> Measures:

@@ -71,7 +71,7 @@ def measure_memory(slow: bool, seconds: int = 60, rate_per_s: float = 50.0) -> l
         run = VirtualRun(deployment, Path(folder), lambda *_: None)
 
         def look(now_us: int) -> None:
-            machines = {name: node.machine for name, node in run.simulation.nodes.items()}
+            machines = {name: node.machine for name, node in run.runtime.nodes.items()}
             gryphons: dict[str, Any] = {
                 name: machine.reliability for name, machine in machines.items() if isinstance(machine, Broker)
             }
@@ -85,9 +85,9 @@ def measure_memory(slow: bool, seconds: int = 60, rate_per_s: float = 50.0) -> l
                 )
             )
             if now_us < seconds * 1_000_000:
-                run.simulation.call_at(now_us + 1_000_000, look)
+                run.runtime.call_at(now_us + 1_000_000, look)
 
-        run.simulation.call_at(1_000_000, look)
+        run.runtime.call_at(1_000_000, look)
         run.play()
     return found
 

@@ -22,7 +22,7 @@ from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import Deliver, Effect, Input, Machine, NodeContext, Publish, Send, Subscribe
 from murmur_virtual.virtual_node import CONTROL_MESSAGE, EVENT_MESSAGE
-from murmur_virtual.virtual_runtime import Simulation
+from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.papers.irbr.workload import Generator, Rates, measured_rates
 from murmuration.registry import make_broker
 from reliability.best_effort import Forwarded
@@ -177,7 +177,7 @@ class PastryNetwork:
         self._numbers = {name: number for number, name in enumerate(self.names)}
         self._writer = JournalWriter(folder, "run", nodes)
         datagrams = LinkSpec(delay=Delay("constant", DELAY_US), loss=loss)
-        self.simulation = Simulation(seed, self._writer, self._numbers, datagrams, journal_hops=False)
+        self.runtime = VirtualRuntime(seed, self._writer, self._numbers, datagrams, journal_hops=False)
         self.rng = random.Random(f"{seed}/irbr/{nodes}")
         self._seed = seed
         self._events = 0
@@ -206,14 +206,14 @@ class PastryNetwork:
         parameters = dict(self._parameters[name])
         if through:
             parameters["pastry"] = dict(parameters["pastry"], bootstrap=tuple(through))
-        known = self.simulation.nodes.get(name)
+        known = self.runtime.nodes.get(name)
         spec = NodeSpec(name, "broker", "", parameters)
         incarnation = 0 if known is None else known.incarnation + 1
         machine = _Node(name, make_broker(NodeContext(name, self._seed, parameters, incarnation)), self)
         if known is None:
-            self.simulation.add_node(spec, machine)
+            self.runtime.add_node(spec, machine)
         else:
-            self.simulation.restart(name, machine)
+            self.runtime.restart(name, machine)
 
     def _acquaint(self) -> None:
         """Give each node its leaf set and for each of its ranges a random member, which is whom Pastry's choice by
@@ -227,7 +227,7 @@ class PastryNetwork:
             for length in range(1, space.digits + 1):
                 members.setdefault(space.range_of(peer.identifier, length), []).append(peer)
         for at, peer in enumerate(ring):
-            node = self.simulation.nodes[peer.name].machine
+            node = self.runtime.nodes[peer.name].machine
             assert isinstance(node, _Node)
             own = [space.range_of(peer.identifier, length) for length in range(space.digits + 1)]
             stand = [
@@ -240,20 +240,20 @@ class PastryNetwork:
 
     def quiet(self) -> None:
         """Until nothing is on its way."""
-        in_flight = self.simulation.in_flight
-        self.simulation.run(stop=lambda: not in_flight[CONTROL_MESSAGE] and not in_flight[EVENT_MESSAGE])
+        in_flight = self.runtime.in_flight
+        self.runtime.run(stop=lambda: not in_flight[CONTROL_MESSAGE] and not in_flight[EVENT_MESSAGE])
 
     def subscribe(self, name: str, wanted: Filter) -> None:
         """A subscriber of the node wants the filter."""
         self.wanted.setdefault(name, []).append(wanted)
         command = Subscribe(self._numbers[name], wanted)
-        self.simulation.nodes[name].take_input(command, self.simulation.now_us)
+        self.runtime.nodes[name].take_input(command, self.runtime.now_us)
 
     def publish(self, name: str, attributes: dict[str, float]) -> int:
         """Publish; the event's number."""
         self._events += 1
-        event = Event(self._numbers[name], self._events, self.simulation.now_us, dict(attributes))
-        self.simulation.nodes[name].take_input(Publish(event), self.simulation.now_us)
+        event = Event(self._numbers[name], self._events, self.runtime.now_us, dict(attributes))
+        self.runtime.nodes[name].take_input(Publish(event), self.runtime.now_us)
         return self._events
 
     def interested(self, attributes: dict[str, float]) -> set[str]:
@@ -316,11 +316,11 @@ def measure_resilience(spec: FaultSpec) -> Resilience:
     generator = Generator(Rates(matching=spec.matching), spec.seed)
     with tempfile.TemporaryDirectory() as folder:
         network = PastryNetwork(spec.routing, spec.nodes, spec.seed, Path(folder), PROBE_US)
-        simulation, rng = network.simulation, network.rng
+        runtime, rng = network.runtime, network.rng
         for name in rng.sample(network.names, min(spec.nodes, spec.subscriptions)):
             network.subscribe(name, generator.filter())
             network.quiet()
-        begin_us = (simulation.now_us // PROBE_US + 1) * PROBE_US
+        begin_us = (runtime.now_us // PROBE_US + 1) * PROBE_US
         killed = rng.sample(network.names, int(spec.killed * spec.nodes))
         churned = [
             (int(KILL_US + number * 1e6 / spec.churn_per_s), name)
@@ -329,7 +329,7 @@ def measure_resilience(spec: FaultSpec) -> Resilience:
         stays = [name for name in network.names if name not in {*killed, *(name for _, name in churned)}]
 
         def crash(name: str, now_us: int) -> None:
-            simulation.crash(name)
+            runtime.crash(name)
 
         def come_back(name: str, now_us: int) -> None:
             network.start(name, rng.sample(stays, 4))
@@ -337,10 +337,10 @@ def measure_resilience(spec: FaultSpec) -> Resilience:
                 network.subscribe(name, wanted)
 
         for name in killed:
-            simulation.call_at(begin_us + KILL_US, functools.partial(crash, name))
+            runtime.call_at(begin_us + KILL_US, functools.partial(crash, name))
         for at_us, name in churned:
-            simulation.call_at(begin_us + at_us, functools.partial(crash, name))
-            simulation.call_at(begin_us + at_us + BACK_US, functools.partial(come_back, name))
+            runtime.call_at(begin_us + at_us, functools.partial(crash, name))
+            runtime.call_at(begin_us + at_us + BACK_US, functools.partial(come_back, name))
         published: dict[int, tuple[int, set[str]]] = {}
 
         def publish(now_us: int) -> None:
@@ -350,8 +350,8 @@ def measure_resilience(spec: FaultSpec) -> Resilience:
 
         count = (PUBLISH_UNTIL_US - PUBLISH_FROM_US) * spec.rate_per_s // 1_000_000
         for number in range(count):
-            simulation.call_at(begin_us + PUBLISH_FROM_US + int(number * 1e6 / spec.rate_per_s), publish)
-        simulation.run(until_us=begin_us + PUBLISH_UNTIL_US + 1_000_000)
+            runtime.call_at(begin_us + PUBLISH_FROM_US + int(number * 1e6 / spec.rate_per_s), publish)
+        runtime.run(until_us=begin_us + PUBLISH_UNTIL_US + 1_000_000)
         network.close()
     bins = PUBLISH_UNTIL_US // BIN_US
     result.required, result.made = [0] * bins, [0] * bins

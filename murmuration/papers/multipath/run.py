@@ -22,7 +22,7 @@ from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import Deliver, Effect, Input, NodeContext, NodeName, Publish, Subscribe
 from murmur_virtual.virtual_node import CONTROL_MESSAGE, EVENT_MESSAGE
-from murmur_virtual.virtual_runtime import Simulation
+from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.papers.lab.real_data import find_real
 from reliability.best_effort import BestEffort, Forwarded
 from reliability.broker import Broker
@@ -197,7 +197,7 @@ class MultipathNetwork:
         self.measures.dataset = dict(self.dataset.description)
         self.numbers = {name: number for number, name in enumerate(self.overlay.brokers)}
         self.writer = JournalWriter(folder, "run", len(self.numbers))
-        self.simulation = Simulation(spec.seed, self.writer, self.numbers, LINK, journal_hops=False)
+        self.runtime = VirtualRuntime(spec.seed, self.writer, self.numbers, LINK, journal_hops=False)
         self.routers: dict[NodeName, MultipathRouter] = {}
         self._contents: list[int] = []
         self._add_brokers()
@@ -223,18 +223,18 @@ class MultipathNetwork:
                 lambda _, router=router: router,  # type: ignore[misc]
                 functools.partial(MeteredBestEffort, probe=self.probe, number=number),
             )
-            self.simulation.add_node(NodeSpec(name, "broker", "", uplink=self.spec.uplink), broker)
+            self.runtime.add_node(NodeSpec(name, "broker", "", uplink=self.spec.uplink), broker)
         # Before there are links: each table then travels as a whole, and not filter by filter.
         for subscriber, (name, text) in enumerate(self.dataset.subscriptions):
-            self.simulation.nodes[name].take_input(Subscribe(subscriber, parse_filter(text)), 0)
+            self.runtime.nodes[name].take_input(Subscribe(subscriber, parse_filter(text)), 0)
         for first, second in self.overlay.edges:
-            self.simulation.connect(LinkPlan(first, second, LINK))
+            self.runtime.connect(LinkPlan(first, second, LINK))
 
     def _settle(self) -> None:
-        simulation = self.simulation
-        simulation.run(until_us=1)
-        simulation.run(stop=lambda: not simulation.in_flight[CONTROL_MESSAGE])
-        codec = simulation.codec(simulation.nodes[self.overlay.brokers[0]].machine.message_types)
+        runtime = self.runtime
+        runtime.run(until_us=1)
+        runtime.run(stop=lambda: not runtime.in_flight[CONTROL_MESSAGE])
+        codec = runtime.codec(runtime.nodes[self.overlay.brokers[0]].machine.message_types)
         plain = codec.encoders[LoadExchange]
 
         def counted(message: LoadExchange) -> bytes:
@@ -246,44 +246,44 @@ class MultipathNetwork:
 
     def publish(self, count: int, rate_per_s: float, salt: int) -> None:
         """Publish so many at a steady rate, beginning now, and run to the last one's time."""
-        simulation = self.simulation
+        runtime = self.runtime
         first = len(self._contents)
         drawn = self.dataset.draw(count, self.spec.seed * 1_000 + salt)
         self._contents += drawn
         contents = self.dataset.contents
         self.probe.origin += [self.numbers[contents[content][0]] for content in drawn]
-        base_us = simulation.now_us
+        base_us = runtime.now_us
         payload = "p" * self.spec.payload_bytes
 
         def act(number: int, now_us: int) -> None:
             name, attributes, _ = contents[drawn[number]]
             event = Event(self.numbers[name], first + number, now_us, {**attributes, "payload": payload})
             if not self.measures.publication_bytes:
-                codec = simulation.codec(simulation.nodes[name].machine.message_types)
+                codec = runtime.codec(runtime.nodes[name].machine.message_types)
                 self.measures.publication_bytes = len(codec.encode(Forwarded(event, 1, ())))
-            simulation.nodes[name].take_input(Publish(event), now_us)
+            runtime.nodes[name].take_input(Publish(event), now_us)
             if number + 1 < count:
                 at_us = base_us + int((number + 1) * 1e6 / rate_per_s)
-                simulation.call_at(at_us, functools.partial(act, number + 1))
+                runtime.call_at(at_us, functools.partial(act, number + 1))
 
-        simulation.call_at(base_us, functools.partial(act, 0))
-        simulation.run(until_us=base_us + int(count * 1e6 / rate_per_s))
+        runtime.call_at(base_us, functools.partial(act, 0))
+        runtime.run(until_us=base_us + int(count * 1e6 / rate_per_s))
 
     def begin_measuring(self, seconds: float) -> None:
         """What is published from now on counts, up to `seconds` later where the system is overloaded."""
         self.probe.measured_from = len(self._contents)
-        self.probe.begins_us = self.simulation.now_us
+        self.probe.begins_us = self.runtime.now_us
         self.measures.load_bytes = 0
         if not self.spec.check:
-            self.probe.ends_us = self.simulation.now_us + int(seconds * 1e6)
+            self.probe.ends_us = self.runtime.now_us + int(seconds * 1e6)
 
     def finish(self) -> Measures:
         """Let everything arrive, and count."""
         measures = self.measures
         if self.spec.check:
-            self.simulation.run(
-                until_us=self.simulation.now_us + 10_000_000,
-                stop=lambda: not self.simulation.in_flight[EVENT_MESSAGE],
+            self.runtime.run(
+                until_us=self.runtime.now_us + 10_000_000,
+                stop=lambda: not self.runtime.in_flight[EVENT_MESSAGE],
             )
         self._compare()
         measures.published = len(self._contents) - self.probe.measured_from

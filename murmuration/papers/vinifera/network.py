@@ -19,7 +19,7 @@ from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import Deliver, Effect, Input, NodeContext, Publish, Received, Subscribe
 from murmur_pubsub.values import Value
-from murmur_virtual.virtual_runtime import Simulation
+from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.registry import make_broker
 from reliability.best_effort import Forwarded
 from reliability.broker import Broker
@@ -142,7 +142,7 @@ class GossipNetwork:
         self._numbers = {name: number for number, name in enumerate(self.names)}
         self._writer = JournalWriter(folder, "run", len(self.names))
         datagrams = LinkSpec(delay=Delay("constant", DELAY_US))
-        self.simulation = Simulation(seed, self._writer, self._numbers, datagrams, journal_hops=False)
+        self.runtime = VirtualRuntime(seed, self._writer, self._numbers, datagrams, journal_hops=False)
         self._seed = seed
         self._parts = {
             "matching": "naive", "routing": routing, "reliability": "best_effort", routing: dict(parameters),
@@ -162,17 +162,17 @@ class GossipNetwork:
             "founds": not through, "probe_us": self.cycle_us, "probe_timeout_us": TIMEOUT_US,
         }  # fmt: skip
         spec = NodeSpec(name, "broker", "", {**self._parts, "pastry": place})
-        known = self.simulation.nodes.get(name)
+        known = self.runtime.nodes.get(name)
         incarnation = 0 if known is None else known.incarnation + 1
         broker = make_broker(NodeContext(name, self._seed, spec.parameters, incarnation))
         assert isinstance(broker, Broker)
         machine = _Node(name, broker, self)
         if known is None:
-            self.simulation.add_node(spec, machine)
+            self.runtime.add_node(spec, machine)
         else:
-            self.simulation.restart(name, machine)
+            self.runtime.restart(name, machine)
         self.up[name] = None
-        self._started_us[name] = self.simulation.now_us
+        self._started_us[name] = self.runtime.now_us
         for wanted in self.wanted.get(name, ()):
             self._command(name, Subscribe(self._numbers[name], wanted))
 
@@ -188,17 +188,17 @@ class GossipNetwork:
             self._acquaint(name, [peers[each] for each in dict.fromkeys(told) if each != name])
 
     def _acquaint(self, name: str, peers: Sequence[Peer]) -> None:
-        node = self.simulation.nodes[name]
-        node.perform(self.router(name).know(peers), self.simulation.now_us)
+        node = self.runtime.nodes[name]
+        node.perform(self.router(name).know(peers), self.runtime.now_us)
 
     def crash(self, name: str) -> None:
         """The node is gone at once."""
-        self.simulation.crash(name)
+        self.runtime.crash(name)
         del self.up[name]
 
     def router(self, name: str) -> RendezvousRouter:
         """The node's routing part."""
-        machine = self.simulation.nodes[name].machine
+        machine = self.runtime.nodes[name].machine
         assert isinstance(machine, _Node)
         assert isinstance(machine.broker.router, RendezvousRouter)
         return machine.broker.router
@@ -218,7 +218,7 @@ class GossipNetwork:
         """Publish at the node; the event's number."""
         self._published += 1
         number = self._published
-        since_us = self.simulation.now_us - self.joining_us
+        since_us = self.runtime.now_us - self.joining_us
         interested = {
             each
             for each in self.up
@@ -227,7 +227,7 @@ class GossipNetwork:
         }
         self._interested[number], self._delivered[number], self._relays[number] = interested, set(), set()
         self.events[number] = EventCount(len(interested))
-        event = Event(self._numbers[name], number, self.simulation.now_us, dict(attributes))
+        event = Event(self._numbers[name], number, self.runtime.now_us, dict(attributes))
         self._command(name, Publish(event))
         return number
 
@@ -235,7 +235,7 @@ class GossipNetwork:
         """Does the node take one more message with an event in this cycle?"""
         if self.capacity is None:
             return True
-        cycle = self.simulation.now_us // self.cycle_us
+        cycle = self.runtime.now_us // self.cycle_us
         if cycle != self._taken_in:
             self._taken.clear()
             self._taken_in = cycle
@@ -282,11 +282,11 @@ class GossipNetwork:
     # ---------------------------------------------------------------------------------------------- time
     def cycles(self, count: float) -> None:
         """Let so many cycles pass."""
-        self.simulation.run(until_us=self.simulation.now_us + int(count * self.cycle_us))
+        self.runtime.run(until_us=self.runtime.now_us + int(count * self.cycle_us))
 
     def close(self) -> None:
         """Leave the journal closed."""
         self._writer.close()
 
     def _command(self, name: str, command: Any) -> None:
-        self.simulation.nodes[name].take_input(command, self.simulation.now_us)
+        self.runtime.nodes[name].take_input(command, self.runtime.now_us)

@@ -152,10 +152,10 @@ def measure_static(spec: StaticSpec) -> Static:
         network.start_together(names)
         network.cycles(spec.cycles / 2)
         _publish(network, workload, spec.events, spec.events // max(1, spec.cycles // 2) + 1)
-        network.cycles(max(1.0, spec.cycles - network.simulation.now_us / network.cycle_us))
-        before = network.simulation.processed
+        network.cycles(max(1.0, spec.cycles - network.runtime.now_us / network.cycle_us))
+        before = network.runtime.processed
         network.cycles(1)
-        result = Static(spec, messages=(network.simulation.processed - before) / spec.nodes - 2)  # without two timers
+        result = Static(spec, messages=(network.runtime.processed - before) / spec.nodes - 2)  # without two timers
         network.totals()
         _publish(network, workload, spec.events, _EVENTS_A_CYCLE)
         network.cycles(0.5)
@@ -200,7 +200,7 @@ def measure_churn(spec: ChurnSpec) -> Churn:
             network.subscribe(name, workload.filter(number))
         network.start_together(trace.up_at(trace.begin_s))
         network.cycles(10)
-        begin_us = network.simulation.now_us
+        begin_us = network.runtime.now_us
         joined = [0]
 
         def come(name: str, now_us: int) -> None:
@@ -217,14 +217,14 @@ def measure_churn(spec: ChurnSpec) -> Churn:
 
         for time_s, name, is_up in trace.changes():
             at_us = begin_us + (time_s - trace.begin_s) * 1_000_000
-            network.simulation.call_at(at_us, functools.partial(come if is_up else go, name))
+            network.runtime.call_at(at_us, functools.partial(come if is_up else go, name))
         hours = int((trace.end_s - trace.begin_s) // 3_600)
         network.joining_us = _JOINING_US
         for hour in range(hours):
             for number in range(spec.events):
                 at_us = begin_us + hour * _HOUR_US + _HOUR_US // 2 + number * 1_000_000
-                network.simulation.call_at(at_us, publish)
-            network.simulation.run(until_us=begin_us + (hour + 1) * _HOUR_US)
+                network.runtime.call_at(at_us, publish)
+            network.runtime.run(until_us=begin_us + (hour + 1) * _HOUR_US)
             totals = network.totals()
             result.population.append(len(network.up))
             result.joined.append(joined[0])

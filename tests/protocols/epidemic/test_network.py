@@ -182,7 +182,7 @@ def test_gossip_does_not_keep_a_run_from_ending(algorithm: str, tmp_path: Path) 
     loaded = check_scenario(data, "test")
     overlay = loaded.build_overlay()
     finished = play_virtual(deploy(loaded, overlay, loaded.build_workload(overlay)), tmp_path, lambda *_: None)
-    assert finished.simulation.now_us < 15_000_000
+    assert finished.runtime.now_us < 15_000_000
 
 
 # ------------------------------------------------------------------------------------------------ restarts

@@ -50,7 +50,7 @@ def delivered(network: StructuredNetwork, seed: int, events: int, faults: int = 
         attributes = {"x": rng.randrange(10), "y": rng.randrange(2)}
         publisher = rng.choice([name for name in network.up if name not in disturbed])
         published[network.publish(publisher, attributes)] = attributes
-        network.simulation.run(until_us=network.simulation.now_us + 20_000)
+        network.runtime.run(until_us=network.runtime.now_us + 20_000)
     network.rounds(4)
     due = made = 0
     for event, attributes in published.items():
@@ -99,7 +99,7 @@ def test_that_a_peer_of_datagrams_is_gone_is_the_routings_alone() -> None:
     network.subscribe("n2", "x > 5")
     network.rounds(1)
     network.crash("n1")
-    network.simulation.run(until_us=network.simulation.now_us + 5_000)
+    network.runtime.run(until_us=network.runtime.now_us + 5_000)
     assert "n1" not in {peer.name for _, peer in network.pastry("n0").table.cells()}, "the routing has heard of it"
     event = network.publish("n0", {"x": 6})
     network.quiet()

@@ -85,7 +85,7 @@ def test_a_damaged_log_is_refused_by_its_path(tmp_path: Path) -> None:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             time.sleep(0.1)
-            if run.breaker.base_us and run.now_us() > run.breaker.base_us + 3_000_000:
+            if run.fault_injector.base_us and run.now_us() > run.fault_injector.base_us + 3_000_000:
                 for path in log.glob("p1*"):
                     path.write_bytes(b"SQLite format 3\0" + b"?" * 4_096)
                 return

@@ -176,7 +176,7 @@ def test_irbr_s5_5_who_cannot_send_to_a_neighbour_redirects_at_once(resets: bool
     stood = network.pastry(at["3100"]).table.get(Range(0, 1))
     assert stood is not None
     network.crash(stood.name)
-    network.simulation.run(until_us=network.simulation.now_us + 1_000)
+    network.runtime.run(until_us=network.runtime.now_us + 1_000)
     survivors = dict.fromkeys(network.up, 1)
     assert (reached(network, at["3100"], {"x": 1}) == survivors) is resets
     network.rounds(2)
@@ -243,7 +243,7 @@ def test_irbr_rule_2_operations_before_and_while_nodes_join_reach_them(network: 
     for number, text in enumerate(EVERY_PREFIX):
         network.start(f"n{number}", int(text, 4), [f"n{(number - 1) // 2}"] if number else [])
         network.subscribe(f"n{number}", f"x > 0.{number}")
-        network.simulation.run(until_us=network.simulation.now_us + 700)
+        network.runtime.run(until_us=network.runtime.now_us + 700)
     network.quiet()
     for publisher in network.up:
         got = reached(network, publisher, {"x": 0.65})
@@ -269,7 +269,7 @@ def test_irbr_operations_at_different_nodes_at_the_same_time_lose_nothing(seed: 
             if text not in wanted[name]:
                 wanted[name].append(text)
                 network.subscribe(name, text)
-        network.simulation.run(until_us=network.simulation.now_us + rng.choice((0, 0, 500, 3_000)))
+        network.runtime.run(until_us=network.runtime.now_us + rng.choice((0, 0, 500, 3_000)))
     network.quiet()
     if reorder:  # a cancellation and a subscription of one node may change places: probes find that
         network.rounds(5)

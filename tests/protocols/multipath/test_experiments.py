@@ -15,7 +15,7 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import NONE, DropReason, JournalWriter, Phase, RowKind, read_segment
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Received, Send
-from murmur_virtual.virtual_runtime import Simulation
+from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.papers.lab import run_cache as kept_runs
 from murmuration.papers.lab.framework import PaperResult
 from murmuration.papers.lab.judged_run import RUNTIMES
@@ -138,16 +138,16 @@ def test_an_uplink_is_shared_by_all_links_of_a_node(tmp_path: Path) -> None:
 
     numbers = {"a": 0, "b": 1, "c": 2}
     writer = JournalWriter(tmp_path, "run", 3)
-    simulation = Simulation(1, writer, numbers, LinkSpec())
+    runtime = VirtualRuntime(1, writer, numbers, LinkSpec())
     uplink = LinkSpec(messages_per_s=100, queue_messages=4, on_overflow="drop")
     for name in numbers:
-        simulation.add_node(NodeSpec(name, "broker", "", uplink=uplink if name == "a" else None), Talker())
-    simulation.connect(LinkPlan("a", "b", LinkSpec()))
-    simulation.run(until_us=10)
+        runtime.add_node(NodeSpec(name, "broker", "", uplink=uplink if name == "a" else None), Talker())
+    runtime.connect(LinkPlan("a", "b", LinkSpec()))
+    runtime.run(until_us=10)
     table = SubscriptionTable("a", 0, 1, (), ())
-    simulation.nodes["a"].perform([Send(peer, table) for peer in ("b", "c", "b", "c")], simulation.now_us)
-    simulation.run()
-    heard = [simulation.nodes[name].machine.heard_us for name in ("b", "c")]  # type: ignore[attr-defined]
+    runtime.nodes["a"].perform([Send(peer, table) for peer in ("b", "c", "b", "c")], runtime.now_us)
+    runtime.run()
+    heard = [runtime.nodes[name].machine.heard_us for name in ("b", "c")]  # type: ignore[attr-defined]
     assert heard == [[10_010, 30_010], [20_010, 40_010]]
     writer.close()
 

@@ -14,7 +14,7 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Publish, Received, Subscribe, Unsubscribe
-from murmur_virtual.virtual_runtime import Simulation
+from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.scenario.load import load_scenario
 from reliability.best_effort import BestEffort
 from reliability.broker import Broker
@@ -61,7 +61,7 @@ class Network:
         self.names = [*overlay.brokers, *(f"new{number}" for number in range(more))]
         self.numbers = {name: number for number, name in enumerate(self.names)}
         self.writer = JournalWriter(folder, "run", len(self.numbers))
-        self.simulation = Simulation(seed, self.writer, self.numbers, datagrams, journal_hops=False)
+        self.runtime = VirtualRuntime(seed, self.writer, self.numbers, datagrams, journal_hops=False)
         self.parameters = parameters
         self.routers: dict[NodeName, MultipathRouter] = {}
         self.got: dict[tuple[NodeName, int], int] = {}
@@ -75,7 +75,7 @@ class Network:
 
     def add(self, name: NodeName, incarnation: int = 0) -> None:
         machine = self.machine(name, incarnation)
-        self.simulation.add_node(NodeSpec(name, "broker", ""), machine)
+        self.runtime.add_node(NodeSpec(name, "broker", ""), machine)
 
     def machine(self, name: NodeName, incarnation: int = 0) -> Broker:
         context = NodeContext(name, 1, {}, incarnation)
@@ -83,22 +83,22 @@ class Network:
         return Counted(name, self.got, context, "bitset", lambda _: router, BestEffort)
 
     def connect(self, first: NodeName, second: NodeName) -> None:
-        self.simulation.connect(LinkPlan(first, second, self.links))
+        self.runtime.connect(LinkPlan(first, second, self.links))
 
     def run_ms(self, time_ms: int) -> None:
-        self.simulation.run(until_us=self.simulation.now_us + time_ms * MS)
+        self.runtime.run(until_us=self.runtime.now_us + time_ms * MS)
 
     def subscribe(self, name: NodeName, text: str) -> None:
-        self.simulation.nodes[name].take_input(Subscribe(0, parse_filter(text)), self.simulation.now_us)
+        self.runtime.nodes[name].take_input(Subscribe(0, parse_filter(text)), self.runtime.now_us)
 
     def publish(self, name: NodeName, **attributes: int) -> int:
-        event = Event(self.numbers[name], self.published, self.simulation.now_us, attributes)
+        event = Event(self.numbers[name], self.published, self.runtime.now_us, attributes)
         self.published += 1
-        self.simulation.nodes[name].take_input(Publish(event), self.simulation.now_us)
+        self.runtime.nodes[name].take_input(Publish(event), self.runtime.now_us)
         return event.sequence
 
     def order(self, name: NodeName, message: object) -> None:
-        self.simulation.nodes[name].take_input(Received("operator", message), self.simulation.now_us)
+        self.runtime.nodes[name].take_input(Received("operator", message), self.runtime.now_us)
 
     def adjacency(self) -> dict[NodeName, list[NodeName]]:
         found: dict[NodeName, list[NodeName]] = {name: [] for name in self.routers}
@@ -161,7 +161,7 @@ def test_publiy_s4_unsubscribing_takes_the_entry_out_everywhere(tmp_path: Path) 
     network.subscribe("b7", "x = 1")
     network.run_ms(30)
     assert all(len(router.knowledge.mst) == 2 for router in network.routers.values())
-    network.simulation.nodes["b5"].take_input(Unsubscribe(0, parse_filter("x = 1")), network.simulation.now_us)
+    network.runtime.nodes["b5"].take_input(Unsubscribe(0, parse_filter("x = 1")), network.runtime.now_us)
     network.run_ms(30)
     assert all(len(router.knowledge.mst) == 1 for router in network.routers.values())
     event = network.publish("b0", x=1)
@@ -181,7 +181,7 @@ def test_publiy_s4_covering_sets_decide_as_the_whole_table_does(tmp_path: Path, 
     network.run_ms(60)
     for name, low in list(held.items())[::3]:
         withdrawn = Unsubscribe(0, parse_filter(f"x >= {low}"))
-        network.simulation.nodes[name].take_input(withdrawn, network.simulation.now_us)
+        network.runtime.nodes[name].take_input(withdrawn, network.runtime.now_us)
     network.run_ms(60)
     wanted = {}
     for value in range(0, 50, 5):
@@ -204,7 +204,7 @@ def test_publiy_s5_s0_delivers_and_routes_as_the_other_s0_does(tmp_path: Path) -
         folder = tmp_path / kind
         folder.mkdir()
         numbers = {name: number for number, name in enumerate(overlay.brokers)}
-        simulation = Simulation(1, JournalWriter(folder, "run", 25), numbers, CONSTANT, journal_hops=False)
+        runtime = VirtualRuntime(1, JournalWriter(folder, "run", 25), numbers, CONSTANT, journal_hops=False)
         routers = {}
         for name in overlay.brokers:
             context = NodeContext(name, 1)
@@ -215,15 +215,15 @@ def test_publiy_s5_s0_delivers_and_routes_as_the_other_s0_does(tmp_path: Path) -
             )
             routers[name] = router
             broker = Broker(context, "bitset", functools.partial(lambda _, r: r, r=router), BestEffort)
-            simulation.add_node(NodeSpec(name, "broker", ""), broker)
+            runtime.add_node(NodeSpec(name, "broker", ""), broker)
         for first, second in overlay.edges:
-            simulation.connect(LinkPlan(first, second, CONSTANT))
+            runtime.connect(LinkPlan(first, second, CONSTANT))
         rng = random.Random(9)
         for name in overlay.brokers:
             for _ in range(3):
                 wanted = parse_filter(f"x BETWEEN {(low := rng.randrange(80))} AND {low + 15}")
-                simulation.nodes[name].take_input(Subscribe(0, wanted), simulation.now_us)
-        simulation.run(until_us=simulation.now_us + 100 * MS)
+                runtime.nodes[name].take_input(Subscribe(0, wanted), runtime.now_us)
+        runtime.run(until_us=runtime.now_us + 100 * MS)
         found = []
         for value in range(100):
             for name, neighbours in overlay.neighbours.items():
@@ -441,7 +441,7 @@ def test_publiy_s6_a_broker_away_is_bridged_and_comes_back(strategy: str, tmp_pa
 
     wanted = traffic(300)
     network.run_ms(50)
-    network.simulation.crash(away)
+    network.runtime.crash(away)
     network.run_ms(1_000)
     assert network.routers["b0"].knowledge.network.down
     wanted |= {event: names - {away} for event, names in traffic(300).items()}
@@ -449,7 +449,7 @@ def test_publiy_s6_a_broker_away_is_bridged_and_comes_back(strategy: str, tmp_pa
     network.run_ms(50)
     wanted[network.publish("b20", topic=9)] = {"b39"}
     network.run_ms(50)
-    network.simulation.restart(away, network.machine(away, 1))
+    network.runtime.restart(away, network.machine(away, 1))
     network.run_ms(1_000)
     for topic, names in holders.items():
         if away in names:
@@ -470,7 +470,7 @@ def test_publiy_s0_has_no_bridge(tmp_path: Path) -> None:
         network = Network(overlay, folder, parameters(strategy=strategy))
         network.subscribe("b2", "x = 1")
         network.run_ms(30)
-        network.simulation.crash("b1")
+        network.runtime.crash("b1")
         network.run_ms(1_000)
         network.publish("b0", x=1)
         network.run_ms(30)

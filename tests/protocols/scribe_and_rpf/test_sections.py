@@ -173,7 +173,7 @@ def test_irbr_s3_a_baseline_that_hears_of_closed_connections_loses_less_until_th
         network.rounds(1)
         for name in ("n3", "n8", "n20"):
             network.crash(name)
-        network.simulation.run(until_us=network.simulation.now_us + 100_000)
+        network.runtime.run(until_us=network.runtime.now_us + 100_000)
         counts = [count for name in network.up for count in reached(network, name, {"x": 6}).values()]
         assert set(counts) == {1}
         made[resets] = len(counts)

@@ -135,7 +135,7 @@ def test_vinifera_s4b4_every_interested_node_gets_every_event_once(tmp_path: Pat
     overlay = Overlay(tmp_path, routing, seed)
     overlay.settle(intervals(seed, ("x", "y", "z"), width=60))
     overlay.publish_and_check(30, ("x", "y", "z"))
-    overlay.network.simulation.check_invariants()
+    overlay.network.runtime.check_invariants()
     overlay.network.close()
 
 
@@ -225,7 +225,7 @@ def test_vinifera_s4b3_what_is_wanted_no_more_is_de_aggregated_all_the_way(tmp_p
 
     assert lowest() == PERCENT.hash(10)
     (withdrawn,) = network.unsubscribe_all("b0")
-    network.simulation.nodes["b0"].take_input(Unsubscribe(0, withdrawn), network.simulation.now_us)
+    network.runtime.nodes["b0"].take_input(Unsubscribe(0, withdrawn), network.runtime.now_us)
     network.cycles(14)
     assert lowest() == PERCENT.hash(20)
     overlay.publish_and_check(20)

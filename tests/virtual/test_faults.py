@@ -8,7 +8,7 @@ from murmur_pubsub.deployment import NodeSpec
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.journal import DropReason, JournalWriter, RowKind, read_segment
 from murmur_pubsub.machine import Effect, Input, Persist, Start, Stored
-from murmur_virtual.virtual_runtime import Simulation
+from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.harness.cluster import Cluster
 from spark_analysis.plain_judge import judge
 
@@ -101,7 +101,7 @@ class Logger:
 
 def test_a_crash_loses_exactly_what_was_not_synced(tmp_path: Path) -> None:
     writer = JournalWriter(tmp_path, "run", 1)
-    network = Simulation(1, writer, {"b0": 0, "driver": 1}, sync_us=2_000)
+    network = VirtualRuntime(1, writer, {"b0": 0, "driver": 1}, sync_us=2_000)
     first, second, third = Logger(), Logger(), Logger()
     network.add_node(NodeSpec("b0", "broker", "unused:unused"), first)
     network.run(until_us=1_999)

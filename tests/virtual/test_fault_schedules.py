@@ -67,7 +67,7 @@ class Forgetful(SubscriptionForwarding):
 
 
 def test_a_broker_that_forgets_to_renew_is_found_and_shrunk_to_one_fault() -> None:
-    parts = {**BEST_EFFORT, "routing": "tests.simulation.test_fault_schedules:Forgetful"}
+    parts = {**BEST_EFFORT, "routing": "tests.virtual.test_fault_schedules:Forgetful"}
     smallest = find(
         schedules(parts, kinds=("cut", "kill")),
         lambda data: len(play(data).unexplained) > 0,

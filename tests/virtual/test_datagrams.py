@@ -9,7 +9,7 @@ from murmur_pubsub.deployment import LinkPlan, NodeSpec
 from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import LinkDown, Received, Send
-from murmur_virtual.virtual_runtime import Simulation
+from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.deployment.build_deployment import deploy
 from murmuration.scenario.load import check_scenario
 from reliability.epidemic.messages import EPIDEMIC_MESSAGES, EventsRequested, PushDigest
@@ -38,16 +38,16 @@ class Listener:
 @pytest.mark.parametrize("has_datagrams", [False, True])
 def test_a_datagram_does_not_share_the_fate_of_the_link_to_a_neighbour(has_datagrams: bool, tmp_path: Path) -> None:
     beside = LinkSpec(delay=Delay("constant", 500), ordered=False) if has_datagrams else None
-    simulation = Simulation(1, JournalWriter(tmp_path, "run", 2), {"a": 0, "b": 1}, beside)
+    runtime = VirtualRuntime(1, JournalWriter(tmp_path, "run", 2), {"a": 0, "b": 1}, beside)
     machines = {name: Listener() for name in "ab"}
     for name, machine in machines.items():
-        simulation.add_node(NodeSpec(name, "broker", ""), machine)
-    simulation.connect(LinkPlan("a", "b", LinkSpec(delay=Delay("constant", 2_000), loss=1.0)))
-    simulation.run(until_us=10)
-    simulation.nodes["a"].perform([Send("b", EventsRequested([1, 2])), Send("b", PushDigest("a", 1, [1, 2]))], 10)
-    simulation.run(until_us=600)
+        runtime.add_node(NodeSpec(name, "broker", ""), machine)
+    runtime.connect(LinkPlan("a", "b", LinkSpec(delay=Delay("constant", 2_000), loss=1.0)))
+    runtime.run(until_us=10)
+    runtime.nodes["a"].perform([Send("b", EventsRequested([1, 2])), Send("b", PushDigest("a", 1, [1, 2]))], 10)
+    runtime.run(until_us=600)
     assert machines["b"].got == ([EventsRequested([1, 2])] if has_datagrams else [])
-    simulation.run()
+    runtime.run()
     assert machines["b"].got == ([EventsRequested([1, 2])] if has_datagrams else [])
 
 
@@ -55,40 +55,40 @@ def test_a_datagram_does_not_share_the_fate_of_the_link_to_a_neighbour(has_datag
 def test_who_asks_hears_when_a_peer_of_its_datagrams_is_killed(hears: bool, tmp_path: Path) -> None:
     """Decision 0010."""
     datagrams = LinkSpec(delay=Delay("constant", 500), ordered=False)
-    simulation = Simulation(1, JournalWriter(tmp_path, "run", 3), {"a": 0, "b": 1, "c": 2}, datagrams)
+    runtime = VirtualRuntime(1, JournalWriter(tmp_path, "run", 3), {"a": 0, "b": 1, "c": 2}, datagrams)
     machines = {name: Listener(hears) for name in "abc"}
     for name, machine in machines.items():
-        simulation.add_node(NodeSpec(name, "broker", ""), machine)
-    simulation.nodes["a"].perform([Send("b", EventsRequested([1])), Send("c", EventsRequested([1]))], 0)
-    simulation.run(until_us=1_000)
-    simulation.crash("b")
-    simulation.crash("c", silently=True)
-    simulation.run(until_us=3_000)
+        runtime.add_node(NodeSpec(name, "broker", ""), machine)
+    runtime.nodes["a"].perform([Send("b", EventsRequested([1])), Send("c", EventsRequested([1]))], 0)
+    runtime.run(until_us=1_000)
+    runtime.crash("b")
+    runtime.crash("c", silently=True)
+    runtime.run(until_us=3_000)
     assert machines["a"].lost == (["b"] if hears else [])
-    simulation.nodes["a"].perform([Send("b", EventsRequested([2]))], 3_000)
-    simulation.run(until_us=5_000)
+    runtime.nodes["a"].perform([Send("b", EventsRequested([2]))], 3_000)
+    runtime.run(until_us=5_000)
     assert machines["a"].lost == (["b", "b"] if hears else []), "nobody listens there any more"
 
 
 def test_who_has_started_again_hears_only_of_those_it_has_sent_to_since(tmp_path: Path) -> None:
     datagrams = LinkSpec(delay=Delay("constant", 500), ordered=False)
-    simulation = Simulation(1, JournalWriter(tmp_path, "run", 3), {"a": 0, "b": 1, "c": 2}, datagrams)
+    runtime = VirtualRuntime(1, JournalWriter(tmp_path, "run", 3), {"a": 0, "b": 1, "c": 2}, datagrams)
     for name in "abc":
-        simulation.add_node(NodeSpec(name, "broker", ""), Listener(True))
-    simulation.nodes["a"].perform([Send("b", EventsRequested([1])), Send("c", EventsRequested([1]))], 0)
-    simulation.run(until_us=1_000)
-    simulation.crash("a")
+        runtime.add_node(NodeSpec(name, "broker", ""), Listener(True))
+    runtime.nodes["a"].perform([Send("b", EventsRequested([1])), Send("c", EventsRequested([1]))], 0)
+    runtime.run(until_us=1_000)
+    runtime.crash("a")
     again = Listener(True)
-    simulation.restart("a", again)
-    simulation.nodes["a"].perform([Send("c", EventsRequested([2]))], 1_000)
-    simulation.crash("b")
-    simulation.crash("c")
-    simulation.run(until_us=3_000)
+    runtime.restart("a", again)
+    runtime.nodes["a"].perform([Send("c", EventsRequested([2]))], 1_000)
+    runtime.crash("b")
+    runtime.crash("c")
+    runtime.run(until_us=3_000)
     assert again.lost == ["c"]
 
 
 def test_former_incarnations_do_not_fill_the_memory(tmp_path: Path) -> None:
-    simulation = Simulation(1, JournalWriter(tmp_path, "run", 1), {"a": 0})
+    runtime = VirtualRuntime(1, JournalWriter(tmp_path, "run", 1), {"a": 0})
     made: list[weakref.ref[Listener]] = []
 
     def listener() -> Listener:
@@ -97,10 +97,10 @@ def test_former_incarnations_do_not_fill_the_memory(tmp_path: Path) -> None:
         made.append(weakref.ref(machine))
         return machine
 
-    simulation.add_node(NodeSpec("a", "broker", ""), listener())
+    runtime.add_node(NodeSpec("a", "broker", ""), listener())
     for _ in range(3_500):
-        simulation.crash("a")
-        simulation.restart("a", listener())
+        runtime.crash("a")
+        runtime.restart("a", listener())
     assert sum(machine() is not None for machine in made) <= 1_001
 
 
