@@ -26,7 +26,7 @@ _ZONE = "ray.io/availability-zone"
 
 
 def look(address: str, folder: Path, store: str | None) -> dict[str, Any]:
-    """`error` (kind, words), or `ray`, `python` and `hosts`: the fields of `actors.joining.Facts` for each."""
+    """`error` (kind, words), or `ray`, `python` and `hosts`: the fields of `actors.joining.HostProbe` for each."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=_CONNECT_TIMEOUT_S).close()

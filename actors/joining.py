@@ -20,7 +20,7 @@ _TOKEN = "the cluster's token: RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN_PATH or ~
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class HostProbe:
     """What a host of a cluster says of itself, before anything is checked.
 
     `seen`: it sees the run folder. `scratch`: where it would keep journals until they are gathered (None: straight in
@@ -81,20 +81,20 @@ def hosts_at(address: str, folder: Path, store: str | None = None, shared: bool 
         raise InputError(place, f"no cluster ({words})", "the address of a cluster's head: HOST:PORT")
     own = own_versions()
     check_versions(place, "a cluster", found, own)
-    hosts = [Facts(**said) for said in found["hosts"]]
-    for number, facts in enumerate(hosts):
-        check_host(f"{place}, host {facts.address} ({facts.name})", facts, own, shared or number == 0, store)
+    hosts = [HostProbe(**said) for said in found["hosts"]]
+    for number, probe in enumerate(hosts):
+        check_host(f"{place}, host {probe.address} ({probe.name})", probe, own, shared or number == 0, store)
     return [
         Host(
-            facts.identifier,
-            facts.name,
-            facts.address,
-            facts.zone,
-            fitting_actors(facts.memory),
-            round(facts.clock_us),
-            facts.scratch if number else None,
+            probe.identifier,
+            probe.name,
+            probe.address,
+            probe.zone,
+            fitting_actors(probe.memory),
+            round(probe.clock_us),
+            probe.scratch if number else None,
         )
-        for number, facts in enumerate(hosts)
+        for number, probe in enumerate(hosts)
     ]
 
 
@@ -121,26 +121,26 @@ def check_clock(host: str, ahead_us: float, unsure_us: float) -> None:
         raise InputError(host, found, f"clocks that agree to {CLOCK_US_MAX / 1e3:.0f} ms (NTP)")
 
 
-def check_host(place: str, facts: Facts, own: Mapping[str, str], shared: bool, store: str | None) -> None:
+def check_host(place: str, probe: HostProbe, own: Mapping[str, str], shared: bool, store: str | None) -> None:
     """Raise `InputError` for a host on which no actor should start; `shared`: it has to see the run folder."""
-    if facts.failure is not None:
-        raise InputError(place, facts.failure, "a host that runs tasks")
-    check_versions(place, "a host", {"ray": facts.ray, "python": facts.python}, own)
-    if facts.murmur != own["murmur"]:
-        found = f"murmur {facts.murmur or 'missing'}"
+    if probe.failure is not None:
+        raise InputError(place, probe.failure, "a host that runs tasks")
+    check_versions(place, "a host", {"ray": probe.ray, "python": probe.python}, own)
+    if probe.murmur != own["murmur"]:
+        found = f"murmur {probe.murmur or 'missing'}"
         raise InputError(place, found, f"murmur {own['murmur']} on every host, as here")
-    if shared and not facts.seen:
+    if shared and not probe.seen:
         found = "no run folder that it and this host both see"
         raise InputError(place, found, "storage that all hosts share (--out)")
-    if facts.trouble is not None:
-        found = f"no place for journals ({facts.trouble})"
+    if probe.trouble is not None:
+        found = f"no place for journals ({probe.trouble})"
         raise InputError(place, found, "a run folder (--out), or MURMUR_SCRATCH there, that can be written")
-    if facts.free < FREE_BYTES_MIN:
-        found = f"{facts.free / 1e6:.0f} MB free for journals"
+    if probe.free < FREE_BYTES_MIN:
+        found = f"{probe.free / 1e6:.0f} MB free for journals"
         raise InputError(place, found, f"{FREE_BYTES_MIN / 1e6:.0f} MB or more")
-    if facts.store_trouble is not None:
-        raise InputError(place, f"a store {store} that it cannot write to ({facts.store_trouble})", "--store elsewhere")
-    check_clock(place, facts.clock_us, facts.clock_unsure_us)
+    if probe.store_trouble is not None:
+        raise InputError(place, f"a store {store} that it cannot write to ({probe.store_trouble})", "--store elsewhere")
+    check_clock(place, probe.clock_us, probe.clock_unsure_us)
 
 
 def _look(place: str, address: str, folder: Path, store: str | None) -> dict[str, Any]:

@@ -25,11 +25,11 @@ from actors.scratch import make_scratch
 from murmur_pubsub.deployment import NodeSpec, make_machine
 from murmur_pubsub.faults import FailureDetection
 from murmur_pubsub.journal import JournalWriter, RowKind, inputs_file
-from murmur_pubsub.kept_inputs import InputKeeper
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe, is_settling, is_waiting
+from murmur_pubsub.recorded_inputs import InputRecorder
 from murmur_pubsub.recorder import Recorder
-from murmur_pubsub.script import Issue, Player, Script
+from murmur_pubsub.script import Player, Script, ScriptedCommand
 
 _PUBLISH_BATCH = 64
 """So many events a publisher that is behind may publish before it lets its links breathe."""
@@ -80,7 +80,7 @@ class NodeActor:
         self._machine = make_machine(spec, settings.seed, incarnation)
         if settings.keep_inputs:
             path = Path(settings.journal_folder) / inputs_file(spec.name, incarnation)
-            self._machine = InputKeeper(self._machine, path.open("ab", buffering=0).write)
+            self._machine = InputRecorder(self._machine, path.open("ab", buffering=0).write)
         self._node: LiveNode | None = None
         self._publishing: asyncio.Task[None] | None = None
         self._leaving: list[Connection] = []
@@ -184,9 +184,9 @@ class NodeActor:
         await self.publish(base_us)
         return issued
 
-    async def issue(self, issues: list[Issue]) -> int:
+    async def issue(self, commands: list[ScriptedCommand]) -> int:
         """Carry out commands that come from no script."""
-        return await self._issue_all(issues)
+        return await self._issue_all(commands)
 
     async def publish(self, base_us: int) -> None:
         """Begin to play the timed part of the script, its times counted from `base_us`; returns at once."""
@@ -256,16 +256,16 @@ class NodeActor:
                 self._issue(player.take(node.clock.now_us()))
             await asyncio.sleep(0)
 
-    async def _issue_all(self, issues: list[Issue]) -> int:
-        for number, issue in enumerate(issues):
-            self._issue(issue)
+    async def _issue_all(self, commands: list[ScriptedCommand]) -> int:
+        for number, scripted in enumerate(commands):
+            self._issue(scripted)
             if number % _PUBLISH_BATCH == 0:
                 await asyncio.sleep(0)
-        return len(issues)
+        return len(commands)
 
-    def _issue(self, issue: Issue) -> None:
+    def _issue(self, scripted: ScriptedCommand) -> None:
         node = self._running
-        command, ordinal = issue
+        command, ordinal = scripted
         if type(command) is Publish:
             self._recorder.published(node.clock.now_us(), command.event)
             node.counters.published += 1

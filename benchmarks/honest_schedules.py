@@ -28,7 +28,7 @@ def judge(routing: str, reliability: str, schedules: int) -> Counter[str]:
     def each(data: dict[str, Any]) -> None:
         numbers = play(data).judgement.numbers
         counts["schedules"] += 1
-        counts["faults"] += numbers["faults_bit"] + numbers["faults_idle"]
+        counts["faults"] += numbers["faults_took_effect"] + numbers["faults_not_exercised"]
         for name in ("required", "missing", "explained", "explained_by_tables"):
             counts[name] += numbers[name]
         if numbers["verdict"] == "invalid":

@@ -110,7 +110,7 @@ DEFAULT_DETECTION = FailureDetection()
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class FaultTargets:
     """What a plan is checked against: the nodes' names, the links between them, who is on which host, who is not
     there at first, and which nodes are brokers."""
 
@@ -126,9 +126,9 @@ def link_key(first: NodeName, second: NodeName) -> tuple[NodeName, NodeName]:
     return (first, second) if first < second else (second, first)
 
 
-def check_plan(plan: Sequence[Fault], scene: Scene, places: Sequence[str] | None = None) -> None:
+def check_plan(plan: Sequence[Fault], targets: FaultTargets, places: Sequence[str] | None = None) -> None:
     """Raise `InputError` for the first step that could not take effect; `places` names each step for the user."""
-    checker = PlanChecker(scene)
+    checker = PlanChecker(targets)
     latest_us = 0
     for number, fault in enumerate(plan):
         place = places[number] if places is not None else f"faults, step {number + 1}"
@@ -143,11 +143,11 @@ def check_plan(plan: Sequence[Fault], scene: Scene, places: Sequence[str] | None
 class PlanChecker:
     """Who is down, stalled or cut off as a plan goes, step by step."""
 
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-        self._nodes = dict.fromkeys(scene.nodes)
-        self._links = {link_key(*ends) for ends in scene.links}
-        self._down: dict[NodeName, None] = dict.fromkeys(sorted(scene.start_down))
+    def __init__(self, targets: FaultTargets) -> None:
+        self._targets = targets
+        self._nodes = dict.fromkeys(targets.nodes)
+        self._links = {link_key(*ends) for ends in targets.links}
+        self._down: dict[NodeName, None] = dict.fromkeys(sorted(targets.start_down))
         self._stalled: dict[NodeName, None] = {}
         self._cut: set[tuple[NodeName, NodeName]] = set()
         self._lost: set[int] = set()
@@ -226,9 +226,9 @@ class PlanChecker:
         self._divided = True
 
     def _check_host(self, fault: Fault, place: str) -> None:
-        here = [name for name in self._nodes if self._scene.hosts.get(name) == fault.host]
+        here = [name for name in self._nodes if self._targets.hosts.get(name) == fault.host]
         if not here:
-            hosts = sorted(set(self._scene.hosts.values()))
+            hosts = sorted(set(self._targets.hosts.values()))
             raise InputError(place, f"host {fault.host}", f"one of {hosts}, with nodes on it")
         if fault.kind is FaultKind.LOSE_HOST:
             if fault.host == 0:

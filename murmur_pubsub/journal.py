@@ -126,7 +126,7 @@ class SideKind(IntEnum):
 
 
 def inputs_file(name: str, incarnation: int) -> str:
-    """The file with the inputs of a node's incarnation, beside its journal (`murmur_pubsub.kept_inputs`)."""
+    """The file with the inputs of a node's incarnation, beside its journal (`murmur_pubsub.recorded_inputs`)."""
     return f"{name}-{incarnation}.inputs"
 
 

@@ -67,7 +67,7 @@ class Recorder:
         self._row(now_us, RowKind.DELIVER, self.node, event.source, event.sequence, NONE, hops, fingerprint, subscriber)
 
     def subscription(self, now_us: int, subscriber: int, wanted: Filter, withdrawn: bool, ordinal: int) -> None:
-        """A subscriber of this node subscribed, or withdrew; `ordinal` as in `murmur_pubsub.script.Issue`."""
+        """A subscriber of this node subscribed, or withdrew; `ordinal` as in `murmur_pubsub.script.ScriptedCommand`."""
         side_kind = SideKind.UNSUBSCRIBE if withdrawn else SideKind.SUBSCRIBE
         self._writer.side(side_kind, (now_us, self.node, subscriber, str(wanted), ordinal))
         kind = RowKind.UNSUBSCRIBE if withdrawn else RowKind.SUBSCRIBE

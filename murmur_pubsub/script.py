@@ -35,7 +35,7 @@ class Script(Protocol):
         ...
 
 
-class Issue(NamedTuple):
+class ScriptedCommand(NamedTuple):
     """A command of a script. `ordinal` counts the script's subscriptions and withdrawals, the first ones included, so
     that one which is issued again after a restart is known for the same (0 for a publication)."""
 
@@ -59,22 +59,22 @@ class Player:
         self._change = next(self._changes, None)
         self._ordinal = len(self._subscriptions)
 
-    def subscriptions(self) -> list[Issue]:
+    def subscriptions(self) -> list[ScriptedCommand]:
         """The commands issued before publishing starts."""
         return [
-            Issue(Subscribe(subscriber, parse_filter(text)), ordinal)
+            ScriptedCommand(Subscribe(subscriber, parse_filter(text)), ordinal)
             for ordinal, (subscriber, text) in enumerate(self._subscriptions)
         ]
 
-    def catch_up(self, elapsed_us: int) -> list[Issue]:
+    def catch_up(self, elapsed_us: int) -> list[ScriptedCommand]:
         """Skip to `elapsed_us` after the start of publishing, for a node that was down until then: its subscriptions
         and changes of mind so far, to be issued (again) in order. What it should have published never is."""
-        issues = self.subscriptions()
+        commands = self.subscriptions()
         while (due_us := self.next_us) is not None and due_us < elapsed_us:
-            issue = self.take(due_us)
-            if type(issue.command) is not Publish:
-                issues.append(issue)
-        return issues
+            scripted = self.take(due_us)
+            if type(scripted.command) is not Publish:
+                commands.append(scripted)
+        return commands
 
     @property
     def next_us(self) -> int | None:
@@ -83,7 +83,7 @@ class Player:
             return self._change[0]
         return None if self._publication is None else self._publication[0]
 
-    def take(self, now_us: int) -> Issue:
+    def take(self, now_us: int) -> ScriptedCommand:
         """The next command, issued at emulated time `now_us`. Raises IndexError if there is none."""
         change, publication = self._change, self._publication
         if change is not None and (publication is None or change[0] <= publication[0]):
@@ -91,11 +91,11 @@ class Player:
             _, what, subscriber, text = change
             kind = Subscribe if what == "subscribe" else Unsubscribe
             ordinal, self._ordinal = self._ordinal, self._ordinal + 1
-            return Issue(kind(subscriber, parse_filter(text)), ordinal)
+            return ScriptedCommand(kind(subscriber, parse_filter(text)), ordinal)
         if publication is None:
             raise IndexError("the script is over")
         self._publication = next(self._publications, None)
         _, publisher, attributes = publication
         sequence = self._sequences.get(publisher, 0)
         self._sequences[publisher] = sequence + 1
-        return Issue(Publish(Event(publisher, sequence, now_us, attributes)))
+        return ScriptedCommand(Publish(Event(publisher, sequence, now_us, attributes)))

@@ -13,7 +13,7 @@ from murmur_pubsub.faults import Fault
 from murmur_pubsub.journal import RUN_WRITER, FaultStage, JournalWriter, Phase, RowKind
 from murmur_pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe
 from murmur_pubsub.recorder import Recorder
-from murmur_pubsub.script import Issue, Player
+from murmur_pubsub.script import Player, ScriptedCommand
 from murmur_virtual.fault_injector import VirtualFaultInjector
 from murmur_virtual.virtual_node import CONTROL_MESSAGE, VirtualNode
 from murmur_virtual.virtual_runtime import VirtualRuntime
@@ -105,8 +105,8 @@ class VirtualRun:
         self.enter(Phase.SUBSCRIBING)
         for name, player in self._players.items():
             node = self.runtime.nodes[name]
-            for issue in player.subscriptions():
-                self._issue(node, issue)
+            for scripted in player.subscriptions():
+                self._issue(node, scripted)
         self.settle()
 
     def _publish(self) -> None:
@@ -179,8 +179,8 @@ class VirtualRun:
             return
         player = self._playing[name] = Player(script)
         node = self.runtime.nodes[name]
-        for issue in player.catch_up(now_us - base_us):
-            self._issue(node, issue)
+        for scripted in player.catch_up(now_us - base_us):
+            self._issue(node, scripted)
         self._schedule(node, player, base_us)
 
     def _schedule(self, node: VirtualNode, player: Player, base_us: int) -> None:
@@ -203,13 +203,13 @@ class VirtualRun:
 
         self.runtime.call_at(max(base_us + due_us, self.runtime.now_us), act)
 
-    def issue(self, name: NodeName, issue: Issue) -> None:
+    def issue(self, name: NodeName, scripted: ScriptedCommand) -> None:
         """Have the node carry out a command now."""
-        self._issue(self.runtime.nodes[name], issue)
+        self._issue(self.runtime.nodes[name], scripted)
 
-    def _issue(self, node: VirtualNode, issue: Issue) -> None:
+    def _issue(self, node: VirtualNode, scripted: ScriptedCommand) -> None:
         now_us = self.runtime.now_us
-        command, ordinal = issue
+        command, ordinal = scripted
         recorder = self._recorders[node.spec.name]
         if type(command) is Publish:
             recorder.published(now_us, command.event)

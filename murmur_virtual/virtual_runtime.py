@@ -16,9 +16,9 @@ from murmur_pubsub.codec import Codec
 from murmur_pubsub.deployment import LinkPlan, NodeSpec, make_machine
 from murmur_pubsub.faults import DEFAULT_DETECTION, FailureDetection
 from murmur_pubsub.journal import JournalWriter, RowKind, inputs_file
-from murmur_pubsub.kept_inputs import InputKeeper
 from murmur_pubsub.links import Link, LinkSpec
 from murmur_pubsub.machine import Machine, NodeName, Start, is_settling, is_waiting
+from murmur_pubsub.recorded_inputs import InputRecorder
 from murmur_pubsub.recorder import Recorder
 from murmur_virtual.event_queue import EventQueue
 from murmur_virtual.storage import VirtualStorage
@@ -157,7 +157,7 @@ class VirtualRuntime:
         recorder = Recorder(self._writer, self._numbers[spec.name], self._numbers, self._journal_hops)
         if self._inputs_folder is not None:
             path = self._inputs_folder / inputs_file(spec.name, incarnation)
-            machine = InputKeeper(machine, path.open("ab", buffering=0).write)
+            machine = InputRecorder(machine, path.open("ab", buffering=0).write)
         node = VirtualNode(self, spec, machine, recorder, storage, incarnation)
         if incarnation:
             self.nodes[spec.name].forget_addressed()

@@ -1,8 +1,9 @@
-"""Did each fault bite? What the journal must show of a fault while it is in force, checked step by step.
+"""Did each fault take effect? What the journal must show of a fault while it is in force, checked step by step.
 
 A node that is down or stalled writes no row; nothing is received over a cut link; a link that loses, duplicates,
-delays, reorders or is slow shows it on the messages that passed. The answer is three-valued: "bit" (and what shows
-it), "idle" (nothing came by that could show it) and "failed": then the run did not have the faults it claims.
+delays, reorders or is slow shows it on the messages that passed. The answer is three-valued:
+"took_effect" (and what shows it), "not_exercised" (nothing came by that could show it) and "failed": then the run did
+not have the faults it claims.
 """
 
 import math
@@ -26,7 +27,7 @@ _STRAY = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What became of one fault: "bit", "idle" or "failed", and what was seen."""
+    """What became of one fault: "took_effect", "not_exercised" or "failed", and what was seen."""
 
     step: int
     fault: str
@@ -91,16 +92,16 @@ def _silence(rows: pd.DataFrame, nodes: list[int], lasted_us: int) -> tuple[str,
     if len(own):
         kinds = ", ".join(RowKind(kind).name for kind in sorted(own["kind"].unique()))
         return "failed", f"{len(own)} rows ({kinds}) where there should be silence"
-    return "bit", f"silent for {lasted_us / 1e6:.2f} s"
+    return "took_effect", f"silent for {lasted_us / 1e6:.2f} s"
 
 
 def _slowness(rows: pd.DataFrame, node: int, work_us: int) -> tuple[str, str]:
     times = rows[(rows["node"] == node) & (rows["kind"] == RowKind.RECEIVE)]["time_us"].sort_values()
     if len(times) < 2:
-        return "idle", f"{len(times)} messages received"
+        return "not_exercised", f"{len(times)} messages received"
     # Rows are written after the work: no two of them can be closer than that.
     too_close = int((times.diff() < _SLACK * work_us).sum())
-    outcome = "failed" if too_close > len(times) * _STRAY else "bit"
+    outcome = "failed" if too_close > len(times) * _STRAY else "took_effect"
     return outcome, f"{too_close} of {len(times)} messages came less than {work_us / 1e3:.1f} ms after another"
 
 
@@ -115,7 +116,7 @@ def _nothing_passed(rows: pd.DataFrame, links: Sequence[tuple[int, ...]]) -> tup
     dropped = sum(len(_over(rows, ends, RowKind.DROP)) for ends in links)
     if received:
         return "failed", f"{received} messages were received over it"
-    return "bit", f"nothing received over {len(links)} links, {dropped} messages dropped at them"
+    return "took_effect", f"nothing received over {len(links)} links, {dropped} messages dropped at them"
 
 
 def _received_over(rows: pd.DataFrame, ends: tuple[int, ...]) -> int:
@@ -151,16 +152,16 @@ def _changed(rows: pd.DataFrame, ends: tuple[int, ...], link: Mapping[str, objec
     if link["messages_per_s"]:
         shown.append(_bandwidth(passed, int(link["messages_per_s"])))  # type: ignore[call-overload]
     outcomes = [outcome for outcome, _ in shown]
-    worst = next((each for each in ("failed", "idle", "bit") if each in outcomes), "idle")
+    worst = next((each for each in ("failed", "not_exercised", "took_effect") if each in outcomes), "not_exercised")
     return worst, "; ".join(seen for _, seen in shown) or "nothing of it can be seen in a journal"
 
 
 def _chance(name: str, hits: int, tries: int, probability: float) -> tuple[str, str]:
     seen = f"{name} of {hits} in {tries} messages"
     if hits:
-        return "bit", seen
+        return "took_effect", seen
     unlikely = tries and (probability >= 1 or tries * math.log1p(-probability) < math.log(_SURE))
-    return ("failed" if unlikely else "idle"), seen
+    return ("failed" if unlikely else "not_exercised"), seen
 
 
 def _passages(rows: pd.DataFrame, ends: tuple[int, ...]) -> pd.DataFrame:
@@ -177,9 +178,9 @@ def _passages(rows: pd.DataFrame, ends: tuple[int, ...]) -> pd.DataFrame:
 
 def _delay(passed: pd.DataFrame, low_us: int) -> tuple[str, str]:
     if not len(passed):
-        return "idle", "no message passed"
+        return "not_exercised", "no message passed"
     least_us = int((passed["received_us"] - passed["sent_us"]).min())
-    outcome = "bit" if least_us >= low_us - _SLACK_US else "failed"
+    outcome = "took_effect" if least_us >= low_us - _SLACK_US else "failed"
     return outcome, f"{len(passed)} messages took {least_us / 1e3:.1f} ms or more"
 
 
@@ -188,15 +189,15 @@ def _reordering(passed: pd.DataFrame, probability: float, by_us: int) -> tuple[s
     overtaken = int((ways["received_us"].cummax() > passed["received_us"]).sum())
     seen = f"{overtaken} of {len(passed)} messages overtaken"
     if overtaken:
-        return "bit", seen
+        return "took_effect", seen
     # A message held back is overtaken by one that follows within half the time with at least half the probability.
     close = int((ways["sent_us"].diff() < by_us / 2).sum())
     unlikely = close and close * math.log1p(-probability / 2) < math.log(_SURE)
-    return ("failed" if unlikely else "idle"), seen
+    return ("failed" if unlikely else "not_exercised"), seen
 
 
 def _bandwidth(passed: pd.DataFrame, messages_per_s: int) -> tuple[str, str]:
-    outcome, seen = "idle", "no two messages passed"
+    outcome, seen = "not_exercised", "no two messages passed"
     for _, one_way in passed.groupby("node"):
         times = one_way["received_us"].sort_values()
         if len(times) < 2:
@@ -204,7 +205,7 @@ def _bandwidth(passed: pd.DataFrame, messages_per_s: int) -> tuple[str, str]:
         took_us = int(times.iloc[-1] - times.iloc[0])
         needed_us = (len(times) - 1) * 1_000_000 // messages_per_s
         seen = f"{len(times)} messages in {took_us / 1e3:.0f} ms, at least {needed_us / 1e3:.0f} ms at that rate"
-        outcome = "bit" if took_us >= _SLACK * needed_us - _SLACK_US else "failed"
+        outcome = "took_effect" if took_us >= _SLACK * needed_us - _SLACK_US else "failed"
         if outcome == "failed":
             break
     return outcome, seen

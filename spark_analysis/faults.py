@@ -1,5 +1,5 @@
-"""The faults of a run, from its journal and manifest: their windows, whether each bit, what they excuse, and how long
-the service took to be whole again."""
+"""The faults of a run, from its journal and manifest: their windows, whether each took effect, what they excuse, and
+how long the service took to be whole again."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

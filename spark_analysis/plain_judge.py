@@ -237,7 +237,7 @@ def judge_history(history: History, rules: Rules) -> Verdict:
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """`numbers` are those of `murmur analyze --json`. `pairs`: the findings. `excused`: those that a fault excuses, by
-    finding and pair. `checks`: whether each fault bit."""
+    finding and pair. `checks`: whether each fault took effect."""
 
     numbers: Mapping[str, Any]
     pairs: Verdict

@@ -43,9 +43,9 @@ class Expectation:
 class Facts:
     """What is known of a run. `counts`: by the names in `COUNTS`, and required, delivered, published. `explained`:
     findings that are excused, by name; `by_tables`: how many of them because tables were disturbed. `faults`: how many
-    "bit", were "idle" or "failed". `late`: required deliveries that came too long after the last repair. `unsettled`:
-    after what subscriptions had not settled in time (None: they had). `limit_us`: that time. `conjured`: why nothing is
-    excused, in words (None: the journal shows the ways of events).
+    had each outcome of `fault_checks`. `late`: required deliveries that came too long after the last repair.
+    `unsettled`: after what subscriptions had not settled in time (None: they had). `limit_us`: that time. `conjured`:
+    why nothing is excused, in words (None: the journal shows the ways of events).
     """
 
     status: str
@@ -76,7 +76,7 @@ def decide(facts: Facts) -> dict[str, Any]:
         "delivery_rate": made / required if required else None,
         "explained": sum(facts.explained.get(name, 0) for name in COUNTS),
         "explained_by_tables": facts.by_tables,
-        **{f"faults_{name}": facts.faults.get(name, 0) for name in ("bit", "idle", "failed")},
+        **{f"faults_{name}": facts.faults.get(name, 0) for name in ("took_effect", "not_exercised", "failed")},
         "late": facts.late,
         "recovery_us": facts.recovery_us,
         "promise": facts.promise.delivery,

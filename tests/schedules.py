@@ -60,7 +60,7 @@ class Outcome:
 
     @property
     def checks(self) -> Sequence[Check]:
-        """Whether each fault bit."""
+        """Whether each fault took effect."""
         return self.judgement.checks
 
 

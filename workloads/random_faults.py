@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import Fault, FaultKind, Scene, link_key
+from murmur_pubsub.faults import Fault, FaultKind, FaultTargets, link_key
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import NodeName
 
@@ -69,30 +69,30 @@ class RandomFaults:
 
 
 def draw_faults(
-    settings: RandomFaults, scene: Scene, links: Mapping[tuple[NodeName, NodeName], LinkSpec], seed: object
+    settings: RandomFaults, targets: FaultTargets, links: Mapping[tuple[NodeName, NodeName], LinkSpec], seed: object
 ) -> list[Fault]:
     """The plan, in order of time; `links` are the planned links (key: `murmur_pubsub.faults.link_key`).
 
     Raises `InputError` if `only` or `spare` names nobody's node, or nothing is left to break.
     """
     for name in (*(settings.only or ()), *settings.spare):
-        if name not in scene.nodes:
+        if name not in targets.nodes:
             raise InputError("random faults", repr(name), "nodes of the run")
-    drawer = _Drawer(settings, scene, links, random.Random(f"{seed}/faults"))
+    drawer = _Drawer(settings, targets, links, random.Random(f"{seed}/faults"))
     return drawer.draw()
 
 
 @dataclass(slots=True)
 class _Drawer:
     settings: RandomFaults
-    scene: Scene
+    targets: FaultTargets
     links: Mapping[tuple[NodeName, NodeName], LinkSpec]
     rng: random.Random
     _until_us: dict[object, int] = field(default_factory=dict)
 
     def draw(self) -> list[Fault]:
         settings, rng = self.settings, self.rng
-        hit = [name for name in self.scene.nodes if self._may_hit(name)]
+        hit = [name for name in self.targets.nodes if self._may_hit(name)]
         edges = [key for key in self.links if all(self._may_hit(name) for name in key)]
         if not hit:
             raise InputError("random faults", "nobody left to hit", "at least one node in `only` and not in `spare`")
@@ -179,7 +179,7 @@ class _Drawer:
             return None
         first, second = self.rng.choice(edges)
         side = self._side_of(second, (first, second))
-        groups = (tuple(name for name in self.scene.nodes if name not in side), tuple(side))
+        groups = (tuple(name for name in self.targets.nodes if name not in side), tuple(side))
         if not groups[0]:
             return None
         self._until_us["partition"] = ended_us

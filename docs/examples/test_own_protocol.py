@@ -40,7 +40,7 @@ def test_a_dead_broker_on_one_way_costs_nothing(cluster, clients, faults, verdic
     cluster.wait_for(lambda: len(clients["bob"].deliveries()) == 50)
     result = verdict()
     result.assert_valid()
-    assert (result.missing, result.faults_bit) == (0, 1)
+    assert (result.missing, result.faults_took_effect) == (0, 1)
 
 
 def test_bob_alone_in_a_partition_misses_what_happens_outside(cluster, clients, faults, verdict):

@@ -327,7 +327,9 @@ def _print_verdict(verdict: dict[str, Any]) -> None:
         highlight=False,
     )
     faults = [
-        f"{verdict[f'faults_{name}']:,} {name}" for name in ("bit", "idle", "failed") if verdict[f"faults_{name}"]
+        f"{verdict[f'faults_{name}']:,} {name.replace('_', ' ')}"
+        for name in ("took_effect", "not_exercised", "failed")
+        if verdict[f"faults_{name}"]
     ]
     if faults:
         told = f"faults: {', '.join(faults)}; {verdict['explained']:,} findings explained by them"

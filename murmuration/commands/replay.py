@@ -1,4 +1,4 @@
-"""What `murmur replay` does: one node of a run, run again in this process from its kept inputs, step by step."""
+"""What `murmur replay` does: one node of a run, run again in this process from its recorded inputs, step by step."""
 
 import traceback
 from collections.abc import Iterator, Sequence
@@ -12,8 +12,8 @@ from murmur_pubsub.deployment import NodeSpec, make_machine
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal import inputs_file
 from murmur_pubsub.journal_store import store_at
-from murmur_pubsub.kept_inputs import KeptInput, digest_of, read_inputs
 from murmur_pubsub.machine import Effect, Machine
+from murmur_pubsub.recorded_inputs import RecordedInput, digest_of, read_inputs
 from murmuration.deployment.build_deployment import deploy
 from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.load import load_scenario
@@ -26,7 +26,7 @@ class Step:
     """One input taken again. `same`: are the effects those of the run (None: the run has none)? `failure`: what the
     machine raised, or the invariants that it broke."""
 
-    kept: KeptInput
+    recorded: RecordedInput
     effects: Sequence[Effect]
     same: bool | None
     failure: str | None = None
@@ -39,12 +39,12 @@ def replay(run: Path, node: str, incarnation: int, show: bool) -> None:
     file = inputs_file(node, incarnation)
     if file not in store.sizes("inputs"):
         allowed = "a run with keep_inputs (murmur run --keep-inputs), and an incarnation that it had"
-        raise InputError(store.name_of(file), "no kept inputs", allowed)
+        raise InputError(store.name_of(file), "no recorded inputs", allowed)
     machine = make_machine(spec, seed, incarnation)
     inputs = effects = 0
     last_us = 0
     for step in steps(machine, read_inputs(store.name_of(file), store.read(file), machine.message_types)):
-        inputs, effects, last_us = inputs + 1, effects + len(step.effects), step.kept.time_us
+        inputs, effects, last_us = inputs + 1, effects + len(step.effects), step.recorded.time_us
         wrong = step.failure is not None or step.same is False
         if show or wrong:
             print("\n".join(words(step)))
@@ -69,22 +69,22 @@ def node_of(run: Path, name: str) -> tuple[NodeSpec, int]:
     return specs[name], deployment.seed
 
 
-def steps(machine: Machine, inputs: Iterator[KeptInput]) -> Iterator[Step]:
+def steps(machine: Machine, inputs: Iterator[RecordedInput]) -> Iterator[Step]:
     """Each input taken by the machine, and its invariants checked after each."""
     codec = Codec(machine.message_types)
-    for kept in inputs:
+    for recorded in inputs:
         try:
-            effects = machine.handle(kept.input, kept.time_us)
+            effects = machine.handle(recorded.input, recorded.time_us)
             machine.check_invariants()
         except Exception:
-            yield Step(kept, (), None, f"the machine raised\n{traceback.format_exc()}")
+            yield Step(recorded, (), None, f"the machine raised\n{traceback.format_exc()}")
             return
-        yield Step(kept, effects, None if kept.digest is None else digest_of(effects, codec) == kept.digest)
+        yield Step(recorded, effects, None if recorded.digest is None else digest_of(effects, codec) == recorded.digest)
 
 
 def words(step: Step) -> Iterator[str]:
     """The input, and what came of it."""
-    yield f"{step.kept.time_us / 1e6:>14,.6f} s  {_cut(repr(step.kept.input))}"
+    yield f"{step.recorded.time_us / 1e6:>14,.6f} s  {_cut(repr(step.recorded.input))}"
     for effect in step.effects:
         yield f"{'':>14}    -> {_cut(repr(effect))}"
 

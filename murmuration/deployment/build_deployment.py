@@ -10,7 +10,7 @@ from typing import Any
 
 from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, make_machine
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import Fault, FaultKind, Scene, link_key
+from murmur_pubsub.faults import Fault, FaultKind, FaultTargets, link_key
 from murmur_pubsub.promise import Promise
 from murmur_pubsub.script import Change, Script
 from murmur_pubsub.values import Value
@@ -74,14 +74,14 @@ def deploy(
         hosts = place_brokers(overlay.brokers, scenario.placement, sites or here(scenario.hosts))
     except InputError as error:
         raise loaded.error_at(tuple(error.place.split(".")), error.found, error.allowed) from None
-    scene = Scene(
+    targets = FaultTargets(
         [node.name for node in nodes],
         [(plan.first, plan.second) for plan in links],
         {node.name: hosts.get(node.name, 0) for node in nodes},
         brokers=frozenset(overlay.brokers),
     )
     detection, faults, start_down = loaded.build_faults(
-        scene, {link_key(plan.first, plan.second): plan.spec for plan in links}
+        targets, {link_key(plan.first, plan.second): plan.spec for plan in links}
     )
     if overlay.structure is not None:
         places = join_plan(overlay, faults, start_down, hosts, scenario.seed)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import Scene
+from murmur_pubsub.faults import FaultTargets
 from workloads.churn.generator import GeneratedChurn, generate
 from workloads.churn.plan import ChurnPlan, churn_plan
 from workloads.churn.sessions import Availability, select
@@ -26,15 +26,15 @@ def read_availability(path: Path, keep_outages: bool = False) -> Availability:
     return mended.window(*SKYPE_WINDOW_S) if is_skype else mended
 
 
-def plan_churn(churn: "Churn", scene: Scene, seed: int) -> ChurnPlan:
+def plan_churn(churn: "Churn", targets: FaultTargets, seed: int) -> ChurnPlan:
     """Who starts and dies when; raises `InputError` for a trace that cannot be read or has too few nodes."""
     if isinstance(churn.who, list):
         names = churn.who
         for name in names:
-            if name not in scene.nodes:
+            if name not in targets.nodes:
                 raise InputError("churn.who", repr(name), "nodes of the run, or clients, or brokers")
     else:
-        names = [name for name in scene.nodes if (name in scene.brokers) == (churn.who == "brokers")]
+        names = [name for name in targets.nodes if (name in targets.brokers) == (churn.who == "brokers")]
     if churn.trace is None:
         source = generate(GeneratedChurn(len(names), churn.days, churn.scale), seed)
     else:

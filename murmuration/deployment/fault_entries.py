@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import Fault, FaultKind, Scene, check_plan, link_key
+from murmur_pubsub.faults import Fault, FaultKind, FaultTargets, check_plan, link_key
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName
 from workloads.random_faults import RandomFaults, draw_faults
@@ -51,14 +51,14 @@ class FaultReader:
 
     def __init__(
         self,
-        scene: Scene,
+        targets: FaultTargets,
         links: Mapping[tuple[NodeName, NodeName], LinkSpec],
         seed: int,
         at: At,
         duration: Reader,
         link_spec: Callable[[LinkSpec, Mapping[str, Any]], LinkSpec],
     ) -> None:
-        self._scene = scene
+        self._targets = targets
         self._links = links
         self._seed = seed
         self._at = at
@@ -81,7 +81,7 @@ class FaultReader:
             placed += [Placed(step, place) for step in steps]
         placed.sort(key=lambda each: each.fault.time_us)
         plan = [each.fault for each in placed]
-        check_plan(plan, self._scene, [each.place for each in placed])
+        check_plan(plan, self._targets, [each.place for each in placed])
         return tuple(plan)
 
     def _entry(self, entry: Mapping[str, Any], path: tuple[str, ...]) -> list[Fault]:
@@ -166,10 +166,10 @@ class FaultReader:
             raise self._at((*path, "partition"), repr(value), "a list of groups, such as [[b0, b1], [b2]]")
         listed = [name for group in value for name in group]
         for name in listed:
-            if name not in self._scene.nodes:
+            if name not in self._targets.nodes:
                 raise self._at((*path, "partition"), repr(name), "nodes of the run")
         groups = [[str(name) for name in group] for group in value]
-        rest = [name for name in self._scene.nodes if name not in listed]
+        rest = [name for name in self._targets.nodes if name not in listed]
         stays_with: dict[NodeName, list[NodeName]] = {}
         for first, second in self._links:  # a client that is not listed stays with its broker
             for client, broker in ((first, second), (second, first)):
@@ -207,7 +207,7 @@ class FaultReader:
                 allowed = ", ".join(sorted([*_RANDOM_TIMES, "outage", *(names - {"outage_us"})]))
                 raise self._at((*path, "random", str(key)), "an unknown key", allowed)
         try:
-            return draw_faults(RandomFaults(**settings), self._scene, self._links, self._seed)
+            return draw_faults(RandomFaults(**settings), self._targets, self._links, self._seed)
         except InputError as error:
             raise self._at((*path, "random"), error.found, error.allowed) from None
         except TypeError as error:

@@ -27,7 +27,7 @@ from murmur_pubsub.faults import Fault
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import Phase, RowKind, SideKind, read_segment, read_side
 from murmur_pubsub.machine import Publish, Subscribe, Unsubscribe
-from murmur_pubsub.script import Issue
+from murmur_pubsub.script import ScriptedCommand
 from murmur_pubsub.values import Value
 from murmuration.deployment.build_deployment import deploy, describe_fault, manifest
 from murmuration.harness.fault_handle import FaultHandle
@@ -103,7 +103,7 @@ class Client:
         self.subscriptions: list[Subscription] = []
         self._cluster = cluster
         self._sequence = 0
-        self._issued: list[Issue] = []
+        self._issued: list[ScriptedCommand] = []
 
     def subscribe(self, wanted: str) -> Subscription:
         """Subscribe to what matches the filter, such as "price > 10 AND symbol = 'IBM'"."""
@@ -119,13 +119,13 @@ class Client:
 
     def publish(self, *events: Mapping[str, Value]) -> None:
         """Publish the events, in order. Raises `InputError` for one that is too large, and publishes none."""
-        issues = []
+        commands = []
         for sequence, attributes in enumerate(events, self._sequence):
             event = Event(self.publisher, sequence, self._cluster.now_us, dict(attributes))
             event.check_size()
-            issues.append(Issue(Publish(event)))
-        self._sequence += len(issues)
-        self._cluster.issue(self.name, issues)
+            commands.append(ScriptedCommand(Publish(event)))
+        self._sequence += len(commands)
+        self._cluster.issue(self.name, commands)
 
     def deliveries(self, subscription: Subscription | None = None) -> list[Delivery]:
         """What this client's subscribers (or that one) were handed so far, in order."""
@@ -141,9 +141,9 @@ class Client:
             self._cluster.issue(self.name, self._issued)
 
     def _change(self, command: Subscribe | Unsubscribe) -> None:
-        issue = Issue(command, len(self._issued))
-        self._cluster.issue(self.name, [issue])
-        self._issued.append(issue)
+        scripted = ScriptedCommand(command, len(self._issued))
+        self._cluster.issue(self.name, [scripted])
+        self._issued.append(scripted)
 
 
 class Cluster:
@@ -266,16 +266,16 @@ class Cluster:
         self._subscribers += 1
         return self._subscribers - 1
 
-    def issue(self, name: str, issues: Sequence[Issue]) -> None:
+    def issue(self, name: str, commands: Sequence[ScriptedCommand]) -> None:
         """Have the client carry out commands now; raises `RunError` if its process is not running."""
         if self._over:
             raise RunError("the cluster is over")
         if not self.faults.runs(name):
             raise RunError(f"{name} is not running")
-        if not self._publishing and any(type(issue.command) is Publish for issue in issues):
+        if not self._publishing and any(type(scripted.command) is Publish for scripted in commands):
             self._publishing = True
             self._runtime.enter(Phase.PUBLISHING)
-        self._runtime.issue(name, issues)
+        self._runtime.issue(name, commands)
 
     def deliveries(self, name: str) -> list[Delivery]:
         """What the node's journal says it delivered so far."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import Fault, FaultKind, PlanChecker, Scene, link_key
+from murmur_pubsub.faults import Fault, FaultKind, FaultTargets, PlanChecker, link_key
 from murmuration.scenario.load import changed_link, parse_duration
 
 
@@ -18,7 +18,7 @@ class FaultHandle:
         self._links = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
         self._names = [spec.name for spec in deployment.nodes]
         hosts = {name: deployment.hosts.get(name, 0) for name in self._names}
-        self._checker = PlanChecker(Scene(self._names, list(self._links), hosts, deployment.start_down))
+        self._checker = PlanChecker(FaultTargets(self._names, list(self._links), hosts, deployment.start_down))
 
     def runs(self, name: str) -> bool:
         """Is the node neither down nor stalled?"""

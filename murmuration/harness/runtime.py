@@ -5,7 +5,7 @@ from typing import Protocol
 
 from murmur_pubsub.faults import Fault
 from murmur_pubsub.journal import Phase
-from murmur_pubsub.script import Issue
+from murmur_pubsub.script import ScriptedCommand
 
 
 class ClusterRuntime(Protocol):
@@ -25,7 +25,7 @@ class ClusterRuntime(Protocol):
     def enter(self, phase: Phase) -> None:
         """Journal that the phase begins."""
 
-    def issue(self, name: str, issues: Sequence[Issue]) -> None:
+    def issue(self, name: str, commands: Sequence[ScriptedCommand]) -> None:
         """Have the node carry out the commands now, in order; raises `RunError` if it is not running."""
 
     def carry_out(self, step: int, fault: Fault) -> Sequence[str]:

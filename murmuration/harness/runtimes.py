@@ -10,7 +10,7 @@ from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.journal import Phase
-from murmur_pubsub.script import Issue
+from murmur_pubsub.script import ScriptedCommand
 from murmuration.harness.runtime import ClusterRuntime
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ class _VirtualClusterRuntime:
     def enter(self, phase: Phase) -> None:
         self._run.enter(phase)
 
-    def issue(self, name: str, issues: Sequence[Issue]) -> None:
-        for issue in issues:
-            self._run.issue(name, issue)
+    def issue(self, name: str, commands: Sequence[ScriptedCommand]) -> None:
+        for scripted in commands:
+            self._run.issue(name, scripted)
 
     def carry_out(self, step: int, fault: Fault) -> Sequence[str]:
         return self._run.carry_out(step, fault)
@@ -91,8 +91,8 @@ class _LiveClusterRuntime:
     def enter(self, phase: Phase) -> None:
         self._run.enter(phase)
 
-    def issue(self, name: str, issues: Sequence[Issue]) -> None:
-        if name not in self._run.group.ask("issue", [name], common=(list(issues),)):
+    def issue(self, name: str, commands: Sequence[ScriptedCommand]) -> None:
+        if name not in self._run.group.ask("issue", [name], common=(list(commands),)):
             raise RunError(f"{name} is not running")
 
     def carry_out(self, step: int, fault: Fault) -> Sequence[str]:

@@ -45,7 +45,7 @@ class FinishedRun:
 
 
 @dataclass(slots=True)
-class Spent:
+class RunCosts:
     """What a run has taken: wall-clock seconds by phase, CPU seconds of its nodes."""
 
     wall_seconds: dict[str, float] = field(default_factory=dict)
@@ -75,17 +75,17 @@ def execute(
     run_folder.write_manifest(**manifest(loaded, overlay, workload, deployment, own_version()), host=_host())
     if cluster is not None:
         run_folder.write_manifest(**cluster.manifest(deployment))
-    spent = Spent()
+    costs = RunCosts()
     status = "interrupted"
     try:
         expected = workload.expected_publications
         if scenario.runtime == "ray":
-            lag_us = _play_live(deployment, run_folder, progress, expected, spent, cluster)
+            lag_us = _play_live(deployment, run_folder, progress, expected, costs, cluster)
         else:
-            lag_us = _play_virtual(deployment, run_folder, progress, expected, spent)
+            lag_us = _play_virtual(deployment, run_folder, progress, expected, costs)
         status = "complete"
     finally:
-        run_folder.write_manifest(status=status, wall_seconds=spent.wall_seconds, cpu_seconds=spent.cpu_seconds)
+        run_folder.write_manifest(status=status, wall_seconds=costs.wall_seconds, cpu_seconds=costs.cpu_seconds)
         if store is not None:
             run_folder.store_journal(functools.partial(progress, Phase.STOPPED))
     return FinishedRun(run_folder.folder, workload.description, lag_us, missing_journals(run_folder.manifest))
@@ -106,7 +106,7 @@ def _play_live(
     run_folder: RunFolder,
     progress: Progress,
     expected: int,
-    spent: Spent,
+    costs: RunCosts,
     cluster: JoinedCluster | None,
 ) -> int:
     from actors.ray_session import ray_session
@@ -120,7 +120,7 @@ def _play_live(
             session = stack.enter_context(ray_session(actors, hosts=hosts))
         else:
             session = stack.enter_context(ray_session(actors, cluster.address, joined=cluster.hosts))
-        spent.wall_seconds["ray"] = time.perf_counter() - began
+        costs.wall_seconds["ray"] = time.perf_counter() - began
 
         def tell(phase: Phase, done: int) -> None:
             progress(phase, done, actors if phase is Phase.STARTING else expected)
@@ -135,13 +135,13 @@ def _play_live(
             run_folder.write_manifest(faults=faults + observed, writers=run.writers)
             if cluster is not None:
                 gather_run(cluster, run_folder, deployment, functools.partial(progress, Phase.STOPPED))
-            spent.wall_seconds |= run.wall_seconds
-            spent.cpu_seconds |= run.cpu_seconds
+            costs.wall_seconds |= run.wall_seconds
+            costs.cpu_seconds |= run.cpu_seconds
         return run.totals["lag_us_max"]
 
 
 def _play_virtual(
-    deployment: Deployment, run_folder: RunFolder, progress: Progress, expected: int, spent: Spent
+    deployment: Deployment, run_folder: RunFolder, progress: Progress, expected: int, costs: RunCosts
 ) -> int:
     from murmur_virtual.run import play
 
@@ -150,8 +150,8 @@ def _play_virtual(
         run = play(deployment, run_folder.journal, lambda phase, done: progress(phase, done, expected))
         run_folder.write_manifest(writers=run.writers)
     finally:
-        spent.wall_seconds["virtual"] = time.perf_counter() - began
-        spent.cpu_seconds["virtual"] = time.process_time() - began_cpu
+        costs.wall_seconds["virtual"] = time.perf_counter() - began
+        costs.cpu_seconds["virtual"] = time.process_time() - began_cpu
     return 0
 
 

@@ -17,7 +17,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import DEFAULT_DETECTION, FailureDetection, Fault, Scene
+from murmur_pubsub.faults import DEFAULT_DETECTION, FailureDetection, Fault, FaultTargets
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US
@@ -217,7 +217,7 @@ class LoadedScenario:
         return workload
 
     def build_faults(
-        self, scene: Scene, links: Mapping[tuple[NodeName, NodeName], LinkSpec]
+        self, targets: FaultTargets, links: Mapping[tuple[NodeName, NodeName], LinkSpec]
     ) -> tuple[FailureDetection, tuple[Fault, ...], frozenset[NodeName]]:
         """Failure detection, the fault plan and who is down at first, checked against who takes part; raises
         `InputError`."""
@@ -228,13 +228,13 @@ class LoadedScenario:
         churn = ChurnPlan(frozenset(), (), 0)
         if self.scenario.churn is not None:
             try:
-                churn = plan_churn(self.scenario.churn, scene, self.scenario.seed)
+                churn = plan_churn(self.scenario.churn, targets, self.scenario.seed)
             except InputError as error:
                 if not error.place.startswith("churn"):
                     raise  # it names the trace's file and line
                 raise self.error_at(("churn",), error.found, error.allowed) from None
-        scene = dataclasses.replace(scene, start_down=churn.start_down)
-        reader = FaultReader(scene, links, self.scenario.seed, self.error_at, parse_duration, changed_link)
+        targets = dataclasses.replace(targets, start_down=churn.start_down)
+        reader = FaultReader(targets, links, self.scenario.seed, self.error_at, parse_duration, changed_link)
         return detection, reader.read(self.scenario.faults, churn.steps), churn.start_down
 
     def _build(self, section: str, kinds: Mapping[str, Any], *arguments: Any) -> Any:

@@ -74,7 +74,7 @@ def test_a_host_lost_and_back_during_a_run(cluster: JoinedCluster, tmp_path: Pat
     if by == "command":
         verdict = json.loads(said.splitlines()[-1])  # Ray says before it what it saw of the host
         assert verdict["verdict"] == "valid", verdict
-        assert verdict["faults_bit"] == 1, verdict
+        assert verdict["faults_took_effect"] == 1, verdict
     manifest = json.loads((out / "manifest.json").read_text())
     assert [fault["kind"] for fault in manifest["faults"]] == ["LOSE_HOST", "RETURN_HOST"]
     assert manifest["faults"][0]["nodes"] == ["b1", "p1"]

@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from actors.joining import CLOCK_US_MAX, FREE_BYTES_MIN, Facts, check_clock, check_host, check_versions, own_versions
+from actors.joining import (
+    CLOCK_US_MAX,
+    FREE_BYTES_MIN,
+    HostProbe,
+    check_clock,
+    check_host,
+    check_versions,
+    own_versions,
+)
 from murmur_pubsub.errors import InputError
 from spark_analysis.plain_judge import judge
 from tests.actors.joined import ROOT, JoinedCluster
@@ -100,7 +108,7 @@ def test_no_cluster_at_the_address_is_said_at_once(tmp_path: Path, address: str)
 
 
 OWN = own_versions()
-FIT = Facts(
+FIT = HostProbe(
     "id", "m", "10.0.0.9", seen=True, free=FREE_BYTES_MIN, murmur=OWN["murmur"], ray=OWN["ray"], python=OWN["python"]
 )
 

@@ -44,7 +44,7 @@ def test_a_lost_host_is_noticed_and_its_brokers_start_elsewhere(tmp_path: Path) 
     assert len(set(hosts)) == 3
     assert set(places.values()) <= {hosts[0], hosts[2]}, "they are on a host that was left"
     outcome = judge_faults(deployment, tmp_path / "journal")
-    assert [check.outcome for check in outcome.checks] == ["bit"], outcome.checks
+    assert [check.outcome for check in outcome.checks] == ["took_effect"], outcome.checks
     assert outcome.verdict.missing, "a third of the brokers was gone for three seconds"
     assert outcome.unexplained == []
     assert outcome.verdict.counts[1:] == (0, 0, 0)

@@ -1,4 +1,4 @@
-"""Faults on live actors: each kind bites, and where it is disarmed on purpose the checks say so.
+"""Faults on live actors: each kind takes effect, and where it is disarmed on purpose the checks say so.
 
 One run has them all, one after the other; a second one has the same plan and a fault injector that only claims to act.
 """
@@ -106,7 +106,7 @@ def disarmed(tmp_path_factory: pytest.TempPathFactory) -> Armed:
 @pytest.mark.parametrize("number", range(len(SCENARIO["faults"])))
 def test_each_fault_bites(armed: Armed, number: int) -> None:
     check = armed.outcome.checks[number]
-    assert check.outcome == "bit", check
+    assert check.outcome == "took_effect", check
 
 
 @pytest.mark.ray
@@ -132,7 +132,7 @@ def test_without_faults_nothing_is_lost(disarmed: Armed) -> None:
 def test_both_runtimes_make_every_delivery_that_no_fault_excuses(armed: Armed, tmp_path: Path) -> None:
     play_virtual(armed.deployment, tmp_path, lambda *_: None)
     virtual = judge_faults(armed.deployment, tmp_path)
-    assert [check.outcome for check in virtual.checks] == ["bit"] * len(virtual.checks)
+    assert [check.outcome for check in virtual.checks] == ["took_effect"] * len(virtual.checks)
     assert virtual.unexplained == []
     assert virtual.verdict.missing, "the same faults cost something here too"
     # A publisher that was down publishes nothing meanwhile, and for how long differs by the time a process takes.

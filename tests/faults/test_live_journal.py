@@ -61,7 +61,7 @@ def test_whoever_was_killed_or_stalled_to_the_end_is_sealed_by_the_driver(run: P
 def test_such_a_run_is_judged(run: Path) -> None:
     verdict = judge(run)
     assert verdict["verdict"] == "valid", verdict
-    assert (verdict["faults_bit"], verdict["faults_failed"]) == (3, 0)
+    assert (verdict["faults_took_effect"], verdict["faults_failed"]) == (3, 0)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

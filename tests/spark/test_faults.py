@@ -35,7 +35,7 @@ def test_spark_explains_what_the_plain_rules_explain(tmp_path: Path) -> None:
     assert verdict["duplicate"] > 0
     assert verdict["verdict"] == "valid", verdict["reason"]
     assert verdict["explained"] == verdict["missing"] + verdict["duplicate"] + verdict["out_of_order"]
-    assert (verdict["faults_bit"], verdict["faults_failed"]) == (len(SCENARIO["faults"]), 0)
+    assert (verdict["faults_took_effect"], verdict["faults_failed"]) == (len(SCENARIO["faults"]), 0)
     report = (run / "report.html").read_text()
     assert "kill b1 (step 1)" in report
     assert "faults explain what went wrong" in report

@@ -80,7 +80,8 @@ def test_a_right_run_is_valid(right_run: tuple[Path, dict[str, Any]]) -> None:
     delivered = len(plain.of(rows, RowKind.DELIVER))
     expected: dict[str, Any] = dict.fromkeys(COUNTS, 0) | {
         "required": delivered, "delivered": delivered, "published": 60, "delivery_rate": 1.0,
-        "explained": 0, "explained_by_tables": 0, "faults_bit": 0, "faults_idle": 0, "faults_failed": 0,
+        "explained": 0, "explained_by_tables": 0,
+        "faults_took_effect": 0, "faults_not_exercised": 0, "faults_failed": 0,
         "late": 0, "recovery_us": None, "promise": "best_effort", "expectations": [],
         "verdict": "valid", "finding": None,
         "reason": "every required delivery was made, once, in order, and no other",

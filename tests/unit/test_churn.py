@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import FaultKind, Scene, check_plan
+from murmur_pubsub.faults import FaultKind, FaultTargets, check_plan
 from workloads.churn.generator import GeneratedChurn, generate
 from workloads.churn.plan import churn_plan
 from workloads.churn.sessions import Availability, Session, select
@@ -140,7 +140,7 @@ def test_selection_follows_its_rule() -> None:
 def test_plans_can_be_carried_out_and_nothing_is_shorter_than_allowed(seed: int, speed: float, shortest: int) -> None:
     trace = generate(GeneratedChurn(5, 3), seed)
     plan = churn_plan(trace, list(trace.sessions), speed, shortest)
-    check_plan(plan.steps, Scene(list(trace.sessions), [], {}, plan.start_down))
+    check_plan(plan.steps, FaultTargets(list(trace.sessions), [], {}, plan.start_down))
     latest: dict[str, int] = {}
     for step in plan.steps:
         (name,) = step.nodes

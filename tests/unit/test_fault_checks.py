@@ -39,12 +39,12 @@ REORDERING = LinkSpec(reordering=0.5, reordering_us=10_000)
 @pytest.mark.parametrize(
     ("link", "passages", "outcome"),
     [
-        (DELAYED, [(1, 1_000, 6_000), (2, 2_000, 7_100)], "bit"),
+        (DELAYED, [(1, 1_000, 6_000), (2, 2_000, 7_100)], "took_effect"),
         (DELAYED, [(1, 1_000, 6_000), (2, 9_000, 10_000)], "failed"),
-        (DELAYED, [(1, 1_000, None)], "idle"),
-        (REORDERING, [(1, 1_000, 9_000), (2, 2_000, 2_100)], "bit"),
+        (DELAYED, [(1, 1_000, None)], "not_exercised"),
+        (REORDERING, [(1, 1_000, 9_000), (2, 2_000, 2_100)], "took_effect"),
         (REORDERING, [(number, 100 * number, 100 * number + 50) for number in range(1, 200)], "failed"),
-        (REORDERING, [(number, 100 * number, 100 * number + 50) for number in range(1, 5)], "idle"),
+        (REORDERING, [(number, 100 * number, 100 * number + 50) for number in range(1, 5)], "not_exercised"),
     ],
 )
 def test_a_change_is_seen_in_what_passed(
@@ -56,10 +56,10 @@ def test_a_change_is_seen_in_what_passed(
 def test_an_event_sent_again_is_not_taken_for_one_that_was_too_fast() -> None:
     """The first copy arrives after the delay, and so does the second: which was which cannot be told."""
     again = [(1, 1_000, 6_000), (1, 10_000, 15_000)]
-    assert checked(DELAYED, again).outcome == "idle"
-    assert checked(DELAYED, [*again, (2, 20_000, 25_000)]).outcome == "bit"
+    assert checked(DELAYED, again).outcome == "not_exercised"
+    assert checked(DELAYED, [*again, (2, 20_000, 25_000)]).outcome == "took_effect"
 
 
 def test_events_sent_again_and_again_do_not_count_as_chances_of_being_overtaken() -> None:
     again = [(1, 1_000, None)] * 150 + [(1, 1_000, 1_100)]
-    assert checked(REORDERING, again).outcome == "idle"
+    assert checked(REORDERING, again).outcome == "not_exercised"

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import FailureDetection, Fault, FaultKind, Scene, check_plan, link_key
+from murmur_pubsub.faults import FailureDetection, Fault, FaultKind, FaultTargets, check_plan, link_key
 from murmur_pubsub.links import LinkSpec
 from murmuration.deployment.build_deployment import deploy
 from murmuration.scenario.load import load_scenario
 from workloads.random_faults import KINDS, RandomFaults, draw_faults
 
-SCENE = Scene(
+TARGETS = FaultTargets(
     ["b0", "b1", "b2", "c0"],
     [("b0", "b1"), ("b1", "b2"), ("c0", "b0")],
     {"b0": 0, "b1": 1, "b2": 2, "c0": 0},
@@ -52,7 +52,7 @@ def steps(*named: tuple[FaultKind, str]) -> list[Fault]:
 )
 def test_a_step_without_effect_is_refused(plan: list[Fault], found: str) -> None:
     with pytest.raises(InputError) as error:
-        check_plan(plan, SCENE)
+        check_plan(plan, TARGETS)
     assert found in error.value.found
     assert error.value.place.startswith("faults, step")
     assert error.value.allowed
@@ -68,7 +68,7 @@ def test_a_possible_plan_passes() -> None:
             Fault(10, FaultKind.LOSE_HOST, host=2),
             Fault(11, FaultKind.RETURN_HOST, host=2),
         ],
-        SCENE,
+        TARGETS,
     )
 
 
@@ -77,7 +77,7 @@ def test_failure_detection_needs_time_for_two_heartbeats() -> None:
         FailureDetection(heartbeat_us=1_000, timeout_us=1_500)
 
 
-LINKS = {link_key(*ends): LinkSpec() for ends in SCENE.links}
+LINKS = {link_key(*ends): LinkSpec() for ends in TARGETS.links}
 
 
 @settings(max_examples=100)
@@ -89,17 +89,17 @@ LINKS = {link_key(*ends): LinkSpec() for ends in SCENE.links}
 )
 def test_random_plans_are_possible_and_end_whole(seed: int, kinds: list[str], every_us: int, at_once: int) -> None:
     wanted = RandomFaults(every_us, 20_000_000, kinds=tuple(kinds), at_once=at_once)
-    plan = draw_faults(wanted, SCENE, LINKS, seed)
-    check_plan(plan, SCENE)
-    assert plan == draw_faults(wanted, SCENE, LINKS, seed), "the same seed draws the same plan"
+    plan = draw_faults(wanted, TARGETS, LINKS, seed)
+    check_plan(plan, TARGETS)
+    assert plan == draw_faults(wanted, TARGETS, LINKS, seed), "the same seed draws the same plan"
     # Everything that was broken is mended: the same plan can follow itself.
     later = [replace(fault, time_us=fault.time_us + 30_000_000) for fault in plan]
-    check_plan([*plan, *later], SCENE)
+    check_plan([*plan, *later], TARGETS)
 
 
 def test_random_faults_obey_only_spare_and_limit() -> None:
     wanted = RandomFaults(100_000, 30_000_000, kinds=("kill",), only=("b1", "b2"), spare=("b2",), limit=3)
-    plan = draw_faults(wanted, SCENE, LINKS, 1)
+    plan = draw_faults(wanted, TARGETS, LINKS, 1)
     assert {fault.nodes for fault in plan} == {("b1",)}
     assert len(plan) == 6
 

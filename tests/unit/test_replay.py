@@ -1,4 +1,4 @@
-"""`murmur replay`: a node of a run, run again from the inputs that the runtime kept."""
+"""`murmur replay`: a node of a run, run again from the inputs that the runtime recorded."""
 
 import re
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from murmur_pubsub.client import CLIENT_MESSAGES
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.kept_inputs import read_inputs
 from murmur_pubsub.machine import Effect, Input, Received
+from murmur_pubsub.recorded_inputs import read_inputs
 from murmuration.commands.main import application
 from murmuration.commands.replay import replay
 from murmuration.runs.driver import execute
@@ -109,10 +109,10 @@ def test_inputs_that_a_kill_cut_off_are_left_out(tmp_path: Path) -> None:
     run = played(tmp_path)
     path = run / "journal" / "c0-0.inputs"
     whole = path.read_bytes()
-    kept = list(read_inputs("here", whole, CLIENT_MESSAGES))
+    recorded = list(read_inputs("here", whole, CLIENT_MESSAGES))
     for cut in range(1, 200, 7):
         some = list(read_inputs("here", whole[:-cut], CLIENT_MESSAGES))
-        assert [each.input for each in some] == [each.input for each in kept[: len(some)]]
+        assert [each.input for each in some] == [each.input for each in recorded[: len(some)]]
         assert all(each.digest is not None for each in some[:-1])
 
 
@@ -120,11 +120,11 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
     run = played(tmp_path)
     with pytest.raises(InputError, match=r"--node: found 'b9'; allowed: a node of the run: b0 to"):
         replay(run, "b9", 0, show=False)
-    with pytest.raises(InputError, match=r"b0-1.inputs: found no kept inputs; allowed: a run with keep_inputs"):
+    with pytest.raises(InputError, match=r"b0-1.inputs: found no recorded inputs; allowed: a run with keep_inputs"):
         replay(run, "b0", 1, show=False)
     with pytest.raises(InputError, match=r"no scenario\.yaml"):
         replay(tmp_path, "b0", 0, show=False)
     path = run / "journal" / "b0-0.inputs"
     path.write_bytes(b"\xc1" + path.read_bytes())  # no msgpack begins like that
-    with pytest.raises(InputError, match=r"b0-0.inputs, record 0: found no kept input"):
+    with pytest.raises(InputError, match=r"b0-0.inputs, record 0: found no recorded input"):
         replay(run, "b0", 0, show=False)

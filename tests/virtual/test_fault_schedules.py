@@ -1,4 +1,4 @@
-"""S0 with best effort under random faults: it loses only what a fault explains, and every fault bites."""
+"""S0 with best effort under random faults: it loses only what a fault explains, and every fault takes effect."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -39,7 +39,7 @@ class LiveMeasures:
     missing: int
     duplicate: int
     spurious: int
-    faults_bit: int
+    faults_took_effect: int
     lag_ms: float
 
     @property
@@ -59,7 +59,8 @@ def measure(spec: LiveSpec) -> LiveMeasures:
     loaded = load_scenario(Path("epidemic-live"), [*changes, *spec.changes])
     with TemporaryDirectory() as place:
         finished, verdict = play(loaded.data, Path(place) / "run")
-    counts = {name: int(verdict[name]) for name in ("required", "missing", "duplicate", "spurious", "faults_bit")}
+    counted = ("required", "missing", "duplicate", "spurious", "faults_took_effect")
+    counts = {name: int(verdict[name]) for name in counted}
     return LiveMeasures(spec, **counts, lag_ms=round(finished.lag_us / 1e3, 1))
 
 
@@ -71,12 +72,13 @@ def compare(result: PaperResult, specs: Sequence[LiveSpec], folder: Path, progre
         (
             algorithm, f"{by['ray', algorithm].rate:.3f}", f"{by['virtual', algorithm].rate:.3f}",
             f"{by['ray', algorithm].required:,}",
-            f"{by['ray', algorithm].duplicate} / {by['ray', algorithm].spurious}", by["ray", algorithm].faults_bit,
+            f"{by['ray', algorithm].duplicate} / {by['ray', algorithm].spurious}",
+            by["ray", algorithm].faults_took_effect,
             f"{by['ray', algorithm].lag_ms:,.0f}",
         )
         for algorithm in sorted(ALGORITHMS, key=lambda each: by["virtual", each].rate)
     ]  # fmt: skip
-    columns = ("algorithm", "live", "virtual", "required", "duplicate / spurious", "faults bit", "worst lag ms")
+    columns = ("algorithm", "live", "virtual", "required", "duplicate / spurious", "faults in effect", "worst lag ms")
     title = "30 dispatchers as actors, loss 0.1, three kills and restarts: delivery rate"
     result.tables.append(ResultTable("live", title, columns, rows))
     result.bars += bars(by)

@@ -69,7 +69,8 @@ def measure_live(spec: LiveSpec) -> Live:
     with TemporaryDirectory() as folder:
         _, verdict = play(loaded.data, Path(folder))
         live = read_live(spec, Path(folder), touched_by_faults(loaded))
-    counted = ("required", "delivered", "missing", "explained", "duplicate", "spurious", "faults_bit", "faults_failed")
+    faults = ("faults_took_effect", "faults_failed")
+    counted = ("required", "delivered", "missing", "explained", "duplicate", "spurious", *faults)
     live.judged = {name: int(verdict[name]) for name in counted}
     return live
 

@@ -54,7 +54,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
 @pytest.mark.ray
 def test_live_every_kill_bites(outcomes: dict[str, Outcome]) -> None:
     for outcome in outcomes.values():
-        assert [check.outcome for check in outcome.checks] == ["bit"] * 2
+        assert [check.outcome for check in outcome.checks] == ["took_effect"] * 2
 
 
 @pytest.mark.ray

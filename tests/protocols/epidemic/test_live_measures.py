@@ -32,4 +32,4 @@ def test_a_run_is_played_and_judged() -> None:
     found = measure(spec)
     assert found.required > 1_000
     assert 0.5 < found.rate < 0.9, "a tenth is lost on each link"
-    assert (found.duplicate, found.spurious, found.faults_bit) == (0, 0, 0)
+    assert (found.duplicate, found.spurious, found.faults_took_effect) == (0, 0, 0)

@@ -67,7 +67,7 @@ def test_gryphon_s2_a_kill_between_log_and_send_loses_nothing(tmp_path: Path) ->
     assert outcome.unexplained == []
     assert outcome.verdict.counts == (0, 0, 0, 0)
     assert outcome.verdict.required == 800
-    assert {check.outcome for check in outcome.checks} == {"bit"}
+    assert {check.outcome for check in outcome.checks} == {"took_effect"}
     with sqlite3.connect(next((tmp_path / "storage").glob("p1*"))) as database:
         records = [
             msgpack.unpackb(record, strict_map_key=False) for (record,) in database.execute("SELECT record FROM log")

@@ -1,9 +1,10 @@
-"""A machine's inputs with their times, kept as they come, so that a node of a run can be run again in one process.
+"""A machine's inputs with their times, recorded as they come, so that a node of a run can be run again in one process.
 
-A machine is a function of its context and its inputs. A keeper stands between runtime and machine: it writes each input
-before the machine sees it, and then a digest of the effects, so that a second run can tell whether it does the same.
+A machine is a function of its context and its inputs. An `InputRecorder` stands between runtime and machine: it writes
+each input before the machine sees it, and then a digest of the effects, so that a second run can tell whether it does
+the same.
 The records are a stream of msgpack arrays `[time_us, kind, …]` and `[digest]` in turn; what a kill cut off is left out.
-Messages are kept as the codec packs them, keys of timers as msgpack does: they are tuples of plain values.
+Messages are recorded as the codec packs them, keys of timers as msgpack does: they are tuples of plain values.
 """
 
 import zlib
@@ -37,7 +38,7 @@ _NUMBERS = {kind: number for number, kind in enumerate(_KINDS)}
 
 
 @dataclass(frozen=True, slots=True)
-class KeptInput:
+class RecordedInput:
     """One of them; `digest` is of its effects (None: the machine raised, or was killed while at it)."""
 
     time_us: int
@@ -45,7 +46,7 @@ class KeptInput:
     digest: int | None
 
 
-class InputKeeper:
+class InputRecorder:
     """A `Machine` around another one. `write` takes a record, which is safe once it returns."""
 
     def __init__(self, machine: Machine, write: Callable[[bytes], object]) -> None:
@@ -87,12 +88,12 @@ def digest_of(effects: Sequence[Effect], codec: Codec) -> int:
     return zlib.crc32(msgpack.packb(listed))
 
 
-def read_inputs(place: str, data: bytes, message_types: Sequence[type]) -> Iterator[KeptInput]:
+def read_inputs(place: str, data: bytes, message_types: Sequence[type]) -> Iterator[RecordedInput]:
     """The inputs in a file's bytes, in order; raises `InputError` naming `place` for bytes that are no such records."""
     codec = Codec(message_types)
     records = msgpack.Unpacker(use_list=False)
     records.feed(data)
-    before: KeptInput | None = None
+    before: RecordedInput | None = None
     number = 0
     try:
         for record in records:
@@ -100,14 +101,14 @@ def read_inputs(place: str, data: bytes, message_types: Sequence[type]) -> Itera
             if len(record) > 1:
                 if before is not None:
                     yield before
-                before = KeptInput(record[0], _input(record[1], record[2:], codec), None)
+                before = RecordedInput(record[0], _input(record[1], record[2:], codec), None)
             else:
                 assert before is not None
-                yield KeptInput(before.time_us, before.input, record[0])
+                yield RecordedInput(before.time_us, before.input, record[0])
                 before = None
     except (msgpack.UnpackException, ValueError, TypeError, IndexError, KeyError, AssertionError) as error:
         place = f"{place}, record {number}"
-        raise InputError(place, f"no kept input ({error!r:.80})", "what a run with keep_inputs wrote") from error
+        raise InputError(place, f"no recorded input ({error!r:.80})", "what a run with keep_inputs wrote") from error
     if before is not None:
         yield before
 
