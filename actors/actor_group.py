@@ -16,7 +16,8 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from actors.node_actor import ActorSettings, Listening, NodeActor
+from actors.actor_settings import ActorSettings
+from actors.node_actor import Listening, NodeActor
 from actors.processes import ProcessPlace
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError, RunError

@@ -10,8 +10,11 @@ time has come. An empty frame is a heartbeat.
 
 import asyncio
 import heapq
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
+from actors.clock import Clock
+from actors.entrance import Entrance
 from actors.handshake import GREETING_BYTES_MAX, WELCOME, Acceptor, Address, Dialler, Party, Purpose, Refused
 from murmur_pubsub.codec import FRAME_HEADER, FrameReader, frame, frames
 from murmur_pubsub.errors import WireError
@@ -19,13 +22,45 @@ from murmur_pubsub.journal import Refusal
 from murmur_pubsub.links import Link
 from murmur_pubsub.machine import NodeName
 
-if TYPE_CHECKING:
-    from actors.live_node import LiveNode
-
 _WRITE_BUFFER_BYTES = 256 * 1024
 
 
 _HEARTBEAT = frame([])
+
+
+class Owner(Protocol):
+    """What a connection asks of the node that it belongs to, and what it tells it."""
+
+    party: Party
+    token: str
+    clock: Clock
+    entrance: Entrance
+    read_buffer: memoryview
+    """What is read goes here first: one buffer for all connections of the node."""
+
+    def admits(self, connection: "Connection") -> bool:
+        """The other side has proven itself: may the connection become what it was dialled for?"""
+
+    def link_made(self, connection: "Connection") -> None:
+        """The connection is the link with its peer from now on."""
+
+    def take_messages(self, connection: "Connection", bodies: list[Any]) -> None:
+        """A frame has arrived."""
+
+    def cut_off(self, connection: "Connection") -> None:
+        """What arrived is no frame."""
+
+    def connection_lost(self, connection: "Connection", reason: str) -> None:
+        """The connection is gone; it may never have become what it was dialled for."""
+
+    def room_again(self) -> None:
+        """The peer takes messages again."""
+
+    def call_at(self, time_us: int, action: Callable[[], None]) -> asyncio.TimerHandle:
+        """Have the action called at an emulated time."""
+
+    def note_lag(self, lag_us: int) -> None:
+        """Something happened this much later than it was due."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -39,7 +74,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(
         self,
-        node: "LiveNode",
+        owner: Owner,
         peer: NodeName | None = None,
         address: Address | None = None,
         purpose: Purpose = Purpose.LINK,
@@ -59,7 +94,7 @@ class Connection(asyncio.BufferedProtocol):
         self._dialled_at = address
         self._handshake: Dialler | Acceptor | None = None
         self._early = b""
-        self._node = node
+        self._owner = owner
         self._transport: asyncio.Transport | None = None
         self._reader = FrameReader()
         self._delayed: list[tuple[int, int, bytes]] = []
@@ -72,28 +107,28 @@ class Connection(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         transport.set_write_buffer_limits(high=_WRITE_BUFFER_BYTES)
-        self.heard_us = self._node.clock.now_us()
-        own, token = Party(self._node.spec.name, self._node.incarnation), self._node.token
+        self.heard_us = self._owner.clock.now_us()
+        own, token = self._owner.party, self._owner.token
         if self._dialled_at is not None:
             assert self.peer is not None
             self._handshake = Dialler(own, token, self.peer, self.purpose, self._dialled_at)
             transport.write(self._handshake.hello())
         else:
             self._handshake = Acceptor(own, token, transport.get_extra_info("sockname")[:2])
-            self._node.entrance.came(self)
+            self._owner.entrance.came(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """One for all connections of the node: what is read is taken at once. A stranger's bytes beyond a greeting
-        stay in the kernel, for to read them all would hold up the others."""
-        buffer = self._node.read_buffer
+        """The node's one buffer: what is read is taken at once. A stranger's bytes beyond a greeting stay in the
+        kernel, for to read them all would hold up the others."""
+        buffer = self._owner.read_buffer
         return buffer if self._handshake is None else buffer[:GREETING_BYTES_MAX]
 
     def buffer_updated(self, nbytes: int) -> None:
-        self.data_received(self._node.read_buffer[:nbytes])
+        self.data_received(self._owner.read_buffer[:nbytes])
 
     def data_received(self, data: bytes | memoryview) -> None:
         """Bytes have come."""
-        self.heard_us = self._node.clock.now_us()
+        self.heard_us = self._owner.clock.now_us()
         if self.severed:
             return
         try:
@@ -101,20 +136,20 @@ class Connection(asyncio.BufferedProtocol):
                 data = self._shake_hands(self._handshake, data)
             bodies = self._reader.feed(data)
         except Refused as refused:
-            self._node.entrance.turn_away(self, refused.reason)
+            self._owner.entrance.turn_away(self, refused.reason)
             return
         except WireError:
-            self._node.cut_off(self)
+            self._owner.cut_off(self)
             return
         if bodies:
-            self._node.take_messages(self, bodies)
+            self._owner.take_messages(self, bodies)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._release is not None:
             self._release.cancel()
-        self._node.entrance.left(self)
+        self._owner.entrance.left(self)
         self._settle()
-        self._node.connection_lost(self, "closed by the peer" if exc is None else str(exc))
+        self._owner.connection_lost(self, "closed by the peer" if exc is None else str(exc))
 
     def pause_writing(self) -> None:
         self.writable = False
@@ -122,7 +157,7 @@ class Connection(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         self.writable = True
         self.flush()
-        self._node.room_again()
+        self._owner.room_again()
 
     # ------------------------------------------------------------------------------------- sending
     @property
@@ -153,6 +188,11 @@ class Connection(asyncio.BufferedProtocol):
         """Let the peer know that this node lives."""
         if self._transport is not None and self.writable and not self.severed:
             self._transport.write(_HEARTBEAT)
+
+    @property
+    def dialled(self) -> bool:
+        """Has this side dialled?"""
+        return self._dialled_at is not None
 
     @property
     def made(self) -> bool:
@@ -187,12 +227,12 @@ class Connection(asyncio.BufferedProtocol):
         if self._release is not None:
             self._release.cancel()
         self._release_us = self._delayed[0][0]
-        self._release = self._node.call_at(self._release_us, self._release_due)
+        self._release = self._owner.call_at(self._release_us, self._release_due)
 
     def _release_due(self) -> None:
         self._release = None
-        now_us = self._node.clock.now_us()
-        self._node.note_lag(now_us - self._release_us)
+        now_us = self._owner.clock.now_us()
+        self._owner.note_lag(now_us - self._release_us)
         delayed = self._delayed
         while delayed and delayed[0][0] <= now_us:
             self.outbox.append(heapq.heappop(delayed)[2])
@@ -225,19 +265,15 @@ class Connection(asyncio.BufferedProtocol):
     def _introduced(self, peer: Party, purpose: Purpose) -> bool:
         """The other side has proven itself: if it may, the connection becomes what it was dialled for."""
         assert self._transport is not None
-        self._node.entrance.passed(self)
+        self._owner.entrance.passed(self)
         (self.peer, self.peer_incarnation), self.purpose = peer, purpose
-        dialled = self._dialled_at is not None
-        if purpose is Purpose.LINK:
-            welcome = self._node.may_link(self)
-        else:
-            welcome = dialled or self._node.links.datagrams_from(self)
+        welcome = self._owner.admits(self)
         if welcome:
             self.writable = True
-            if not dialled:
+            if not self.dialled:
                 self._transport.write(WELCOME)
             if purpose is Purpose.LINK:
-                self._node.link_made(self)
+                self._owner.link_made(self)
             self.flush()
         else:
             self.abort()

@@ -9,13 +9,10 @@ a second, so that the counts add up and a flood fills no disk.
 import asyncio
 import resource
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Protocol
 
 from murmur_pubsub.journal import Refusal
-
-if TYPE_CHECKING:
-    from actors.connection import Connection
-    from actors.live_node import LiveNode
 
 HALF_OPEN_MAX = 256
 HANDSHAKE_S = 5.0
@@ -24,13 +21,22 @@ _HELD_UP_S = 1.0
 _GATHER_S = 1.0
 
 
-class Entrance:
-    """The connections of one node that somebody else has dialled and that are half open."""
+class HalfOpen(Protocol):
+    """A connection that another process has dialled and that has proven nothing yet."""
 
-    def __init__(self, node: "LiveNode") -> None:
-        self._node = node
+    def abort(self) -> None:
+        """Close the connection at once, with nothing said."""
+
+
+class Entrance:
+    """The half-open connections of one node. `journal` is called with a reason, and how many were turned away for it;
+    `refused` counts all of them."""
+
+    def __init__(self, journal: Callable[[Refusal, int], None]) -> None:
+        self.refused = 0
+        self._journal = journal
         self._loop = asyncio.get_running_loop()
-        self._half_open: dict[Connection, asyncio.TimerHandle] = {}
+        self._half_open: dict[HalfOpen, asyncio.TimerHandle] = {}
         descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._most = min(HALF_OPEN_MAX, max(1, descriptors // 4))  # so that some are left for peers
         self._gathered: Counter[Refusal] = Counter()
@@ -38,7 +44,7 @@ class Entrance:
         self._writing: asyncio.TimerHandle | None = None
         self._closed = False
 
-    def came(self, connection: "Connection") -> None:
+    def came(self, connection: HalfOpen) -> None:
         """Somebody has connected."""
         if self._closed:
             connection.abort()
@@ -47,19 +53,19 @@ class Entrance:
         if len(self._half_open) > self._most:
             self.turn_away(next(iter(self._half_open)), Refusal.TOO_MANY)
 
-    def passed(self, connection: "Connection") -> bool:
+    def passed(self, connection: HalfOpen) -> bool:
         """It is half open no longer; False if it was not."""
         deadline = self._half_open.pop(connection, None)
         if deadline is not None:
             deadline.cancel()
         return deadline is not None
 
-    def left(self, connection: "Connection") -> None:
+    def left(self, connection: HalfOpen) -> None:
         """The connection is gone; perhaps it was still half open."""
         if self.passed(connection):
             self._count(Refusal.LEFT)
 
-    def turn_away(self, connection: "Connection", reason: Refusal) -> None:
+    def turn_away(self, connection: HalfOpen, reason: Refusal) -> None:
         """Close the connection at once, with nothing said, and journal it."""
         self.passed(connection)
         self._count(reason)
@@ -74,18 +80,18 @@ class Entrance:
             self._writing.cancel()
         self._write()
 
-    def _wait_for(self, connection: "Connection") -> None:
+    def _wait_for(self, connection: HalfOpen) -> None:
         due = self._loop.time() + HANDSHAKE_S
         self._half_open[connection] = self._loop.call_at(due, self._too_slow, connection, due)
 
-    def _too_slow(self, connection: "Connection", due: float) -> None:
+    def _too_slow(self, connection: HalfOpen, due: float) -> None:
         if self._loop.time() - due > _HELD_UP_S:  # this node was held up, and has not looked at what came
             self._wait_for(connection)
         else:
             self.turn_away(connection, Refusal.TOO_SLOW)
 
     def _count(self, reason: Refusal) -> None:
-        self._node.counters.refused += 1
+        self.refused += 1
         self._gathered[reason] += 1
         if reason not in self._lately:
             self._lately[reason] = None
@@ -108,4 +114,4 @@ class Entrance:
         return bool(reasons)
 
     def _write_one(self, reason: Refusal) -> None:
-        self._node.journal_refusal(reason, self._gathered.pop(reason))
+        self._journal(reason, self._gathered.pop(reason))

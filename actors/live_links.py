@@ -7,28 +7,28 @@ itself held up (its process stopped, or starved of a core) does not take its own
 
 import asyncio
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from actors.connection import Connection
+from actors.connection import Connection, Owner
 from actors.handshake import Address, Purpose
-from murmur_pubsub.faults import FailureDetection
+from murmur_pubsub.deployment import RunSettings
 from murmur_pubsub.journal import DropReason
-from murmur_pubsub.links import Link, LinkSpec
+from murmur_pubsub.links import Link
 from murmur_pubsub.machine import NodeName
-
-if TYPE_CHECKING:
-    from actors.live_node import LiveNode
 
 
 class LiveLinks:
-    """The connections of one node beside what they carry. `addresses` are those of all nodes of the run."""
+    """The connections of one node beside what they carry. `connections` are the links that are up, which the node
+    keeps; `addresses` are those of all nodes of the run."""
 
-    def __init__(self, node: "LiveNode", detection: FailureDetection, default_link: LinkSpec | None) -> None:
+    def __init__(self, owner: Owner, connections: Mapping[NodeName, Connection], settings: RunSettings) -> None:
         self.addresses: dict[NodeName, Address] = {}
         self.severed: dict[NodeName, None] = {}
-        self._node = node
-        self._detection = detection
-        self._default_link = default_link
+        self._owner = owner
+        self._connections = connections
+        self._seed = settings.seed
+        self._detection = settings.detection
+        self._default_link = settings.default_link
         self._duties: dict[NodeName, None] = {}
         self._apart: frozenset[NodeName] = frozenset()
         self._dialling: dict[NodeName, asyncio.Task[None]] = {}
@@ -44,7 +44,7 @@ class LiveLinks:
 
     def end(self) -> None:
         """Dial no more, let nobody in any more, close what carried datagrams."""
-        self._node.entrance.end()
+        self._owner.entrance.end()
         tasks = [*self._dialling.values(), *self._carrying.values()]
         for task in (*tasks, *([self._beating] if self._beating else ())):
             task.cancel()
@@ -67,47 +67,47 @@ class LiveLinks:
     def sever(self, peer: NodeName) -> None:
         """Let nothing pass between this node and the peer's link until `mend`."""
         self.severed[peer] = None
-        connection = self._node.connections.get(peer)
+        connection = self._connections.get(peer)
         if connection is not None:
             connection.severed = True
 
     def mend(self, peer: NodeName) -> None:
         """The link may come up again; what there was of it is broken."""
         self.severed.pop(peer, None)
-        connection = self._node.connections.get(peer)
+        connection = self._connections.get(peer)
         if connection is not None:
             connection.abort()
         else:
             self.dial(peer)
 
     async def _dial(self, peer: NodeName) -> None:
-        detection, clock = self._detection, self._node.clock
-        while peer not in self._node.connections and peer not in self.severed:
+        detection, clock = self._detection, self._owner.clock
+        while peer not in self._connections and peer not in self.severed:
             host, port = address = self.addresses[peer]
-            connection = Connection(self._node, peer, address)
+            connection = Connection(self._owner, peer, address)
             try:
                 async with asyncio.timeout(max(1.0, clock.wall_s(detection.timeout_us))):
                     await self._loop.create_connection(lambda: connection, host, port)  # noqa: B023
                     await connection.settled
             except (OSError, TimeoutError):
                 connection.abort()
-            if peer not in self._node.connections:
+            if peer not in self._connections:
                 await asyncio.sleep(clock.wall_s(detection.reconnect_us))
 
     async def _beat(self) -> None:
-        node, detection = self._node, self._detection
-        due_us = node.clock.now_us()
+        clock, detection = self._owner.clock, self._detection
+        due_us = clock.now_us()
         while True:
-            due_us = max(due_us + detection.heartbeat_us, node.clock.now_us())
-            await asyncio.sleep(node.clock.wall_s(due_us - node.clock.now_us()))
-            now_us = node.clock.now_us()
+            due_us = max(due_us + detection.heartbeat_us, clock.now_us())
+            await asyncio.sleep(clock.wall_s(due_us - clock.now_us()))
+            now_us = clock.now_us()
             held_up_us = now_us - due_us
-            for connection in list(node.connections.values()):
+            for connection in list(self._connections.values()):
                 connection.beat()
                 if held_up_us > detection.heartbeat_us or not connection.listens:
                     connection.heard_us = now_us
                 elif now_us - connection.heard_us > detection.timeout_us:
-                    node.connection_lost(connection, "no heartbeat")
+                    self._owner.connection_lost(connection, "no heartbeat")
                     connection.abort()
 
     # --------------------------------------------------------------------------------------- datagrams
@@ -127,8 +127,8 @@ class LiveLinks:
         if self._default_link is None or to not in self.addresses:
             return DropReason.UNREACHABLE
         if to not in self._datagrams:
-            connection = self._datagrams[to] = Connection(self._node, to, self.addresses[to], Purpose.DATAGRAMS)
-            rng = random.Random(f"{self._node.seed}/{self._node.spec.name}/datagrams/{to}/{self._node.incarnation}")
+            connection = self._datagrams[to] = Connection(self._owner, to, self.addresses[to], Purpose.DATAGRAMS)
+            rng = random.Random(f"{self._seed}/{self._owner.party.name}/datagrams/{to}/{self._owner.party.incarnation}")
             connection.link = Link(self._default_link, rng)
             task = self._carrying[to] = self._loop.create_task(self._carry(to, connection))
             task.add_done_callback(lambda _: self._carrying.pop(to, None))
@@ -142,8 +142,10 @@ class LiveLinks:
         del self._datagrams[connection.peer]
         return connection.unsent
 
-    def datagrams_from(self, connection: Connection) -> bool:
-        """The other side has dialled us to send datagrams; False if it may not."""
+    def admits_datagrams(self, connection: Connection) -> bool:
+        """May the connection carry datagrams? If this node has dialled it: yes; else unless a partition is between."""
+        if connection.dialled:
+            return True
         if connection.peer in self._apart:
             return False
         self._incoming[connection] = None
@@ -151,18 +153,18 @@ class LiveLinks:
 
     def control_counts(self) -> tuple[int, int]:
         """Control messages sent and received over the connections there are."""
-        connections = [*self._node.connections.values(), *self._datagrams.values(), *self._incoming]
+        connections = [*self._connections.values(), *self._datagrams.values(), *self._incoming]
         sent = sum(connection.control_sent for connection in connections)
         return sent, sum(connection.control_received for connection in connections)
 
     async def _carry(self, to: NodeName, connection: Connection) -> None:
         host, port = self.addresses[to]
         try:
-            async with asyncio.timeout(max(1.0, self._node.clock.wall_s(self._detection.timeout_us))):
+            async with asyncio.timeout(max(1.0, self._owner.clock.wall_s(self._detection.timeout_us))):
                 await self._loop.create_connection(lambda: connection, host, port)
                 await connection.settled
         except (OSError, TimeoutError):
             if connection.made:
                 connection.abort()
             else:
-                self._node.connection_lost(connection, "unreachable")
+                self._owner.connection_lost(connection, "unreachable")

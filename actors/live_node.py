@@ -12,16 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from actors.actor_settings import ActorSettings
 from actors.clock import Clock
 from actors.connection import Connection
 from actors.entrance import Entrance
-from actors.handshake import Purpose
+from actors.handshake import Party, Purpose
 from actors.live_links import LiveLinks
 from actors.log_keeper import LogKeeper
 from murmur_pubsub.codec import Codec
 from murmur_pubsub.deployment import NodeSpec
 from murmur_pubsub.errors import WireError
-from murmur_pubsub.faults import DEFAULT_DETECTION, FailureDetection
 from murmur_pubsub.journal import DropReason, Refusal, RowKind
 from murmur_pubsub.links import HARD_LIMIT_FACTOR, Link, LinkSpec
 from murmur_pubsub.machine import (
@@ -60,7 +60,6 @@ class Counters:
     delivered: int = 0
     published: int = 0
     malformed: int = 0
-    refused: int = 0
     lag_us_max: int = 0
 
 
@@ -73,22 +72,17 @@ class LiveNode:
     def __init__(
         self,
         spec: NodeSpec,
+        incarnation: int,
         machine: Machine,
         recorder: Recorder,
-        clock: Clock,
-        token: str,
-        seed: int,
-        incarnation: int = 0,
-        detection: FailureDetection = DEFAULT_DETECTION,
-        default_link: LinkSpec | None = None,
+        settings: ActorSettings,
         keeper: LogKeeper | None = None,
     ) -> None:
         self.spec = spec
         self.machine = machine
-        self.clock = clock
-        self.token = token
-        self.seed = seed
-        self.incarnation = incarnation
+        self.party = Party(spec.name, incarnation)
+        self.token = settings.token
+        self.clock = Clock(settings.origin_wall_ns, settings.run.time_dilation)
         self.work_us = 0
         self.counters = Counters()
         self.connections: dict[NodeName, Connection] = {}
@@ -96,8 +90,9 @@ class LiveNode:
         self.brokers: frozenset[NodeName] = frozenset()
         self.failure: str | None = None
         self._recorder = recorder
-        self.links = LiveLinks(self, detection, default_link)
-        self.entrance = Entrance(self)
+        self._seed = settings.run.seed
+        self.links = LiveLinks(self, self.connections, settings.run)
+        self.entrance = Entrance(lambda reason, count: recorder.refused(self.clock.now_us(), reason, count))
         self.read_buffer = memoryview(bytearray(_READ_BYTES))
         self._links_made = 0
         self._codec = Codec(machine.message_types)
@@ -128,7 +123,7 @@ class LiveNode:
     def start(self, records: Sequence[bytes] = ()) -> None:
         """Give the machine its first input."""
         now_us = self.clock.now_us()
-        self._recorder.plain(now_us, RowKind.START, self.incarnation)
+        self._recorder.plain(now_us, RowKind.START, self.party.incarnation)
         self.take_input(Start(records))
 
     def take_input(self, input: Input) -> None:
@@ -203,8 +198,10 @@ class LiveNode:
         self._dirty.clear()
 
     # ----------------------------------------------------------------------------------------- links
-    def may_link(self, connection: Connection) -> bool:
-        """The other side has proven itself and wants a link: may it have one?"""
+    def admits(self, connection: Connection) -> bool:
+        """The other side has proven itself: may it have the link, or send the datagrams, that it was dialled for?"""
+        if connection.purpose is Purpose.DATAGRAMS:
+            return self.links.admits_datagrams(connection)
         if connection.peer not in self.link_specs:
             self.entrance.turn_away(connection, Refusal.NO_LINK)
             return False
@@ -219,7 +216,7 @@ class LiveNode:
             self.connection_lost(former, "replaced by a new connection")
             former.abort()
         self._links_made += 1
-        rng = random.Random(f"{self.seed}/{self.spec.name}/{self.incarnation}/link/{peer}/{self._links_made}")
+        rng = random.Random(f"{self._seed}/{self.party.name}/{self.party.incarnation}/link/{peer}/{self._links_made}")
         connection.link = Link(self.link_specs[peer], rng)
         self.connections[peer] = connection
         self._recorder.plain(self.clock.now_us(), RowKind.LINK_UP, peer=peer)
@@ -263,10 +260,6 @@ class LiveNode:
     def _note_malformed(self, peer: NodeName | None) -> None:
         self.counters.malformed += 1
         self._recorder.plain(self.clock.now_us(), RowKind.MALFORMED, peer=peer)
-
-    def journal_refusal(self, reason: Refusal, count: int) -> None:
-        """So many connections were turned away."""
-        self._recorder.refused(self.clock.now_us(), reason, count)
 
     def congested(self, peer: NodeName) -> bool:
         """Is the queue to the peer full? Not if the link is down: what is sent then is lost, and waiting no use."""

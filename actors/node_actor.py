@@ -9,13 +9,12 @@ import gc
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import ray
 
-from actors.clock import Clock
+from actors.actor_settings import ActorSettings
 from actors.connection import Connection
 from actors.handshake import Address
 from actors.live_node import LiveNode
@@ -23,7 +22,6 @@ from actors.log_keeper import LogKeeper
 from actors.processes import ProcessPlace, own_place
 from actors.scratch import make_scratch
 from murmur_pubsub.deployment import NodeSpec, make_machine
-from murmur_pubsub.faults import FailureDetection
 from murmur_pubsub.journal import JournalWriter, RowKind, inputs_file
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe, is_settling, is_waiting
@@ -33,28 +31,6 @@ from murmur_pubsub.script import Player, Script, ScriptedCommand
 
 _PUBLISH_BATCH = 64
 """So many events a publisher that is behind may publish before it lets its links breathe."""
-
-
-@dataclass(frozen=True, slots=True)
-class ActorSettings:
-    """What all actors of a run share. `origin_wall_ns` is emulated time zero; `host` the address to listen on
-    (None: that of the host in the cluster); `scratch` what holds both folders until it is gathered (None: the run's
-    own folder does)."""
-
-    seed: int
-    token: str
-    journal_folder: str
-    storage_folder: str
-    detection: FailureDetection
-    default_link: LinkSpec | None
-    numbers: Mapping[NodeName, int]
-    origin_wall_ns: int
-    time_dilation: float
-    journal_hops: bool
-    keep_inputs: bool
-    run: int
-    host: str | None
-    scratch: str | None = None
 
 
 class Listening(NamedTuple):
@@ -77,8 +53,8 @@ class NodeActor:
         self._settings = settings
         self._player = None if script is None else Player(script)
         self._incarnation = incarnation
-        self._machine = make_machine(spec, settings.seed, incarnation)
-        if settings.keep_inputs:
+        self._machine = make_machine(spec, settings.run.seed, incarnation)
+        if settings.run.keep_inputs:
             path = Path(settings.journal_folder) / inputs_file(spec.name, incarnation)
             self._machine = InputRecorder(self._machine, path.open("ab", buffering=0).write)
         self._node: LiveNode | None = None
@@ -97,23 +73,11 @@ class NodeActor:
         Path(settings.journal_folder).mkdir(parents=True, exist_ok=True)
         number = settings.numbers[self._spec.name]
         self._writer = JournalWriter(
-            Path(settings.journal_folder), self._spec.name, number, self._incarnation, run=settings.run
+            Path(settings.journal_folder), self._spec.name, number, self._incarnation, run=settings.run.identifier
         )
-        recorder = Recorder(self._writer, number, settings.numbers, settings.journal_hops)
-        clock = Clock(settings.origin_wall_ns, settings.time_dilation)
+        recorder = Recorder(self._writer, number, settings.numbers, settings.run.journal_hops)
         keeper = self._keeper = LogKeeper(Path(settings.storage_folder) / f"{self._spec.name}.sqlite", self._spec.name)
-        node = self._node = LiveNode(
-            self._spec,
-            self._machine,
-            recorder,
-            clock,
-            settings.token,
-            settings.seed,
-            self._incarnation,
-            settings.detection,
-            settings.default_link,
-            keeper,
-        )
+        node = self._node = LiveNode(self._spec, self._incarnation, self._machine, recorder, settings, keeper)
         self._recorder = recorder
         loop = asyncio.get_running_loop()
         host = settings.host or ray.util.get_node_ip_address()
@@ -203,6 +167,7 @@ class NodeActor:
             failure = failure or repr(self._publishing.exception())
         sent, received = node.links.control_counts()
         return {name: getattr(counters, name) for name in counters.__slots__} | {
+            "refused": node.entrance.refused,
             "control_sent": sent,
             "control_received": received,
             "playing": playing,

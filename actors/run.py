@@ -16,10 +16,10 @@ from types import MappingProxyType
 from typing import Any
 
 from actors.actor_group import ActorGroup
+from actors.actor_settings import ActorSettings
 from actors.clock import Clock
 from actors.host_watch import HostWatch
 from actors.live_fault_injector import FaultThread, LiveFaultInjector
-from actors.node_actor import ActorSettings
 from actors.ray_session import RaySession
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
@@ -60,28 +60,22 @@ class LiveRun:
         self._deployment = deployment
         self._progress = progress
         origin_wall_ns = time.time_ns()
-        self._clock = Clock(origin_wall_ns, deployment.time_dilation)
+        self._clock = Clock(origin_wall_ns, deployment.settings.time_dilation)
         numbers = deployment.numbers
         journal_folder = folder / "journal"
         driver = numbers["driver"]
         self._writers = [
-            JournalWriter(journal_folder, name, number, run=deployment.run)
+            JournalWriter(journal_folder, name, number, run=deployment.settings.identifier)
             for name, number in (("driver", driver), (FAULTS_WRITER, driver + 1))
         ]
         self._recorder, fault_recorder = (Recorder(writer, driver, numbers) for writer in self._writers)
         settings = ActorSettings(
-            seed=deployment.seed,
+            run=deployment.settings,
             token=secrets.token_hex(16),
             journal_folder=str(journal_folder),
             storage_folder=str(folder / "storage"),
             numbers=numbers,
             origin_wall_ns=origin_wall_ns,
-            time_dilation=deployment.time_dilation,
-            journal_hops=deployment.journal_hops,
-            keep_inputs=deployment.keep_inputs,
-            run=deployment.run,
-            detection=deployment.detection,
-            default_link=deployment.default_link,
             host=host,
         )
         self._session = session
@@ -204,7 +198,7 @@ class LiveRun:
 
     def _publish(self) -> None:
         deployment = self._deployment
-        base_us = self._clock.now_us() + int(_PUBLISH_AFTER_US / deployment.time_dilation)
+        base_us = self._clock.now_us() + int(_PUBLISH_AFTER_US / deployment.settings.time_dilation)
         self.fault_injector.base_us = base_us
         faults = self._faults = FaultThread(deployment, self.fault_injector, self._clock, base_us)
         faults.start()

@@ -18,7 +18,7 @@ from benchmarks.bare_ring import run_bare_ring
 from benchmarks.quotes import quote, quote_filters
 from benchmarks.ring import HOPS
 from benchmarks.table import print_table
-from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec
+from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, RunSettings
 from murmur_pubsub.journal import RowKind, read_segment
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.script import Change
@@ -74,7 +74,7 @@ def throughput(session: RaySession, brokers: int) -> tuple[object, ...]:
     for client, broker in homes.items():
         nodes.append(NodeSpec(client, "client", CLIENT_FACTORY, {"broker": broker}, broker))
         links.append(LinkPlan(client, broker, LinkSpec()))
-    deployment = Deployment(1, tuple(nodes), tuple(links), scripts, journal_hops=False)
+    deployment = Deployment(RunSettings(1, journal_hops=False), tuple(nodes), tuple(links), scripts)
     _, rows = play(session, deployment)
     published = int((rows["kind"] == RowKind.PUBLISH).sum())
     delivered = int((rows["kind"] == RowKind.DELIVER).sum())
@@ -102,7 +102,7 @@ def ring(session: RaySession, actors: int, messages: int) -> tuple[object, ...]:
         spec.name: Script(publications=tuple((0, number, quote(rng)) for _ in range(messages // actors)))
         for number, spec in enumerate(nodes)
     }
-    _, rows = play(session, Deployment(1, nodes, links, scripts))
+    _, rows = play(session, Deployment(RunSettings(1), nodes, links, scripts))
     sent, received = (
         rows[(rows["kind"] == kind) & (rows["sequence"] >= 0)] for kind in (RowKind.SEND, RowKind.RECEIVE)
     )
@@ -134,7 +134,7 @@ def start_up(session: RaySession, actors: int) -> tuple[object, ...]:
         ray.kill(actor)
     nodes = tuple(NodeSpec(f"b{number}", "broker", BROKER_FACTORY, _PARTS) for number in range(actors))
     links = tuple(LinkPlan(f"b{number}", f"b{number + 1}", LinkSpec()) for number in range(actors - 1))
-    run, _ = play(session, Deployment(1, nodes, links, {}))
+    run, _ = play(session, Deployment(RunSettings(1), nodes, links, {}))
     broker_s = run.wall_seconds["starting"] / actors
     return actors, f"{bare_s:.3f}", f"{broker_s:.3f}", f"{broker_s / bare_s:.2f}"
 

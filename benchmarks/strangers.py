@@ -26,7 +26,7 @@ from actors.run import LiveRun
 from benchmarks.live import Script
 from benchmarks.table import print_table
 from murmur_pubsub.codec import FRAME_HEADER
-from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec
+from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, RunSettings
 from murmur_pubsub.journal import Phase, Refusal, RowKind, read_segment
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Effect, Input, Machine, NodeContext, Record, SetTimer, Start, TimerFired
@@ -155,7 +155,7 @@ def deployment(seconds: int) -> Deployment:
     for client, broker in homes.items():
         nodes.append(NodeSpec(client, "client", CLIENT_FACTORY, {"broker": broker}, broker))
         links.append(LinkPlan(client, broker, LinkSpec()))
-    return Deployment(1, tuple(nodes), tuple(links), scripts, journal_hops=False)
+    return Deployment(RunSettings(1, journal_hops=False), tuple(nodes), tuple(links), scripts)
 
 
 def play(session: RaySession, strangers: int, seconds: int) -> Outcome:

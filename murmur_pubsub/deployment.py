@@ -43,33 +43,44 @@ class LinkPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Deployment:
-    """Everything a runtime needs.
-
-    Node numbers in the journal follow `nodes`; the driver itself comes after the last. `scripts` are by node.
-    `drain_us`: a run is over when nothing has moved for so long; `drain_limit_us`: or after so long anyway.
-    `faults` in order of time; `start_down`: nodes that are not there at first, until a RESTART.
-    `hosts`: node to the number of its host (absent: 0). `sync_us`: how long stable storage takes to be safe
-    (virtual runtime only; the live one has a real disk). `time_dilation`: wall-clock seconds for an emulated second
-    (live runtime only). `run`: the run's identifier, 64 bits, which every file of its journal bears.
-    """
+class RunSettings:
+    """What holds for every node of a run, and is small: it goes to each actor."""
 
     seed: int
+    identifier: int = 0
+    """64 bits, which every file of the run's journal bears."""
+    default_link: LinkSpec | None = None
+    """What carries messages between nodes without a link of their own. None: they are dropped as unreachable."""
+    detection: FailureDetection = DEFAULT_DETECTION
+    journal_hops: bool = True
+    """Is each hop of each event journaled, or only publications and deliveries?"""
+    keep_inputs: bool = False
+    """Are the inputs of each machine kept for a replay?"""
+    time_dilation: float = 1.0
+    """Wall-clock seconds for an emulated second (live runtime only)."""
+    sync_us: int = 2_000
+    """How long stable storage takes to be safe (virtual runtime only; the live one has a real disk)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Everything a runtime needs. Node numbers in the journal follow `nodes`; the driver comes after the last."""
+
+    settings: RunSettings
     nodes: tuple[NodeSpec, ...]
     links: tuple[LinkPlan, ...]
     scripts: Mapping[NodeName, Script]
-    default_link: LinkSpec | None = None
+    """What each node publishes and subscribes to, by its name."""
     drain_us: int = 1_000_000
+    """The run is over when nothing has moved for this long."""
     drain_limit_us: int = 60_000_000
-    time_dilation: float = 1.0
-    journal_hops: bool = True
-    keep_inputs: bool = False
+    """The run is over this long after the draining began in any case."""
     faults: tuple[Fault, ...] = ()
+    """In order of time."""
     start_down: frozenset[NodeName] = frozenset()
-    detection: FailureDetection = DEFAULT_DETECTION
+    """Nodes that are not there at first, until a RESTART."""
     hosts: Mapping[NodeName, int] = field(default_factory=dict)
-    sync_us: int = 2_000
-    run: int = 0
+    """Node to the number of its host (absent: 0)."""
 
     @property
     def numbers(self) -> dict[NodeName, int]:

@@ -30,24 +30,24 @@ class VirtualRun:
     """One run of a deployment; journals go to `journal_folder`, which must exist."""
 
     def __init__(self, deployment: Deployment, journal_folder: Path, progress: Progress) -> None:
-        numbers = deployment.numbers
+        numbers, settings = deployment.numbers, deployment.settings
         self._deployment = deployment
         self._progress = progress
         self._writer = JournalWriter(
-            journal_folder, RUN_WRITER, numbers["driver"], rows_per_segment=65_536, run=deployment.run
+            journal_folder, RUN_WRITER, numbers["driver"], rows_per_segment=65_536, run=settings.identifier
         )
         self._recorders = {
-            name: Recorder(self._writer, number, numbers, deployment.journal_hops) for name, number in numbers.items()
+            name: Recorder(self._writer, number, numbers, settings.journal_hops) for name, number in numbers.items()
         }
         self.runtime = VirtualRuntime(
-            deployment.seed,
+            settings.seed,
             self._writer,
             numbers,
-            deployment.default_link,
-            deployment.journal_hops,
-            deployment.detection,
-            deployment.sync_us,
-            journal_folder if deployment.keep_inputs else None,
+            settings.default_link,
+            settings.journal_hops,
+            settings.detection,
+            settings.sync_us,
+            journal_folder if settings.keep_inputs else None,
         )
         self._players = {
             name: Player(script) for name, script in deployment.scripts.items() if name not in deployment.start_down

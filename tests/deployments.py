@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec
+from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, RunSettings
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.script import Change
 from murmuration.deployment.bootstrap import join_plan
@@ -105,7 +105,7 @@ def structured_deployment(seed: int, shape: Shape) -> Deployment:
             for node in made.nodes
         ),
         links=tuple(plan for plan in made.links if plan.first not in places),
-        default_link=LinkSpec(delay=Delay("constant", 1_000)),
+        settings=dataclasses.replace(made.settings, default_link=LinkSpec(delay=Delay("constant", 1_000))),
     )
 
 
@@ -127,4 +127,4 @@ def deployment(
     for client, broker in homes.items():
         nodes.append(NodeSpec(client, "client", CLIENT_FACTORY, given | {"broker": broker}, broker))
         plans.append(LinkPlan(client, broker, LinkSpec(delay=Delay("constant", 200))))
-    return Deployment(seed, tuple(nodes), tuple(plans), scripts)
+    return Deployment(RunSettings(seed), tuple(nodes), tuple(plans), scripts)

@@ -207,7 +207,7 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
         "schema_version": 1,
         "name": "schedule",
         "status": "complete",
-        "run": f"{deployment.run:016x}",
+        "run": f"{deployment.settings.identifier:016x}",
         "writers": {},  # whether the journal is whole is not asked here
         "journal": str(journal.resolve()),
         "nodes": [{"name": node.name, "role": node.role, "broker": node.broker} for node in deployment.nodes]
@@ -217,7 +217,7 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
         "withdrawal_grace_us": GRACE_US,
         "subscription_grace_us": GRACE_US,
         "promise": promise(
-            parts["routing"], parts["reliability"], parts, deployment.default_link is not None
+            parts["routing"], parts["reliability"], parts, deployment.settings.default_link is not None
         ).to_plain(),
     }
     with tempfile.TemporaryDirectory() as folder:

@@ -66,7 +66,7 @@ def node_of(run: Path, name: str) -> tuple[NodeSpec, int]:
     if name not in specs:
         names = list(specs)
         raise InputError("--node", repr(name), f"a node of the run: {names[0]} to {names[-1]}")
-    return specs[name], deployment.seed
+    return specs[name], deployment.settings.seed
 
 
 def steps(machine: Machine, inputs: Iterator[RecordedInput]) -> Iterator[Step]:

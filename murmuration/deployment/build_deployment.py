@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, make_machine
+from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, RunSettings, make_machine
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import Fault, FaultKind, FaultTargets, link_key
 from murmur_pubsub.promise import Promise
@@ -92,23 +92,25 @@ def deploy(
             for node in nodes
         ]
     return Deployment(
-        seed=scenario.seed,
+        settings=RunSettings(
+            seed=scenario.seed,
+            identifier=_identifier(loaded),
+            default_link=(  # datagrams of all pairs share it, and have no order
+                None if scenario.datagrams is None else dataclasses.replace(scenario.datagrams.spec(), ordered=False)
+            ),
+            detection=detection,
+            journal_hops=scenario.journal == "hops",
+            keep_inputs=scenario.keep_inputs,
+            time_dilation=scenario.time_dilation,
+        ),
         nodes=tuple(nodes),
         links=tuple(links),
         scripts=scripts,
-        default_link=(  # datagrams of all pairs share it, and have no order
-            None if scenario.datagrams is None else dataclasses.replace(scenario.datagrams.spec(), ordered=False)
-        ),
         faults=faults,
         start_down=start_down,
-        detection=detection,
         hosts=hosts,
         drain_us=scenario.drain.quiet,
         drain_limit_us=scenario.drain.limit,
-        time_dilation=scenario.time_dilation,
-        journal_hops=scenario.journal == "hops",
-        keep_inputs=scenario.keep_inputs,
-        run=_identifier(loaded),
     )
 
 
@@ -139,7 +141,7 @@ def manifest(
         "name": scenario.name,
         "runtime": scenario.runtime,
         "seed": scenario.seed,
-        "run": f"{deployment.run:016x}",
+        "run": f"{deployment.settings.identifier:016x}",
         "time_dilation": scenario.time_dilation,
         "status": "running",
         "scenario": dict(loaded.data),
@@ -154,7 +156,7 @@ def manifest(
         "expect": scenario.expect.plain(),
         "promise": _promise(scenario).to_plain(),
         "links": [[plan.first, plan.second] for plan in deployment.links],
-        "failure_timeout_us": deployment.detection.timeout_us,
+        "failure_timeout_us": deployment.settings.detection.timeout_us,
         "faults": [describe_fault(fault, deployment) for fault in deployment.faults],
     }
 
@@ -181,5 +183,5 @@ def describe_fault(fault: Fault, deployment: Deployment) -> dict[str, Any]:
 
 def _message_kinds(deployment: Deployment) -> dict[str, str]:
     """Message kind, as text, to the name of its class: for people who read the tables of a run."""
-    types = make_machine(deployment.nodes[0], deployment.seed).message_types
+    types = make_machine(deployment.nodes[0], deployment.settings.seed).message_types
     return {str(each.KIND): each.__name__ for each in types}  # type: ignore[attr-defined]

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from actors.clock import Clock
+from actors.actor_settings import ActorSettings
 from actors.connection import Connection
 from actors.handshake import Dialler, Party, Purpose
 from actors.live_node import LiveNode
 from murmur_pubsub.codec import FRAME_HEADER
-from murmur_pubsub.deployment import NodeSpec, make_machine
+from murmur_pubsub.deployment import NodeSpec, RunSettings, make_machine
 from murmur_pubsub.journal import JournalWriter, Refusal, RowKind, read_segment
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.recorder import Recorder
@@ -33,13 +33,17 @@ class Net:
         self.writers: list[JournalWriter] = []
         self.origin = time.time_ns()
 
-    async def add(self, name: str, links: dict[str, LinkSpec], broker: str | None = None, **options: Any) -> LiveNode:
+    async def add(
+        self, name: str, links: dict[str, LinkSpec], broker: str | None = None, incarnation: int = 0, **options: Any
+    ) -> LiveNode:
         role, parameters = ("broker", dict(PARTS)) if broker is None else ("client", {"broker": broker})
         spec = NodeSpec(name, role, f"murmuration.registry:make_{role}", parameters, broker)  # type: ignore[arg-type]
         writer = JournalWriter(self.folder, name, NUMBERS[name])
         self.writers.append(writer)
         recorder = Recorder(writer, NUMBERS[name], NUMBERS)
-        node = LiveNode(spec, make_machine(spec, 1), recorder, Clock(self.origin, 1.0), TOKEN, 1, **options)
+        run = RunSettings(1, **options)
+        settings = ActorSettings(run, TOKEN, str(self.folder), str(self.folder), NUMBERS, self.origin, "127.0.0.1")
+        node = LiveNode(spec, incarnation, make_machine(spec, 1), recorder, settings)
         node.link_specs.update(links)
         node.brokers = frozenset({"b0", "b1"})
         node.start()

@@ -125,7 +125,7 @@ def test_one_that_says_nothing_is_turned_away_in_time(tmp_path: Path, impatient:
         net = await broker(tmp_path)
         silent, slow = await connect_raw(net), await connect_raw(net, hello()[:7])
         assert await closed(silent[0]) == await closed(slow[0]) == b""
-        await until(lambda: net.nodes["b0"].counters.refused == 2)
+        await until(lambda: net.nodes["b0"].entrance.refused == 2)
         net.nodes["b0"].links.end()
         assert net.refusals("b0") == {Refusal.TOO_SLOW: 2}
 
@@ -163,7 +163,7 @@ def test_silent_strangers_do_not_keep_a_peer_out(tmp_path: Path, monkeypatch: py
         net = await broker(tmp_path)
         door = net.nodes["b0"].entrance
         strangers = [await connect_raw(net) for _ in range(20)]
-        await until(lambda: net.nodes["b0"].counters.refused == 12)
+        await until(lambda: net.nodes["b0"].entrance.refused == 12)
         assert len(door._half_open) == 8
         await asyncio.wait_for(joined(net, "c0"), 5)
         assert "c0" in net.nodes["b0"].connections
@@ -208,7 +208,7 @@ def test_a_flood_of_strangers_adds_up_in_a_few_rows(tmp_path: Path) -> None:
         net.nodes["b0"].links.end()
         assert net.refusals("b0") == {Refusal.TOO_LARGE: 200, Refusal.NO_GREETING: 100}
         assert net.count("b0", RowKind.REFUSED) == 4
-        assert net.nodes["b0"].counters.refused == 300
+        assert net.nodes["b0"].entrance.refused == 300
 
     run(scenario())
 

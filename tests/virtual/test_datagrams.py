@@ -114,6 +114,6 @@ def test_datagrams_of_a_scenario_have_no_order() -> None:
         "test",
     )
     overlay = loaded.build_overlay()
-    beside = deploy(loaded, overlay, loaded.build_workload(overlay)).default_link
+    beside = deploy(loaded, overlay, loaded.build_workload(overlay)).settings.default_link
     assert beside is not None
     assert (beside.ordered, beside.loss) == (False, 0.5)
