@@ -13,7 +13,7 @@ from typing import Any
 import ray
 
 from actors.ray_session import RaySession, words_of
-from murmur_pubsub.deployment import load
+from murmur_pubsub.deployment import object_at
 from murmur_pubsub.errors import InputError
 
 _LOOK_EVERY_S = 2.0
@@ -73,4 +73,4 @@ def tasks_as_they_finish(
 
 
 def _apply(function: str, work: Any) -> Any:
-    return load(function, "sweep")(work)
+    return object_at(function, "sweep")(work)

@@ -14,7 +14,7 @@ from murmur_pubsub.deployment import NodeSpec
 from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import NodeContext
-from murmur_virtual.event_queue import Entry, EventQueue
+from murmur_virtual.event_queue import EventQueue, QueueEntry
 from murmur_virtual.virtual_runtime import VirtualRuntime
 
 SIZES = ((1_000, 100), (10_000, 100))
@@ -78,14 +78,14 @@ class _Heap:
     """The same face over one heap."""
 
     def __init__(self) -> None:
-        self._entries: list[Entry] = []
+        self._entries: list[QueueEntry] = []
         self._pushed = 0
 
     def push(self, time_us: int, node: None, kind: int, payload: None, source: None) -> None:
         self._pushed += 1
         heapq.heappush(self._entries, (time_us, self._pushed, node, kind, payload, source))
 
-    def pop(self) -> Entry:
+    def pop(self) -> QueueEntry:
         return heapq.heappop(self._entries)
 
 

@@ -63,7 +63,7 @@ class Notification(NamedTuple):
 CLIENT_MESSAGES: tuple[type, ...] = (ClientSubscribe, ClientUnsubscribe, Publication, Notification)
 
 
-class Client:
+class ClientMachine:
     """The machine of a client node: best effort, no memory of what was published or delivered."""
 
     message_types = CLIENT_MESSAGES

@@ -27,7 +27,7 @@ FRAME_BYTES_MAX = MESSAGE_BYTES_MAX + 16
 """A frame that claims more is no frame of ours: the peer is cut off instead of being given the memory."""
 _FILTER_CACHE_SIZE = 65_536
 
-Reader = Callable[[Any], Any]
+MessageReader = Callable[[Any], Any]
 
 
 class Codec:
@@ -39,12 +39,12 @@ class Codec:
 
     def __init__(self, message_types: Sequence[type]) -> None:
         self._pack = msgpack.Packer().pack
-        self._readers: dict[int, Reader] = {}
+        self._readers: dict[int, MessageReader] = {}
         self._filters: dict[bytes, Filter] = {}
         self.encoders: dict[type, Callable[[Any], bytes]] = {}
         self.control = frozenset(each for each in message_types if each.CONTROL)  # type: ignore[attr-defined]
         self.datagrams = frozenset(each for each in message_types if each.DATAGRAM)  # type: ignore[attr-defined]
-        ways: dict[Way, dict[int, Reader]] = {way: {} for way in Way}
+        ways: dict[Way, dict[int, MessageReader]] = {way: {} for way in Way}
         for message_type in message_types:
             kind, way = message_type.KIND, message_type.WAY  # type: ignore[attr-defined]
             self._learn(message_type, kind)
@@ -60,7 +60,7 @@ class Codec:
         """The message in `data`; raises `WireError` if there is none."""
         return self.from_body(unpack(data))
 
-    def heard_by(self, role: Role) -> tuple[Reader, Reader]:
+    def heard_by(self, role: Role) -> tuple[MessageReader, MessageReader]:
         """As `from_body`, at a node of that role: for what a broker sends it, and for what a client sends it. A message
         that such a peer has no business to send is a `WireError`."""
         if role == "client":
@@ -113,7 +113,7 @@ class Codec:
         return found
 
 
-def _decoder(readers: Mapping[int, Reader]) -> Reader:
+def _decoder(readers: Mapping[int, MessageReader]) -> MessageReader:
     def from_body(body: Any) -> Any:
         try:
             read = readers[body[0]]

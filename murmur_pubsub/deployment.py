@@ -88,7 +88,7 @@ class Deployment:
         return {spec.name: number for number, spec in enumerate(self.nodes)} | {"driver": len(self.nodes)}
 
 
-def load(path: str, place: str) -> Any:
+def object_at(path: str, place: str) -> Any:
     """The object at the dotted path `package.module:name`; raises `InputError` naming `place`."""
     module_name, _, name = path.partition(":")
     if not name:
@@ -101,5 +101,5 @@ def load(path: str, place: str) -> Any:
 
 def make_machine(spec: NodeSpec, seed: int, incarnation: int = 0) -> Machine:
     """The node's machine, fresh."""
-    factory: Factory = load(spec.factory, f"factory of node {spec.name}")
+    factory: Factory = object_at(spec.factory, f"factory of node {spec.name}")
     return factory(NodeContext(spec.name, seed, spec.parameters, incarnation))

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Generic, Protocol
 
 from murmur_pubsub.filter import Filter
-from murmur_pubsub.matching_level import Destination, Entry, Level
+from murmur_pubsub.matching_level import Destination, IndexEntry, Level
 from murmur_pubsub.values import Value
 
 
@@ -72,8 +72,8 @@ class MatchingIndex(Generic[Destination]):
 
     def __init__(self) -> None:
         self._levels: list[Level[Destination]] = []
-        self._newcomers: dict[int, Entry[Destination]] = {}
-        self._barren: dict[int, Entry[Destination]] = {}
+        self._newcomers: dict[int, IndexEntry[Destination]] = {}
+        self._barren: dict[int, IndexEntry[Destination]] = {}
         self._places: dict[int, tuple[Level[Destination], int]] = {}
         self._ranks: dict[Destination, int] = {}
         self._uses: dict[Destination, int] = {}
@@ -90,7 +90,7 @@ class MatchingIndex(Generic[Destination]):
             self._next_rank += 1
         self._uses[destination] += 1
         self._copies[wanted] = self._copies.get(wanted, 0) + 1
-        entry = Entry(key, wanted, destination)
+        entry = IndexEntry(key, wanted, destination)
         if wanted.matches_nothing:
             self._barren[key] = entry
         else:
@@ -168,7 +168,7 @@ class MatchingIndex(Generic[Destination]):
         for entry in self._everyone():
             assert entry.filter in self._copies
 
-    def _covering(self, wanted: Filter) -> Iterator[Entry[Destination]]:
+    def _covering(self, wanted: Filter) -> Iterator[IndexEntry[Destination]]:
         if wanted.constraints is None:
             yield from self._everyone()
             return
@@ -182,7 +182,7 @@ class MatchingIndex(Generic[Destination]):
             if entry.filter.covers(wanted):
                 yield entry
 
-    def _everyone(self) -> Iterator[Entry[Destination]]:
+    def _everyone(self) -> Iterator[IndexEntry[Destination]]:
         for level in self._levels:
             yield from level
         yield from self._newcomers.values()
@@ -201,7 +201,7 @@ class MatchingIndex(Generic[Destination]):
             self._newcomers.clear()
             self._build(newcomers)
 
-    def _build(self, entries: list[Entry[Destination]]) -> None:
+    def _build(self, entries: list[IndexEntry[Destination]]) -> None:
         """Make the entries a level, with those of all levels that are not much larger."""
         for level in sorted(self._levels, key=len):
             if len(level) >= _GROWTH * len(entries) or len(level) + len(entries) > _MERGED_MAX:
@@ -217,14 +217,14 @@ class MatchingIndex(Generic[Destination]):
             self._place(entries)
         self._levels.sort(key=_turn)
 
-    def _place(self, entries: list[Entry[Destination]]) -> None:
+    def _place(self, entries: list[IndexEntry[Destination]]) -> None:
         level = Level(entries)
         self._levels.append(level)
         for number, entry in enumerate(entries):
             self._places[entry.key] = (level, number)
 
 
-def _constraint_count(entry: Entry[Destination]) -> int:
+def _constraint_count(entry: IndexEntry[Destination]) -> int:
     return len(entry.filter.attributes)
 
 

@@ -35,7 +35,7 @@ def bits_of(numbers: Sequence[int], size: int) -> int:
     return int.from_bytes(octets, "little")
 
 
-class Cells:
+class AttributeCells:
     """The constraints of one domain on one attribute."""
 
     __slots__ = ("_after", "_before", "_size", "by_value", "certain", "edges", "possible")
@@ -186,7 +186,7 @@ class AttributeSets:
         for number, constraint in constraints:
             if constraint.domain is not None:
                 by_domain.setdefault(constraint.domain, []).append((number, constraint))
-        self.domains = {domain: Cells(each, size, self.base, cells_max) for domain, each in by_domain.items()}
+        self.domains = {domain: AttributeCells(each, size, self.base, cells_max) for domain, each in by_domain.items()}
 
     def covering(self, wanted: Constraint) -> int:
         """The filters that may allow all that the constraint allows; none that does is left out."""

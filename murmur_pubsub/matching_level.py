@@ -33,7 +33,7 @@ _TYPES_OF_DOMAIN: dict[Domain, tuple[type, ...]] = {"number": (int, float), "str
 Destination = TypeVar("Destination", bound=Hashable)
 
 
-class Entry(NamedTuple, Generic[Destination]):
+class IndexEntry(NamedTuple, Generic[Destination]):
     """A filter in an index, with its key and destination."""
 
     key: int
@@ -70,7 +70,7 @@ class Level(Generic[Destination]):
         "entries", "size",
     )  # fmt: skip
 
-    def __init__(self, entries: Sequence[Entry[Destination]]) -> None:
+    def __init__(self, entries: Sequence[IndexEntry[Destination]]) -> None:
         self.entries = entries
         self.size = len(entries)
         self._everything = self._alive = (1 << self.size) - 1
@@ -105,7 +105,7 @@ class Level(Generic[Destination]):
     def __len__(self) -> int:
         return self._alive_count
 
-    def __iter__(self) -> Iterator[Entry[Destination]]:
+    def __iter__(self) -> Iterator[IndexEntry[Destination]]:
         """The entries that are not struck out, in their order."""
         return (self.entries[number] for number in numbers_of(self.alive, self.size))
 
@@ -179,7 +179,7 @@ class Level(Generic[Destination]):
                     keys.append(entries[number].key)
         return keys
 
-    def covering(self, names: tuple[str, ...], wanted: Mapping[str, Constraint]) -> Iterator[Entry[Destination]]:
+    def covering(self, names: tuple[str, ...], wanted: Mapping[str, Constraint]) -> Iterator[IndexEntry[Destination]]:
         """Entries whose filter may cover the one with these constraints; none that does is left out."""
         candidates = self.alive & self._plan(names).answerable
         for name in names:
@@ -190,7 +190,7 @@ class Level(Generic[Destination]):
         for number in numbers_of(candidates, self.size):
             yield self.entries[number]
 
-    def covered_by(self, names: tuple[str, ...], wanted: Mapping[str, Constraint]) -> Iterator[Entry[Destination]]:
+    def covered_by(self, names: tuple[str, ...], wanted: Mapping[str, Constraint]) -> Iterator[IndexEntry[Destination]]:
         """Entries whose filter may be covered by the one with these constraints; none that is is left out."""
         candidates = self.alive
         for name in names:

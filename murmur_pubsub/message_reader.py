@@ -12,7 +12,7 @@ from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.message import INT64, Like
 
-Check = Callable[[Any], bool]
+FieldCheck = Callable[[Any], bool]
 
 _PLAIN = (str, bytes, bool)
 
@@ -87,7 +87,7 @@ def _made(name: str, hint: Any) -> str:
     return name
 
 
-def _of_list(element: Any) -> Check | None:
+def _of_list(element: Any) -> FieldCheck | None:
     """Whether the elements of a list are right; None if they are not looked at here."""
     if element in (Any, Filter):
         return None
@@ -102,7 +102,7 @@ def right(values):
     return _compiled(source, "right", known)
 
 
-def _of_dict(key: Any, value: Any) -> Check | None:
+def _of_dict(key: Any, value: Any) -> FieldCheck | None:
     keys, values = _of_list(key), _of_list(value)
     return lambda held: (keys is None or keys(held)) and (values is None or values(held.values()))
 

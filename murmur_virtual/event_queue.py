@@ -8,7 +8,7 @@ import heapq
 from bisect import insort
 from typing import Any
 
-Entry = tuple[int, int, Any, int, Any, Any]
+QueueEntry = tuple[int, int, Any, int, Any, Any]
 """(time_us, number, node, kind, payload, source); the number is unique, so nothing behind it is compared."""
 
 _BUCKET_SHIFT = 10
@@ -20,9 +20,9 @@ class EventQueue:
     __slots__ = ("_buckets", "_current", "_current_key", "_keys", "_position", "_pushed")
 
     def __init__(self) -> None:
-        self._buckets: dict[int, list[Entry]] = {}
+        self._buckets: dict[int, list[QueueEntry]] = {}
         self._keys: list[int] = []
-        self._current: list[Entry] = []
+        self._current: list[QueueEntry] = []
         self._current_key = -1
         self._position = 0
         self._pushed = 0
@@ -40,7 +40,7 @@ class EventQueue:
             insort(self._current, (time_us, number, node, kind, payload, source), self._position)
         return number
 
-    def pop(self) -> Entry | None:
+    def pop(self) -> QueueEntry | None:
         """Take the earliest entry; None if there is none."""
         position = self._position
         if position == len(self._current):

@@ -241,7 +241,7 @@ class VirtualRun:
                 return
 
 
-def play(deployment: Deployment, journal_folder: Path, progress: Progress) -> VirtualRun:
+def play_virtual(deployment: Deployment, journal_folder: Path, progress: Progress) -> VirtualRun:
     """Play the deployment to its end and return the finished run."""
     run = VirtualRun(deployment, journal_folder, progress)
     run.play()

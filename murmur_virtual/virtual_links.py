@@ -15,7 +15,7 @@ from murmur_pubsub.faults import FailureDetection, link_key
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.links import Link, LinkSpec
 from murmur_pubsub.machine import LinkDown, LinkUp, NodeName
-from murmur_virtual.virtual_node import Network, VirtualNode
+from murmur_virtual.virtual_node import VirtualNetwork, VirtualNode
 
 
 class _Wire:
@@ -39,7 +39,7 @@ class _Wire:
 class VirtualLinks:
     """All links of a network; `groups` is the partition in force, node name to group."""
 
-    def __init__(self, network: Network, detection: FailureDetection) -> None:
+    def __init__(self, network: VirtualNetwork, detection: FailureDetection) -> None:
         self.detection = detection
         self.groups: dict[NodeName, int] | None = None
         self._network = network

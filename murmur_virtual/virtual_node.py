@@ -45,7 +45,7 @@ _new = tuple.__new__
 """Makes a NamedTuple without the Python call in its constructor: these two are made for every entry."""
 
 
-class Network(Protocol):
+class VirtualNetwork(Protocol):
     """What nodes and links ask of the runtime they are in, and what they tell it."""
 
     seed: int
@@ -94,7 +94,7 @@ class VirtualNode:
 
     def __init__(
         self,
-        network: Network,
+        network: VirtualNetwork,
         spec: NodeSpec,
         machine: Machine,
         recorder: Recorder,

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from murmur_pubsub.client import Client
-from murmur_pubsub.deployment import load
+from murmur_pubsub.client import ClientMachine
+from murmur_pubsub.deployment import object_at
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import Machine, NodeContext
 from murmur_pubsub.promise import Promise, promise_of
@@ -66,7 +66,7 @@ def make_client(context: NodeContext) -> Machine:
     parameters = context.parameters
     own: Callable[[str, Mapping[str, Any]], Machine] | None
     own = getattr(reliability_named(parameters.get("reliability", "best_effort")), "client", None)
-    return Client(parameters["broker"]) if own is None else own(parameters["broker"], parameters)
+    return ClientMachine(parameters["broker"]) if own is None else own(parameters["broker"], parameters)
 
 
 def routing_named(name: str) -> RouterFactory:
@@ -169,4 +169,4 @@ def _named(name: str, place: str, known: Mapping[str, Any]) -> Any:
         return known[name]
     if ":" not in name:
         raise InputError(place, repr(name), f"{', '.join(known)} or a dotted path 'package.module:factory'")
-    return load(name, place)
+    return object_at(name, place)

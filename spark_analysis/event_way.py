@@ -30,7 +30,7 @@ LOSSES = {
 
 
 @dataclass(slots=True)
-class Message:
+class EventMessage:
     """A message that carried the event. `kind`: its type's name; `loss`: why it did not arrive (None: it arrived, or
     nobody knows: `received` tells); `copy`: the link made it of another one."""
 
@@ -51,9 +51,9 @@ class Visit:
     time_us: int
     node: str
     published: bool = False
-    cause: Message | None = None
+    cause: EventMessage | None = None
     delivered: list[int] = field(default_factory=list)
-    sent: list[Message] = field(default_factory=list)
+    sent: list[EventMessage] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class EventWay:
     has_messages: bool
 
     @property
-    def messages(self) -> Iterator[Message]:
+    def messages(self) -> Iterator[EventMessage]:
         """All messages that carried it."""
         return (message for visit in self.visits for message in visit.sent)
 
@@ -166,10 +166,10 @@ def _visits(rows: np.ndarray, manifest: Manifest) -> list[Visit]:
         if kind == RowKind.DELIVER:
             here.delivered.append(value)
         elif kind == RowKind.SEND:
-            here.sent.append(Message(node, peer, kinds.get(value, str(value)), hops, here))
+            here.sent.append(EventMessage(node, peer, kinds.get(value, str(value)), hops, here))
         elif kind == RowKind.DUPLICATE:
             made = [each for each in here.sent if each.receiver == peer]
-            here.sent.append(Message(node, peer, made[-1].kind if made else "?", hops, here, copy=True))
+            here.sent.append(EventMessage(node, peer, made[-1].kind if made else "?", hops, here, copy=True))
         elif kind == RowKind.DROP:
             _lose(here, peer, hops, LOSSES[DropReason(value)])
     _pair(visits, arrivals)
@@ -181,19 +181,19 @@ def _lose(here: Visit, peer: str, hops: int, why: str) -> None:
         if message.receiver == peer and message.hops == hops and message.loss is None:
             message.loss = why
             return
-    here.sent.append(Message(here.node, peer, "", hops, here, loss=why))
+    here.sent.append(EventMessage(here.node, peer, "", hops, here, loss=why))
 
 
 def _pair(visits: Iterable[Visit], arrivals: Iterable[tuple[Visit, str, str, int]]) -> None:
     """Give every arrival the message that brought it."""
-    under_way: dict[tuple[str, str], list[Message]] = {}
+    under_way: dict[tuple[str, str], list[EventMessage]] = {}
     for visit in visits:
         for message in visit.sent:
             if message.loss is None:
                 under_way.setdefault((message.sender, message.receiver), []).append(message)
     for visit, sender, kind, hops in arrivals:
         sent = under_way.get((sender, visit.node), [])
-        unheard_of = Message(sender, visit.node, kind, hops)
+        unheard_of = EventMessage(sender, visit.node, kind, hops)
         message = next((each for each in sent if each.kind == kind and each.received is None), unheard_of)
         message.received, visit.cause = visit, message
 

@@ -17,7 +17,7 @@ class _Kind(NamedTuple):
     nothing: bool
 
 
-KINDS = {
+EXPECTATION_KINDS = {
     "delivery_rate": _Kind("delivery rate", True, share, False),
     "delay_p99_us": _Kind("delay p99", False, duration, False),
     "recovery_us": _Kind("recovery after a repair", False, duration, True),
@@ -30,7 +30,7 @@ def check_expectations(expect: Mapping[str, float], measured: Mapping[str, float
     """What became of each; `measured`: by the same keys, None where there is nothing to measure."""
     checked = []
     for key, wanted in expect.items():
-        kind, found = KINDS[key], measured[key]
+        kind, found = EXPECTATION_KINDS[key], measured[key]
         met = kind.nothing if found is None else (found >= wanted if kind.at_least else found <= wanted)
         bound = f"at {'least' if kind.at_least else 'most'} {kind.say(wanted)}"
         checked.append(Expectation(kind.name, bound, "none" if found is None else kind.say(found), met))

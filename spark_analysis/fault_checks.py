@@ -26,7 +26,7 @@ _STRAY = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class FaultCheck:
     """What became of one fault: "took_effect", "not_exercised" or "failed", and what was seen."""
 
     step: int
@@ -39,7 +39,7 @@ class Check:
 
 def check_faults(
     windows: Sequence[Window], rows: pd.DataFrame, numbers: Mapping[str, int], last_us: int
-) -> list[Check]:
+) -> list[FaultCheck]:
     """One check for each window. `rows`: the journal's rows of the nodes involved while faults were in force, with
     the columns of `ROW_TYPE`; `last_us`: the end of the journal."""
     by_node: dict[Any, pd.DataFrame] = {
@@ -55,7 +55,7 @@ def check_faults(
             here = _between(by_node, [numbers[name] for name in sorted(names)], window.in_effect_us, until_us, rows)
             outcome, seen = _check(window, here, numbers, max(0, until_us - window.in_effect_us))
         ended_us = None if window.undone_us == NEVER_US else window.undone_us
-        checks.append(Check(window.step.number, window.step.text, window.from_us, ended_us, outcome, seen))
+        checks.append(FaultCheck(window.step.number, window.step.text, window.from_us, ended_us, outcome, seen))
     return checks
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import FaultStage
-from spark_analysis.fault_windows import Step, Window, fault_windows
+from spark_analysis.fault_windows import FaultStep, Window, fault_windows
 from spark_analysis.run_folder import Manifest
 
 
@@ -17,7 +17,7 @@ def windows_of(
     steps = []
     for number, listed in enumerate(manifest.faults):
         try:
-            step = Step(
+            step = FaultStep(
                 number,
                 FaultKind[listed["kind"]],
                 f"{listed['text']} (step {number + 1})",

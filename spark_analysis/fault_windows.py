@@ -31,7 +31,7 @@ _REPAIR_OF = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FaultStep:
     """A step of the plan and when it happened: ordered, and seen to be in effect (None: not, or not yet)."""
 
     number: int
@@ -54,7 +54,7 @@ class Window:
     did that come before the limit on mending?
     """
 
-    step: Step
+    step: FaultStep
     from_us: int
     in_effect_us: int
     undone_us: int
@@ -114,7 +114,7 @@ class Window:
 
 
 def fault_windows(
-    steps: Sequence[Step],
+    steps: Sequence[FaultStep],
     settled: Iterable[tuple[int, int]],
     links: Sequence[tuple[str, str]],
     limit_us: int = NEVER_US,
@@ -137,7 +137,7 @@ def fault_windows(
         at_most_us = min(NEVER_US, effect_us + limit_us)
         return min(settled_us, at_most_us) if has_links else at_most_us, settled_us <= at_most_us
 
-    later_about: dict[str, list[Step]] = {}
+    later_about: dict[str, list[FaultStep]] = {}
     for step in steps:
         for name in step.nodes or ("",):
             later_about.setdefault(name, []).append(step)
@@ -169,13 +169,13 @@ def fault_windows(
     return windows
 
 
-def _changes_nothing(step: Step) -> bool:
+def _changes_nothing(step: FaultStep) -> bool:
     return (step.kind is FaultKind.CHANGE_LINK and step.link is None) or (
         step.kind is FaultKind.SLOW and not step.work_us
     )
 
 
-def _undoes(later: Step, step: Step) -> bool:
+def _undoes(later: FaultStep, step: FaultStep) -> bool:
     if later.kind not in _REPAIR_OF.get(step.kind, ()):
         return False
     if step.kind in (FaultKind.CUT, FaultKind.CHANGE_LINK):
@@ -183,7 +183,7 @@ def _undoes(later: Step, step: Step) -> bool:
     return step.kind is FaultKind.PARTITION or bool(set(later.nodes) & set(step.nodes))
 
 
-def _links_of(step: Step, links: Sequence[tuple[str, str]]) -> frozenset[frozenset[str]]:
+def _links_of(step: FaultStep, links: Sequence[tuple[str, str]]) -> frozenset[frozenset[str]]:
     if step.kind in (FaultKind.CUT, FaultKind.CHANGE_LINK):
         return frozenset({frozenset(step.nodes)})
     group = {name: number for number, members in enumerate(step.groups) for name in members}

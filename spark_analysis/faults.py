@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from murmur_pubsub.journal import RowKind
 from spark_analysis.connections import Connections, LinkRow, times_away
 from spark_analysis.excuses import Excuses
-from spark_analysis.fault_checks import Check, check_faults
+from spark_analysis.fault_checks import FaultCheck, check_faults
 from spark_analysis.fault_plan import windows_of
 from spark_analysis.fault_windows import NEVER_US, Window
 from spark_analysis.journal_source import Journal
@@ -50,7 +50,7 @@ class Faults:
         if manifest.faults:
             self.windows = windows_of(manifest, self._times(), self.settled())
 
-    def checks(self, last_us: int) -> list[Check]:
+    def checks(self, last_us: int) -> list[FaultCheck]:
         """What became of each fault."""
         if not self.windows:
             return []
@@ -153,7 +153,7 @@ def _within(stretches: Mapping[Any, np.ndarray]) -> Callable[[Iterator[pd.DataFr
     return keep
 
 
-def checks_table(checks: Sequence[Check], windows: Sequence[Window], recovery: Recovery) -> pd.DataFrame:
+def checks_table(checks: Sequence[FaultCheck], windows: Sequence[Window], recovery: Recovery) -> pd.DataFrame:
     """The checks as a table with the columns `CHECK_COLUMNS`, and `recovery_us` of each fault that was repaired."""
     table = pd.DataFrame([asdict(check) for check in checks], columns=list(CHECK_COLUMNS))
     after = {window.step.number: recovery.times_us.get(window.repaired_us) for window in windows}

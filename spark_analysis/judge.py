@@ -312,7 +312,7 @@ def totals(judged: DataFrame) -> DataFrame:
     return judged.agg(*sums, F.count(F.when(whole, 1)).alias("delivered"))
 
 
-def judge(journal: Journal, lives: DataFrame, filters: Mapping[str, int], rules: Rules) -> DataFrame:
+def judge_pairs(journal: Journal, lives: DataFrame, filters: Mapping[str, int], rules: Rules) -> DataFrame:
     """The outcome of every pair of a run. `lives` as `lives_of` gives them, `filters` those of `Wanted`, events as
     `distinct_events` gives them."""
     texts = list(filters)

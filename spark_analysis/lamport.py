@@ -20,7 +20,7 @@ _STEP, _COLUMN = 0.24, 0.62
 _ARROW = {"arrowstyle": "-|>", "shrinkA": 3, "shrinkB": 3, "linewidth": 0.9, "mutation_scale": 8}
 
 
-def draw(way: EventWay, path: Path) -> int:
+def draw_way(way: EventWay, path: Path) -> int:
     """Write the diagram (the format is the name's: svg, png, pdf); how many visits are in it, from the first on."""
     visits = list(way.visits)[:VISITS_MAX]
     places = {id(visit): place for place, visit in enumerate(visits)}

@@ -32,7 +32,7 @@ from spark_analysis import metrics
 from spark_analysis.damaged_run import DamagedRun
 from spark_analysis.excuses import Excuses
 from spark_analysis.expectations import check_expectations, measured
-from spark_analysis.fault_checks import Check
+from spark_analysis.fault_checks import FaultCheck
 from spark_analysis.faults import Faults, Recovery, checks_table
 from spark_analysis.findings import FINDINGS_SCHEMA, Readers, are_hops_journaled, conjured, findings
 from spark_analysis.journal_check import survey, unsound
@@ -153,7 +153,7 @@ class _Analysis:
         filters = wanted.filters
         rules = rules_of(manifest)
         lives = self._keep(judging.lives_of(journal.subscriptions, self._faults.settled()))
-        self._outcomes = self._keep(judging.judge(journal, lives, filters, rules))
+        self._outcomes = self._keep(judging.judge_pairs(journal, lives, filters, rules))
         totals = judging.totals(self._outcomes).first()
         assert totals is not None
         self._published = journal.events.count()
@@ -173,7 +173,7 @@ class _Analysis:
         found = self._folder.write_findings(listed)
         counts = {name: found.counts.get(name, 0) for name in COUNTS}
         counts |= {name: int(totals[name]) for name in ("required", "delivered")} | {"published": self._published}
-        checks: Sequence[Check] = ()
+        checks: Sequence[FaultCheck] = ()
         recovery = Recovery({}, 0, None)
         if manifest.faults:
             checks = self._faults.checks(self._span_us[1])
@@ -235,9 +235,9 @@ class _Analysis:
         counts = self._keep(metrics.activity(rows, width_us))
         phases = self._write("phases", metrics.phases(rows))
         begin_us, end_us = _publishing(dict(zip(phases["phase"], phases["begin_us"], strict=True)), first_us, last_us)
-        self._write("rates", metrics.rates(rows, begin_us, end_us))
+        self._write("rates", metrics.rates_between(rows, begin_us, end_us))
         self._write("rows_by_kind", metrics.rows_by_kind(rows))
-        self._write("traffic", metrics.traffic(counts))
+        self._write("traffic", metrics.traffic_by_bucket(counts))
         names = {kind.KIND: kind.__name__ for kind in CLIENT_MESSAGES} | self._manifest.message_kinds  # type: ignore[attr-defined]
         self._write("messages_by_kind", metrics.messages_by_kind(counts, names))
         self._write("drops", metrics.drops(counts))
@@ -249,7 +249,7 @@ class _Analysis:
         self._write("hop_count_cdf", metrics.cumulative(metrics.hop_counts(self._deliveries), "hops"))
         brokers = self._keep(metrics.brokers(metrics.reached(rows, nodes), counts, nodes, self._published))
         self._write("brokers", brokers)
-        self._write("load_cdf", metrics.load_cdf(brokers))
+        self._write("load_cdf", metrics.load_shares(brokers))
         self._write("forwarding", metrics.forwarding(brokers))
         self._folder.write_json("summary", {"bucket_us": width_us, "first_us": first_us, "last_us": last_us})
 

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from murmur_pubsub.journal import NONE, DropReason, Phase, RowKind
 from spark_analysis.run_folder import Manifest
 
-QUANTILES = (("p50", 0.50), ("p90", 0.90), ("p99", 0.99))
+DELAY_QUANTILES = (("p50", 0.50), ("p90", 0.90), ("p99", 0.99))
 BUCKETS_MAX = 120
 _NODES = "node int, name string, role string, home int"
 
@@ -110,7 +110,7 @@ def span(rows: DataFrame) -> DataFrame:
     return rows.agg(F.min("time_us").alias("first_us"), F.max("time_us").alias("last_us"))
 
 
-def rates(rows: DataFrame, begin_us: int, end_us: int) -> DataFrame:
+def rates_between(rows: DataFrame, begin_us: int, end_us: int) -> DataFrame:
     """One row: begin_us, end_us, publications and deliveries between, and both for each emulated second."""
     within = rows.where((F.col("time_us") >= begin_us) & (F.col("time_us") < end_us))
     seconds = F.lit(max(1, end_us - begin_us) / 1_000_000)
@@ -128,7 +128,7 @@ def rates(rows: DataFrame, begin_us: int, end_us: int) -> DataFrame:
     )
 
 
-def traffic(counts: DataFrame) -> DataFrame:
+def traffic_by_bucket(counts: DataFrame) -> DataFrame:
     """bucket_us, published, delivered, sent, received, dropped, bytes: what happened in each bucket."""
     return (
         counts.groupBy("bucket_us")
@@ -272,7 +272,10 @@ def quantiles(shares: DataFrame) -> DataFrame:
     """One row: count, p50_us, p90_us, p99_us, max_us of a delay CDF (nulls when it is empty)."""
     return shares.agg(
         F.coalesce(F.sum("count"), F.lit(0)).alias("count"),
-        *[F.min(F.when(F.col("share") >= part, F.col("delay_us"))).alias(f"{name}_us") for name, part in QUANTILES],
+        *[
+            F.min(F.when(F.col("share") >= part, F.col("delay_us"))).alias(f"{name}_us")
+            for name, part in DELAY_QUANTILES
+        ],
         F.max("max_us").alias("max_us"),
     )
 
@@ -344,7 +347,7 @@ def brokers(reached_brokers: DataFrame, counts: DataFrame, nodes: DataFrame, pub
     )
 
 
-def load_cdf(brokers_table: DataFrame) -> DataFrame:
+def load_shares(brokers_table: DataFrame) -> DataFrame:
     """load, share: the part of the brokers whose load is no larger."""
     return cumulative(brokers_table.groupBy("load").agg(F.count(F.lit(1)).alias("count")), "load")
 

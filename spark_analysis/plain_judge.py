@@ -22,7 +22,7 @@ from murmur_pubsub.journal_store import store_at
 from spark_analysis.connections import Connections, times_away
 from spark_analysis.excuses import Case, Excuse, Excuses
 from spark_analysis.expectations import check_expectations, measured
-from spark_analysis.fault_checks import Check, check_faults
+from spark_analysis.fault_checks import FaultCheck, check_faults
 from spark_analysis.fault_plan import windows_of
 from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.journal_check import find_damage
@@ -37,7 +37,7 @@ Pair = tuple[tuple[int, int], int]
 
 
 @dataclass(slots=True)
-class Verdict:
+class PlainVerdict:
     """Pairs by finding, as often as it counts; `delivered` are all pairs delivered, `first_us` when.
 
     `required_until_us`: when the subscription that requires the pair was withdrawn (`NEVER_US`: it was not). `early`:
@@ -88,7 +88,7 @@ class _Life:
         return [int(time_us) for time_us in (self.issued_us, self.withdrawn_us) if time_us != float("inf")]
 
 
-class Row(NamedTuple):
+class JournalRow(NamedTuple):
     """A row of the journal: the fields of `murmur_pubsub.journal.ROW_TYPE`, in its order."""
 
     time_us: int
@@ -111,9 +111,9 @@ class History:
     lives: dict[int, list[_Life]]
     rows: np.ndarray
 
-    def of(self, *kinds: RowKind) -> list[Row]:
+    def of(self, *kinds: RowKind) -> list[JournalRow]:
         """The rows of these kinds."""
-        return [Row(*fields) for fields in self.rows[np.isin(self.rows["kind"], kinds)].tolist()]
+        return [JournalRow(*fields) for fields in self.rows[np.isin(self.rows["kind"], kinds)].tolist()]
 
 
 def read_history(journal: Path) -> History:
@@ -162,7 +162,7 @@ def _side_records(journal: Path) -> Iterator[tuple[SideKind, list[Any]]]:
             yield kind, fields
 
 
-def judge(journal: Path, grace_us: int = 100_000, subscription_grace_us: int = 1_000_000) -> Verdict:
+def judge_plainly(journal: Path, grace_us: int = 100_000, subscription_grace_us: int = 1_000_000) -> PlainVerdict:
     """Judge the journal folder of one run whose graces are these."""
     return judge_history(read_history(journal), Rules(grace_us, subscription_grace_us))
 
@@ -183,9 +183,9 @@ def _may_get(held: Sequence[_Life], published_us: int, delivered_us: int, rules:
     )
 
 
-def judge_history(history: History, rules: Rules) -> Verdict:
+def judge_history(history: History, rules: Rules) -> PlainVerdict:
     """The same of a history that was read."""
-    verdict = Verdict()
+    verdict = PlainVerdict()
     matching: dict[Pair, list[_Life]] = {}
     for event, (published_us, blob) in history.events.items():
         attributes = unpack_attributes(blob)
@@ -240,9 +240,9 @@ class Judgement:
     finding and pair. `checks`: whether each fault took effect."""
 
     numbers: Mapping[str, Any]
-    pairs: Verdict
+    pairs: PlainVerdict
     excused: Mapping[tuple[str, Pair], Excuse]
-    checks: Sequence[Check]
+    checks: Sequence[FaultCheck]
 
     def left(self, finding: str) -> list[Pair]:
         """The pairs of that finding that nothing excuses."""
@@ -255,7 +255,7 @@ def judge_run(run: Path) -> Judgement:
     place = manifest.journal_at(run)
     damages = find_damage(store_at(place), manifest)
     if damages:
-        return Judgement(decide_damaged(damages), Verdict(), {}, ())
+        return Judgement(decide_damaged(damages), PlainVerdict(), {}, ())
     return judge_journal(manifest, Path(place))
 
 
@@ -331,7 +331,7 @@ def _link_rows(history: History, manifest: Manifest) -> Iterator[tuple[int, int,
 
 
 def _excused(
-    history: History, manifest: Manifest, pairs: Verdict, explainer: Excuses | Connections
+    history: History, manifest: Manifest, pairs: PlainVerdict, explainer: Excuses | Connections
 ) -> dict[tuple[str, Pair], Excuse]:
     names = [node.name for node in manifest.nodes]
     published = history.of(RowKind.PUBLISH)
@@ -373,7 +373,7 @@ def _passages(
     return {event: passage_of(listed, names, hops) for event, listed in rows.items()}
 
 
-def _overtakings(pairs: Verdict) -> dict[Pair, int]:
+def _overtakings(pairs: PlainVerdict) -> dict[Pair, int]:
     """When each subscriber first got a later event of the publisher, of the pairs that are missing."""
     streams: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for (event, subscriber), at_us in pairs.first_us.items():

@@ -307,7 +307,7 @@ def _mark_phases(stacked: Sequence[Axes], phases: pd.DataFrame, begin: float, en
         )  # fmt: skip
 
 
-def overlay(names: Sequence[str], edges: Sequence[tuple[str, str]], brokers: pd.DataFrame) -> str | None:
+def overlay_graph(names: Sequence[str], edges: Sequence[tuple[str, str]], brokers: pd.DataFrame) -> str | None:
     """The overlay, each broker coloured by its load."""
     graph: nx.Graph[str] = nx.Graph()
     graph.add_nodes_from(names)

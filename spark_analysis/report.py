@@ -99,7 +99,7 @@ def _figures(manifest: Manifest, tables: Mapping[str, pd.DataFrame], summary: di
         ),
         "load_cdf": plots.load_cdf(tables["load_cdf"]),
         "load": plots.load_by_broker(tables["brokers"]),
-        "overlay": plots.overlay(names, manifest.edges, tables["brokers"]),
+        "overlay": plots.overlay_graph(names, manifest.edges, tables["brokers"]),
     }
 
 

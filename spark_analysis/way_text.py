@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from spark_analysis.event_way import EventWay, Message, Visit
+from spark_analysis.event_way import EventMessage, EventWay, Visit
 
 
-def lines(way: EventWay, findings: Iterable[str] = ()) -> Iterator[str]:
+def way_lines(way: EventWay, findings: Iterable[str] = ()) -> Iterator[str]:
     """What happened in order of time, a line for each visit of a node, and a summary. `findings`: the judge's words."""
     attributes = ", ".join(f"{name} = {value!r}" for name, value in way.attributes.items())
     yield f"event {way.source}:{way.sequence}, published {way.published_us / 1e6:,.6f} s into the run"
@@ -15,16 +15,16 @@ def lines(way: EventWay, findings: Iterable[str] = ()) -> Iterator[str]:
     yield ""
     width = max(len(visit.node) for visit in way.visits)
     # What happened at the same time is in the order in which it was put together: faults last.
-    happened = [(visit.time_us, f"{visit.node:<{width}}  {words(visit)}") for visit in way.visits]
+    happened = [(visit.time_us, f"{visit.node:<{width}}  {visit_words(visit)}") for visit in way.visits]
     happened += [(incident.time_us, f"{'':<{width}}  * {incident.text}") for incident in way.incidents]
     for time_us, text in sorted(happened, key=lambda each: each[0]):
         yield f"{(time_us - way.published_us) / 1e3:>12,.3f} ms  {text}".rstrip()
     yield ""
-    yield summary(way)
+    yield way_summary(way)
     yield from findings
 
 
-def words(visit: Visit) -> str:
+def visit_words(visit: Visit) -> str:
     """What came, and what was done."""
     parts = []
     if visit.published:
@@ -43,7 +43,7 @@ def words(visit: Visit) -> str:
     return "; ".join(parts)
 
 
-def summary(way: EventWay) -> str:
+def way_summary(way: EventWay) -> str:
     """Counts."""
     messages = list(way.messages)
     lost = sum(message.loss is not None for message in messages)
@@ -59,7 +59,7 @@ def summary(way: EventWay) -> str:
     return "; ".join(counts)
 
 
-def _receiver(message: Message) -> str:
+def _receiver(message: EventMessage) -> str:
     notes = []
     if message.copy:
         notes.append("a copy of the link's")

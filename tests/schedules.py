@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError
-from murmur_virtual.run import play as play_virtual
+from murmur_virtual.run import play_virtual
 from murmuration.deployment.build_deployment import deploy, describe_fault
 from murmuration.registry import promise
 from murmuration.scenario.load import LoadedScenario, check_scenario
-from spark_analysis.fault_checks import Check
-from spark_analysis.plain_judge import Judgement, Pair, Verdict, judge_journal
+from spark_analysis.fault_checks import FaultCheck
+from spark_analysis.plain_judge import Judgement, Pair, PlainVerdict, judge_journal
 from spark_analysis.run_folder import read_manifest
 
 GRACE_US = 1_000_000
@@ -49,7 +49,7 @@ class Outcome:
     guaranteed: frozenset[Pair]
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> PlainVerdict:
         """The findings."""
         return self.judgement.pairs
 
@@ -59,7 +59,7 @@ class Outcome:
         return self.judgement.left("missing")
 
     @property
-    def checks(self) -> Sequence[Check]:
+    def checks(self) -> Sequence[FaultCheck]:
         """Whether each fault took effect."""
         return self.judgement.checks
 

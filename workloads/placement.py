@@ -21,6 +21,6 @@ def place_clients(overlay: Overlay, clients: int, where: Where, listed: Sequence
     return [homes[number % len(homes)] for number in range(clients)]
 
 
-def share(total: int, parts: int) -> list[int]:
+def equal_parts(total: int, parts: int) -> list[int]:
     """`total` in `parts` numbers as equal as can be."""
     return [total // parts + (part < total % parts) for part in range(parts)]

@@ -24,7 +24,7 @@ _PAIRS_MAX = 5_000_000
 _BISECTIONS = 16
 _PLACE = "workload.category, workload.ranges"
 
-Event = dict[str, Value]
+Attributes = dict[str, Value]
 Category = tuple[Domain | None, Value]
 """The domain goes with the value: to Python `True` and `1` are the same key, to filters they are not."""
 
@@ -41,7 +41,13 @@ class QuantileFilters:
     """`count` filters drawn over the events of a survey; raises `InputError` if no event has what they ask for."""
 
     def __init__(
-        self, survey: Sequence[Event], category: str, ranges: tuple[str, ...], exponent: float, count: int, seed: int
+        self,
+        survey: Sequence[Attributes],
+        category: str,
+        ranges: tuple[str, ...],
+        exponent: float,
+        count: int,
+        seed: int,
     ) -> None:
         self._category = category
         self._ranges = ranges
@@ -73,7 +79,7 @@ class QuantileFilters:
                 high = middle
         return min(low, high, key=lambda width: abs(self.measured(self._survey, width).rate - wanted))
 
-    def measured(self, events: Sequence[Event], width: float) -> MeasuredRate:
+    def measured(self, events: Sequence[Attributes], width: float) -> MeasuredRate:
         """How many of the filters the events match at that width."""
         by_category = self._by_category(events)
         pairs = sum(len(listed) * len(self._filters_of[number]) for number, listed in by_category.items())
@@ -123,8 +129,8 @@ class QuantileFilters:
                 listed.sort(key=float)
         return values
 
-    def _by_category(self, events: Sequence[Event]) -> dict[int, list[Event]]:
-        found: dict[int, list[Event]] = {}
+    def _by_category(self, events: Sequence[Attributes]) -> dict[int, list[Attributes]]:
+        found: dict[int, list[Attributes]] = {}
         for event in events:
             if self._has_all(event):
                 number = self._numbers.get(self._category_of(event))
@@ -132,16 +138,16 @@ class QuantileFilters:
                     found.setdefault(number, []).append(event)
         return found
 
-    def _category_of(self, event: Event) -> Category:
+    def _category_of(self, event: Attributes) -> Category:
         value = event[self._category]
         return domain_of(value), value
 
-    def _has_all(self, event: Event) -> bool:
+    def _has_all(self, event: Attributes) -> bool:
         if self._category not in event:
             return False
         return all(name in event and domain_of(event[name]) == "number" for name in self._ranges)
 
-    def _unusable(self, survey: Sequence[Event]) -> InputError:
+    def _unusable(self, survey: Sequence[Attributes]) -> InputError:
         known: dict[str, Value] = {}
         for event in survey:
             known |= event

@@ -14,7 +14,7 @@ from murmur_pubsub.faults import Fault, FaultKind, FaultTargets, link_key
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import NodeName
 
-KINDS = (
+RANDOM_FAULT_KINDS = (
     "kill",
     "sigkill",
     "stall",
@@ -58,8 +58,8 @@ class RandomFaults:
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
-            if kind not in KINDS:
-                raise InputError("random faults, kinds", repr(kind), ", ".join(KINDS))
+            if kind not in RANDOM_FAULT_KINDS:
+                raise InputError("random faults, kinds", repr(kind), ", ".join(RANDOM_FAULT_KINDS))
         if self.every_us < 1 or not self.kinds or self.at_once < 1:
             raise InputError("random faults", "no time between faults, or no kind", "every above 0, one kind or more")
         if not 0 <= self.from_us < self.until_us:

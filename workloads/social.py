@@ -19,7 +19,7 @@ import networkx as nx
 from murmur_pubsub.errors import InputError
 from workloads.limits import at_least_one, positive_rate, zipf_exponent
 from workloads.overlay import Overlay
-from workloads.placement import share
+from workloads.placement import equal_parts
 from workloads.plan import ClientPlan, TimedPublication, Workload
 from workloads.popularity import Arrival, Zipf, publishing_times
 
@@ -161,7 +161,7 @@ def _homes(friends: dict[int, list[int]], options: SocialOptions, clients: int, 
     if options.users_at == "neighbours":
         order = _breadth_first(friends, order)
     homes, begin = {}, 0
-    for client, count in enumerate(share(len(order), clients)):
+    for client, count in enumerate(equal_parts(len(order), clients)):
         for user in order[begin : begin + count]:
             homes[user] = client
         begin += count

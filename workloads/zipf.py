@@ -19,7 +19,7 @@ from murmur_pubsub.values import Value
 from workloads.interests import DECIMALS, Events, Interests, category_name
 from workloads.limits import at_least_one, positive_rate, share_of_filters, zipf_exponent
 from workloads.overlay import Overlay
-from workloads.placement import Where, place_clients, share
+from workloads.placement import Where, equal_parts, place_clients
 from workloads.plan import ClientPlan, TimedPublication, Workload
 from workloads.popularity import Arrival, Zipf, publishing_times
 
@@ -136,7 +136,7 @@ def build_zipf(overlay: Overlay, options: ZipfOptions, seed: int) -> Workload:
     texts = interests.texts(low, high)
     published = [
         ZipfPublications(options, seed, publisher, count)
-        for publisher, count in enumerate(share(options.publications, options.publishers))
+        for publisher, count in enumerate(equal_parts(options.publications, options.publishers))
     ]
     measured = _published_sample(options, published)
     reached = interests.matching_rate(measured, low, high)

@@ -19,7 +19,7 @@ _DAY_S = 86_400
 _COLOURS = ("#2563a6", "#c2601b")
 
 
-def compare(
+def compare_churn(
     path: Path | None, nodes: int | None, days: float | None, seed: int, keep_outages: bool, picture: Path | None
 ) -> None:
     """Print both columns and draw both curves; raises `InputError` for a trace or numbers that cannot be used."""
@@ -38,7 +38,7 @@ def compare(
         table.add_row(*row)
     Console().print(table)
     if picture is not None:
-        draw(shown, picture)
+        draw_populations(shown, picture)
         print(f"population: {picture}")
 
 
@@ -51,7 +51,7 @@ def print_fit(path: Path) -> None:
     print(")")
 
 
-def draw(shown: Mapping[str, Availability], picture: Path) -> None:
+def draw_populations(shown: Mapping[str, Availability], picture: Path) -> None:
     """The population of each over the days of its window."""
     import matplotlib
 

@@ -50,8 +50,8 @@ class CutShort(Exception):
         self.exit_code = 130 if isinstance(cause, KeyboardInterrupt) else 1
 
 
-@application.command()
-def run(
+@application.command("run")
+def run_command(
     scenario: Annotated[str, typer.Argument(help="A scenario file, or the name of a built-in one.")] = "default",
     runtime: Annotated[str | None, typer.Option(help="ray or virtual, instead of the scenario's.")] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")] = None,
@@ -93,8 +93,8 @@ def run(
         print(f"run folder: {finished.folder}")
 
 
-@application.command()
-def analyze(
+@application.command("analyze")
+def analyze_command(
     run_folder: RunFolderArgument,
     master: MasterOption = None,
     executor_memory: ExecutorMemoryOption = None,
@@ -104,8 +104,8 @@ def analyze(
     _analyze(run_folder, as_json, master, executor_memory)
 
 
-@application.command()
-def gather(
+@application.command("gather")
+def gather_command(
     run_folder: RunFolderArgument,
     address: Annotated[str, typer.Option(help="The Ray cluster (HOST:PORT) that played the run.")],
 ) -> None:
@@ -119,41 +119,41 @@ def gather(
         raise typer.Exit(1)
 
 
-@application.command()
-def report(run_folder: RunFolderArgument) -> None:
+@application.command("report")
+def report_command(run_folder: RunFolderArgument) -> None:
     """Write the report of an analysed run anew."""
     from spark_analysis.main import report as write_report
 
     print(write_report(run_folder))
 
 
-@application.command()
-def trace(
+@application.command("trace")
+def trace_command(
     run_folder: RunFolderArgument,
     event: Annotated[str, typer.Argument(help="PUBLISHER:NUMBER, as in analysis/findings.csv.")],
     out: Annotated[Path | None, typer.Option(help="The diagram: .svg, .png or .pdf.")] = None,
 ) -> None:
     """One event's way through the overlay, as text and as a Lamport diagram."""
-    from murmuration.commands.trace import trace as show
+    from murmuration.commands.trace import trace_event
 
-    show(run_folder, event, out)
+    trace_event(run_folder, event, out)
 
 
-@application.command()
-def replay(
+@application.command("replay")
+def replay_command(
     run_folder: RunFolderArgument,
     node: Annotated[str, typer.Option(help="Which broker or client.")],
     incarnation: Annotated[int, typer.Option(min=0, help="0: the first; one more for each restart.")] = 0,
     show: Annotated[bool, typer.Option("--show", help="Print every input and its effects.")] = False,
 ) -> None:
     """Run one node of a run with --keep-inputs again, step by step, and compare what it does."""
-    from murmuration.commands.replay import replay as run_again
+    from murmuration.commands.replay import replay_node
 
-    run_again(run_folder, node, incarnation, show)
+    replay_node(run_folder, node, incarnation, show)
 
 
-@application.command()
-def paper(
+@application.command("paper")
+def paper_command(
     name: Annotated[str, typer.Argument(help="Which paper; `murmur list` names them.")],
     quick: Annotated[bool, typer.Option("--quick", help="Scaled down, under a minute.")] = False,
     as_json: JsonOption = False,
@@ -161,14 +161,14 @@ def paper(
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds to run.")] = 1,
 ) -> None:
     """Make a paper's tables and figures again and print the paper beside what was measured."""
-    from murmur_pubsub.deployment import load
+    from murmur_pubsub.deployment import object_at
     from murmuration.papers import PAPERS
     from murmuration.papers.lab.framework import Paper, print_result, write_tables
     from murmuration.runs.run_folder import default_folder
 
     if name not in PAPERS:
         raise InputError("paper", repr(name), ", ".join(PAPERS))
-    chosen: Paper = load(PAPERS[name], "paper")()
+    chosen: Paper = object_at(PAPERS[name], "paper")()
     folder = out or default_folder(f"paper-{name}")
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -187,8 +187,8 @@ def paper(
         raise typer.Exit(1)
 
 
-@application.command()
-def sweep(
+@application.command("sweep")
+def sweep_command(
     sweep_file: Annotated[Path, typer.Argument(help="A sweep file: a scenario, and what runs differ in.")],
     workers: Annotated[int | None, typer.Option(help="Runs at once (default: one for each core).")] = None,
     address: Annotated[str | None, typer.Option(help="A Ray cluster, instead of this host.")] = None,
@@ -198,13 +198,13 @@ def sweep(
     as_json: JsonOption = False,
 ) -> None:
     """Play a scenario with many parameters and seeds; the same command goes on where it was stopped."""
-    from murmuration.commands.sweep import sweep as carry_out
+    from murmuration.commands.sweep import play_sweep
 
-    carry_out(sweep_file, workers, address, out, analysis, keep_runs, as_json)
+    play_sweep(sweep_file, workers, address, out, analysis, keep_runs, as_json)
 
 
-@application.command()
-def churn(
+@application.command("churn")
+def churn_command(
     trace: Annotated[
         Path | None, typer.Argument(help="An .avt availability trace; none: only generated churn.")
     ] = None,
@@ -218,18 +218,18 @@ def churn(
     fit: Annotated[bool, typer.Option("--fit", help="Print the generator's tables for this trace instead.")] = False,
 ) -> None:
     """Statistics of an availability trace and of the generator beside it, and the population over time."""
-    from murmuration.commands.churn import compare, print_fit
+    from murmuration.commands.churn import compare_churn, print_fit
 
     if fit:
         if trace is None:
             raise InputError("--fit", "no trace", "an .avt availability trace to fit the generator to")
         print_fit(trace)
         return
-    compare(trace, nodes, days, seed, keep_outages, out)
+    compare_churn(trace, nodes, days, seed, keep_outages, out)
 
 
-@application.command()
-def zoo(
+@application.command("zoo")
+def zoo_command(
     names: Annotated[
         list[str] | None, typer.Argument(help="Of saboteurs or honest ones, or package.module:SABOTEUR (none: all).")
     ] = None,
@@ -238,13 +238,13 @@ def zoo(
     as_json: JsonOption = False,
 ) -> None:
     """Protocols that cheat: does the judge see what each of them does?"""
-    from murmuration.commands.zoo import zoo as visit
+    from murmuration.commands.zoo import visit_zoo
 
-    visit(names or [], plain, as_json, out)
+    visit_zoo(names or [], plain, as_json, out)
 
 
 @application.command("list")
-def list_all() -> None:
+def list_command() -> None:
     """What there is to choose from: scenarios, protocols, workloads, overlays, papers."""
     from murmuration.papers import PAPERS
     from murmuration.registry import RELIABILITIES, ROUTINGS
@@ -271,8 +271,8 @@ def list_all() -> None:
         console.print(f"[bold]{heading}[/bold]: {', '.join(names)}", highlight=False)
 
 
-@application.command()
-def doctor() -> None:
+@application.command("doctor")
+def doctor_command() -> None:
     """Look for what is missing on this host, and say how to mend it."""
     from murmuration.commands.doctor import examine
 

@@ -22,7 +22,7 @@ _WIDTH = 150
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReplayedStep:
     """One input taken again. `same`: are the effects those of the run (None: the run has none)? `failure`: what the
     machine raised, or the invariants that it broke."""
 
@@ -32,7 +32,7 @@ class Step:
     failure: str | None = None
 
 
-def replay(run: Path, node: str, incarnation: int, show: bool) -> None:
+def replay_node(run: Path, node: str, incarnation: int, show: bool) -> None:
     """Run the node again and say whether it does what it did; exits with 1 if it does not, or breaks."""
     spec, seed = node_of(run, node)
     store = store_at(RunFolder.of(run).journal_place)
@@ -69,7 +69,7 @@ def node_of(run: Path, name: str) -> tuple[NodeSpec, int]:
     return specs[name], deployment.settings.seed
 
 
-def steps(machine: Machine, inputs: Iterator[RecordedInput]) -> Iterator[Step]:
+def steps(machine: Machine, inputs: Iterator[RecordedInput]) -> Iterator[ReplayedStep]:
     """Each input taken by the machine, and its invariants checked after each."""
     codec = Codec(machine.message_types)
     for recorded in inputs:
@@ -77,12 +77,14 @@ def steps(machine: Machine, inputs: Iterator[RecordedInput]) -> Iterator[Step]:
             effects = machine.handle(recorded.input, recorded.time_us)
             machine.check_invariants()
         except Exception:
-            yield Step(recorded, (), None, f"the machine raised\n{traceback.format_exc()}")
+            yield ReplayedStep(recorded, (), None, f"the machine raised\n{traceback.format_exc()}")
             return
-        yield Step(recorded, effects, None if recorded.digest is None else digest_of(effects, codec) == recorded.digest)
+        yield ReplayedStep(
+            recorded, effects, None if recorded.digest is None else digest_of(effects, codec) == recorded.digest
+        )
 
 
-def words(step: Step) -> Iterator[str]:
+def words(step: ReplayedStep) -> Iterator[str]:
     """The input, and what came of it."""
     yield f"{step.recorded.time_us / 1e6:>14,.6f} s  {_cut(repr(step.recorded.input))}"
     for effect in step.effects:

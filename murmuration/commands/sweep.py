@@ -11,7 +11,7 @@ from rich.markup import escape
 from murmur_pubsub.errors import InputError, RunError
 from murmuration.commands.console import RunProgress
 from murmuration.sweeps.plan import SweepPlan, read_sweep
-from murmuration.sweeps.sweep import Sweep, SweepEnd, SweepOptions
+from murmuration.sweeps.sweep import SweepEnd, SweepOptions, SweepRun
 
 _FAILED_SHOWN = 5
 
@@ -20,7 +20,7 @@ class SweepCutShort(RunError):
     """A sweep that ended early; the same command goes on with it."""
 
 
-def sweep(
+def play_sweep(
     sweep_file: Path,
     workers: int | None,
     address: str | None,
@@ -39,7 +39,7 @@ def sweep(
     with RunProgress(quiet=as_json) as progress:
         plan = read_sweep(sweep_file, lambda done, total: progress.step("checking points", done, total))
         folder = out or Path("sweeps") / plan.name
-        sweep = Sweep(plan, folder, SweepOptions(workers, address, judged, keep_runs))
+        sweep = SweepRun(plan, folder, SweepOptions(workers, address, judged, keep_runs))
         try:
             end = sweep.run(progress.step)
         except (KeyboardInterrupt, OSError, RunError) as error:
@@ -50,7 +50,7 @@ def sweep(
     _tell(sweep, plan, end, folder, judged, as_json)
 
 
-def _write(sweep: Sweep, plan: SweepPlan, folder: Path) -> None:
+def _write(sweep: SweepRun, plan: SweepPlan, folder: Path) -> None:
     from spark_analysis.sweep_report import write_sweep_report
 
     table = sweep.table()
@@ -59,7 +59,7 @@ def _write(sweep: Sweep, plan: SweepPlan, folder: Path) -> None:
     write_sweep_report(folder, table, plan.keys, plan.name, plan.description, len(plan.points), plan.text)
 
 
-def _tell(sweep: Sweep, plan: SweepPlan, end: SweepEnd, folder: Path, judged: bool, as_json: bool) -> None:
+def _tell(sweep: SweepRun, plan: SweepPlan, end: SweepEnd, folder: Path, judged: bool, as_json: bool) -> None:
     verdicts = Counter(sweep.table()["verdict"]) if judged and end.kept + end.done else Counter()
     if as_json:
         fields = {"points": len(plan.points), "kept": end.kept, "done": end.done, "failed": len(end.failed)}

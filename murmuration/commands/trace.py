@@ -7,13 +7,13 @@ from pathlib import Path
 
 from murmur_pubsub.errors import InputError
 from spark_analysis.event_way import follow
-from spark_analysis.lamport import draw
-from spark_analysis.way_text import lines
+from spark_analysis.lamport import draw_way
+from spark_analysis.way_text import way_lines
 
 _FORMATS = (".svg", ".png", ".pdf")
 
 
-def trace(run: Path, event: str, out: Path | None) -> None:
+def trace_event(run: Path, event: str, out: Path | None) -> None:
     """Print the way of the event and draw it to `out` (default: an SVG in the run folder)."""
     named = re.fullmatch(r"(\d+):(\d+)", event)
     if named is None:
@@ -23,10 +23,10 @@ def trace(run: Path, event: str, out: Path | None) -> None:
     if path.suffix not in _FORMATS:
         raise InputError("--out", str(path), "a file that ends with " + ", ".join(_FORMATS))
     way = follow(run, source, sequence)
-    for line in lines(way, judged(run / "analysis" / "findings.csv", event)):
+    for line in way_lines(way, judged(run / "analysis" / "findings.csv", event)):
         print(line)
     try:
-        drawn = draw(way, path)
+        drawn = draw_way(way, path)
     except OSError as error:
         raise InputError(f"--out {path}", f"a place that cannot be written ({error.strerror})", "another") from error
     part = "" if drawn == len(way.visits) else f" (the first {drawn} of {len(way.visits):,} visits)"

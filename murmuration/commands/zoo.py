@@ -17,13 +17,13 @@ from murmur_pubsub.errors import InputError
 from murmuration.commands.console import RunProgress
 from murmuration.zoo.registry import DAMAGED, HONEST, SABOTEURS
 from murmuration.zoo.sighting import see_on_spark, see_plainly
-from murmuration.zoo.tour import Row, chosen, tour
+from murmuration.zoo.tour import TourRow, chosen, tour
 
 _NAMES_CHARACTERS = 56
 _WIDTH_OF_FILES = 1_000
 
 
-def zoo(names: Sequence[str], plain: bool, as_json: bool, out: Path | None) -> None:
+def visit_zoo(names: Sequence[str], plain: bool, as_json: bool, out: Path | None) -> None:
     """Judge those of these names, or all, and print what was seen; exits with 1 if a saboteur or a damage was not
     found, or an honest protocol was flagged."""
     entries = chosen(names, (*SABOTEURS, *DAMAGED, *HONEST))
@@ -49,7 +49,7 @@ def zoo(names: Sequence[str], plain: bool, as_json: bool, out: Path | None) -> N
         raise typer.Exit(1)
 
 
-def table_of(rows: Sequence[Row]) -> Table:
+def table_of(rows: Sequence[TourRow]) -> Table:
     """The rows as a table."""
     table = Table(box=None, header_style="bold")
     for heading in ("who", "what it does", "verdict", "finding", "what the finding names", ""):
@@ -62,7 +62,7 @@ def table_of(rows: Sequence[Row]) -> Table:
     return table
 
 
-def summary(rows: Sequence[Row]) -> str:
+def summary(rows: Sequence[TourRow]) -> str:
     """How many were found, in words."""
     parts = []
     for kind, words in (("saboteur", "saboteurs found"), ("damage", "damages found"), ("honest", "honest ones valid")):

@@ -143,11 +143,11 @@ def _play_live(
 def _play_virtual(
     deployment: Deployment, run_folder: RunFolder, progress: Progress, expected: int, costs: RunCosts
 ) -> int:
-    from murmur_virtual.run import play
+    from murmur_virtual.run import play_virtual
 
     began, began_cpu = time.perf_counter(), time.process_time()
     try:
-        run = play(deployment, run_folder.journal, lambda phase, done: progress(phase, done, expected))
+        run = play_virtual(deployment, run_folder.journal, lambda phase, done: progress(phase, done, expected))
         run_folder.write_manifest(writers=run.writers)
     finally:
         costs.wall_seconds["virtual"] = time.perf_counter() - began

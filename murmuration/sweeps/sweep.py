@@ -42,7 +42,7 @@ class SweepEnd:
     failed: Sequence[tuple[SweepPoint, str]]
 
 
-class Sweep:
+class SweepRun:
     """One sweep in its folder, begun or gone on with."""
 
     def __init__(self, plan: SweepPlan, folder: Path, options: SweepOptions) -> None:

@@ -206,7 +206,7 @@ class Perjuring(BestEffort):
 
 
 _ALL = "c2, c3, c4, c5, c6, c7"
-SABOTEURS = (
+CONTENT_SABOTEURS = (
     Saboteur("rounds", "rounds a number to four decimals", "altered", _ALL, Rounding),
     Saboteur("1 as 1.0", "makes a whole number a float", "altered", _ALL, WholeAsFloat),
     Saboteur("1 as true", "makes 0 and 1 false and true", "altered", _ALL, WholeAsTruth),

@@ -120,7 +120,7 @@ class OvertakingElsewhere(Tampering):
 
 _COPIES = {"faults": [{"at": "0 s", "link": ["b1", "b2"], "duplication": 1.0}]}
 _OVERTAKES = {"faults": [{"at": "0 s", "link": ["b1", "b2"], "reordering": 0.9}]}
-SABOTEURS = (
+COPY_SABOTEURS = (
     Saboteur("doubles", "passes an event on twice", "duplicate", "c3, c4, c5, c6, c7", Doubling),
     Saboteur("stutters", "names a subscriber twice in one notification", "duplicate", _ALL, Stuttering),
     Saboteur("echoes", "clients deliver twice", "duplicate", _ALL, Echoing),

@@ -160,7 +160,7 @@ _ON_RING = (dotted(EveryLink), dotted(FirstTimeOnly))
 
 _SLOW = {"faults": [{"at": "500 ms", "slow": "b2", "work": "1 ms", "for": "3 s"}]}
 _VISIT = {**VISITED, "visits": {"b3": [[0.5, 3.5]]}}
-SABOTEURS = (
+EXCUSE_SABOTEURS = (
     Saboteur(
         "every second",
         "loses every second event beside a death on a ring",

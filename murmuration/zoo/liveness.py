@@ -129,7 +129,7 @@ class Lingering(NeverLettingGo):
 
 _CUT = {"faults": [{"at": "500 ms", "cut": ["b1", "b2"], "for": "400 ms"}]}
 _ROW = {"faults": [{"at": f"{at} ms", "cut": ["b1", "b2"], "for": "100 ms"} for at in (500, 1_500, 2_500, 3_500)]}
-SABOTEURS = (
+LIVENESS_SABOTEURS = (
     Saboteur(
         "sulks", "sends no event over a link that has been down", "missing", "c3, c4, c5, c6, c7", Sulking, keys=_CUT
     ),

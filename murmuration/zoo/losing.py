@@ -209,7 +209,7 @@ class WhileAnotherIsCut(Tampering):
 _RESTART: dict[str, object] = {"faults": [{"at": "1 s", "kill": "b2", "for": "300 ms"}]}
 _TWO_AT_B1 = {**SPREAD, "subscribers": {"b1": 2, "b2": 1, "b3": 4}}
 _CUT_FIRST = {"workload": _TWO_AT_B1, "faults": [{"at": "1 s", "cut": ["b0", "b1"], "for": "1500 ms"}]}
-SABOTEURS = (
+LOSS_SABOTEURS = (
     Saboteur("one in a hundred", "loses one event in a hundred", "missing", _ALL, Losing),
     Saboteur("one forgotten", "never tells one of the clients", "missing", "c5", Forgetting),
     Saboteur("mismatches", "takes a number for a little more than it is", "missing", _ALL, routing=Mismatching),

@@ -13,7 +13,7 @@ See = Callable[[Path], Sighting]
 """A judge: what it says of a run folder."""
 
 
-def play(scenario: Mapping[str, Any], folder: Path) -> Path:
+def play_in_zoo(scenario: Mapping[str, Any], folder: Path) -> Path:
     """The folder of the finished run; raises `InputError` for a scenario that is refused."""
     return execute(check_scenario(scenario, "zoo"), folder, lambda *_: None).folder
 
@@ -21,7 +21,7 @@ def play(scenario: Mapping[str, Any], folder: Path) -> Path:
 def play_and_judge(scenario: Mapping[str, Any], folder: Path, *judges: See) -> list[Sighting]:
     """What each judge says of the scenario. One that is refused before anything starts says so itself."""
     try:
-        run = play(scenario, folder)
+        run = play_in_zoo(scenario, folder)
     except InputError as error:
         return [Sighting("refused", "refused", str(error)) for _ in judges]
     return [sight(judge, run) for judge in judges]

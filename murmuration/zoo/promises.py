@@ -178,7 +178,7 @@ class AsControl(BestEffort):
 
 _ON_RING = (dotted(EveryLink), dotted(FirstTimeOnly))
 _KILL = {"faults": [{"at": "1 s", "kill": "b2", "for": "500 ms"}]}
-SABOTEURS = (
+PROMISE_SABOTEURS = (
     Saboteur(
         "nothing",
         "promises at most once, and delivers nothing",

@@ -6,14 +6,14 @@ from murmuration.zoo.entry import Damaged, Saboteur
 from murmuration.zoo.honest import HONEST, TEN_CLIENTS
 
 SABOTEURS: tuple[Saboteur, ...] = (
-    *whose.SABOTEURS,
-    *contents.SABOTEURS,
-    *when.SABOTEURS,
-    *losing.SABOTEURS,
-    *copies.SABOTEURS,
-    *excuses.SABOTEURS,
-    *promises.SABOTEURS,
-    *liveness.SABOTEURS,
+    *whose.ADDRESS_SABOTEURS,
+    *contents.CONTENT_SABOTEURS,
+    *when.TIME_SABOTEURS,
+    *losing.LOSS_SABOTEURS,
+    *copies.COPY_SABOTEURS,
+    *excuses.EXCUSE_SABOTEURS,
+    *promises.PROMISE_SABOTEURS,
+    *liveness.LIVENESS_SABOTEURS,
 )
 DAMAGED = tuple(Damaged(name, damage.what, damage.do, TEN_CLIENTS) for name, damage in DAMAGES.items())
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from murmur_pubsub.client import Client, Notification
+from murmur_pubsub.client import ClientMachine, Notification
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Effect, Input, NodeContext, Publish, Received, Send
 from reliability.best_effort import BestEffort, Forwarded
@@ -31,7 +31,7 @@ class Tampering(BestEffort):
         raise NotImplementedError
 
 
-class TamperingClient(Client):
+class TamperingClient(ClientMachine):
     """A client that changes what it publishes, or what it is told. Brokers that bring it along name it as `client`."""
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
@@ -50,7 +50,7 @@ class TamperingClient(Client):
         return super().handle(Received(self._broker, told), now_us)
 
 
-def brings(client: type[Client]) -> Any:
+def brings(client: type[ClientMachine]) -> Any:
     """What a broker's class has as its attribute `client` if that is the machine of its clients."""
     return staticmethod(lambda broker, parameters: client(broker))
 

@@ -5,17 +5,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from murmur_pubsub.deployment import load
+from murmur_pubsub.deployment import object_at
 from murmur_pubsub.errors import InputError
 from murmuration.zoo.entry import Damaged, Honest, Saboteur
-from murmuration.zoo.play import See, play, play_and_judge, sight
+from murmuration.zoo.play import See, play_and_judge, play_in_zoo, sight
 from murmuration.zoo.split_run import split_by_node
 
 Progress = Callable[[int, int], None]
 """How many have been judged, and how many there are."""
 
 
-class Row(NamedTuple):
+class TourRow(NamedTuple):
     """A line of the table. `found`: the judge says what it must: of an honest one, that it is valid."""
 
     kind: str
@@ -27,28 +27,28 @@ class Row(NamedTuple):
     found: bool
 
 
-Entry = Saboteur | Honest | Damaged
+ZooEntry = Saboteur | Honest | Damaged
 
 
-def chosen(names: Sequence[str], entries: Sequence[Entry]) -> list[Entry]:
+def chosen(names: Sequence[str], entries: Sequence[ZooEntry]) -> list[ZooEntry]:
     """Those of the entries with these names, all if there are none; a dotted path is a `Saboteur` of one's own. Raises
     `InputError` for a name that there is not."""
     by_name = {each.name: each for each in entries}
     return [_named(name, by_name) for name in names] or list(entries)
 
 
-def _named(name: str, by_name: Mapping[str, Entry]) -> Entry:
+def _named(name: str, by_name: Mapping[str, ZooEntry]) -> ZooEntry:
     if name in by_name:
         return by_name[name]
     if ":" not in name:
         raise InputError("zoo", repr(name), f"a dotted path 'package.module:saboteur', or one of {', '.join(by_name)}")
-    own = load(name, "zoo")
-    if not isinstance(own, Entry):
+    own = object_at(name, "zoo")
+    if not isinstance(own, ZooEntry):
         raise InputError("zoo", f"{name!r}, which is a {type(own).__name__}", "an murmuration.zoo.entry.Saboteur")
     return own
 
 
-def tour(entries: Sequence[Entry], see: See, folder: Path, progress: Progress) -> Iterator[Row]:
+def tour(entries: Sequence[ZooEntry], see: See, folder: Path, progress: Progress) -> Iterator[TourRow]:
     """A row for each; their runs are left in the folder, each under its name."""
     for done, entry in enumerate(entries):
         progress(done, len(entries))
@@ -56,7 +56,7 @@ def tour(entries: Sequence[Entry], see: See, folder: Path, progress: Progress) -
     progress(len(entries), len(entries))
 
 
-def row_of(entry: Entry, see: See, folder: Path) -> Row:
+def row_of(entry: ZooEntry, see: See, folder: Path) -> TourRow:
     """The row of one, played in that folder."""
     if isinstance(entry, Damaged):
         return _row_of_damage(entry, see, folder)
@@ -65,19 +65,19 @@ def row_of(entry: Entry, see: See, folder: Path) -> Row:
         kind, found = "saboteur", seen.is_of(entry)
     else:
         kind, found = "honest", seen.verdict == "valid"
-    return Row(kind, entry.name, entry.does, seen.verdict, seen.finding, seen.names, found)
+    return TourRow(kind, entry.name, entry.does, seen.verdict, seen.finding, seen.names, found)
 
 
-def _row_of_damage(entry: Damaged, see: See, folder: Path) -> Row:
+def _row_of_damage(entry: Damaged, see: See, folder: Path) -> TourRow:
     """It is found if the verdict is unknown because of damage, and names the first of the files."""
     files = damage(entry, folder)
     seen = sight(see, folder)
     found = (seen.verdict, seen.finding) == ("unknown", "damage") and files[0] in seen.reason
-    return Row("damage", entry.name, entry.does, seen.verdict, seen.finding, seen.names, found)
+    return TourRow("damage", entry.name, entry.does, seen.verdict, seen.finding, seen.names, found)
 
 
 def damage(entry: Damaged, folder: Path) -> Sequence[str]:
     """Make a damaged run in that folder; the files that must be named."""
     with tempfile.TemporaryDirectory() as place:
-        split_by_node(play(entry.run.scenario, Path(place) / "run"), folder)
+        split_by_node(play_in_zoo(entry.run.scenario, Path(place) / "run"), folder)
     return entry.do(folder)

@@ -142,7 +142,7 @@ class Foretelling(BestEffort):
     client = brings(_Prophet)
 
 
-SABOTEURS = (
+TIME_SABOTEURS = (
     Saboteur(
         "keeps for later",
         "gives later subscribers what was published before, and does not say so",

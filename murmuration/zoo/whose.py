@@ -129,7 +129,7 @@ class Presumptuous(Tampering):
 _MANY_A_CLIENT = {
     "kind": "zipf", "clients": 4, "subscribers_per_actor": 10, "publishers": 2, "publications": 400, "rate_per_s": 100,
 }  # fmt: skip
-SABOTEURS = (
+ADDRESS_SABOTEURS = (
     Saboteur(
         "wrong client", "exchanges what two clients of a broker are told", "misplaced", "c4, c6 for c4, c6", WrongClient
     ),

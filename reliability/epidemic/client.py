@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from murmur_pubsub.client import Client, Notification
+from murmur_pubsub.client import ClientMachine, Notification
 from murmur_pubsub.machine import Effect, Input, Received
 from reliability.epidemic.parameters import EpidemicParameters
 from reliability.epidemic.received import ReceivedEvents
 
 
-class EpidemicClient(Client):
+class EpidemicClient(ClientMachine):
     """A client whose broker notifies it of an event once, for all subscribers; a second notification is a copy that the
     link made."""
 

@@ -12,7 +12,7 @@ from reliability.epidemic.parameters import EpidemicParameters
 from reliability.epidemic.received import ReceivedEvents
 from reliability.epidemic.subscription_table import SubscriptionTable
 
-Target = TypeVar("Target")
+_Target = TypeVar("_Target")
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class Dispatcher:
         """To which neighbours gossip about the pattern goes: at most `fanout` of those with subscribers behind them."""
         return self.some_of(self.table.towards(pattern, came_from))
 
-    def some_of(self, targets: Sequence[Target]) -> Sequence[Target]:
+    def some_of(self, targets: Sequence[_Target]) -> Sequence[_Target]:
         """At most `fanout` of them, drawn at random."""
         fanout = self.parameters.fanout
         return targets if len(targets) <= fanout else self.rng.sample(targets, fanout)

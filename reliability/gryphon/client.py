@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from murmur_pubsub.client import CLIENT_MESSAGES, Client
+from murmur_pubsub.client import CLIENT_MESSAGES, ClientMachine
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import (
     Deliver,
@@ -42,7 +42,7 @@ class GryphonClient:
     def __init__(self, broker: str, given: Mapping[str, Any]) -> None:
         parameters = gryphon_parameters(given.get("gryphon", {}))
         self._broker = broker
-        self._plain = Client(broker)
+        self._plain = ClientMachine(broker)
         self._resend_us = parameters.resend * 1_000
         self._connected = False
         self._kept: dict[int, deque[Event]] = {}

@@ -4,7 +4,7 @@ Curiosity is soft: it is forgotten after a while, so that a nack or an answer th
 Two generations take turns, so a tick is remembered for between one and two times the forgetting threshold.
 """
 
-from reliability.gryphon.tick_ranges import Range, TickRanges
+from reliability.gryphon.tick_ranges import TickRange, TickRanges
 
 
 class Curiosity:
@@ -19,7 +19,7 @@ class Curiosity:
     def __bool__(self) -> bool:
         return bool(self._recent) or bool(self._older)
 
-    def ask(self, first: int, last: int) -> list[Range]:
+    def ask(self, first: int, last: int) -> list[TickRange]:
         """Turn the ticks C; the parts that were not so before. Asking again does not keep them from being forgotten:
         two who ask in turn would keep each other's lost nack from ever being repeated."""
         news = [part for found in self._recent.missing(first, last) for part in self._older.missing(found[0], found[1])]

@@ -33,7 +33,7 @@ from murmur_pubsub.machine import (
 )
 from murmur_pubsub.promise import Promise, Survival
 from reliability.gryphon.client import GryphonClient
-from reliability.gryphon.knowledge import KnowledgeStream, Message
+from reliability.gryphon.knowledge import DataTick, KnowledgeStream
 from reliability.gryphon.messages import (
     Accepted,
     AckExpected,
@@ -48,7 +48,7 @@ from reliability.gryphon.messages import (
 from reliability.gryphon.parameters import PUBENDS_MOST, gryphon_parameters
 from reliability.gryphon.pubend import Pubend
 from reliability.gryphon.publishing import Publishing
-from reliability.gryphon.sessions import Session
+from reliability.gryphon.sessions import ClientSession
 from reliability.gryphon.streams import ACK_EXPECTED_SENT, BrokerStream
 from reliability.gryphon.subend import Subend
 from reliability.layer import BrokerServices
@@ -79,7 +79,7 @@ class Gryphon:
         for number, root in self._numbered(context.parameters["overlay"]["roots"]):
             self.streams[number] = self._make_stream(number, root)
             self._numbers_of.setdefault(root, []).append(number)
-        self._sessions: dict[NodeName, Session] = {}
+        self._sessions: dict[NodeName, ClientSession] = {}
         self._next_session = context.incarnation << _SESSION_BITS
         self._blocked: dict[int, None] = {}
         self._unacked: dict[int, None] = {}
@@ -119,7 +119,7 @@ class Gryphon:
     def client_up(self, client: NodeName, now_us: int) -> Sequence[Effect]:
         """See `reliability.layer.ClientWatcher`."""
         self._next_session += 1
-        self._sessions[client] = Session(client, self._next_session)
+        self._sessions[client] = ClientSession(client, self._next_session)
         return ()
 
     def client_down(self, client: NodeName, now_us: int) -> Sequence[Effect]:
@@ -207,7 +207,7 @@ class Gryphon:
             return effects
         pubend, start, logged = published
         stream = self.streams[pubend.number]
-        effects += stream.publish(start, logged.tick, Message(logged.event, 0, 0))
+        effects += stream.publish(start, logged.tick, DataTick(logged.event, 0, 0))
         effects += self._advance(stream)
         effects += self._accept_later()
         self._unsilenced[pubend.number] = None

@@ -15,10 +15,10 @@ from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
 from murmur_pubsub.event import Event
-from reliability.gryphon.tick_ranges import Range, TickRanges
+from reliability.gryphon.tick_ranges import TickRange, TickRanges
 
 
-class Message(NamedTuple):
+class DataTick(NamedTuple):
     """A D tick. `hops` is how many links it has passed; `stamp` its filter epoch (see `routing.cells.epochs`)."""
 
     event: Event
@@ -38,7 +38,7 @@ class KnowledgeStream:
     def __init__(self, room: int | None = None, keeps_oldest: bool = False) -> None:
         self.final = -1
         self.known = TickRanges()
-        self.messages: dict[int, Message] = {}
+        self.messages: dict[int, DataTick] = {}
         self.room = room
         self.keeps_oldest = keeps_oldest
         self._order: list[int] = []
@@ -56,7 +56,7 @@ class KnowledgeStream:
         """The ticks are S, where nothing else is known of them."""
         self.known.add(max(first, self.final + 1), last)
 
-    def go_on(self, start: int, tick: int, message: Message) -> bool:
+    def go_on(self, start: int, tick: int, message: DataTick) -> bool:
         """What nearly always comes next: silence from `start`, where the known ends, and a message. False, and nothing
         is done, if it is anything else."""
         order = self._order
@@ -66,7 +66,7 @@ class KnowledgeStream:
         order.append(tick)
         return True
 
-    def learn(self, tick: int, message: Message) -> bool:
+    def learn(self, tick: int, message: DataTick) -> bool:
         """The tick is D; False if that is no news or there is no room. Raises ValueError for a second message on it."""
         if tick <= self.final or tick in self.known:
             held = self.messages.get(tick)
@@ -95,7 +95,7 @@ class KnowledgeStream:
         """The D ticks from `first` to `last`, in order."""
         return self._order[bisect_left(self._order, first) : bisect_right(self._order, last)]
 
-    def unknown(self, first: int, last: int) -> list[Range]:
+    def unknown(self, first: int, last: int) -> list[TickRange]:
         """The parts of [first, last] that are Q."""
         return self.known.missing(max(first, self.final + 1), last)
 

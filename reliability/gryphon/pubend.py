@@ -11,7 +11,7 @@ the past.
 
 from collections import deque
 
-from reliability.gryphon.knowledge import KnowledgeStream, Message
+from reliability.gryphon.knowledge import DataTick, KnowledgeStream
 from reliability.gryphon.pubend_log import Logged
 
 
@@ -30,7 +30,7 @@ class Pubend:
     def recover(self, logged: Logged) -> None:
         """A message that the log holds."""
         self.advance_silence_to(logged.tick - 1)
-        self.knowledge.learn(logged.tick, Message(logged.event, 0, 0))
+        self.knowledge.learn(logged.tick, DataTick(logged.event, 0, 0))
         self.last = self.last_message = max(self.last, logged.tick)
 
     def next_tick(self, now_us: int) -> int:
@@ -50,7 +50,7 @@ class Pubend:
         _, logged = self._being_logged.popleft()
         start = min(self.knowledge.newest + 1, logged.tick)
         self.knowledge.silence(start, logged.tick - 1)
-        self.knowledge.learn(logged.tick, Message(logged.event, 0, 0))
+        self.knowledge.learn(logged.tick, DataTick(logged.event, 0, 0))
         self.last_message = logged.tick
         return start, logged
 

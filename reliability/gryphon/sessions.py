@@ -18,7 +18,7 @@ _AGAIN_AT_ONCE = 50
 """So many messages are repeated at a time: the oldest ones, which the client waits for."""
 
 
-class Session:
+class ClientSession:
     """One client's. `number` tells it from earlier ones."""
 
     __slots__ = ("_idle", "_next", "_outstanding", "client", "number")

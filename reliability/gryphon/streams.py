@@ -16,11 +16,11 @@ from collections.abc import Sequence
 
 from murmur_pubsub.machine import Effect, NodeName, Record, Send
 from reliability.gryphon.curiosity import Curiosity
-from reliability.gryphon.knowledge import KnowledgeStream, Message
+from reliability.gryphon.knowledge import DataTick, KnowledgeStream
 from reliability.gryphon.messages import AckExpected, Data, Nack, Silence
 from reliability.gryphon.pubend import Pubend
 from reliability.gryphon.subend import Subend
-from reliability.gryphon.tick_ranges import Range
+from reliability.gryphon.tick_ranges import TickRange
 from routing.router import StreamRouter
 
 _new = tuple.__new__
@@ -74,7 +74,7 @@ class BrokerStream:
         self._asking = False
 
     # ---------------------------------------------------------------------------------------- knowledge
-    def publish(self, start: int, tick: int, message: Message) -> list[Effect]:
+    def publish(self, start: int, tick: int, message: DataTick) -> list[Effect]:
         """The pubend here knows of a message, and of silence from `start` to before it."""
         return self._pass_on(start, tick, message)
 
@@ -82,7 +82,7 @@ class BrokerStream:
         """Knowledge from upstream (or a sibling's answer): note it and tell those who are to know."""
         knowledge = self.knowledge
         start, tick = data.start, data.tick
-        message = _new(Message, (data.event, data.hops, data.stamp))
+        message = _new(DataTick, (data.event, data.hops, data.stamp))
         known = False
         if not knowledge.go_on(start, tick, message):
             known = tick <= knowledge.final or tick in knowledge.known
@@ -109,7 +109,7 @@ class BrokerStream:
         if message.branch not in self.ostreams:
             return []
         if type(message) is Data:
-            self.knowledge.learn(message.tick, Message(message.event, message.hops, message.stamp))
+            self.knowledge.learn(message.tick, DataTick(message.event, message.hops, message.stamp))
             message = message._replace(hops=message.hops + 1)
         way = self._router.way(message.branch, self.number)
         return [] if way is None else [Send(way, message._replace(branch=""))]
@@ -145,7 +145,7 @@ class BrokerStream:
         first, ostream.quiet_from = ostream.quiet_from, ostream.quiet_to + 1
         return self._send(branch, Silence(self.number, first, ostream.quiet_to, False, ""))
 
-    def _pass_on(self, start: int, tick: int, message: Message) -> list[Effect]:
+    def _pass_on(self, start: int, tick: int, message: DataTick) -> list[Effect]:
         effects: list[Effect] = []
         event, hops, stamp = message
         wanted = self._router.wanted(event, self.root, stamp, self.came_by)
@@ -196,7 +196,7 @@ class BrokerStream:
                 effects += self._nack_up(*news, from_sibling=branch is None)
         return effects
 
-    def ask(self, ranges: Sequence[Range]) -> list[Effect]:
+    def ask(self, ranges: Sequence[TickRange]) -> list[Effect]:
         """The subend here wants to know of these ticks, whether or not somebody else has asked."""
         effects: list[Effect] = []
         for first, last in ranges:
@@ -253,7 +253,7 @@ class BrokerStream:
                 effects.append(Send(peer, Silence(self.number, at, end, True, "")))
         return effects
 
-    def _answer_askers(self, first: int, last: int, message: Message | None) -> list[Effect]:
+    def _answer_askers(self, first: int, last: int, message: DataTick | None) -> list[Effect]:
         """Tell those who asked for something between `first` and `last`: silence, but for a message at the end."""
         effects: list[Effect] = []
         for branch, ostream in ((None, self.aside), *self.ostreams.items()):
@@ -266,10 +266,10 @@ class BrokerStream:
                     effects.append(Send(peer, Silence(self.number, first, last, True, "")))
         return effects
 
-    def _wanted_by(self, branch: str | None, message: Message) -> bool:
+    def _wanted_by(self, branch: str | None, message: DataTick) -> bool:
         return branch is None or branch in self._router.wanted(message.event, self.root, message.stamp, self.came_by)
 
-    def _answer_with(self, branch: str | None, start: int, tick: int, message: Message) -> Data:
+    def _answer_with(self, branch: str | None, start: int, tick: int, message: DataTick) -> Data:
         at_root = self.pubend is not None and branch is not None
         stamp = self._router.stamp(branch) if at_root and branch is not None else message.stamp
         return Data(self.number, start, tick, message.event, message.hops + 1, stamp, True, "")

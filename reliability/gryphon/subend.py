@@ -14,7 +14,7 @@ from collections import deque
 
 from reliability.gryphon.knowledge import KnowledgeStream
 from reliability.gryphon.parameters import GryphonParameters
-from reliability.gryphon.tick_ranges import Range, TickRanges
+from reliability.gryphon.tick_ranges import TickRange, TickRanges
 
 
 class Subend:
@@ -62,9 +62,9 @@ class Subend:
         """Is there a Q with something known, or expected, behind it?"""
         return max(knowledge.newest, self._expected) >= self.next
 
-    def ask(self, knowledge: KnowledgeStream, now_us: int) -> tuple[list[Range], int | None]:
+    def ask(self, knowledge: KnowledgeStream, now_us: int) -> tuple[list[TickRange], int | None]:
         """The ranges to nack now, and when to look again (None: there is no gap)."""
-        nacks: list[Range] = []
+        nacks: list[TickRange] = []
         still: list[tuple[int, int, int, int]] = []
         for due_us, first, last, interval_us in self._waiting:
             left = knowledge.unknown(max(first, self.next), last)

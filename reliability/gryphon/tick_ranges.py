@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-Range = tuple[int, int]
+TickRange = tuple[int, int]
 """(first, last), both included."""
 
 
@@ -19,7 +19,7 @@ class TickRanges:
     def __bool__(self) -> bool:
         return bool(self._firsts)
 
-    def __iter__(self) -> Iterator[Range]:
+    def __iter__(self) -> Iterator[TickRange]:
         return zip(self._firsts, self._lasts, strict=True)
 
     def __contains__(self, tick: int) -> bool:
@@ -79,14 +79,14 @@ class TickRanges:
         firsts[begin:end] = [each for each, _ in kept]
         lasts[begin:end] = [each for _, each in kept]
 
-    def within(self, first: int, last: int) -> list[Range]:
+    def within(self, first: int, last: int) -> list[TickRange]:
         """The parts of [first, last] that are in the set."""
         firsts, lasts = self._firsts, self._lasts
         begin = bisect_left(lasts, first)
         end = bisect_right(firsts, last)
         return [(max(first, firsts[at]), min(last, lasts[at])) for at in range(begin, end)]
 
-    def missing(self, first: int, last: int) -> list[Range]:
+    def missing(self, first: int, last: int) -> list[TickRange]:
         """The parts of [first, last] that are not in the set."""
         found = []
         for known_first, known_last in self.within(first, last):

@@ -9,7 +9,7 @@ from murmur_pubsub.matching import MatchingIndex
 from murmur_pubsub.values import Value
 from routing.cells.cell_tree import Cell, CellTree
 
-Version = tuple[int, int]
+TableVersion = tuple[int, int]
 """(incarnation of the broker, version of its table): later ones are greater."""
 
 
@@ -23,7 +23,7 @@ class Table:
     heard: dict[NodeName, int] = field(default_factory=dict)
 
     @property
-    def at(self) -> Version:
+    def at(self) -> TableVersion:
         """Which version it is."""
         return (self.incarnation, self.version)
 
@@ -37,7 +37,7 @@ class FilterTables:
         self._index = MatchingIndex[Cell]()
         self._next_key = 0
 
-    def at(self, broker: NodeName) -> Version:
+    def at(self, broker: NodeName) -> TableVersion:
         """The version held of a broker's table ((-1, 0): none)."""
         table = self.tables.get(broker)
         return (-1, 0) if table is None else table.at

@@ -18,7 +18,7 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.matching import MatchingIndex
 from murmur_pubsub.values import Value
 from routing.forwarding import FilterSet
-from routing.pastry.identifiers import Range
+from routing.pastry.identifiers import IdentifierRange
 
 CONCURRENT_US = 2_000_000
 """Operations closer in time than that may meet on their way."""
@@ -28,32 +28,32 @@ class FilterTable:
     """The entries; each knows since when it is there, in microseconds."""
 
     def __init__(self) -> None:
-        self._ranges: dict[Range, dict[Filter, int]] = {}
-        self._filters: dict[Range, FilterSet] = {}
-        self._entries: dict[int, tuple[Range, Filter]] = {}
+        self._ranges: dict[IdentifierRange, dict[Filter, int]] = {}
+        self._filters: dict[IdentifierRange, FilterSet] = {}
+        self._entries: dict[int, tuple[IdentifierRange, Filter]] = {}
         self._since_us: dict[int, int] = {}
-        self._index = MatchingIndex[Range]()
+        self._index = MatchingIndex[IdentifierRange]()
         self._next_key = 0
-        self._digests: dict[Range, int] = {}
-        self._lately: dict[Range, dict[Filter, dict[int, int]]] = {}
-        self._order: deque[tuple[int, Range, Filter, int]] = deque()
+        self._digests: dict[IdentifierRange, int] = {}
+        self._lately: dict[IdentifierRange, dict[Filter, dict[int, int]]] = {}
+        self._order: deque[tuple[int, IdentifierRange, Filter, int]] = deque()
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def ranges(self) -> list[Range]:
+    def ranges(self) -> list[IdentifierRange]:
         """Those with entries."""
         return list(self._ranges)
 
-    def of(self, wide: Range) -> list[Filter]:
+    def of(self, wide: IdentifierRange) -> list[Filter]:
         """The filters of one range."""
         return list(self._ranges.get(wide, ()))
 
-    def entries(self) -> Iterable[tuple[Range, Filter, int]]:
+    def entries(self) -> Iterable[tuple[IdentifierRange, Filter, int]]:
         """Every entry, and since when it is there."""
         return ((*entry, self._since_us[key]) for key, entry in self._entries.items())
 
-    def put(self, wide: Range, wanted: Filter, now_us: int) -> bool:
+    def put(self, wide: IdentifierRange, wanted: Filter, now_us: int) -> bool:
         """Add the entry in place of those of the range that it covers; False if one of them covers it already."""
         filters = self._filters.get(wide)
         if filters is None:
@@ -72,7 +72,7 @@ class FilterTable:
             self._drop(self._ranges[wide][covered])
         return True
 
-    def remove(self, wide: Range, wanted: Filter) -> bool:
+    def remove(self, wide: IdentifierRange, wanted: Filter) -> bool:
         """Remove exactly that entry; False if there is none."""
         key = self._ranges.get(wide, {}).get(wanted)
         if key is None:
@@ -80,14 +80,14 @@ class FilterTable:
         self._drop(key)
         return True
 
-    def subscribed(self, wide: Range, wanted: Filter, subscriber: int, now_us: int) -> bool:
+    def subscribed(self, wide: IdentifierRange, wanted: Filter, subscriber: int, now_us: int) -> bool:
         """`put` what a node of the range has subscribed to."""
         self._forget_old(now_us)
         self._lately.setdefault(wide, {}).setdefault(wanted, {})[subscriber] = now_us
         self._order.append((now_us, wide, wanted, subscriber))
         return self.put(wide, wanted, now_us)
 
-    def cancelled(self, wide: Range, wanted: Filter, subscriber: int, now_us: int) -> None:
+    def cancelled(self, wide: IdentifierRange, wanted: Filter, subscriber: int, now_us: int) -> None:
         """`remove` what a node of the range wants no more, unless another one has asked for it lately; what was asked
         for lately and was covered by it is there again."""
         self._forget_old(now_us)
@@ -104,7 +104,7 @@ class FilterTable:
             since_us, wide, wanted, subscriber = order.popleft()
             self._forget(wide, wanted, subscriber, since_us)
 
-    def _forget(self, wide: Range, wanted: Filter, subscriber: int, until_us: int) -> None:
+    def _forget(self, wide: IdentifierRange, wanted: Filter, subscriber: int, until_us: int) -> None:
         """Remember no longer what the node asked for, unless it has done so again after that time."""
         lately = self._lately.get(wide, {})
         who = lately.get(wanted, {})
@@ -115,26 +115,26 @@ class FilterTable:
             if not lately:
                 del self._lately[wide]
 
-    def remove_range(self, wide: Range) -> list[Filter]:
+    def remove_range(self, wide: IdentifierRange) -> list[Filter]:
         """Remove all entries of the range; their filters."""
         filters = self.of(wide)
         for wanted in filters:
             self.remove(wide, wanted)
         return filters
 
-    def since_us(self, wide: Range, wanted: Filter) -> int:
+    def since_us(self, wide: IdentifierRange, wanted: Filter) -> int:
         """Since when the entry is there."""
         return self._since_us[self._ranges[wide][wanted]]
 
-    def covering(self, wanted: Filter) -> list[tuple[Range, Filter]]:
+    def covering(self, wanted: Filter) -> list[tuple[IdentifierRange, Filter]]:
         """The entries whose filter covers the given one."""
         return [self._entries[key] for key in self._index.covering(wanted)]
 
-    def covered_by(self, wanted: Filter) -> list[tuple[Range, Filter]]:
+    def covered_by(self, wanted: Filter) -> list[tuple[IdentifierRange, Filter]]:
         """The entries whose filter the given one covers."""
         return [self._entries[key] for key in self._index.covered_by(wanted)]
 
-    def destinations(self, attributes: Mapping[str, Value]) -> list[Range]:
+    def destinations(self, attributes: Mapping[str, Value]) -> list[IdentifierRange]:
         """The ranges with a filter that an event with these attributes matches."""
         return self._index.destinations(attributes)
 
@@ -142,7 +142,7 @@ class FilterTable:
         """The filters that an event with these attributes matches."""
         return list(dict.fromkeys(self._entries[key][1] for key in self._index.matching(attributes)))
 
-    def digest(self, wide: Range) -> int:
+    def digest(self, wide: IdentifierRange) -> int:
         """A number that says whether two nodes hold the same filters for a range."""
         found = self._digests.get(wide)
         if found is None:

@@ -14,7 +14,7 @@ from routing.pastry.messages import RangeFields
 
 
 @message(60, control=True)
-class Subscription(NamedTuple):
+class RangeSubscription(NamedTuple):
     """Nodes of the range `subscriber` are interested in what matches the filter: the node `origin` is."""
 
     origin: int
@@ -63,4 +63,4 @@ class Summary(NamedTuple):
     filters: Sequence[Filter]
 
 
-IRBR_MESSAGES: tuple[type, ...] = (Subscription, Cancellation, Transfer, SummaryRequest, Summary)
+IRBR_MESSAGES: tuple[type, ...] = (RangeSubscription, Cancellation, Transfer, SummaryRequest, Summary)

@@ -36,11 +36,11 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
 from routing.forwarding import FilterSet
 from routing.irbr.filter_table import FilterTable, digest
-from routing.irbr.messages import IRBR_MESSAGES, Cancellation, Subscription, Summary, SummaryRequest, Transfer
+from routing.irbr.messages import IRBR_MESSAGES, Cancellation, RangeSubscription, Summary, SummaryRequest, Transfer
 from routing.pastry.changes import Answered, CellFilled, RoundEnded
-from routing.pastry.identifiers import EVERYTHING, Range
+from routing.pastry.identifiers import FULL_RANGE, IdentifierRange
 from routing.pastry.layer import OverPastry
-from routing.pastry.messages import PASTRY_MESSAGES, Peer
+from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer
 from routing.pastry.protocol_parameters import ProtocolParameters
 from routing.router import Hop
 
@@ -61,9 +61,9 @@ class Irbr(OverPastry):
         self._local = FilterSet()
         self._local_since_us: dict[Filter, int] = {}
         self._summaries: dict[int, tuple[list[Filter], int]] = {}
-        self._found_empty: dict[Range, None] = {}
+        self._found_empty: dict[IdentifierRange, None] = {}
         self.receivers = {
-            Subscription: self._on_subscription,
+            RangeSubscription: self._on_subscription,
             Cancellation: self._on_cancellation,
             Transfer: self._on_transfer,
             SummaryRequest: lambda source, message: [
@@ -102,7 +102,7 @@ class Irbr(OverPastry):
 
     def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
         """See `routing.router.Router` and IRBR 5.4."""
-        destination = Range(*header) if header else EVERYTHING
+        destination = IdentifierRange(*header) if header else FULL_RANGE
         if not self._space.contains(destination, self._own):
             return self._outside(destination)
         return self._into(self.table.destinations(event.attributes), destination)
@@ -113,13 +113,13 @@ class Irbr(OverPastry):
 
     def towards(self, pattern: Filter, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
         """See `routing.router.GossipRouter`: gossip goes as an event would that matches the pattern."""
-        destination = Range(*header) if header else EVERYTHING
+        destination = IdentifierRange(*header) if header else FULL_RANGE
         if not self._space.contains(destination, self._own):
             return self._outside(destination)
         entries = (*self.table.covering(pattern), *self.table.covered_by(pattern))
         return self._into(dict.fromkeys(wide for wide, _ in entries), destination)
 
-    def _into(self, ranges: Iterable[Range], destination: Range) -> list[Hop]:
+    def _into(self, ranges: Iterable[IdentifierRange], destination: IdentifierRange) -> list[Hop]:
         """To those of the ranges that are parts of the destination."""
         hops = []
         for wide in ranges:
@@ -129,14 +129,14 @@ class Irbr(OverPastry):
                     hops.append(Hop(stands.name, wide))
         return hops
 
-    def _outside(self, destination: Range) -> list[Hop]:
+    def _outside(self, destination: IdentifierRange) -> list[Hop]:
         """Towards a range that this node is not in."""
         hop = self._redirected(destination)
         return [] if hop is None else [Hop(hop.name, destination)]
 
     def is_relay(self, event: Event, header: Sequence[int]) -> bool:
         """Is an event with this header only passing here, on its way to a range that this node is not in?"""
-        return bool(header) and not self._space.contains(Range(*header), self._own)
+        return bool(header) and not self._space.contains(IdentifierRange(*header), self._own)
 
     # ------------------------------------------------------------------------------------ subscriptions
     def _spread(self, wanted: Filter, shorter_than: int) -> list[Effect]:
@@ -146,21 +146,21 @@ class Irbr(OverPastry):
         for length in range(self._space.digits, 0, -1):
             if length < shorter_than:
                 subscriber = self._space.range_of(self._own, length)
-                effects += self._to_row(length, lambda cell: Subscription(self._own, subscriber, wanted, cell))  # noqa: B023
+                effects += self._to_row(length, lambda cell: RangeSubscription(self._own, subscriber, wanted, cell))  # noqa: B023
             if length in covered_at:
                 break
         return effects
 
-    def _on_subscription(self, source: NodeName, message: Subscription) -> list[Effect]:
-        destination = Range(*message.destination)
+    def _on_subscription(self, source: NodeName, message: RangeSubscription) -> list[Effect]:
+        destination = IdentifierRange(*message.destination)
         if not self._space.contains(destination, self._own):
             return self._redirect(destination, message)
-        if self.table.subscribed(Range(*message.subscriber), message.filter, message.origin, self.now_us):
+        if self.table.subscribed(IdentifierRange(*message.subscriber), message.filter, message.origin, self.now_us):
             self._summaries.clear()
         return self._within(destination, lambda cell: message._replace(destination=cell))
 
     # ------------------------------------------------------------------------------------ cancellations
-    def _withdraw(self, gone: Range, filters: list[Filter], within: Sequence[Filter]) -> list[Effect]:
+    def _withdraw(self, gone: IdentifierRange, filters: list[Filter], within: Sequence[Filter]) -> list[Effect]:
         """Tell everybody that the range `gone` (this node itself, or an empty one next to it) wants these no more;
         `within`: what it goes on wanting of what they cover."""
         effects: list[Effect] = []
@@ -186,17 +186,17 @@ class Irbr(OverPastry):
             left = [each for each in left if all(wide.length != length for wide, _ in self.table.covering(each))]
         return effects
 
-    def _cancel_row(self, length: int, gone: Range, filters: list[Filter], added: FilterSet) -> list[Effect]:
+    def _cancel_row(self, length: int, gone: IdentifierRange, filters: list[Filter], added: FilterSet) -> list[Effect]:
         adds = list(added)
 
-        def cancellation(cell: Range) -> Cancellation:
+        def cancellation(cell: IdentifierRange) -> Cancellation:
             known = [held for held in self.table.of(cell) if any(each.covers(held) for each in filters)]
             return Cancellation(self._own, gone, filters, adds, known, cell)
 
         return self._to_row(length, cancellation, besides=gone)
 
     def _on_cancellation(self, source: NodeName, message: Cancellation) -> list[Effect]:
-        destination, gone = Range(*message.destination), Range(*message.subscriber)
+        destination, gone = IdentifierRange(*message.destination), IdentifierRange(*message.subscriber)
         if not self._space.contains(destination, self._own):
             return self._redirect(destination, message)
         for each in message.cancelled:
@@ -217,7 +217,7 @@ class Irbr(OverPastry):
         cell, since_us = change.cell, change.failed_since_us
         # What the failed predecessor had got before it was last heard, it has passed on.
         from_us = -1 if since_us is None else since_us - self.pastry.parameters.probe_us
-        ranges: list[Range] = []
+        ranges: list[IdentifierRange] = []
         filters: list[Filter] = []
         around = FilterSet()
         for wide, wanted, entry_since_us in self.table.entries():
@@ -236,11 +236,11 @@ class Irbr(OverPastry):
         return [Send(change.peer.name, Transfer(ranges, filters, cell))] if filters else []
 
     def _on_transfer(self, source: NodeName, message: Transfer) -> list[Effect]:
-        destination = Range(*message.destination)
-        ranges: list[Range] = []
+        destination = IdentifierRange(*message.destination)
+        ranges: list[IdentifierRange] = []
         filters: list[Filter] = []
         for pair, wanted in zip(message.ranges, message.filters, strict=True):
-            wide = Range(*pair)
+            wide = IdentifierRange(*pair)
             if not self._space.contains(wide, self._own) and self._put(wide, wanted):
                 ranges.append(wide)
                 filters.append(wanted)
@@ -286,13 +286,13 @@ class Irbr(OverPastry):
         return []
 
     # -------------------------------------------------------------------------------------- empty ranges
-    def _redirected(self, wide: Range) -> Peer | None:
+    def _redirected(self, wide: IdentifierRange) -> PastryPeer | None:
         hop = self.pastry.towards(wide)
         if hop is None:
             self._found_empty[wide] = None
         return hop
 
-    def _redirect(self, destination: Range, message: Any) -> list[Effect]:
+    def _redirect(self, destination: IdentifierRange, message: Any) -> list[Effect]:
         hop = self._redirected(destination)
         return [] if hop is None else [Send(hop.name, message)]
 
@@ -312,7 +312,9 @@ class Irbr(OverPastry):
         return effects
 
     # ------------------------------------------------------------------------------------------- sending
-    def _to_row(self, length: int, make: Callable[[Range], Any], besides: Range | None = None) -> list[Effect]:
+    def _to_row(
+        self, length: int, make: Callable[[IdentifierRange], Any], besides: IdentifierRange | None = None
+    ) -> list[Effect]:
         """The message that `make` gives for each range of the row, to who stands for it, or towards its middle if
         who stood for it has failed."""
         effects: list[Effect] = [
@@ -323,7 +325,7 @@ class Irbr(OverPastry):
                 effects += self._redirect(cell, make(cell))
         return effects
 
-    def _within(self, destination: Range, make: Callable[[Range], Any]) -> list[Effect]:
+    def _within(self, destination: IdentifierRange, make: Callable[[IdentifierRange], Any]) -> list[Effect]:
         """The same for all parts of a range that this node is in."""
         effects: list[Effect] = [
             Send(peer.name, make(cell)) for cell, peer in self.pastry.table.cells(destination.length)
@@ -333,7 +335,7 @@ class Irbr(OverPastry):
                 effects += self._redirect(cell, make(cell))
         return effects
 
-    def _put(self, wide: Range, wanted: Filter) -> bool:
+    def _put(self, wide: IdentifierRange, wanted: Filter) -> bool:
         new = self.table.put(wide, wanted, self.now_us)
         if new:
             self._summaries.clear()

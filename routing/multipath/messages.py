@@ -28,7 +28,7 @@ class Neighbours(NamedTuple):
 
 
 @message(25, control=True)
-class SubscriptionTable(NamedTuple):
+class OriginSubscriptions(NamedTuple):
     """All filters that subscribers of `origin` hold. `ppath`: the way to the origin from the receiver, the sender
     first, up to Δ brokers: the last is the receiver's anchor."""
 
@@ -172,7 +172,7 @@ class MoveFinished(NamedTuple):
 
 
 MESSAGES: tuple[type, ...] = (
-    Neighbours, SubscriptionTable, SubscriptionChanged, Departed, LoadExchange, SoftLinkRequest, SoftLinkAccepted,
+    Neighbours, OriginSubscriptions, SubscriptionChanged, Departed, LoadExchange, SoftLinkRequest, SoftLinkAccepted,
     BrokerAway, MoveOrdered, MovePermission, MoveGranted, MapRequested, MapAnswered, MovePhase, MoveConfirmed,
     MoveFinished,
 )  # fmt: skip

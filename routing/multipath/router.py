@@ -87,7 +87,7 @@ class MultipathRouter:
         self._hops: dict[NodeName, Hop] = {}
         self._handlers: dict[type, Callable[[NodeName, Any, int], Sequence[Effect]]] = {
             wire.Neighbours: self._on_neighbours,
-            wire.SubscriptionTable: lambda source, message, _: self.spread.on_table(source, message),
+            wire.OriginSubscriptions: lambda source, message, _: self.spread.on_table(source, message),
             wire.SubscriptionChanged: lambda source, message, _: self.spread.on_change(source, message),
             wire.Departed: self._on_departed,
             wire.LoadExchange: self._on_load,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Effect, NodeName, Send
 from routing.multipath.knowledge import Knowledge
-from routing.multipath.messages import Departed, Path, SubscriptionChanged, SubscriptionTable
+from routing.multipath.messages import Departed, OriginSubscriptions, Path, SubscriptionChanged
 
 
 class SubscriptionSpread:
@@ -34,12 +34,12 @@ class SubscriptionSpread:
         """All tables of this side for a neighbour who has just come (back)."""
         mst = self._knowledge.mst
         return [
-            Send(peer, SubscriptionTable(origin, *mst.versions[origin], self._ppath_for(peer, 1, origin), filters))
+            Send(peer, OriginSubscriptions(origin, *mst.versions[origin], self._ppath_for(peer, 1, origin), filters))
             for origin, filters in mst.by_origin().items()
             if peer != origin and mst.ppaths[origin][:1] != (peer,)
         ]
 
-    def on_table(self, source: NodeName, table: SubscriptionTable) -> list[Effect]:
+    def on_table(self, source: NodeName, table: OriginSubscriptions) -> list[Effect]:
         """A whole table, which may be of an origin not heard of before."""
         mst = self._knowledge.mst
         origin = table.origin
@@ -108,9 +108,9 @@ class SubscriptionSpread:
         held_back = early.pop((epoch, version + 1), None)
         return [] if held_back is None else self.on_change(*held_back)
 
-    def _pass_on(self, statement: SubscriptionTable | SubscriptionChanged, source: NodeName | None) -> list[Effect]:
+    def _pass_on(self, statement: OriginSubscriptions | SubscriptionChanged, source: NodeName | None) -> list[Effect]:
         origin = statement.origin
-        messages: dict[int, SubscriptionTable | SubscriptionChanged] = {}
+        messages: dict[int, OriginSubscriptions | SubscriptionChanged] = {}
         effects: list[Effect] = []
         for peer, distance in self._knowledge.network.relays():
             if peer in (source, origin):

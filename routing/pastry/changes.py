@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from routing.pastry.identifiers import Range
-from routing.pastry.messages import Peer
+from routing.pastry.identifiers import IdentifierRange
+from routing.pastry.messages import PastryPeer
 
 
 class Joined(NamedTuple):
@@ -14,16 +14,16 @@ class CellFilled(NamedTuple):
     """The peer stands for a range for which nobody stood. `failed_since_us`: when its predecessor, found to
     have failed just now, was last heard. None: there was none, or the peer is a new node."""
 
-    cell: Range
-    peer: Peer
+    cell: IdentifierRange
+    peer: PastryPeer
     failed_since_us: int | None
 
 
 class PeerFailed(NamedTuple):
     """The peer is gone, or back as a new node without what it knew. `cell`: the range it stood for."""
 
-    peer: Peer
-    cell: Range | None
+    peer: PastryPeer
+    cell: IdentifierRange | None
 
 
 class LeavesChanged(NamedTuple):
@@ -37,7 +37,7 @@ class RoundEnded(NamedTuple):
 class Answered(NamedTuple):
     """The peer has answered a probe with this note of the upper layer."""
 
-    peer: Peer
+    peer: PastryPeer
     length: int
     note: int
 

@@ -11,14 +11,14 @@ _IDENTIFIER_BITS_MAX = 62
 """Identifiers travel as integers and go round the ring: they stay small ones."""
 
 
-class Range(NamedTuple):
+class IdentifierRange(NamedTuple):
     """All identifiers whose first `length` digits are those of the number `value`; of length 0: the whole space."""
 
     value: int
     length: int
 
 
-EVERYTHING = Range(0, 0)
+FULL_RANGE = IdentifierRange(0, 0)
 
 
 class IdentifierSpace:
@@ -47,25 +47,25 @@ class IdentifierSpace:
         """How many leading digits the two have in common."""
         return (self._bits - (first ^ second).bit_length()) // self.bits_a_digit
 
-    def range_of(self, identifier: int, length: int) -> Range:
+    def range_of(self, identifier: int, length: int) -> IdentifierRange:
         """The range of that length that the identifier is in."""
-        return Range(identifier >> self._shifts[length], length)
+        return IdentifierRange(identifier >> self._shifts[length], length)
 
-    def contains(self, wide: Range, identifier: int) -> bool:
+    def contains(self, wide: IdentifierRange, identifier: int) -> bool:
         """Is the identifier in the range?"""
         return identifier >> self._shifts[wide.length] == wide.value
 
-    def within(self, narrow: Range, wide: Range) -> bool:
+    def within(self, narrow: IdentifierRange, wide: IdentifierRange) -> bool:
         """Is the one range part of the other (or the same)?"""
         if narrow.length < wide.length:
             return False
         return narrow.value >> (self.bits_a_digit * (narrow.length - wide.length)) == wide.value
 
-    def first(self, wide: Range) -> int:
+    def first(self, wide: IdentifierRange) -> int:
         """The lowest identifier of the range."""
         return wide.value << self._shifts[wide.length]
 
-    def middle(self, wide: Range) -> int:
+    def middle(self, wide: IdentifierRange) -> int:
         """The range's middle identifier (IRBR 5.5): in base 4 with 4 digits that of 12xx is 1220."""
         return self.first(wide) + (1 << self._shifts[wide.length]) // 2
 

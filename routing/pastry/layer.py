@@ -5,7 +5,7 @@ from typing import Any
 
 from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Start, TimerFired
 from routing.pastry.changes import OverlayChange
-from routing.pastry.messages import PASTRY_MESSAGES, Peer
+from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer
 from routing.pastry.node import Pastry
 
 _PASTRY = frozenset(PASTRY_MESSAGES)
@@ -48,7 +48,7 @@ class OverPastry:
             effects += self._on_change(change)
         return effects
 
-    def know(self, peers: Iterable[Peer]) -> None:
+    def know(self, peers: Iterable[PastryPeer]) -> None:
         """See `Pastry.know`; the layer above has nothing to tell them yet."""
         self.pastry.know(peers)
         for change in self.pastry.take_changes():

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from murmur_pubsub.machine import NodeName
 from routing.pastry.identifiers import IdentifierSpace
-from routing.pastry.messages import Peer
+from routing.pastry.messages import PastryPeer
 
 
 class LeafSet:
@@ -18,13 +18,13 @@ class LeafSet:
         self._space = space
         self._own = own
         self._half = size // 2
-        self._members: dict[NodeName, Peer] = {}
-        self._smaller: list[Peer] = []
-        self._larger: list[Peer] = []
+        self._members: dict[NodeName, PastryPeer] = {}
+        self._smaller: list[PastryPeer] = []
+        self._larger: list[PastryPeer] = []
         self._reach_up = self._reach_down = space.size
         """Who is closer than that on the side would be a leaf."""
 
-    def __iter__(self) -> Iterator[Peer]:
+    def __iter__(self) -> Iterator[PastryPeer]:
         return iter(self._members.values())
 
     def __contains__(self, name: NodeName) -> bool:
@@ -39,7 +39,7 @@ class LeafSet:
         return len(self._smaller) == len(self._larger) == self._half
 
     @property
-    def ends(self) -> list[Peer]:
+    def ends(self) -> list[PastryPeer]:
         """The farthest member on each side."""
         return list(dict.fromkeys(side[-1] for side in (self._smaller, self._larger) if side))
 
@@ -48,7 +48,7 @@ class LeafSet:
         above = (identifier - self._own) % self._space.size
         return above < self._reach_up or self._space.size - above < self._reach_down
 
-    def add(self, peer: Peer) -> bool:
+    def add(self, peer: PastryPeer) -> bool:
         """Take the peer in, if it is close enough; True if it is a new member."""
         if peer.name in self._members or not self.wants(peer.identifier):
             return False
@@ -70,9 +70,9 @@ class LeafSet:
         above = self._away(key, True)
         return above <= self._reach_up or self._space.size - above <= self._reach_down
 
-    def closest(self, key: int, besides: NodeName | None = None) -> Peer | None:
+    def closest(self, key: int, besides: NodeName | None = None) -> PastryPeer | None:
         """The member closest to the key, or None if this node is closer than all; of two equally close the lower."""
-        best: Peer | None = None
+        best: PastryPeer | None = None
         least = (self._space.distance(self._own, key), self._own)
         for peer in self._members.values():
             distance = (self._space.distance(peer.identifier, key), peer.identifier)
@@ -80,7 +80,7 @@ class LeafSet:
                 best, least = peer, distance
         return best
 
-    def _arrange(self, peers: list[Peer]) -> None:
+    def _arrange(self, peers: list[PastryPeer]) -> None:
         self._smaller = sorted(peers, key=lambda peer: self._away(peer.identifier, False))[: self._half]
         self._larger = sorted(peers, key=lambda peer: self._away(peer.identifier, True))[: self._half]
         self._members = {peer.name: peer for peer in (*self._larger, *self._smaller)}

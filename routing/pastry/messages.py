@@ -11,7 +11,7 @@ from murmur_pubsub.machine import NodeName
 from murmur_pubsub.message import Like, message
 
 
-class Peer(NamedTuple):
+class PastryPeer(NamedTuple):
     """A node of the overlay; `incarnation` counts its restarts: after one it is a new node under an old name."""
 
     name: NodeName
@@ -19,7 +19,7 @@ class Peer(NamedTuple):
     incarnation: int = 0
 
 
-PeerFields: TypeAlias = Annotated[Sequence[Any], Like((str, int, int))]
+PastryPeerFields: TypeAlias = Annotated[Sequence[Any], Like((str, int, int))]
 RangeFields: TypeAlias = Annotated[Sequence[int], Like((int, int))]
 
 
@@ -27,22 +27,22 @@ RangeFields: TypeAlias = Annotated[Sequence[int], Like((int, int))]
 class JoinRequest(NamedTuple):
     """On its way to the node closest to the joining one; `known` gathers peers on the way."""
 
-    joining: PeerFields
-    known: Sequence[PeerFields]
+    joining: PastryPeerFields
+    known: Sequence[PastryPeerFields]
 
 
 @message(41, control=True)
 class JoinReply(NamedTuple):
     """To the joining node, from the closest one: the peers from which it makes its tables."""
 
-    known: Sequence[PeerFields]
+    known: Sequence[PastryPeerFields]
 
 
 @message(42, control=True)
 class Hello(NamedTuple):
     """Are you there? The sender would take the receiver into its tables; `joined`: it is part of the overlay itself."""
 
-    peer: PeerFields
+    peer: PastryPeerFields
     joined: bool
 
 
@@ -51,17 +51,17 @@ class Welcome(NamedTuple):
     """Yes; `joined`: and part of the overlay. `sought`: the answer to a `Seek`, not to a `Hello`. `known`: the row of
     the answering node in which the asking one belongs, and its leaf set."""
 
-    peer: PeerFields
+    peer: PastryPeerFields
     joined: bool
     sought: bool
-    known: Sequence[PeerFields]
+    known: Sequence[PastryPeerFields]
 
 
 @message(44, control=True)
 class Seek(NamedTuple):
     """On its way to the node closest to `key`, which answers the seeking one with a Welcome."""
 
-    seeking: PeerFields
+    seeking: PastryPeerFields
     key: int
 
 
@@ -69,7 +69,7 @@ class Seek(NamedTuple):
 class Arrived(NamedTuple):
     """The node has joined: to everybody in the destination, through whoever stands for its parts."""
 
-    peer: PeerFields
+    peer: PastryPeerFields
     destination: RangeFields
 
 
@@ -77,7 +77,7 @@ class Arrived(NamedTuple):
 class Introduced(NamedTuple):
     """You should know these."""
 
-    known: Sequence[PeerFields]
+    known: Sequence[PastryPeerFields]
 
 
 @message(47, control=True)
@@ -91,7 +91,7 @@ class RepairRequest(NamedTuple):
 class Ping(NamedTuple):
     """Periodic probe. `length`: of the sender's range for which the receiver stands (0: for none)."""
 
-    peer: PeerFields
+    peer: PastryPeerFields
     length: int
 
 
@@ -99,10 +99,10 @@ class Ping(NamedTuple):
 class Pong(NamedTuple):
     """Answer to a probe. `note` is the upper layer's, about the range of that length; `known` as in `Welcome`."""
 
-    peer: PeerFields
+    peer: PastryPeerFields
     length: int
     note: int
-    known: Sequence[PeerFields]
+    known: Sequence[PastryPeerFields]
 
 
 PASTRY_MESSAGES: tuple[type, ...] = (

@@ -6,31 +6,31 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.matching import MatchingIndex
 from murmur_pubsub.values import Value
-from routing.pastry.messages import Peer
+from routing.pastry.messages import PastryPeer
 
 
 class NeighbourFilters:
     """Each neighbour's filters, in one matching index."""
 
     def __init__(self) -> None:
-        self._peers: dict[NodeName, Peer] = {}
+        self._peers: dict[NodeName, PastryPeer] = {}
         self._filters: dict[NodeName, dict[Filter, int]] = {}
         self._entries: dict[int, tuple[NodeName, Filter]] = {}
         self._index = MatchingIndex[NodeName]()
         self._next_key = 0
 
-    def __iter__(self) -> Iterator[tuple[Peer, Filter]]:
+    def __iter__(self) -> Iterator[tuple[PastryPeer, Filter]]:
         return ((self._peers[name], wanted) for name, wanted in self._entries.values())
 
     def __len__(self) -> int:
         return len(self._entries)
 
     @property
-    def peers(self) -> Mapping[NodeName, Peer]:
+    def peers(self) -> Mapping[NodeName, PastryPeer]:
         """Who has asked for something."""
         return self._peers
 
-    def add(self, peer: Peer, wanted: Filter) -> bool:
+    def add(self, peer: PastryPeer, wanted: Filter) -> bool:
         """The neighbour wants the filter; False if that is known."""
         filters = self._filters.setdefault(peer.name, {})
         self._peers[peer.name] = peer
@@ -64,12 +64,12 @@ class NeighbourFilters:
         """What the neighbour wants."""
         return list(self._filters.get(name, ()))
 
-    def covered_by(self, wanted: Filter) -> list[tuple[Peer, Filter]]:
+    def covered_by(self, wanted: Filter) -> list[tuple[PastryPeer, Filter]]:
         """All that the filter covers, with whose it is."""
         entries = (self._entries[key] for key in self._index.covered_by(wanted))
         return [(self._peers[name], covered) for name, covered in entries]
 
-    def related(self, wanted: Filter) -> list[Peer]:
+    def related(self, wanted: Filter) -> list[PastryPeer]:
         """The neighbours with a filter that covers the given one or is covered by it."""
         keys = (*self._index.covering(wanted), *self._index.covered_by(wanted))
         return [self._peers[name] for name in dict.fromkeys(self._entries[key][0] for key in keys)]
@@ -78,7 +78,7 @@ class NeighbourFilters:
         """The filters that an event with these attributes matches."""
         return list(dict.fromkeys(self._entries[key][1] for key in self._index.matching(attributes)))
 
-    def destinations(self, attributes: Mapping[str, Value]) -> list[Peer]:
+    def destinations(self, attributes: Mapping[str, Value]) -> list[PastryPeer]:
         """The neighbours who want an event with these attributes."""
         return [self._peers[name] for name in self._index.destinations(attributes)]
 

@@ -35,7 +35,7 @@ from murmur_pubsub.machine import (
     TimerFired,
 )
 from routing.pastry.changes import Answered, CellFilled, Joined, LeavesChanged, OverlayChange, PeerFailed, RoundEnded
-from routing.pastry.identifiers import Range
+from routing.pastry.identifiers import IdentifierRange
 from routing.pastry.leaf_set import LeafSet
 from routing.pastry.messages import (
     PASTRY_MESSAGES,
@@ -44,7 +44,7 @@ from routing.pastry.messages import (
     Introduced,
     JoinReply,
     JoinRequest,
-    Peer,
+    PastryPeer,
     Ping,
     Pong,
     RepairRequest,
@@ -71,7 +71,7 @@ class Pastry:
         self.parameters = PastryParameters.from_mapping(context.parameters["pastry"])
         self.space = self.parameters.space
         self.own = self.parameters.identifier
-        self.me = Peer(context.name, self.own, context.incarnation)
+        self.me = PastryPeer(context.name, self.own, context.incarnation)
         self.table = RoutingTable(self.space, self.own)
         self.leaves = LeafSet(self.space, self.own, self.parameters.leaf_set)
         self.joined = False
@@ -80,15 +80,15 @@ class Pastry:
         self._first = not self.parameters.bootstrap or (self.parameters.founds and not context.incarnation)
         self._attempts = 0
         self._replied = False
-        self._peers: dict[NodeName, Peer] = {}
-        self._watched: dict[NodeName, Peer] = {}
+        self._peers: dict[NodeName, PastryPeer] = {}
+        self._watched: dict[NodeName, PastryPeer] = {}
         self._heard_us: dict[NodeName, int] = {}
-        self._asked: dict[NodeName, Peer] = {}
+        self._asked: dict[NodeName, PastryPeer] = {}
         self._seeks = 0
-        self._silent: dict[NodeName, Peer] = {}
+        self._silent: dict[NodeName, PastryPeer] = {}
         self._pings = 0
         self._failed_us: dict[NodeName, int] = {}
-        self._vacant: dict[Range, tuple[int, int | None]] = {}
+        self._vacant: dict[IdentifierRange, tuple[int, int | None]] = {}
         self._waiting: list[JoinRequest] = []
         self._changes: list[OverlayChange] = []
         self._now_us = 0
@@ -125,7 +125,7 @@ class Pastry:
             return effects + self._ask_to_join()
         raise TypeError(f"Pastry takes no {input!r}")
 
-    def know(self, peers: Iterable[Peer]) -> None:
+    def know(self, peers: Iterable[PastryPeer]) -> None:
         """Take these into the tables, the first for each cell, as if all had joined long ago: an overlay that need not
         grow node by node."""
         for peer in peers:
@@ -142,7 +142,7 @@ class Pastry:
         self._silent.pop(source, None)
         self._failed_us.pop(source, None)
 
-    def watch(self, peer: Peer) -> None:
+    def watch(self, peer: PastryPeer) -> None:
         """Probe this peer too, for the layer above: `PeerFailed` says when it is gone."""
         if peer.name != self.me.name:
             self._watched[peer.name] = peer
@@ -152,15 +152,15 @@ class Pastry:
         """The layer above needs it no more."""
         self._watched.pop(name, None)
 
-    def vacant(self) -> list[Range]:
+    def vacant(self) -> list[IdentifierRange]:
         """The cells whose peer has failed, without another yet, and not known to be empty."""
         return list(self._vacant)
 
-    def is_empty(self, cell: Range) -> None:
+    def is_empty(self, cell: IdentifierRange) -> None:
         """The layer above knows that a cell without a peer is empty."""
         self._vacant.pop(cell, None)
 
-    def next_hop(self, key: int, besides: NodeName | None = None) -> Peer | None:
+    def next_hop(self, key: int, besides: NodeName | None = None) -> PastryPeer | None:
         """The peer to which a message for the identifier goes; None if this node is the closest to it."""
         if self.leaves.spans(key, len(self._peers)):
             return self.leaves.closest(key, besides)
@@ -178,7 +178,7 @@ class Pastry:
                 best, least = peer, away
         return best
 
-    def towards(self, cell: Range) -> Peer | None:
+    def towards(self, cell: IdentifierRange) -> PastryPeer | None:
         """The peer to which a message for a range goes of which this node shares all digits but the last: whoever
         stands for it or is in it, else a peer closer to its middle identifier among those that share as many digits
         (IRBR 5.5). None: as far as this node knows, the range is empty."""
@@ -210,7 +210,7 @@ class Pastry:
         if not self.joined:
             self._waiting.append(request)
             return []
-        joining = Peer(*request.joining)
+        joining = PastryPeer(*request.joining)
         effects = self._renew(joining)
         known = {peer[0]: peer for peer in map(tuple, request.known)}
         row = self.table.row(self.space.shared(self.own, joining.identifier) + 1)
@@ -258,7 +258,7 @@ class Pastry:
         return [Send(peer.name, Arrived(self.me, cell)) for peer, cell in met.items()]
 
     def _on_arrived(self, source: NodeName, arrived: Arrived) -> list[Effect]:
-        peer, destination = Peer(*arrived.peer), Range(*arrived.destination)
+        peer, destination = PastryPeer(*arrived.peer), IdentifierRange(*arrived.destination)
         if peer.name == self.me.name:
             return []
         effects = self._renew(peer)
@@ -282,7 +282,7 @@ class Pastry:
         return [*effects, Send(peer.name, Introduced(list(met.values())))]
 
     def _on_seek(self, source: NodeName, seek: Seek) -> list[Effect]:
-        seeking = Peer(*seek.seeking)
+        seeking = PastryPeer(*seek.seeking)
         hop = self.next_hop(seek.key, seeking.name)
         if hop is not None:
             return [Send(hop.name, seek)]
@@ -297,7 +297,7 @@ class Pastry:
         effects: list[Effect] = []
         wanted = {self.table.cell_of(peer.identifier) for peer in self._asked.values()}
         for each in known:
-            peer = Peer(*each)
+            peer = PastryPeer(*each)
             name = peer.name
             if name == self.me.name or name in self._asked or self._now_us < self._failed_us.get(name, 0):
                 continue
@@ -312,7 +312,7 @@ class Pastry:
         return effects
 
     def _on_hello(self, source: NodeName, hello: Hello) -> list[Effect]:
-        peer = Peer(*hello.peer)
+        peer = PastryPeer(*hello.peer)
         effects = self._renew(peer)
         useful = self._useful_to(peer)
         if hello.joined and peer.name not in self._peers:
@@ -320,7 +320,7 @@ class Pastry:
         return [*effects, Send(peer.name, Welcome(self.me, self.joined, False, useful))]
 
     def _on_welcome(self, source: NodeName, welcome: Welcome) -> list[Effect]:
-        peer = Peer(*welcome.peer)
+        peer = PastryPeer(*welcome.peer)
         if welcome.sought:
             self._seeks = max(0, self._seeks - 1)
         else:
@@ -340,7 +340,7 @@ class Pastry:
         effects += self._consider(welcome.known)
         return effects + self._if_all_answered()
 
-    def _replace(self, cell: Range, peer: Peer) -> None:
+    def _replace(self, cell: IdentifierRange, peer: PastryPeer) -> None:
         """While joining: let the peer that was sought at random stand for the cell."""
         current = self.table.get(cell)
         if current is not None and current.name != peer.name:
@@ -349,7 +349,7 @@ class Pastry:
             if current.name not in self.leaves:
                 del self._peers[current.name]
 
-    def _take_in(self, peer: Peer) -> list[Effect]:
+    def _take_in(self, peer: PastryPeer) -> list[Effect]:
         """The peer is there: let it stand for its cell if nobody does, and be a leaf if it is close enough."""
         self._heard_us[peer.name] = self._now_us
         cell = self.table.cell_of(peer.identifier)
@@ -369,7 +369,7 @@ class Pastry:
         self._take_leaf(peer)
         return []
 
-    def _take_leaf(self, peer: Peer) -> None:
+    def _take_leaf(self, peer: PastryPeer) -> None:
         before = list(self.leaves)
         if self.leaves.add(peer):
             self._peers[peer.name] = peer
@@ -378,14 +378,14 @@ class Pastry:
                     del self._peers[former.name]
             self._changes.append(LeavesChanged())
 
-    def _renew(self, peer: Peer) -> list[Effect]:
+    def _renew(self, peer: PastryPeer) -> list[Effect]:
         """A peer known under an older incarnation has failed in between, and is new now."""
         known = self._peers.get(peer.name) or self._watched.get(peer.name)
         if known is None or known.incarnation >= peer.incarnation:
             return []
         return self._fail(known, quarantine=False)
 
-    def _useful_to(self, peer: Peer) -> list[Peer]:
+    def _useful_to(self, peer: PastryPeer) -> list[PastryPeer]:
         """What a peer may like to know: the row in which it belongs, and the leaves if it is near."""
         row = self.table.row(self.space.shared(self.own, peer.identifier) + 1)
         known = {each.name: each for each in row.values()}
@@ -438,7 +438,7 @@ class Pastry:
         self._changes.append(RoundEnded())
         return effects
 
-    def _fail(self, peer: Peer, quarantine: bool = True) -> list[Effect]:
+    def _fail(self, peer: PastryPeer, quarantine: bool = True) -> list[Effect]:
         self._watched.pop(peer.name, None)
         self._peers.pop(peer.name, None)
         self._asked.pop(peer.name, None)
@@ -460,7 +460,7 @@ class Pastry:
         self._heard_us.pop(peer.name, None)
         return effects
 
-    def _repair(self, cell: Range) -> list[Effect]:
+    def _repair(self, cell: IdentifierRange) -> list[Effect]:
         for leaf in self.leaves:
             if self.space.contains(cell, leaf.identifier):
                 return self._take_in(leaf)
@@ -468,14 +468,14 @@ class Pastry:
         return [Send(peer.name, RepairRequest(cell)) for peer in asked]
 
     def _on_repair_request(self, source: NodeName, request: RepairRequest) -> list[Effect]:
-        cell = Range(*request.destination)
+        cell = IdentifierRange(*request.destination)
         found = [peer for peer in self._peers.values() if self.space.contains(cell, peer.identifier)]
         if self.space.contains(cell, self.own):
             found.append(self.me)
         return [Send(source, Introduced(found[:_ASKED_FOR_REPAIR]))] if found else []
 
     def _on_ping(self, source: NodeName, ping: Ping) -> list[Effect]:
-        peer = Peer(*ping.peer)
+        peer = PastryPeer(*ping.peer)
         effects: list[Effect] = self._renew(peer)
         if self.joined and peer.name not in self._peers:
             effects += self._take_in(peer)
@@ -483,7 +483,7 @@ class Pastry:
         return [*effects, Send(source, Pong(self.me, ping.length, note, self._useful_to(peer)))]
 
     def _on_pong(self, source: NodeName, pong: Pong) -> list[Effect]:
-        peer = Peer(*pong.peer)
+        peer = PastryPeer(*pong.peer)
         effects = self._renew(peer)
         if pong.length and self.joined:
             self._changes.append(Answered(peer, pong.length, pong.note))

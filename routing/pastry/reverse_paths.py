@@ -10,7 +10,7 @@ A routed event's header has that identifier behind the router's own field.
 
 from collections.abc import Sequence
 
-from routing.pastry.messages import Peer
+from routing.pastry.messages import PastryPeer
 from routing.pastry.node import Pastry
 from routing.pastry.protocol_parameters import ReversePath
 from routing.router import Hop
@@ -23,7 +23,7 @@ class ReversePaths:
         self._pastry = pastry
         self._routed = path == "routed"
 
-    def back_to(self, peer: Peer, field: int) -> list[Hop]:
+    def back_to(self, peer: PastryPeer, field: int) -> list[Hop]:
         """The hop to whoever asked, with the router's own field of the header; none if there is no way."""
         return self._towards(peer.identifier, field) if self._routed else [Hop(peer.name, (field,))]
 

@@ -5,8 +5,8 @@ of one length are a row. Ranges are fixed, who stands for them changes (IRBR sec
 cell.
 """
 
-from routing.pastry.identifiers import IdentifierSpace, Range
-from routing.pastry.messages import Peer
+from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
+from routing.pastry.messages import PastryPeer
 
 
 class RoutingTable:
@@ -15,22 +15,22 @@ class RoutingTable:
     def __init__(self, space: IdentifierSpace, own: int) -> None:
         self._space = space
         self._own = own
-        self._rows: list[dict[Range, Peer]] = [{} for _ in range(space.digits + 1)]
-        self._below: list[list[tuple[Range, Peer]] | None] = [None] * (space.digits + 1)
+        self._rows: list[dict[IdentifierRange, PastryPeer]] = [{} for _ in range(space.digits + 1)]
+        self._below: list[list[tuple[IdentifierRange, PastryPeer]] | None] = [None] * (space.digits + 1)
 
-    def cell_of(self, identifier: int) -> Range:
+    def cell_of(self, identifier: int) -> IdentifierRange:
         """The cell in which a peer with this identifier belongs."""
         return self._space.range_of(identifier, self._space.shared(self._own, identifier) + 1)
 
-    def get(self, cell: Range) -> Peer | None:
+    def get(self, cell: IdentifierRange) -> PastryPeer | None:
         """Who stands for the cell."""
         return self._rows[cell.length].get(cell)
 
-    def row(self, length: int) -> dict[Range, Peer]:
+    def row(self, length: int) -> dict[IdentifierRange, PastryPeer]:
         """The cells of this length that have somebody."""
         return self._rows[length]
 
-    def cells(self, longer_than: int = 0) -> list[tuple[Range, Peer]]:
+    def cells(self, longer_than: int = 0) -> list[tuple[IdentifierRange, PastryPeer]]:
         """All cells of a greater length that have somebody, the shortest first: the parts, but for this node, of its
         own range of the given length."""
         found = self._below[longer_than]
@@ -39,14 +39,14 @@ class RoutingTable:
             found = self._below[longer_than] = [entry for row in rows for entry in sorted(row.items())]
         return found
 
-    def put(self, peer: Peer) -> Range:
+    def put(self, peer: PastryPeer) -> IdentifierRange:
         """Let the peer stand for its cell."""
         cell = self.cell_of(peer.identifier)
         self._rows[cell.length][cell] = peer
         self._below = [None] * (self._space.digits + 1)
         return cell
 
-    def remove(self, peer: Peer) -> Range | None:
+    def remove(self, peer: PastryPeer) -> IdentifierRange | None:
         """Forget the peer; the cell it stood for."""
         cell = self.cell_of(peer.identifier)
         found = self._rows[cell.length].get(cell)

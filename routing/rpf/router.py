@@ -26,7 +26,7 @@ from murmur_pubsub.message import message
 from routing.forwarding import FilterSet
 from routing.pastry.changes import CellFilled, PeerFailed
 from routing.pastry.layer import OverPastry
-from routing.pastry.messages import PASTRY_MESSAGES, Peer, PeerFields
+from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer, PastryPeerFields
 from routing.pastry.neighbour_filters import NeighbourFilters
 from routing.pastry.protocol_parameters import ProtocolParameters
 from routing.pastry.reverse_paths import ReversePaths
@@ -37,7 +37,7 @@ from routing.router import Hop
 class PathFilter(NamedTuple):
     """Send me what matches this filter."""
 
-    peer: PeerFields
+    peer: PastryPeerFields
     filter: Filter
 
 
@@ -71,7 +71,7 @@ class ReversePathForwarding(OverPastry):
         self.hears_resets = chosen.resets
         self._back = ReversePaths(self.pastry, chosen.reverse_paths)
         self.received = NeighbourFilters()
-        self._forwarded: dict[Peer, FilterSet] = {}
+        self._forwarded: dict[PastryPeer, FilterSet] = {}
         self.receivers = {
             PathFilter: self._on_filter,
             PathWithdrawn: self._on_withdrawn,
@@ -121,7 +121,7 @@ class ReversePathForwarding(OverPastry):
         return self._back.passes_on(header)
 
     def _on_filter(self, source: NodeName, message: PathFilter) -> list[Effect]:
-        peer = Peer(*message.peer)
+        peer = PastryPeer(*message.peer)
         effects: list[Effect] = []
         known = self.received.peers.get(peer.name)
         if known is not None and known.incarnation < peer.incarnation:
@@ -159,12 +159,12 @@ class ReversePathForwarding(OverPastry):
             effects += self._forget(peer)
         return effects
 
-    def _forget(self, peer: Peer) -> list[Effect]:
+    def _forget(self, peer: PastryPeer) -> list[Effect]:
         self.pastry.unwatch(peer.name)
         shared = self._shared(peer)
         return [effect for each in self.received.drop(peer.name) for effect in self._withdraw(each, shared)]
 
-    def _shared(self, peer: Peer) -> int:
+    def _shared(self, peer: PastryPeer) -> int:
         return self._space.shared(self._own, peer.identifier)
 
     def _spread(self, wanted: Filter, from_shared: int) -> list[Effect]:
@@ -175,7 +175,7 @@ class ReversePathForwarding(OverPastry):
                 effects += self._send_if_new(peer, wanted)
         return effects
 
-    def _send_if_new(self, peer: Peer, wanted: Filter) -> list[Effect]:
+    def _send_if_new(self, peer: PastryPeer, wanted: Filter) -> list[Effect]:
         if self._forwarded[peer].put(wanted):
             return [Send(peer.name, PathFilter(self.pastry.me, wanted))]
         return []

@@ -20,9 +20,9 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
 from murmur_pubsub.message import message
 from routing.pastry.changes import CellFilled, Joined, LeavesChanged, PeerFailed, RoundEnded
-from routing.pastry.identifiers import EVERYTHING
+from routing.pastry.identifiers import FULL_RANGE
 from routing.pastry.layer import OverPastry
-from routing.pastry.messages import PASTRY_MESSAGES, Peer, PeerFields
+from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer, PastryPeerFields
 from routing.pastry.neighbour_filters import NeighbourFilters
 from routing.pastry.protocol_parameters import ProtocolParameters
 from routing.pastry.reverse_paths import ReversePaths
@@ -36,7 +36,7 @@ _UP, _DOWN, _CLIMBING = range(3)
 class TreeSubscription(NamedTuple):
     """Child to parent: I want what matches these filters."""
 
-    peer: PeerFields
+    peer: PastryPeerFields
     filters: Sequence[Filter]
 
 
@@ -62,8 +62,8 @@ class Scribe(OverPastry):
 
     def __init__(self, context: NodeContext) -> None:
         super().__init__(context)
-        self.rendezvous = self.pastry.space.middle(EVERYTHING)
-        self.parent: Peer | None = None
+        self.rendezvous = self.pastry.space.middle(FULL_RANGE)
+        self.parent: PastryPeer | None = None
         self.children = NeighbourFilters()
         chosen = self.check_parameters(context.parameters)
         self.hears_resets = chosen.resets
@@ -138,7 +138,7 @@ class Scribe(OverPastry):
         return [] if self.parent is None else [Send(self.parent.name, TreeCancellation(wanted))]
 
     def _on_subscription(self, source: NodeName, message: TreeSubscription) -> list[Effect]:
-        child = Peer(*message.peer)
+        child = PastryPeer(*message.peer)
         effects: list[Effect] = []
         known = self.children.peers.get(child.name)
         if known is not None and known.incarnation < child.incarnation:
@@ -162,7 +162,7 @@ class Scribe(OverPastry):
             effects += self._attach(self.pastry.next_hop(self.rendezvous))
         return effects
 
-    def _forget(self, child: Peer) -> list[Effect]:
+    def _forget(self, child: PastryPeer) -> list[Effect]:
         self.pastry.unwatch(child.name)
         return [effect for wanted in self.children.drop(child.name) for effect in self._want_no_more(wanted)]
 
@@ -173,7 +173,7 @@ class Scribe(OverPastry):
             return []
         return self._attach(hop)
 
-    def _attach(self, parent: Peer | None) -> list[Effect]:
+    def _attach(self, parent: PastryPeer | None) -> list[Effect]:
         effects: list[Effect] = []
         if self.parent is not None:
             effects.append(Send(self.parent.name, Detached(self.pastry.me.incarnation)))

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from murmur_pubsub.journal import RowKind, read_segment
-from spark_analysis.plain_judge import judge
+from spark_analysis.plain_judge import judge_plainly
 from tests.actors.joined import HAS_JOBS, JoinedCluster
 
 GUARANTEED: dict[str, Any] = {
@@ -82,7 +82,9 @@ def test_a_host_lost_and_back_during_a_run(cluster: JoinedCluster, tmp_path: Pat
     assert gathered["host0"] is None, "it is the command's own: it writes into the run folder"
     assert all(gathered[name]["failure"] is None for name in ("host1", "host2")), gathered
     journal = out / "journal"
-    assert judge(journal, 1_000_000).counts == (0, 0, 0, 0), "delivery is guaranteed, though the log's host was lost"
+    assert judge_plainly(journal, 1_000_000).counts == (0, 0, 0, 0), (
+        "delivery is guaranteed, though the log's host was lost"
+    )
     assert [incarnations(journal, name) for name in ("p1", "b1", "b2", "s1", "s2")] == [[0, 1], [0, 1], [0], [0], [0]]
     assert all(not list(cluster.scratch_of(number).iterdir()) for number in range(3)), "what was gathered is removed"
     started = np.concatenate([read_segment(path)[1] for path in sorted(journal.glob("p1-1-*.seg"))])
@@ -113,4 +115,4 @@ def test_journals_go_to_a_uri_and_those_of_a_lost_host_when_it_is_back(cluster: 
     assert gather.wait(timeout=100) == 0, gather.communicate()
     there = {path.name.split("-")[0] for path in store.glob("*.seg")}
     assert there == {"driver", "faults", *(f"b{number}" for number in range(6))}
-    assert judge(store, 1_000_000).counts[1:] == (0, 0, 0), "what is there is sound"
+    assert judge_plainly(store, 1_000_000).counts[1:] == (0, 0, 0), "what is there is sound"

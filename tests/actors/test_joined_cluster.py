@@ -20,7 +20,7 @@ from actors.joining import (
     own_versions,
 )
 from murmur_pubsub.errors import InputError
-from spark_analysis.plain_judge import judge
+from spark_analysis.plain_judge import judge_plainly
 from tests.actors.joined import ROOT, JoinedCluster
 
 
@@ -42,7 +42,7 @@ def test_a_live_run_is_spread_over_all_hosts_of_a_cluster(cluster: JoinedCluster
     assert "b3" in brokers["host0"], "the only host of that zone"
     assert all(abs(host["clock_us"]) < CLOCK_US_MAX for host in manifest["cluster"]["hosts"])
     assert sorted(name for on_it in brokers.values() for name in on_it) == [f"b{number}" for number in range(6)]
-    assert judge(tmp_path / "run" / "journal", 1_000_000).counts == (0, 0, 0, 0)
+    assert judge_plainly(tmp_path / "run" / "journal", 1_000_000).counts == (0, 0, 0, 0)
     assert len({path.name.split("-")[0] for path in (tmp_path / "run" / "journal").glob("b*.seg")}) == 6
 
 

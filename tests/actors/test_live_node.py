@@ -8,7 +8,7 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from murmur_pubsub.client import Client, Publication
+from murmur_pubsub.client import ClientMachine, Publication
 from murmur_pubsub.codec import Codec, frame
 from murmur_pubsub.event import Event
 from murmur_pubsub.faults import FailureDetection
@@ -158,7 +158,7 @@ def test_an_effect_that_cannot_be_carried_out_is_a_failure_by_name(tmp_path: Pat
 
 
 def test_a_client_understands_only_its_broker() -> None:
-    codec = Codec(Client.message_types)
+    codec = Codec(ClientMachine.message_types)
     assert {each.__name__ for each in codec.encoders} == {
         "ClientSubscribe",
         "ClientUnsubscribe",

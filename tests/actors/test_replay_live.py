@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from murmuration.commands.replay import replay
+from murmuration.commands.replay import replay_node
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
 
@@ -27,5 +27,5 @@ def test_live_nodes_do_again_what_they_did(tmp_path: Path, capsys: pytest.Captur
     assert kept == {"b0-0", "b1-0", "b2-0", "b2-1", "c0-0", "c1-0", "c2-0"}
     for name in sorted(kept):
         node, _, incarnation = name.partition("-")
-        replay(run, node, int(incarnation), show=False)
+        replay_node(run, node, int(incarnation), show=False)
         assert ", as in the run" in capsys.readouterr().out

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.links import Delay, LinkSpec
-from murmur_virtual.run import play
+from murmur_virtual.run import play_virtual
 from murmuration.registry import RELIABILITIES, ROUTINGS, Ground, check_parts, promise
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
 from routing.local_subscriptions import INDEXES
-from spark_analysis.plain_judge import Verdict, judge
+from spark_analysis.plain_judge import PlainVerdict, judge_plainly
 from tests.deployments import Shape, random_deployment, structured_deployment
 
 PUSH = {"epidemic": {"algorithm": "push", "rest_after_us": 1_000_000}}
@@ -66,17 +66,17 @@ def test_every_matching_event_arrives_once_and_in_order(
     shape = Shape(brokers=brokers, clients=clients, changes=changes, parts=parts, links=links)
     note(f"replay: random_deployment({seed}, {shape})")
     with TemporaryDirectory() as folder:
-        play(random_deployment(seed, shape), Path(folder), lambda *_: None)
-        verdict = judge(Path(folder))
+        play_virtual(random_deployment(seed, shape), Path(folder), lambda *_: None)
+        verdict = judge_plainly(Path(folder))
     assert verdict.counts == (0, 0, 0, 0), verdict
 
 
 def test_a_bandwidth_cap_slows_publishers_and_loses_nothing(parts: dict[str, str], tmp_path: Path) -> None:
     links = LinkSpec(messages_per_s=2_000, queue_messages=5, on_overflow="slow")
-    run = play(
+    run = play_virtual(
         random_deployment(3, Shape(publications=60, changes=0, parts=parts, links=links)), tmp_path, lambda *_: None
     )
-    verdict = judge(tmp_path)
+    verdict = judge_plainly(tmp_path)
     assert verdict.required > 100
     assert verdict.counts == (0, 0, 0, 0)
     assert run.runtime.now_us > 100_000, "sixty events in 60 ms cannot have passed such links unslowed"
@@ -84,8 +84,10 @@ def test_a_bandwidth_cap_slows_publishers_and_loses_nothing(parts: dict[str, str
 
 def test_a_full_queue_that_drops_loses_only_what_the_journal_names(parts: dict[str, str], tmp_path: Path) -> None:
     links = LinkSpec(messages_per_s=500, queue_messages=3, on_overflow="drop")
-    play(random_deployment(3, Shape(publications=60, changes=0, parts=parts, links=links)), tmp_path, lambda *_: None)
-    verdict = judge(tmp_path)
+    play_virtual(
+        random_deployment(3, Shape(publications=60, changes=0, parts=parts, links=links)), tmp_path, lambda *_: None
+    )
+    verdict = judge_plainly(tmp_path)
     dropped = _events_dropped(tmp_path)
     assert dropped, "links this slow must lose something"
     assert verdict.missing or _promised(parts) == "exactly_once"
@@ -95,8 +97,10 @@ def test_a_full_queue_that_drops_loses_only_what_the_journal_names(parts: dict[s
 
 def test_a_lossy_link_loses_only_what_the_journal_names(parts: dict[str, str], tmp_path: Path) -> None:
     links = LinkSpec(delay=Delay("constant", 1_000), loss=0.05)
-    play(random_deployment(5, Shape(publications=60, changes=0, parts=parts, links=links)), tmp_path, lambda *_: None)
-    verdict = judge(tmp_path)
+    play_virtual(
+        random_deployment(5, Shape(publications=60, changes=0, parts=parts, links=links)), tmp_path, lambda *_: None
+    )
+    verdict = judge_plainly(tmp_path)
     assert bool(verdict.missing) == (_promised(parts) != "exactly_once")
     assert {event for event, _ in verdict.missing} <= _events_dropped(tmp_path)
     assert verdict.counts[1:] == (0, 0, late_ones(parts, verdict))
@@ -106,7 +110,7 @@ def _promised(parts: dict[str, str]) -> str:
     return promise(parts["routing"], parts["reliability"]).delivery
 
 
-def late_ones(parts: dict[str, str], verdict: Verdict) -> int:
+def late_ones(parts: dict[str, str], verdict: PlainVerdict) -> int:
     """How many deliveries may be out of order: what is recovered comes late."""
     return len(verdict.out_of_order) if _promised(parts) == "at_most_once" else 0
 
@@ -122,8 +126,8 @@ def test_on_structured_overlays_every_matching_event_arrives_once(
     shape = Shape(brokers=brokers, clients=clients, changes=changes, parts=parts)
     note(f"replay: structured_deployment({seed}, {shape})")
     with TemporaryDirectory() as folder:
-        play(structured_deployment(seed, shape), Path(folder), lambda *_: None)
-        verdict = judge(Path(folder))
+        play_virtual(structured_deployment(seed, shape), Path(folder), lambda *_: None)
+        verdict = judge_plainly(Path(folder))
     assert verdict.counts[:3] == (0, 0, 0), verdict
 
 
@@ -146,7 +150,7 @@ def test_brokers_that_deliver_themselves_deliver_what_clients_would(parts: dict[
             Path("parity"), [*changes, f"last_mile={last_mile}", "datagrams.delay=1 ms", "workload.publications=100"]
         )
         run = execute(loaded, tmp_path / last_mile, lambda *_: None)
-        verdict = judge(run.folder / "journal", 1_000_000)
+        verdict = judge_plainly(run.folder / "journal", 1_000_000)
         assert verdict.counts == (0, 0, 0, 0)
         assert verdict.required > 100
         delivered.append(verdict.delivered)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from murmuration.scenario.load import load_scenario
-from spark_analysis.plain_judge import judge
+from spark_analysis.plain_judge import judge_plainly
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,7 +31,7 @@ def test_the_protocol_of_the_guide_runs_and_loses_what_the_guide_says(tmp_path: 
         [sys.executable, "-m", "murmuration.commands.main", *arguments],
         cwd=ROOT, check=True, capture_output=True, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{tmp_path}:{ROOT}"},
     )  # fmt: skip
-    verdict = judge(run / "journal", 1_000_000)
+    verdict = judge_plainly(run / "journal", 1_000_000)
     said = re.search(r"halfway:Halfway\ninvalid: ([\d,]+) missing", (ROOT / "docs/guide.md").read_text())
     assert said is not None
     assert len(verdict.missing) == int(said[1].replace(",", ""))

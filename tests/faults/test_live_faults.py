@@ -18,7 +18,7 @@ from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.faults import Fault
 from murmur_pubsub.journal import RowKind, read_segment
-from murmur_virtual.run import play as play_virtual
+from murmur_virtual.run import play_virtual
 from murmuration.deployment.build_deployment import deploy
 from murmuration.scenario.load import check_scenario
 from tests.schedules import Outcome, judge_faults

@@ -12,15 +12,15 @@ from murmur_pubsub.journal import Phase, RowKind, read_segment
 from murmuration.deployment.build_deployment import deploy
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
-from spark_analysis.plain_judge import Verdict, judge
+from spark_analysis.plain_judge import PlainVerdict, judge_plainly
 
 pytestmark = pytest.mark.ray
 CHANGES = ["workload.publications=300", "overlay.brokers=5", "workload.clients=5"]
 
 
-def outcome(folder: Path, *changes: str) -> Verdict:
+def outcome(folder: Path, *changes: str) -> PlainVerdict:
     run = execute(load_scenario(Path("parity"), [*CHANGES, *changes]), folder, lambda *_: None)
-    return judge(run.folder / "journal", 1_000_000)
+    return judge_plainly(run.folder / "journal", 1_000_000)
 
 
 @pytest.mark.parametrize("routing", ["forwarding", "flooding"])

@@ -24,7 +24,7 @@ from murmuration.registry import make_broker
 from reliability.broker import Broker
 from routing.forwarding import FilterSet
 from routing.pastry.leaf_set import LeafSet
-from routing.pastry.messages import Peer
+from routing.pastry.messages import PastryPeer
 from routing.pastry.node import Pastry
 
 CONSTANT = Delay("constant", 1_000)
@@ -186,7 +186,7 @@ class StructuredNetwork:
             assert {peer.name for peer in found.values()} <= nodes.keys(), f"{name} knows dead peers"
             leaves = LeafSet(pastry.space, pastry.own, pastry.parameters.leaf_set)
             for other in others:
-                leaves.add(Peer(other.me.name, other.own))
+                leaves.add(PastryPeer(other.me.name, other.own))
             assert {leaf.name for leaf in leaves} == {leaf.name for leaf in pastry.leaves}, f"leaves of {name}"
         self.runtime.check_invariants()
 

@@ -6,7 +6,7 @@ import pytest
 
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
-from spark_analysis.plain_judge import judge
+from spark_analysis.plain_judge import judge_plainly
 
 pytestmark = pytest.mark.ray
 CHANGES = [
@@ -22,7 +22,7 @@ def test_live_and_virtual_structured_overlays_deliver_the_same(tmp_path: Path, r
     for runtime in ("ray", "virtual"):
         changes = [*CHANGES, f"runtime={runtime}", f"broker.routing={routing}", "faults=[]"]
         run = execute(load_scenario(Path("irbr"), changes), tmp_path / runtime, lambda *_: None)
-        verdict = judge(run.folder / "journal", 1_000_000)
+        verdict = judge_plainly(run.folder / "journal", 1_000_000)
         assert verdict.counts[:3] == (0, 0, 0)
         assert verdict.required > 300
         delivered.append(verdict.delivered)
@@ -33,7 +33,7 @@ def test_a_live_overlay_delivers_again_after_a_broker_was_killed(tmp_path: Path)
     """What is lost was published in the seconds until the probes have found the kill and tables are repaired."""
     loaded = load_scenario(Path("irbr"), [*CHANGES, "runtime=ray", "faults=[{at: 2 s, kill: b3}]"])
     run = execute(loaded, tmp_path / "live", lambda *_: None)
-    verdict = judge(run.folder / "journal", 1_000_000)
+    verdict = judge_plainly(run.folder / "journal", 1_000_000)
     survivors = [pair for pair in verdict.missing if pair[1] not in subscribers_of(run.folder, "b3")]
     assert not verdict.duplicate
     assert not verdict.spurious

@@ -69,7 +69,7 @@ def test_pairs_and_deliveries_are_shuffled_once(spark: SparkSession, tmp_path: P
     BigRun(tmp_path / "run").write(20_000)
     journal = read_journal(spark, str(tmp_path / "run" / "journal"))
     lives = judging.lives_of(journal.subscriptions, [(500, 200)])
-    judged = judging.judge(journal, lives, judging.what_is_wanted(journal.subscriptions).filters, Rules())
+    judged = judging.judge_pairs(journal, lives, judging.what_is_wanted(journal.subscriptions).filters, Rules())
     plan = judged._jdf.queryExecution().executedPlan().toString()
     above, _, below = plan.partition("Exchange")
     assert "Window" in above

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_analysis.plain_judge import judge
+from spark_analysis.plain_judge import judge_plainly
 
 ROOT = Path(__file__).parents[2]
 SWEEP = """
@@ -62,7 +62,7 @@ def test_a_sweep_killed_halfway_loses_no_point_and_runs_none_twice(tmp_path: Pat
     assert (told["kept"] + told["done"], told["failed"]) == (40, 0)
     assert told["kept"] >= len(before), "a task that outlived its driver may have finished one more"
     assert {each.name for each in (folder / "runs").iterdir()} == set(after), "nothing half done is left"
-    point = judge(folder / "runs" / "0001" / "journal", 1_000_000)
+    point = judge_plainly(folder / "runs" / "0001" / "journal", 1_000_000)
     assert point.counts == (0, 0, 0, 0)
 
     once_more = subprocess.run(command(file, folder), cwd=ROOT, capture_output=True, text=True, check=False)

@@ -12,13 +12,13 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FaultKind, FaultTargets, check_plan
 from workloads.churn.generator import GeneratedChurn, generate
 from workloads.churn.plan import churn_plan
-from workloads.churn.sessions import Availability, Session, select
+from workloads.churn.sessions import Availability, ChurnSession, select
 from workloads.churn.statistics import describe, survival_quantiles
 from workloads.churn.trace_file import SKYPE_WINDOW_S, mend_outages, read_trace, write_trace
 
 
 @st.composite
-def node_sessions(draw: st.DrawFn) -> tuple[Session, ...]:
+def node_sessions(draw: st.DrawFn) -> tuple[ChurnSession, ...]:
     times = sorted(draw(st.sets(st.integers(0, 1_000), max_size=12)))
     return tuple(zip(times[::2], times[1::2], strict=False))
 

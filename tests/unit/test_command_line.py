@@ -9,7 +9,7 @@ import pytest
 
 from actors.actor_memory import check_memory
 from murmur_pubsub.errors import InputError
-from spark_analysis.plain_judge import judge
+from spark_analysis.plain_judge import judge_plainly
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,7 +58,7 @@ def test_a_virtual_run_leaves_a_whole_run_folder(tmp_path: Path) -> None:
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["status"] == "complete"
     assert manifest["scenario"]["workload"]["publications"] == 50
-    assert judge(run / "journal", 1_000_000).counts == (0, 0, 0, 0)
+    assert judge_plainly(run / "journal", 1_000_000).counts == (0, 0, 0, 0)
     again = murmur("run", str(run / "scenario.yaml"), "--no-analysis", "--out", str(run))
     assert again.returncode == 2
     assert "already there" in again.stderr

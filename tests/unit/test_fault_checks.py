@@ -9,16 +9,18 @@ import pytest
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import NONE, RowKind
 from murmur_pubsub.links import Delay, LinkSpec
-from spark_analysis.fault_checks import Check, check_faults
-from spark_analysis.fault_windows import Step, Window
+from spark_analysis.fault_checks import FaultCheck, check_faults
+from spark_analysis.fault_windows import FaultStep, Window
 
 LINK = frozenset({"a", "b"})
 NUMBERS = {"a": 0, "b": 1}
 
 
-def checked(link: LinkSpec, passages: Sequence[tuple[int, int, int | None]]) -> Check:
+def checked(link: LinkSpec, passages: Sequence[tuple[int, int, int | None]]) -> FaultCheck:
     """The check of a change in force from 0 to 1 s; passages of events from a to b: sequence, sent_us, received_us."""
-    step = Step(0, FaultKind.CHANGE_LINK, "change link a-b", ("a", "b"), link=dataclasses.asdict(link), in_effect_us=0)
+    step = FaultStep(
+        0, FaultKind.CHANGE_LINK, "change link a-b", ("a", "b"), link=dataclasses.asdict(link), in_effect_us=0
+    )
     rows = []
     for sequence, sent_us, received_us in passages:
         rows.append((sent_us, sequence, 0, 0, 7, 1, 10, 1, RowKind.SEND))

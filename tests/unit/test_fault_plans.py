@@ -12,7 +12,7 @@ from murmur_pubsub.faults import FailureDetection, Fault, FaultKind, FaultTarget
 from murmur_pubsub.links import LinkSpec
 from murmuration.deployment.build_deployment import deploy
 from murmuration.scenario.load import load_scenario
-from workloads.random_faults import KINDS, RandomFaults, draw_faults
+from workloads.random_faults import RANDOM_FAULT_KINDS, RandomFaults, draw_faults
 
 TARGETS = FaultTargets(
     ["b0", "b1", "b2", "c0"],
@@ -83,7 +83,7 @@ LINKS = {link_key(*ends): LinkSpec() for ends in TARGETS.links}
 @settings(max_examples=100)
 @given(
     st.integers(0, 10_000),
-    st.lists(st.sampled_from(KINDS), min_size=1, max_size=5),
+    st.lists(st.sampled_from(RANDOM_FAULT_KINDS), min_size=1, max_size=5),
     st.integers(1_000, 3_000_000),
     st.integers(1, 4),
 )

@@ -13,7 +13,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import Effect, Input, Received
 from murmur_pubsub.recorded_inputs import read_inputs
 from murmuration.commands.main import application
-from murmuration.commands.replay import replay
+from murmuration.commands.replay import replay_node
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
 from reliability.broker import Broker
@@ -64,7 +64,7 @@ def test_every_node_does_again_what_it_did(name: str, tmp_path: Path, capsys: py
     faults = [{"at": "200 ms", "kill": brokers[-1], "for": "100 ms"}]
     run = played(tmp_path, name, faults=faults, failure_detection={"heartbeat": "100 ms", "timeout": "300 ms"})
     for node, incarnation in [*((each, 0) for each in brokers), (brokers[-1], 1), ("c0", 0)]:
-        replay(run, node, incarnation, show=False)
+        replay_node(run, node, incarnation, show=False)
         said = re.fullmatch(r"(.*), incarnation (.): ([\d,]+) inputs .*, as in the run\n", capsys.readouterr().out)
         assert said is not None
         assert said[1] == node
@@ -119,12 +119,12 @@ def test_inputs_that_a_kill_cut_off_are_left_out(tmp_path: Path) -> None:
 def test_bad_input_is_named(tmp_path: Path) -> None:
     run = played(tmp_path)
     with pytest.raises(InputError, match=r"--node: found 'b9'; allowed: a node of the run: b0 to"):
-        replay(run, "b9", 0, show=False)
+        replay_node(run, "b9", 0, show=False)
     with pytest.raises(InputError, match=r"b0-1.inputs: found no recorded inputs; allowed: a run with keep_inputs"):
-        replay(run, "b0", 1, show=False)
+        replay_node(run, "b0", 1, show=False)
     with pytest.raises(InputError, match=r"no scenario\.yaml"):
-        replay(tmp_path, "b0", 0, show=False)
+        replay_node(tmp_path, "b0", 0, show=False)
     path = run / "journal" / "b0-0.inputs"
     path.write_bytes(b"\xc1" + path.read_bytes())  # no msgpack begins like that
     with pytest.raises(InputError, match=r"b0-0.inputs, record 0: found no recorded input"):
-        replay(run, "b0", 0, show=False)
+        replay_node(run, "b0", 0, show=False)

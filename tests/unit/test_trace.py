@@ -8,12 +8,12 @@ from typer.testing import CliRunner
 
 from murmur_pubsub.errors import InputError
 from murmuration.commands.main import application
-from murmuration.commands.trace import judged, trace
+from murmuration.commands.trace import judged, trace_event
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
 from spark_analysis.event_way import EventWay, follow
-from spark_analysis.lamport import VISITS_MAX, draw
-from spark_analysis.way_text import lines
+from spark_analysis.lamport import VISITS_MAX, draw_way
+from spark_analysis.way_text import way_lines
 
 
 def paced(brokers: int, events: int = 40) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def test_an_event_that_meets_nothing_is_followed_to_every_subscriber(tmp_path: P
         delay_us = message.received.time_us - message.sent.time_us
         assert delay_us == (1_000 if "c" in message.sender + message.receiver else 2_000)
     assert sum(1 for _ in way.messages) == len(way.visits) - 1
-    text = "\n".join(lines(way))
+    text = "\n".join(way_lines(way))
     assert "publishes it; Publication to b" in text
     assert "4 deliveries, the last after " in text
     assert "8 messages, 0 lost" in text
@@ -77,9 +77,9 @@ def test_losses_and_copies_are_where_the_link_model_made_them(tmp_path: Path) ->
     assert copies
     assert all(message.received is not None and message.received.cause is message for message in copies)
     unlucky = next(way for way in ways if any(message.loss for message in way.messages))
-    assert "(lost by the link)" in "\n".join(lines(unlucky))
+    assert "(lost by the link)" in "\n".join(way_lines(unlucky))
     doubled = next(way for way in ways if any(message.copy for message in way.messages))
-    assert "(a copy of the link's)" in "\n".join(lines(doubled))
+    assert "(a copy of the link's)" in "\n".join(way_lines(doubled))
 
 
 def test_a_kill_shows_where_the_event_ended(tmp_path: Path) -> None:
@@ -92,21 +92,21 @@ def test_a_kill_shows_where_the_event_ended(tmp_path: Path) -> None:
     reasons = {message.loss for way in ways for message in way.messages}
     assert {"the node is down"} <= reasons or {"the link is down"} <= reasons
     met = next(way for way in ways if way.incidents)
-    assert any("* kill b1" in line for line in lines(met))
+    assert any("* kill b1" in line for line in way_lines(met))
 
 
 def test_without_hops_in_the_journal_it_says_what_is_not_known(tmp_path: Path) -> None:
     way = follow(played(tmp_path, journal="deliveries"), 0, 3)
     assert not way.has_messages
     assert len([visit for visit in way.visits if visit.delivered]) == 4
-    assert any("journal: deliveries" in line for line in lines(way))
+    assert any("journal: deliveries" in line for line in way_lines(way))
 
 
 @pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
 def test_the_diagram_has_a_line_for_each_node(tmp_path: Path, ending: str) -> None:
     way = follow(played(tmp_path), 0, 0)
     path = tmp_path / f"way.{ending}"
-    assert draw(way, path) == len(way.visits)
+    assert draw_way(way, path) == len(way.visits)
     assert path.stat().st_size > 5_000
     if ending == "svg":
         drawn = path.read_text()
@@ -117,7 +117,7 @@ def test_a_long_way_is_drawn_up_to_a_bound(tmp_path: Path) -> None:
     overlay = {"kind": "star", "brokers": 120}
     way = follow(played(tmp_path, overlay=overlay, workload=paced(120, 1)), 0, 0)
     assert len(way.visits) > VISITS_MAX
-    assert draw(way, tmp_path / "way.svg") == VISITS_MAX
+    assert draw_way(way, tmp_path / "way.svg") == VISITS_MAX
 
 
 def test_the_command_prints_the_way_and_what_the_judge_found(tmp_path: Path) -> None:
@@ -152,6 +152,6 @@ def test_the_command_prints_the_way_and_what_the_judge_found(tmp_path: Path) -> 
 def test_bad_input_is_named(tmp_path: Path, event: str, out: str, message: str) -> None:
     run = played(tmp_path)
     with pytest.raises(InputError, match=message):
-        trace(run, event, tmp_path / out)
+        trace_event(run, event, tmp_path / out)
     with pytest.raises(InputError, match="no such folder"):
-        trace(tmp_path / "no run", "0:1", None)
+        trace_event(tmp_path / "no run", "0:1", None)

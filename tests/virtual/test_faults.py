@@ -10,7 +10,7 @@ from murmur_pubsub.journal import DropReason, JournalWriter, RowKind, read_segme
 from murmur_pubsub.machine import Effect, Input, Persist, Start, Stored
 from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.harness.cluster import Cluster
-from spark_analysis.plain_judge import judge
+from spark_analysis.plain_judge import judge_plainly
 
 CHAIN = {"kind": "chain", "brokers": 3}
 ENDS = {"alice": "b0", "bob": "b2"}
@@ -46,7 +46,7 @@ def test_a_stalled_broker_goes_on_with_what_came_meanwhile(tmp_path: Path) -> No
         assert cluster.clients["bob"].deliveries() == []
         cluster.faults.resume("b1")
         cluster.wait_for(lambda: len(cluster.clients["bob"].deliveries()) == 2)
-    assert judge(tmp_path / "run" / "journal").counts == (0, 0, 0, 0)
+    assert judge_plainly(tmp_path / "run" / "journal").counts == (0, 0, 0, 0)
 
 
 def test_a_broker_stalled_for_longer_is_given_up_and_comes_back(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_client_that_is_down_does_nothing_and_renews_when_it_is_back(tmp_path:
         cluster.settle()
         cluster.clients["alice"].publish({"x": 1})
         cluster.wait_for(lambda: len(bob.deliveries()) == 1)
-    assert judge(tmp_path / "run" / "journal").counts == (0, 0, 0, 0)
+    assert judge_plainly(tmp_path / "run" / "journal").counts == (0, 0, 0, 0)
 
 
 class Logger:

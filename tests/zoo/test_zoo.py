@@ -10,12 +10,12 @@ import pytest
 from murmur_pubsub.errors import InputError
 from murmuration.commands.main import main
 from murmuration.zoo.entry import Damaged, Honest, Saboteur
-from murmuration.zoo.play import play, play_and_judge
+from murmuration.zoo.play import play_and_judge, play_in_zoo
 from murmuration.zoo.registry import DAMAGED, HONEST, SABOTEURS
 from murmuration.zoo.sighting import Sighting, see_on_spark, see_plainly
-from murmuration.zoo.tour import Entry, chosen, damage, row_of
+from murmuration.zoo.tour import ZooEntry, chosen, damage, row_of
 
-ALL: tuple[Entry, ...] = (*SABOTEURS, *DAMAGED, *HONEST)
+ALL: tuple[ZooEntry, ...] = (*SABOTEURS, *DAMAGED, *HONEST)
 SOME = 4
 """On Spark each takes seconds: one in four is asked about here, all by `murmur zoo`."""
 
@@ -129,7 +129,7 @@ def test_the_command_prints_json(capsys: pytest.CaptureFixture[str], monkeypatch
 
 
 def test_runs_of_the_zoo_are_small(tmp_path: Path) -> None:
-    manifest = json.loads((play(HONEST[0].scenario, tmp_path / "run") / "manifest.json").read_text())
+    manifest = json.loads((play_in_zoo(HONEST[0].scenario, tmp_path / "run") / "manifest.json").read_text())
     assert manifest["workload"]["publications"] <= 400
 
 

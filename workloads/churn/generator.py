@@ -18,7 +18,7 @@ from statistics import NormalDist
 import numpy as np
 
 from murmur_pubsub.errors import InputError
-from workloads.churn.sessions import Availability, Session
+from workloads.churn.sessions import Availability, ChurnSession
 from workloads.churn.skype import SKYPE
 from workloads.churn.tables import ChurnTables
 
@@ -86,13 +86,13 @@ class _Node:
         self._wanted = wanted
         self._arriving, self._leaving = arriving, leaving
 
-    def sessions(self, end_s: int) -> tuple[Session, ...]:
+    def sessions(self, end_s: int) -> tuple[ChurnSession, ...]:
         rng, tables = self._rng, self._wanted.tables
         born_s = _from_table(tables.births, rng.random()) * end_s
         dies_s = born_s + _from_table(tables.lives, rng.random()) * (end_s - born_s)
         if dies_s >= 0.999 * end_s:
             dies_s = math.inf
-        held: list[Session] = []
+        held: list[ChurnSession] = []
         # A node born with the window was there before it: it is met in the middle of a session or a gap.
         now_s, up = (-rng.random() * _DAY_S, rng.random() < tables.up_at_birth) if born_s < 3_600 else (born_s, True)
         while now_s < min(end_s, dies_s):

@@ -14,7 +14,7 @@ from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.machine import NodeName
 from workloads.churn.sessions import Availability
 
-Interval = tuple[int, int]
+PlannedSession = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ def churn_plan(trace: Availability, names: Sequence[NodeName], speed: float, sho
     return ChurnPlan(frozenset(start_down), tuple(steps), left_out)
 
 
-def _long_enough(sessions: Sequence[Interval], shortest_us: int, end_us: int) -> list[Interval]:
-    joined: list[Interval] = []
+def _long_enough(sessions: Sequence[PlannedSession], shortest_us: int, end_us: int) -> list[PlannedSession]:
+    joined: list[PlannedSession] = []
     for up_us, down_us in sessions:
         if joined and up_us - joined[-1][1] < shortest_us:
             joined[-1] = (joined[-1][0], down_us)

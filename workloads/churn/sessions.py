@@ -13,14 +13,14 @@ import numpy as np
 
 from murmur_pubsub.errors import InputError
 
-Session = tuple[int, int]
+ChurnSession = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Availability:
     """The sessions of every node within the window [begin_s, end_s); a node may have none there."""
 
-    sessions: Mapping[str, Sequence[Session]]
+    sessions: Mapping[str, Sequence[ChurnSession]]
     begin_s: int
     end_s: int
     description: Mapping[str, int | str] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Availability:
     def changes(self) -> Iterator[tuple[int, str, bool]]:
         """(time_s, node, is up from then on), in order of time; the window's begin and end are no changes."""
 
-        def of(name: str, held: Sequence[Session]) -> Iterator[tuple[int, bool, str]]:
+        def of(name: str, held: Sequence[ChurnSession]) -> Iterator[tuple[int, bool, str]]:
             for up_s, down_s in held:
                 if up_s > self.begin_s:
                     yield up_s, True, name

@@ -15,13 +15,14 @@ from workloads.churn.sessions import Availability
 
 _HOUR_S = 3_600
 _SAMPLE_S = 1_800
-QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+AVAILABILITY_QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Lengths in hours, rates a node and hour. `session_quantiles`, `gap_quantiles`: see `QUANTILES` (NaN where the
-    window is too short to know). `swing`: the hour of day's mean population, highest less lowest, against the mean."""
+    """Lengths in hours, rates a node and hour. `session_quantiles`, `gap_quantiles`: see `AVAILABILITY_QUANTILES` (NaN
+    where the window is too short to know). `swing`: the hour of day's mean population, highest less lowest, against
+    the mean."""
 
     nodes: int
     days: float
@@ -57,7 +58,10 @@ class Statistics:
             ("gap, hours", self.gap_quantiles),
             ("sessions a node", self.sessions_per_node),
         ):
-            listed += [(f"{name}, p{100 * share:.0f}", value) for share, value in zip(QUANTILES, values, strict=True)]
+            listed += [
+                (f"{name}, p{100 * share:.0f}", value)
+                for share, value in zip(AVAILABILITY_QUANTILES, values, strict=True)
+            ]
         listed.append(("sessions under 2,000 s, share", self.short_sessions))
         return listed
 
@@ -83,11 +87,11 @@ def describe(trace: Availability) -> Statistics:
         swing=float((profile.max() - profile.min()) / population.mean()),
         departures_per_hour=departures / (length_s / _HOUR_S),
         availability_mean=float(np.mean(up)),
-        availability_quantiles=tuple(np.quantile(up, QUANTILES).tolist()),
-        session_quantiles=survival_quantiles(lengths, QUANTILES),
-        gap_quantiles=survival_quantiles(gaps, QUANTILES),
+        availability_quantiles=tuple(np.quantile(up, AVAILABILITY_QUANTILES).tolist()),
+        session_quantiles=survival_quantiles(lengths, AVAILABILITY_QUANTILES),
+        gap_quantiles=survival_quantiles(gaps, AVAILABILITY_QUANTILES),
         short_sessions=float(np.mean([length < 2_000 for length, ended in lengths if ended])),
-        sessions_per_node=tuple(np.quantile(counts, QUANTILES).tolist()),
+        sessions_per_node=tuple(np.quantile(counts, AVAILABILITY_QUANTILES).tolist()),
     )
 
 

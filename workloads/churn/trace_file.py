@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from murmur_pubsub.errors import InputError
-from workloads.churn.sessions import Availability, Session
+from workloads.churn.sessions import Availability, ChurnSession
 
 SKYPE_WINDOW_S = (14_000, 2_168_484)
 """After the irregular first probes, up to the gap in the collection: the 25 days of the literature."""
@@ -29,7 +29,7 @@ def read_trace(path: Path) -> Availability:
         text = path.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(str(path), str(error), "an .avt availability trace") from None
-    sessions: dict[str, tuple[Session, ...]] = {}
+    sessions: dict[str, tuple[ChurnSession, ...]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -53,7 +53,7 @@ def write_trace(trace: Availability, path: Path) -> None:
     path.write_text("".join(lines), encoding="ascii")
 
 
-def _node(line: str, place: str) -> tuple[str, tuple[Session, ...]]:
+def _node(line: str, place: str) -> tuple[str, tuple[ChurnSession, ...]]:
     fields = line.split("\t")
     if len(fields) != 3:
         raise InputError(place, f"{len(fields)} fields", "a name, a count and sessions, separated by tabs")
@@ -99,8 +99,8 @@ def mend_outages(trace: Availability) -> Availability:
     return Availability(mended, trace.begin_s, trace.end_s, description)
 
 
-def _join(held: list[Session], outages: dict[int, int]) -> list[Session]:
-    joined: list[Session] = []
+def _join(held: list[ChurnSession], outages: dict[int, int]) -> list[ChurnSession]:
+    joined: list[ChurnSession] = []
     for session in held:
         if joined and outages.get(joined[-1][1]) == session[0]:
             joined[-1] = (joined[-1][0], session[1])

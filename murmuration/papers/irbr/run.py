@@ -28,9 +28,9 @@ from murmuration.registry import make_broker
 from reliability.best_effort import Forwarded
 from reliability.broker import Broker
 from routing.irbr.messages import IRBR_MESSAGES
-from routing.pastry.identifiers import IdentifierSpace, Range
+from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
 from routing.pastry.layer import OverPastry
-from routing.pastry.messages import Peer
+from routing.pastry.messages import PastryPeer
 from routing.rpf.router import PathFilter, PathReleased, PathWithdrawn
 from routing.scribe.router import Detached, TreeCancellation, TreeSubscription
 
@@ -218,9 +218,9 @@ class PastryNetwork:
     def _acquaint(self) -> None:
         """Give each node its leaf set and for each of its ranges a random member, which is whom Pastry's choice by
         proximity would give it; grown node by node, the first nodes would stand for far more than the others."""
-        members: dict[Range, list[Peer]] = {}
+        members: dict[IdentifierRange, list[PastryPeer]] = {}
         ring = sorted(
-            (Peer(name, identifier) for name, identifier in self._identifiers.items()), key=lambda peer: peer[1]
+            (PastryPeer(name, identifier) for name, identifier in self._identifiers.items()), key=lambda peer: peer[1]
         )
         space = IdentifierSpace(BASE, DIGITS[len(self.names)])
         for peer in ring:
@@ -233,7 +233,7 @@ class PastryNetwork:
             stand = [
                 self.rng.choice(found)
                 for wide, found in members.items()
-                if wide not in own and Range(wide.value // BASE, wide.length - 1) in own
+                if wide not in own and IdentifierRange(wide.value // BASE, wide.length - 1) in own
             ]
             leaves = [ring[(at + step) % len(ring)] for step in (*range(-8, 0), *range(1, 9))]
             node.router.know([*stand, *leaves])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import RowKind, read_segment
-from murmur_virtual.run import play as play_virtual
+from murmur_virtual.run import play_virtual
 from murmuration.deployment.build_deployment import deploy
 from murmuration.papers.epidemic.run import DispatcherNetwork, RunSpec
 from murmuration.scenario.load import check_scenario
@@ -24,7 +24,7 @@ from reliability.epidemic.messages import (
     SubscriberPull,
 )
 from reliability.epidemic.parameters import ALGORITHMS
-from spark_analysis.plain_judge import Verdict, judge
+from spark_analysis.plain_judge import PlainVerdict, judge_plainly
 from tests.schedules import play, schedules
 
 RECOVERY: tuple[type, ...] = (PushDigest, SubscriberPull, PublisherPull, RandomPull, EventsRequested, EventRecovered)
@@ -104,7 +104,7 @@ def test_epidemic_s5_without_losses_push_gossips_but_nobody_asks(data: st.DataOb
     assert sent or not verdict.required
 
 
-def run(data: dict[str, Any], folder: Path) -> tuple[Verdict, list[type]]:
+def run(data: dict[str, Any], folder: Path) -> tuple[PlainVerdict, list[type]]:
     """The verdict, and the kinds of recovery's messages that were sent."""
     loaded = check_scenario(data, "test")
     overlay = loaded.build_overlay()
@@ -114,7 +114,7 @@ def run(data: dict[str, Any], folder: Path) -> tuple[Verdict, list[type]]:
     for path in folder.glob("*.seg"):
         _, rows = read_segment(path)
         sent += [kinds[kind] for kind in rows[rows["kind"] == RowKind.SEND]["value"] if kind in kinds]
-    return judge(folder), sent
+    return judge_plainly(folder), sent
 
 
 # ------------------------------------------------------------------------------------------------ recovery

@@ -10,13 +10,13 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Publish
 from reliability.gryphon.curiosity import Curiosity
-from reliability.gryphon.knowledge import KnowledgeStream, Message
+from reliability.gryphon.knowledge import DataTick, KnowledgeStream
 from reliability.gryphon.messages import AckExpected, Acks, Data, Nack, Silence
 from tests.protocols.gryphon.bench import Bench
 
 
-def message(sequence: int = 0) -> Message:
-    return Message(Event(1, sequence, 0, {"x": 1}), 0, 0)
+def message(sequence: int = 0) -> DataTick:
+    return DataTick(Event(1, sequence, 0, {"x": 1}), 0, 0)
 
 
 def published(count: int, **parameters: Any) -> Bench:

@@ -13,7 +13,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.links import Delay
 from murmuration.scenario.load import load_scenario
-from routing.pastry.identifiers import Range
+from routing.pastry.identifiers import IdentifierRange
 from tests.protocols.structured import StructuredNetwork
 
 OPERATIONS = ("Subscription", "Cancellation")
@@ -173,7 +173,7 @@ def test_irbr_s5_5_who_cannot_send_to_a_neighbour_redirects_at_once(resets: bool
     for text in EVERY_PREFIX:
         network.subscribe(at[text], "x > 0")
     network.rounds(1)
-    stood = network.pastry(at["3100"]).table.get(Range(0, 1))
+    stood = network.pastry(at["3100"]).table.get(IdentifierRange(0, 1))
     assert stood is not None
     network.crash(stood.name)
     network.runtime.run(until_us=network.runtime.now_us + 1_000)

@@ -24,11 +24,11 @@ from murmuration.papers.multipath.run import MultipathNetwork, RunSpec, measure
 from murmuration.runs.driver import FinishedRun, execute
 from murmuration.scenario.load import check_scenario, load_scenario
 from routing.multipath.load import Loads, UplinkMeter
-from routing.multipath.messages import LoadExchange, SubscriptionTable
+from routing.multipath.messages import LoadExchange, OriginSubscriptions
 from routing.multipath.overlay_maps import MasterOverlayMap
 from routing.multipath.parameters import STRATEGIES, MultipathParameters
 from routing.multipath.soft_links import SoftLinks
-from spark_analysis.plain_judge import judge
+from spark_analysis.plain_judge import judge_plainly
 from workloads.multipath_datasets import PUBLISHED, covering_dataset, read_wall_posts, social_dataset, zipf_dataset
 from workloads.overlay import Tree, balanced
 
@@ -104,7 +104,7 @@ def test_publiy_s7_what_is_counted_in_process_is_what_the_judge_counts(strategy:
         delivered = rows[rows["kind"] == RowKind.DELIVER]
         journaled += int((delivered["hops"] > 0).sum())
     assert journaled == measures.deliveries
-    assert not judge(tmp_path).duplicate
+    assert not judge_plainly(tmp_path).duplicate
     assert sum(measures.hops) == measures.deliveries
     assert sum(measures.traffic) == measures.deliveries + measures.pure_forwards
 
@@ -124,7 +124,7 @@ def test_publiy_s7_soft_links_raise_the_yield_and_shorten_paths() -> None:
 
 def test_an_uplink_is_shared_by_all_links_of_a_node(tmp_path: Path) -> None:
     class Talker:
-        message_types = (SubscriptionTable,)
+        message_types = (OriginSubscriptions,)
 
         def __init__(self) -> None:
             self.heard_us: list[int] = []
@@ -144,7 +144,7 @@ def test_an_uplink_is_shared_by_all_links_of_a_node(tmp_path: Path) -> None:
         runtime.add_node(NodeSpec(name, "broker", "", uplink=uplink if name == "a" else None), Talker())
     runtime.connect(LinkPlan("a", "b", LinkSpec()))
     runtime.run(until_us=10)
-    table = SubscriptionTable("a", 0, 1, (), ())
+    table = OriginSubscriptions("a", 0, 1, (), ())
     runtime.nodes["a"].perform([Send(peer, table) for peer in ("b", "c", "b", "c")], runtime.now_us)
     runtime.run()
     heard = [runtime.nodes[name].machine.heard_us for name in ("b", "c")]  # type: ignore[attr-defined]
@@ -170,9 +170,9 @@ def test_an_uplink_that_overflows_drops_and_says_so(tmp_path: Path) -> None:
 
 
 def test_filters_in_a_list_survive_the_wire() -> None:
-    codec = Codec((SubscriptionTable,))
+    codec = Codec((OriginSubscriptions,))
     filters = [parse_filter(text) for text in ("x = 1", "y > 2 AND s LIKE 'a%'", "FALSE")]
-    table = SubscriptionTable("b1", 0, 3, ["b2"], filters)
+    table = OriginSubscriptions("b1", 0, 3, ["b2"], filters)
     assert codec.decode(codec.encode(table)) == table
 
 
@@ -280,7 +280,7 @@ def test_live_comparison_gives_table_figure_and_bars(tmp_path: Path, monkeypatch
 
     def play_in_virtual_time(data: dict[str, Any], folder: Path) -> tuple[FinishedRun, dict[str, int]]:
         finished = execute(check_scenario(data | {"runtime": "virtual"}, "test"), folder, lambda *_: None)
-        verdict = judge(folder / "journal")
+        verdict = judge_plainly(folder / "journal")
         wrong = {name: len(getattr(verdict, name)) for name in ("missing", "duplicate", "spurious")}
         return finished, wrong | {"required": verdict.required}
 

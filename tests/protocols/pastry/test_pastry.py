@@ -11,9 +11,9 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.links import Delay
 from murmuration.deployment.bootstrap import join_plan
-from routing.pastry.identifiers import IdentifierSpace, Range
+from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
 from routing.pastry.leaf_set import LeafSet
-from routing.pastry.messages import Peer
+from routing.pastry.messages import PastryPeer
 from routing.pastry.parameters import PastryParameters
 from tests.protocols.structured import StructuredNetwork
 from workloads.overlay import Structured, structured
@@ -39,7 +39,7 @@ def test_pastry_s2_identifiers_share_leading_digits() -> None:
     assert SPACE.shared(identifier("1203"), identifier("1203")) == 4
     assert SPACE.shared(identifier("1203"), identifier("3203")) == 0
     wide = SPACE.range_of(identifier("1203"), 2)
-    assert wide == Range(identifier("12"), 2)
+    assert wide == IdentifierRange(identifier("12"), 2)
     assert SPACE.contains(wide, identifier("1233"))
     assert not SPACE.contains(wide, identifier("1300"))
     assert SPACE.within(SPACE.range_of(identifier("1231"), 3), wide)
@@ -48,7 +48,7 @@ def test_pastry_s2_identifiers_share_leading_digits() -> None:
 
 def test_irbr_s5_the_middle_identifier_of_a_range_is_the_papers() -> None:
     """5.5: "if the identifier digit number is 4 and the base 4, the middle_id of prefix 12 is 1220"."""
-    assert SPACE.middle(Range(identifier("12"), 2)) == identifier("1220")
+    assert SPACE.middle(IdentifierRange(identifier("12"), 2)) == identifier("1220")
     assert SPACE.middle(SPACE.range_of(identifier("0213"), 4)) == identifier("0213")
 
 
@@ -67,7 +67,7 @@ def test_pastry_s2_the_leaf_set_holds_the_nearest_on_each_side(identifiers: set[
     own, *others = sorted(identifiers)
     leaves = LeafSet(SPACE, own, 8)
     for other in others:
-        leaves.add(Peer(f"n{other}", other))
+        leaves.add(PastryPeer(f"n{other}", other))
     for number in gone:
         if number < len(others):
             leaves.remove(f"n{others[number]}")
@@ -161,7 +161,7 @@ def test_pastry_s2_a_restarted_node_is_a_new_one(network: StructuredNetwork) -> 
     network.rounds(1)
     network.check_overlay()
     for name in ("n0", "n1", "n3", "n4"):
-        assert any(peer == Peer("n2", 120, 1) for peer in network.pastry(name).leaves)
+        assert any(peer == PastryPeer("n2", 120, 1) for peer in network.pastry(name).leaves)
 
 
 def test_pastry_s2_probes_leave_the_network_still_in_between(network: StructuredNetwork) -> None:
