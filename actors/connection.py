@@ -28,7 +28,7 @@ _WRITE_BUFFER_BYTES = 256 * 1024
 _HEARTBEAT = frame([])
 
 
-class Owner(Protocol):
+class ConnectionOwner(Protocol):
     """What a connection asks of the node that it belongs to, and what it tells it."""
 
     party: Party
@@ -74,7 +74,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(
         self,
-        owner: Owner,
+        owner: ConnectionOwner,
         peer: NodeName | None = None,
         address: Address | None = None,
         purpose: Purpose = Purpose.LINK,

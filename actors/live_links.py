@@ -9,7 +9,7 @@ import asyncio
 import random
 from collections.abc import Mapping
 
-from actors.connection import Connection, Owner
+from actors.connection import Connection, ConnectionOwner
 from actors.handshake import Address, Purpose
 from murmur_pubsub.deployment import RunSettings
 from murmur_pubsub.journal import DropReason
@@ -21,7 +21,9 @@ class LiveLinks:
     """The connections of one node beside what they carry. `connections` are the links that are up, which the node
     keeps; `addresses` are those of all nodes of the run."""
 
-    def __init__(self, owner: Owner, connections: Mapping[NodeName, Connection], settings: RunSettings) -> None:
+    def __init__(
+        self, owner: ConnectionOwner, connections: Mapping[NodeName, Connection], settings: RunSettings
+    ) -> None:
         self.addresses: dict[NodeName, Address] = {}
         self.severed: dict[NodeName, None] = {}
         self._owner = owner

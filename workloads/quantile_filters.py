@@ -24,7 +24,7 @@ _PAIRS_MAX = 5_000_000
 _BISECTIONS = 16
 _PLACE = "workload.category, workload.ranges"
 
-Attributes = dict[str, Value]
+EventAttributes = dict[str, Value]
 Category = tuple[Domain | None, Value]
 """The domain goes with the value: to Python `True` and `1` are the same key, to filters they are not."""
 
@@ -42,7 +42,7 @@ class QuantileFilters:
 
     def __init__(
         self,
-        survey: Sequence[Attributes],
+        survey: Sequence[EventAttributes],
         category: str,
         ranges: tuple[str, ...],
         exponent: float,
@@ -79,7 +79,7 @@ class QuantileFilters:
                 high = middle
         return min(low, high, key=lambda width: abs(self.measured(self._survey, width).rate - wanted))
 
-    def measured(self, events: Sequence[Attributes], width: float) -> MeasuredRate:
+    def measured(self, events: Sequence[EventAttributes], width: float) -> MeasuredRate:
         """How many of the filters the events match at that width."""
         by_category = self._by_category(events)
         pairs = sum(len(listed) * len(self._filters_of[number]) for number, listed in by_category.items())
@@ -129,8 +129,8 @@ class QuantileFilters:
                 listed.sort(key=float)
         return values
 
-    def _by_category(self, events: Sequence[Attributes]) -> dict[int, list[Attributes]]:
-        found: dict[int, list[Attributes]] = {}
+    def _by_category(self, events: Sequence[EventAttributes]) -> dict[int, list[EventAttributes]]:
+        found: dict[int, list[EventAttributes]] = {}
         for event in events:
             if self._has_all(event):
                 number = self._numbers.get(self._category_of(event))
@@ -138,16 +138,16 @@ class QuantileFilters:
                     found.setdefault(number, []).append(event)
         return found
 
-    def _category_of(self, event: Attributes) -> Category:
+    def _category_of(self, event: EventAttributes) -> Category:
         value = event[self._category]
         return domain_of(value), value
 
-    def _has_all(self, event: Attributes) -> bool:
+    def _has_all(self, event: EventAttributes) -> bool:
         if self._category not in event:
             return False
         return all(name in event and domain_of(event[name]) == "number" for name in self._ranges)
 
-    def _unusable(self, survey: Sequence[Attributes]) -> InputError:
+    def _unusable(self, survey: Sequence[EventAttributes]) -> InputError:
         known: dict[str, Value] = {}
         for event in survey:
             known |= event

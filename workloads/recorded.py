@@ -28,7 +28,7 @@ from workloads.overlay import Overlay
 from workloads.placement import Where, place_clients
 from workloads.plan import ClientPlan, TimedPublication, Workload
 from workloads.popularity import Arrival, publishing_times
-from workloads.quantile_filters import Attributes, QuantileFilters
+from workloads.quantile_filters import EventAttributes, QuantileFilters
 
 _PAIR = re.compile(r"\[([A-Za-z_][A-Za-z0-9_.]*),('(?:[^']|'')*'|[^\],]+)\](?:,|$)")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
@@ -71,13 +71,13 @@ class RecordedOptions:
         zipf_exponent(self.exponent)
 
 
-def read_recorded(path: Path) -> Iterator[list[Attributes]]:
+def read_recorded(path: Path) -> Iterator[list[EventAttributes]]:
     """The events of each file, oldest first; raises `InputError` with file and line of what is wrong."""
     for lines in _lines_by_file(path):
         yield [_event_of(line) for line in lines]
 
 
-def parse_event(line: str, place: str) -> Attributes:
+def parse_event(line: str, place: str) -> EventAttributes:
     """One event from a PADRES publication or a JSON object; raises `InputError` naming `place`."""
     line = line.strip()
     if line.startswith("{"):
@@ -121,7 +121,7 @@ def _can_be_sent(value: object) -> bool:
     return domain_of(value) is not None and (not isinstance(value, int) or -(2**63) <= value < 2**63)
 
 
-def _event_of(line: Line) -> Attributes:
+def _event_of(line: Line) -> EventAttributes:
     file, number, text = line
     return parse_event(text, f"{file}, line {number}")
 
@@ -199,7 +199,7 @@ def build_recorded(overlay: Overlay, options: RecordedOptions, seed: int) -> Wor
 
 
 def _clients(
-    overlay: Overlay, options: RecordedOptions, events: list[Attributes], texts: list[str], seed: int
+    overlay: Overlay, options: RecordedOptions, events: list[EventAttributes], texts: list[str], seed: int
 ) -> tuple[ClientPlan, ...]:
     homes = place_clients(overlay, options.clients, options.clients_at, options.client_brokers)
     times = publishing_times(len(events), options.rate_per_s, options.arrival, random.Random(f"{seed}/times"))
@@ -235,7 +235,7 @@ def _taken(files: list[list[Line]], count: int, take: Take, seed: str) -> list[L
     return [lines[at] for at in range(rounds) for lines in taken if at < len(lines)]
 
 
-def _publishers(events: list[Attributes], options: RecordedOptions) -> list[int]:
+def _publishers(events: list[EventAttributes], options: RecordedOptions) -> list[int]:
     """The publisher of each event; events without the attribute share one."""
     if not any(options.publisher_by in event for event in events):
         raise InputError("workload.publisher_by", repr(options.publisher_by), f"an attribute: {', '.join(events[0])}")

@@ -20,7 +20,7 @@ from routing.smallworld.boxes import Boxes
 from routing.smallworld.parameters import SmallWorldParameters
 from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key
 from routing.smallworld.rendezvous import RendezvousRouter, Target
-from routing.smallworld.ring import RING, clockwise
+from routing.smallworld.ring import RING_SIZE, clockwise
 
 _DEFAULTS: Mapping[str, Any] = {"small_world_links": 8, "friend_links": 0, "inbound": False, "resets": False}
 _SPREAD = 2_654_435_769
@@ -29,7 +29,7 @@ _SPREAD = 2_654_435_769
 
 def place_of(attribute: int) -> int:
     """Where on the ring an attribute belongs."""
-    return attribute * _SPREAD % RING
+    return attribute * _SPREAD % RING_SIZE
 
 
 class Ferry(RendezvousRouter):

@@ -12,7 +12,7 @@ from murmur_pubsub.machine import NodeName
 from murmur_pubsub.message import Like, message
 
 
-class Peer(NamedTuple):
+class GossipPeer(NamedTuple):
     """A node of the overlay. `incarnation` counts its restarts; `profile`: what it has subscribed to, packed."""
 
     name: NodeName
@@ -21,14 +21,14 @@ class Peer(NamedTuple):
     profile: bytes
 
 
-PeerFields: TypeAlias = Annotated[Sequence[Any], Like((str, int, int, bytes, int))]
+GossipPeerFields: TypeAlias = Annotated[Sequence[Any], Like((str, int, int, bytes, int))]
 
 
 @message(85)
 class Shuffle(NamedTuple):
     """Peer sampling: some of my view; `answer`: in return for yours."""
 
-    peers: Sequence[PeerFields]
+    peers: Sequence[GossipPeerFields]
     answer: bool
 
 
@@ -36,8 +36,8 @@ class Shuffle(NamedTuple):
 class Exchange(NamedTuple):
     """Topology management: myself and my whole routing table; `answer`: in return for yours."""
 
-    me: PeerFields
-    table: Sequence[PeerFields]
+    me: GossipPeerFields
+    table: Sequence[GossipPeerFields]
     answer: bool
 
 
@@ -71,17 +71,17 @@ class BeatAnswer(NamedTuple):
 
 
 @message(89, control=True)
-class JoinRequest(NamedTuple):
+class GossipJoinRequest(NamedTuple):
     """On its way to the rendezvous node of the joining node's identifier."""
 
-    me: PeerFields
+    me: GossipPeerFields
 
 
 @message(90, control=True)
-class Welcome(NamedTuple):
+class GossipWelcome(NamedTuple):
     """To the joining node: whom it may want as neighbours, the sender first."""
 
-    peers: Sequence[PeerFields]
+    peers: Sequence[GossipPeerFields]
 
 
 @message(91, control=True)
@@ -97,4 +97,4 @@ class Install(NamedTuple):
     filters: Sequence[Filter]
 
 
-OVERLAY_MESSAGES: tuple[type, ...] = (Shuffle, Exchange, Beat, BeatAnswer, JoinRequest, Welcome)
+OVERLAY_MESSAGES: tuple[type, ...] = (Shuffle, Exchange, Beat, BeatAnswer, GossipJoinRequest, GossipWelcome)

@@ -19,10 +19,18 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send, SetTimer, TimerFired
-from routing.smallworld.messages import Beat, BeatAnswer, Exchange, JoinRequest, Peer, Shuffle, Welcome
+from routing.smallworld.messages import (
+    Beat,
+    BeatAnswer,
+    Exchange,
+    GossipJoinRequest,
+    GossipPeer,
+    GossipWelcome,
+    Shuffle,
+)
 from routing.smallworld.parameters import SmallWorldParameters
 from routing.smallworld.peer_sampling import PeerSampling
-from routing.smallworld.ring import RING, KnownRing, clockwise
+from routing.smallworld.ring import RING_SIZE, KnownRing, clockwise
 from routing.smallworld.selection import NeighbourSelection
 
 _ROUND = ("routing", "round")
@@ -61,8 +69,8 @@ class GossipOverlay:
 
     def __init__(self, context: NodeContext, parameters: SmallWorldParameters, utility: Callable[[bytes], float]):
         self.parameters = parameters
-        self.me = Peer(context.name, context.incarnation, parameters.identifier, b"")
-        self.table: dict[NodeName, tuple[Peer, int]] = {}
+        self.me = GossipPeer(context.name, context.incarnation, parameters.identifier, b"")
+        self.table: dict[NodeName, tuple[GossipPeer, int]] = {}
         self.contacts: dict[NodeName, Contact] = {}
         self.uplinks: dict[NodeName, int] = {}
         self.load = self.median = 0
@@ -79,12 +87,12 @@ class GossipOverlay:
         )
         self._awaited: dict[NodeName, None] = {}
         self._quarantine: dict[NodeName, tuple[int, int]] = {}
-        self._held: list[JoinRequest] = []
+        self._held: list[GossipJoinRequest] = []
         self._attempts = 0
         self._seeking = 2
         self._reselect = True
         """Is what was chosen last no measure for others?"""
-        self._declined: set[Peer] = set()
+        self._declined: set[GossipPeer] = set()
         """Who has been found to be no better since then."""
         self._reach: Sequence[int] | None = None
         self._known: KnownRing | None = None
@@ -93,8 +101,8 @@ class GossipOverlay:
             Exchange: self._on_exchange,
             Beat: self._on_beat,
             BeatAnswer: self._on_answer,
-            JoinRequest: self._on_join_request,
-            Welcome: self._on_welcome,
+            GossipJoinRequest: self._on_join_request,
+            GossipWelcome: self._on_welcome,
         }
 
     # ------------------------------------------------------------------------------------ what it is asked
@@ -106,7 +114,7 @@ class GossipOverlay:
         return self._known
 
     @property
-    def candidates(self) -> Iterable[Peer]:
+    def candidates(self) -> Iterable[GossipPeer]:
         """Neighbours and the random peers of the view."""
         yield from (peer for peer, _ in self.table.values())
         yield from (peer for peer, _ in self._sampling.view.values() if peer.name not in self.table)
@@ -132,7 +140,7 @@ class GossipOverlay:
         """Of a neighbour."""
         return self.table[name][0].identifier
 
-    def know(self, peers: Iterable[Peer]) -> list[Effect]:
+    def know(self, peers: Iterable[GossipPeer]) -> list[Effect]:
         """Be part of an overlay with these peers in it, as if told when joining."""
         return self._learn([(*peer, 0) for peer in peers])
 
@@ -327,12 +335,12 @@ class GossipOverlay:
         than who was chosen last, and only what is known of the neighbours becomes younger."""
         table, own, now = self.table, self.me, self.round
         select, prefers, declined = self._reselect, self.selection.prefers, self._declined
-        heard: dict[NodeName, tuple[Peer, int]] = {}
+        heard: dict[NodeName, tuple[GossipPeer, int]] = {}
         for name, incarnation, identifier, profile, age in self._believed(told):
             known = table.get(name) or heard.get(name)
             if name == own.name or (known is not None and known[1] >= now - age):
                 continue
-            peer = self._placed(Peer(name, incarnation, identifier, profile))
+            peer = self._placed(GossipPeer(name, incarnation, identifier, profile))
             if known is not None and peer != known[0] and name in table:
                 select = True
             if not select and peer not in declined:
@@ -357,14 +365,14 @@ class GossipOverlay:
         table.update((name, entry) for name, entry in heard.items() if name in table)
         return []
 
-    def _placed(self, peer: Peer) -> Peer:
+    def _placed(self, peer: GossipPeer) -> GossipPeer:
         """The peer with the identifier that it has last given itself, if it has spoken to this node."""
         contact = self.contacts.get(peer.name)
         if contact is None or contact.identifier == peer.identifier:
             return peer
         return peer._replace(identifier=contact.identifier)
 
-    def _select(self, heard: dict[NodeName, tuple[Peer, int]]) -> list[Effect]:
+    def _select(self, heard: dict[NodeName, tuple[GossipPeer, int]]) -> list[Effect]:
         """Choose the neighbours among these, and greet the new ones."""
         self._reselect = False
         before, ring_before = self.table, self.selection.ring
@@ -407,28 +415,28 @@ class GossipOverlay:
             return []
         peer = bootstrap[self._attempts % len(bootstrap)]
         self._attempts += 1
-        return [Send(peer, JoinRequest((*self.me, 0))), SetTimer(_RETRY, self.parameters.timeout_us)]
+        return [Send(peer, GossipJoinRequest((*self.me, 0))), SetTimer(_RETRY, self.parameters.timeout_us)]
 
     def _seek(self) -> list[Effect]:
         """Look for the successor."""
-        hop = self.known.next_hop((self.me.identifier + 1) % RING)
-        return [] if hop is None else [Send(hop, JoinRequest((*self.me, 0)))]
+        hop = self.known.next_hop((self.me.identifier + 1) % RING_SIZE)
+        return [] if hop is None else [Send(hop, GossipJoinRequest((*self.me, 0)))]
 
-    def _on_join_request(self, source: NodeName, request: JoinRequest) -> list[Effect]:
+    def _on_join_request(self, source: NodeName, request: GossipJoinRequest) -> list[Effect]:
         if not self.joined:
             self._held.append(request)
             return []
-        joining = Peer(*request.me[:4])
+        joining = GossipPeer(*request.me[:4])
         if joining.name == self.me.name:
             return []
-        hop = self.known.next_hop((joining.identifier + 1) % RING)
+        hop = self.known.next_hop((joining.identifier + 1) % RING_SIZE)
         if hop is not None and hop not in (joining.name, source):
             return [Send(hop, request)]
         told = [(*self.me, 0), *self._written_table()]
         told += [(*peer, self.round - spoke) for peer, spoke in self._sampling.view.values()]
-        return [*self._consider([request.me]), Send(joining.name, Welcome(told))]
+        return [*self._consider([request.me]), Send(joining.name, GossipWelcome(told))]
 
-    def _on_welcome(self, source: NodeName, welcome: Welcome) -> list[Effect]:
+    def _on_welcome(self, source: NodeName, welcome: GossipWelcome) -> list[Effect]:
         effects = self._learn(welcome.peers)
         held, self._held = self._held, []
         return effects + [effect for request in held for effect in self._on_join_request(self.me.name, request)]
@@ -436,7 +444,7 @@ class GossipOverlay:
     def _learn(self, told: Sequence[Sequence[Any]]) -> list[Effect]:
         self.joined = True
         for name, incarnation, identifier, profile, age in self._believed(told):
-            self._sampling.add(Peer(name, incarnation, identifier, profile), self.round - age)
+            self._sampling.add(GossipPeer(name, incarnation, identifier, profile), self.round - age)
         return self._consider(told)
 
     def check_invariants(self) -> None:

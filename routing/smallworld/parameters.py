@@ -6,7 +6,7 @@ from typing import Any
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import NodeName
-from routing.smallworld.ring import RING
+from routing.smallworld.ring import RING_SIZE
 
 _OF_PLACE = ("identifier", "bootstrap", "founds", "cycle_us", "timeout_us")
 
@@ -67,7 +67,7 @@ class SmallWorldParameters:
                 raise InputError(f"{at}.{name}", repr(value), "true or false" if wanted is bool else "a whole number")
         if "identifier" not in place:
             raise InputError("broker.routing", "a node without an identifier", "an overlay of the kind 'structured'")
-        identifier = place["identifier"] * (RING // place.get("base", 4) ** place.get("digits", 8))
+        identifier = place["identifier"] * (RING_SIZE // place.get("base", 4) ** place.get("digits", 8))
         try:
             return cls(
                 identifier=identifier,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from murmur_pubsub.machine import NodeName
-from routing.smallworld.messages import Peer
+from routing.smallworld.messages import GossipPeer
 
 
 class PeerSampling:
@@ -21,7 +21,7 @@ class PeerSampling:
         self._size = size
         self._shuffled = shuffled
         self._rng = rng
-        self.view: dict[NodeName, tuple[Peer, int]] = {}
+        self.view: dict[NodeName, tuple[GossipPeer, int]] = {}
         self._sent: list[NodeName] = []
 
     def __len__(self) -> int:
@@ -48,7 +48,7 @@ class PeerSampling:
         self._merge(received, self._sent, round)
         self._sent = []
 
-    def add(self, peer: Peer, round: int) -> None:
+    def add(self, peer: GossipPeer, round: int) -> None:
         """A peer met elsewhere; it takes a place that is free."""
         if peer.name in self.view or (len(self.view) < self._size and peer.name != self._own):
             self.view[peer.name] = peer, round
@@ -72,7 +72,7 @@ class PeerSampling:
             known = view.get(name)
             if known is not None:
                 if known[1] < spoke:
-                    view[name] = Peer(name, incarnation, identifier, profile), spoke
+                    view[name] = GossipPeer(name, incarnation, identifier, profile), spoke
                 continue
             if name == self._own:
                 continue
@@ -80,7 +80,7 @@ class PeerSampling:
                 if not replaceable:
                     continue
                 del view[replaceable.pop()]
-            view[name] = Peer(name, incarnation, identifier, profile), spoke
+            view[name] = GossipPeer(name, incarnation, identifier, profile), spoke
 
     def check_invariants(self) -> None:
         """Raise AssertionError if the view contradicts itself."""

@@ -9,7 +9,7 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
-from routing.smallworld.ring import RING, Interval, size, union
+from routing.smallworld.ring import RING_SIZE, Interval, union, value_count
 
 _RANGES_MAX = 256
 """Of one attribute; beyond it the closest ranges are joined."""
@@ -23,7 +23,7 @@ def attribute_key(name: str) -> int:
     return zlib.crc32(name.encode()) or 1
 
 
-def pack(profile: Profile) -> bytes:
+def pack_profile(profile: Profile) -> bytes:
     """The profile, attributes ascending, each with its ranges disjoint and ascending."""
     numbers: list[int] = []
     for attribute in sorted(profile):
@@ -35,7 +35,7 @@ def pack(profile: Profile) -> bytes:
 
 
 @functools.lru_cache(maxsize=65_536)
-def unpack(packed: bytes) -> Profile:
+def unpack_profile(packed: bytes) -> Profile:
     """The profile that was packed; anything else is no interest at all."""
     if len(packed) % 4:
         return {}
@@ -53,21 +53,21 @@ def unpack(packed: bytes) -> Profile:
 @functools.lru_cache(maxsize=65_536)
 def ranges_on(attribute: int, packed: bytes) -> tuple[Sequence[Interval], int]:
     """The ranges on that attribute, and how many values are in them."""
-    ranges = unpack(packed).get(attribute, ())
-    return ranges, size(ranges)
+    ranges = unpack_profile(packed).get(attribute, ())
+    return ranges, value_count(ranges)
 
 
 def wants(packed: bytes, hashed: Mapping[int, int]) -> bool:
     """May who has this profile want an event with these hashed values? Said of nobody whose subscriptions are to
     different attributes, for all that the profile tells."""
-    profile = unpack(packed)
+    profile = unpack_profile(packed)
     if ANY_ATTRIBUTE in profile:
         return True
     for attribute, ranges in profile.items():
         value = hashed.get(attribute)
         if value is None:
             return False
-        at = bisect_right(ranges, (value, RING)) - 1
+        at = bisect_right(ranges, (value, RING_SIZE)) - 1
         if at < 0 or ranges[at][1] < value:
             return False
     return bool(profile)

@@ -36,7 +36,7 @@ from murmur_pubsub.machine import (
 from routing.router import Hop
 from routing.smallworld.boxes import Boxes, aggregate, extended, from_wire, to_wire, within
 from routing.smallworld.content_table import ContentTable, Entry
-from routing.smallworld.messages import OVERLAY_MESSAGES, Beat, BeatAnswer, Install, Peer
+from routing.smallworld.messages import OVERLAY_MESSAGES, Beat, BeatAnswer, GossipPeer, Install
 from routing.smallworld.overlay import GossipOverlay
 from routing.smallworld.parameters import SmallWorldParameters
 from routing.smallworld.ring import KnownRing
@@ -179,7 +179,7 @@ class RendezvousRouter:
             hops += self._spread(event, came_from, hops)
         return hops
 
-    def know(self, peers: Iterable[Peer]) -> Sequence[Effect]:
+    def know(self, peers: Iterable[GossipPeer]) -> Sequence[Effect]:
         """Begin as part of an overlay with these peers in it."""
         return self._after(self.overlay.know(peers))
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from murmur_pubsub.machine import NodeName
 
-RING = 1 << 32
+RING_SIZE = 1 << 32
 """Identifiers and hashed values are the integers below it."""
 Interval = tuple[int, int]
 """Both ends belong to it; it never wraps around."""
@@ -21,7 +21,7 @@ Interval = tuple[int, int]
 
 def clockwise(start: int, end: int) -> int:
     """How far it is from the one up to the other."""
-    return (end - start) % RING
+    return (end - start) % RING_SIZE
 
 
 def union(intervals: Iterable[Interval]) -> list[Interval]:
@@ -49,7 +49,7 @@ def overlap(first: Sequence[Interval], second: Sequence[Interval]) -> int:
     return shared
 
 
-def size(intervals: Sequence[Interval]) -> int:
+def value_count(intervals: Sequence[Interval]) -> int:
     """How many values are in them."""
     return sum(high - low + 1 for low, high in intervals)
 

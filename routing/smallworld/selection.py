@@ -10,8 +10,8 @@ import random
 from collections.abc import Callable, Mapping
 
 from murmur_pubsub.machine import NodeName
-from routing.smallworld.messages import Peer
-from routing.smallworld.ring import RING
+from routing.smallworld.messages import GossipPeer
+from routing.smallworld.ring import RING_SIZE
 
 
 class NeighbourSelection:
@@ -24,30 +24,30 @@ class NeighbourSelection:
         self._utility = utility
         self.ring: list[NodeName] = []
         """The chosen predecessor and successor (one, if there is but one peer)."""
-        self._ahead = self._behind = RING
+        self._ahead = self._behind = RING_SIZE
         self._least = -1.0
         """Of the chosen friends, the worst one's utility; below zero if more are sought."""
         self._distances: list[tuple[int, int]] = []
         """Of each small-world link: how far away it should be, and how far from there it is."""
 
     def select(
-        self, own: int, candidates: Mapping[NodeName, Peer], current: Mapping[NodeName, object]
+        self, own: int, candidates: Mapping[NodeName, GossipPeer], current: Mapping[NodeName, object]
     ) -> list[NodeName]:
         """The chosen ones of the candidates, ring links first."""
         if not candidates:
             self.ring = []
             return []
-        around = [((identifier - own) % RING, name) for name, _, identifier, _ in candidates.values()]
+        around = [((identifier - own) % RING_SIZE, name) for name, _, identifier, _ in candidates.values()]
         self._ahead, successor = min(around)
         behind, predecessor = max(around)
-        self._behind = RING - behind
+        self._behind = RING_SIZE - behind
         chosen = {predecessor: None, successor: None}
         self.ring = list(chosen)
         self._distances = []
         gap = max(1, (self._behind + self._ahead) // 2)
-        nodes = 1 << max(1, RING.bit_length() - 1 - gap.bit_length())
+        nodes = 1 << max(1, RING_SIZE.bit_length() - 1 - gap.bit_length())
         for draw in self._draws:
-            target = -int(RING * nodes ** (draw - 1)) % RING
+            target = -int(RING_SIZE * nodes ** (draw - 1)) % RING_SIZE
             left = [(_apart(distance, target), name) for distance, name in around if name not in chosen]
             if left:
                 apart, link = min(left)
@@ -65,10 +65,10 @@ class NeighbourSelection:
             self._least = -ranked[self._friends - 1][0] if len(ranked) >= self._friends else -1.0
         return list(chosen)
 
-    def prefers(self, own: int, peer: Peer) -> bool:
+    def prefers(self, own: int, peer: GossipPeer) -> bool:
         """Might the peer be chosen in the place of somebody chosen last?"""
-        ahead = (peer.identifier - own) % RING
-        if ahead < self._ahead or RING - ahead < self._behind:
+        ahead = (peer.identifier - own) % RING_SIZE
+        if ahead < self._ahead or RING_SIZE - ahead < self._behind:
             return True
         if self._friends and self._utility(peer.profile) > self._least:
             return True
@@ -78,5 +78,5 @@ class NeighbourSelection:
 
 
 def _apart(first: int, second: int) -> int:
-    distance = (first - second) % RING
-    return min(distance, RING - distance)
+    distance = (first - second) % RING_SIZE
+    return min(distance, RING_SIZE - distance)

@@ -8,7 +8,7 @@ Both then take the average of their loads for their own.
 
 from collections import deque
 
-from routing.smallworld.ring import RING, clockwise
+from routing.smallworld.ring import RING_SIZE, clockwise
 
 _REMEMBERED = 64
 
@@ -51,4 +51,4 @@ def new_identifier(own: int, successor: int, median: int) -> int | None:
     forward = clockwise(own, median)
     if not 0 < forward < gap:
         forward = gap // 2
-    return (own + forward) % RING
+    return (own + forward) % RING_SIZE

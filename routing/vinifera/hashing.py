@@ -12,15 +12,15 @@ from typing import Any
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.filter import Constraint
 from murmur_pubsub.values import Value
-from routing.smallworld.ring import RING, Interval
+from routing.smallworld.ring import RING_SIZE, Interval
 
-_LAST = RING - 1
+_LAST = RING_SIZE - 1
 _CHARACTERS = 6
 _STRINGS = 256**_CHARACTERS
-_BOOLEANS = {False: RING // 4, True: 3 * RING // 4}
+_BOOLEANS = {False: RING_SIZE // 4, True: 3 * RING_SIZE // 4}
 
 
-class Domain:
+class AttributeDomain:
     """The values of one attribute; without ends: all of them. Raises `InputError` naming the place."""
 
     def __init__(self, place: str, low: Any = None, high: Any = None) -> None:
@@ -66,7 +66,7 @@ class Domain:
         return [(low, high)]
 
 
-def read_domains(given: Any, place: str) -> dict[str, Domain]:
+def read_domains(given: Any, place: str) -> dict[str, AttributeDomain]:
     """The declared domains, `{name: {min: …, max: …}}`; raises `InputError`."""
     if not isinstance(given, Mapping):
         raise InputError(place, repr(given), "a mapping from attribute to {min: …, max: …}")
@@ -75,7 +75,7 @@ def read_domains(given: Any, place: str) -> dict[str, Domain]:
         at = f"{place}.{name}"
         if not isinstance(ends, Mapping) or set(ends) != {"min", "max"}:
             raise InputError(at, repr(ends), "{min: …, max: …}")
-        domains[name] = Domain(at, ends["min"], ends["max"])
+        domains[name] = AttributeDomain(at, ends["min"], ends["max"])
     return domains
 
 

@@ -15,19 +15,19 @@ from murmur_pubsub.event import Event
 from murmur_pubsub.filter import EVERYTHING, Filter
 from murmur_pubsub.values import Value
 from routing.smallworld.boxes import Boxes
-from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key, pack, ranges_on, unpack
-from routing.smallworld.ring import RING, Interval, overlap, union
-from routing.vinifera.hashing import Domain
+from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key, pack_profile, ranges_on, unpack_profile
+from routing.smallworld.ring import RING_SIZE, Interval, overlap, union
+from routing.vinifera.hashing import AttributeDomain
 
 _LEAD = 1.2
 _CACHED_MAX = 20_000
-_EVERY_VALUE = Domain("any attribute")
+_EVERY_VALUE = AttributeDomain("any attribute")
 
 
-class Interests:
+class OwnInterests:
     """What the node's own subscribers want."""
 
-    def __init__(self, domains: Mapping[str, Domain], rng: random.Random) -> None:
+    def __init__(self, domains: Mapping[str, AttributeDomain], rng: random.Random) -> None:
         self._domains = domains
         self._rng = rng
         self._filters: dict[Filter, dict[int, list[Interval]]] = {}
@@ -49,7 +49,7 @@ class Interests:
         if self.primary not in self._ranges:
             self.primary = self._rng.choice(sorted(self._ranges)) if self._ranges else None
         self.utility.cache_clear()
-        self._packed = pack(self._ranges)
+        self._packed = pack_profile(self._ranges)
         return self._packed
 
     def rank(self, profiles: Iterable[bytes]) -> bool:
@@ -58,7 +58,7 @@ class Interests:
         if len(self._ranges) < 2:
             return False
         for packed in profiles:
-            theirs = unpack(packed)
+            theirs = unpack_profile(packed)
             for attribute, mine in self._ranges.items():
                 if attribute in theirs and overlap(mine, theirs[attribute]):
                     self._ranks[attribute] += 1
@@ -109,7 +109,7 @@ class Interests:
 
     def _ranges_of(self, wanted: Filter) -> dict[int, list[Interval]]:
         if wanted == EVERYTHING:
-            everywhere = {attribute_key(name): [(0, RING - 1)] for name in self._domains}
+            everywhere = {attribute_key(name): [(0, RING_SIZE - 1)] for name in self._domains}
             return {ANY_ATTRIBUTE: [(0, 0)], **everywhere}
         constraints = wanted.constraints or {}
         return {
@@ -121,5 +121,5 @@ class Interests:
         constraints = wanted.constraints or {}
         return Filter({name: each for name, each in constraints.items() if attribute_key(name) != attribute})
 
-    def _domain(self, name: str) -> Domain:
+    def _domain(self, name: str) -> AttributeDomain:
         return self._domains.get(name, _EVERY_VALUE)

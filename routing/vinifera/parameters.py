@@ -6,7 +6,7 @@ from typing import Any
 
 from murmur_pubsub.errors import InputError
 from routing.smallworld.parameters import SmallWorldParameters
-from routing.vinifera.hashing import Domain, read_domains
+from routing.vinifera.hashing import AttributeDomain, read_domains
 
 _OWN = ("attributes", "beta", "balance_rounds", "spread")
 _AT = "broker.parameters.vinifera"
@@ -20,7 +20,7 @@ class ViniferaParameters:
     and to all who have asked for it, and not only down from the rendezvous node."""
 
     overlay: SmallWorldParameters
-    attributes: Mapping[str, Domain]
+    attributes: Mapping[str, AttributeDomain]
     beta: int = 20
     balance_rounds: int = 4
     spread: bool = True

@@ -16,7 +16,7 @@ from routing.smallworld.boxes import Boxes
 from routing.smallworld.profile import wants
 from routing.smallworld.rendezvous import RendezvousRouter, Target
 from routing.vinifera.balance import Load, new_identifier
-from routing.vinifera.interests import Interests
+from routing.vinifera.interests import OwnInterests
 from routing.vinifera.parameters import ViniferaParameters
 
 
@@ -25,7 +25,7 @@ class Vinifera(RendezvousRouter):
 
     def __init__(self, context: NodeContext) -> None:
         self.parameters = ViniferaParameters.of(context.parameters["pastry"], context.parameters.get("vinifera", {}))
-        self.interests = Interests(self.parameters.attributes, context.random("interests"))
+        self.interests = OwnInterests(self.parameters.attributes, context.random("interests"))
         self.load = Load()
         self._boxes: Boxes | None = {}
         self.spreads = self.parameters.spread

@@ -42,7 +42,7 @@ from murmuration.deployment.build_deployment import deploy
 from murmuration.scenario.load import check_scenario
 from reliability.epidemic.messages import signature
 from routing.smallworld.profile import attribute_key
-from routing.smallworld.ring import RING
+from routing.smallworld.ring import RING_SIZE
 from workloads.overlay import Overlay
 from workloads.plan import Workload
 
@@ -129,8 +129,8 @@ class Exchange:
         if isinstance(value, list | tuple):
             written = f"[{', '.join(map(self._word, value))}]"
             return written if len(written) <= LONGEST else f"[{len(value)} of them]"
-        if type(value) is int and value >= RING // 100:
-            return self._hashed.get(value) or (f"{100 * value / RING:.0f}%" if value < RING else str(value))
+        if type(value) is int and value >= RING_SIZE // 100:
+            return self._hashed.get(value) or (f"{100 * value / RING_SIZE:.0f}%" if value < RING_SIZE else str(value))
         return str(value) if value != "" else "-"
 
     # ---------------------------------------------------------------------------------------- commands

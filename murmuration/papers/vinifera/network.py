@@ -23,9 +23,9 @@ from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.registry import make_broker
 from reliability.best_effort import Forwarded
 from reliability.broker import Broker
-from routing.smallworld.messages import Peer
+from routing.smallworld.messages import GossipPeer
 from routing.smallworld.rendezvous import RendezvousRouter
-from routing.smallworld.ring import RING
+from routing.smallworld.ring import RING_SIZE
 
 DELAY_US = 1_000
 CYCLE_US = 60_000_000
@@ -147,7 +147,7 @@ class GossipNetwork:
         self._parts = {
             "matching": "naive", "routing": routing, "reliability": "best_effort", routing: dict(parameters),
         }  # fmt: skip
-        identifiers = self.rng.sample(range(RING >> 8), len(self.names))
+        identifiers = self.rng.sample(range(RING_SIZE >> 8), len(self.names))
         self.identifiers = dict(zip(self.names, identifiers, strict=True))
         self._published = 0
         self._delivered: dict[int, set[str]] = {}
@@ -187,7 +187,7 @@ class GossipNetwork:
             told = [ring[at - 1], ring[(at + 1) % len(ring)], *self.rng.sample(ring, min(_ACQUAINTED, len(ring)))]
             self._acquaint(name, [peers[each] for each in dict.fromkeys(told) if each != name])
 
-    def _acquaint(self, name: str, peers: Sequence[Peer]) -> None:
+    def _acquaint(self, name: str, peers: Sequence[GossipPeer]) -> None:
         node = self.runtime.nodes[name]
         node.perform(self.router(name).know(peers), self.runtime.now_us)
 

@@ -13,13 +13,13 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import Unsubscribe
 from murmuration.papers.vinifera.network import GossipNetwork
 from routing.smallworld.rendezvous import RendezvousRouter
-from routing.smallworld.ring import RING, KnownRing, clockwise
-from routing.vinifera.hashing import Domain
+from routing.smallworld.ring import RING_SIZE, KnownRing, clockwise
+from routing.vinifera.hashing import AttributeDomain
 from routing.vinifera.router import Vinifera
 
 NODES = 40
 DOMAINS = {name: {"min": 0, "max": 100} for name in ("x", "y", "z")}
-PERCENT = Domain("x", 0, 100)
+PERCENT = AttributeDomain("x", 0, 100)
 
 
 class Overlay:
@@ -87,7 +87,7 @@ def test_vinifera_s4b2_every_lookup_ends_at_the_rendezvous_node_within_the_poly_
     bound = 2 + math.log2(NODES) ** 2 / max(1, links)  # the paper's O(log² N / K_sw), with room for N this small
     total = 0
     for _ in range(40):
-        value = overlay.rng.randrange(RING)
+        value = overlay.rng.randrange(RING_SIZE)
         at, hops = overlay.rng.choice(list(routers)), 0
         while (hop := routers[at].overlay.known.next_hop(value)) is not None:
             at, hops = hop, hops + 1
@@ -107,7 +107,7 @@ def test_vinifera_s4b2_every_range_lookup_reaches_all_and_only_the_nodes_of_the_
     overlay.settle(intervals(seed))
     routers = overlay.routers
     for _ in range(20):
-        low, high = sorted(overlay.rng.sample(range(RING), 2))
+        low, high = sorted(overlay.rng.sample(range(RING_SIZE), 2))
         reached: dict[str, list[tuple[int, int]]] = {}
         waiting = [(overlay.rng.choice(list(routers)), low, high)]
         while waiting:

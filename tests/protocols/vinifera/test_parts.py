@@ -16,27 +16,27 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import Effect, NodeContext, Received, Send, Start, TimerFired
 from routing.smallworld.boxes import aggregate, contains, from_wire, to_wire
 from routing.smallworld.content_table import ContentTable, Entry
-from routing.smallworld.messages import Beat, BeatAnswer, Install, Peer
+from routing.smallworld.messages import Beat, BeatAnswer, GossipPeer, Install
 from routing.smallworld.parameters import SmallWorldParameters
 from routing.smallworld.peer_sampling import PeerSampling
-from routing.smallworld.profile import attribute_key, fewer, pack, unpack
+from routing.smallworld.profile import attribute_key, fewer, pack_profile, unpack_profile
 from routing.smallworld.rendezvous import DOWN, UP
-from routing.smallworld.ring import RING, KnownRing, clockwise, overlap, size, union
+from routing.smallworld.ring import RING_SIZE, KnownRing, clockwise, overlap, union, value_count
 from routing.smallworld.selection import NeighbourSelection
 from routing.vinifera.balance import Load, new_identifier
-from routing.vinifera.hashing import Domain
-from routing.vinifera.interests import Interests
+from routing.vinifera.hashing import AttributeDomain
+from routing.vinifera.interests import OwnInterests
 from routing.vinifera.parameters import ViniferaParameters
 from routing.vinifera.router import Vinifera
 
-identifiers = st.integers(0, RING - 1)
+identifiers = st.integers(0, RING_SIZE - 1)
 ranges = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)).map(lambda ends: (min(ends), max(ends))))
 PLACE = {"identifier": 5, "base": 4, "digits": 8}
-PERCENT = {"x": Domain("x", 0, 100), "y": Domain("y", 0, 100)}
+PERCENT = {"x": AttributeDomain("x", 0, 100), "y": AttributeDomain("y", 0, 100)}
 
 
 def percent(value: float) -> int:
-    return Domain("x", 0, 100).hash(value)
+    return AttributeDomain("x", 0, 100).hash(value)
 
 
 # -------------------------------------------------------------------------------------------------- ring
@@ -71,7 +71,7 @@ def test_ranges_behave_like_sets_of_values(first: list[tuple[int, int]], second:
 
     one, other = union(first), union(second)
     assert values(one) == values(first)
-    assert size(one) == len(values(first))
+    assert value_count(one) == len(values(first))
     assert overlap(one, other) == len(values(first) & values(second))
     assert contains(one, other) == (values(second) <= values(first))
     assert values(fewer(one, 2)) >= values(first)
@@ -81,28 +81,28 @@ def test_ranges_behave_like_sets_of_values(first: list[tuple[int, int]], second:
 # ------------------------------------------------------------------------------------- hash and profiles
 @given(st.lists(st.one_of(st.integers(-(10**6), 10**6), st.floats(-1e6, 1e6)), min_size=2))
 def test_vinifera_s4a_the_hash_keeps_the_order_of_numbers(values: list[float]) -> None:
-    for domain in (Domain("x", -1_000, 1_000.5), Domain("x")):
+    for domain in (AttributeDomain("x", -1_000, 1_000.5), AttributeDomain("x")):
         hashed = [domain.hash(value) for value in sorted(values)]
         assert hashed == sorted(hashed)
-        assert all(0 <= each < RING for each in hashed)
+        assert all(0 <= each < RING_SIZE for each in hashed)
 
 
 @given(st.lists(st.text(), min_size=2))
 def test_vinifera_s4a_the_hash_keeps_the_order_of_strings(values: list[str]) -> None:
-    for domain in (Domain("s", "a", "z"), Domain("s")):
+    for domain in (AttributeDomain("s", "a", "z"), AttributeDomain("s")):
         hashed = [domain.hash(value) for value in sorted(values)]
         assert hashed == sorted(hashed)
 
 
 def test_vinifera_s4a_a_domain_is_mapped_to_the_whole_space() -> None:
-    domain = Domain("temperature", -50, 50)
-    assert (domain.hash(-50), domain.hash(50)) == (0, RING - 1)
-    assert domain.hash(0) == pytest.approx(RING / 2, abs=1)
+    domain = AttributeDomain("temperature", -50, 50)
+    assert (domain.hash(-50), domain.hash(50)) == (0, RING_SIZE - 1)
+    assert domain.hash(0) == pytest.approx(RING_SIZE / 2, abs=1)
 
 
 def test_a_value_outside_its_domain_is_clamped() -> None:
-    domain = Domain("temperature", -50, 50)
-    assert (domain.hash(-51), domain.hash(10**400)) == (0, RING - 1)
+    domain = AttributeDomain("temperature", -50, 50)
+    assert (domain.hash(-51), domain.hash(10**400)) == (0, RING_SIZE - 1)
 
 
 @pytest.mark.parametrize(
@@ -110,17 +110,17 @@ def test_a_value_outside_its_domain_is_clamped() -> None:
 )
 def test_a_domain_whose_min_is_not_below_its_max_is_refused(ends: tuple[object, object]) -> None:
     with pytest.raises(InputError):
-        Domain("broker.parameters.vinifera.attributes.x", *ends)
+        AttributeDomain("broker.parameters.vinifera.attributes.x", *ends)
 
 
-@given(st.dictionaries(st.integers(0, RING - 1), ranges.filter(bool).map(union), max_size=4))
+@given(st.dictionaries(st.integers(0, RING_SIZE - 1), ranges.filter(bool).map(union), max_size=4))
 def test_a_profile_survives_packing(profile: dict[int, list[tuple[int, int]]]) -> None:
-    assert unpack(pack(profile)) == {attribute: list(each) for attribute, each in profile.items()}
-    assert unpack(b"abc") == {}
+    assert unpack_profile(pack_profile(profile)) == {attribute: list(each) for attribute, each in profile.items()}
+    assert unpack_profile(b"abc") == {}
 
 
 def test_vinifera_s4b1_utility_is_intersection_over_union_on_the_primary_attribute() -> None:
-    mine, theirs = Interests(PERCENT, random.Random(1)), Interests(PERCENT, random.Random(1))
+    mine, theirs = OwnInterests(PERCENT, random.Random(1)), OwnInterests(PERCENT, random.Random(1))
     mine.change([parse_filter("x BETWEEN 10 AND 30")])
     assert mine.utility(theirs.change([parse_filter("x BETWEEN 20 AND 40")])) == pytest.approx(1 / 3, abs=1e-6)
     assert mine.utility(theirs.change([parse_filter("y BETWEEN 10 AND 30")])) == 0
@@ -128,7 +128,7 @@ def test_vinifera_s4b1_utility_is_intersection_over_union_on_the_primary_attribu
 
 
 def test_vinifera_algorithm_1_the_primary_attribute_has_most_overlapping_candidates() -> None:
-    interests, other = Interests(PERCENT, random.Random(1)), Interests(PERCENT, random.Random(1))
+    interests, other = OwnInterests(PERCENT, random.Random(1)), OwnInterests(PERCENT, random.Random(1))
     interests.change([parse_filter("x BETWEEN 10 AND 20 AND y BETWEEN 10 AND 20")])
     on_x = [other.change([parse_filter(f"x = {value} AND y = 90")]) for value in (12, 14, 16)]
     on_y = [other.change([parse_filter(f"x = 90 AND y = {value}")]) for value in (12, 14, 16, 18, 19)]
@@ -140,7 +140,7 @@ def test_vinifera_algorithm_1_the_primary_attribute_has_most_overlapping_candida
 
 
 def test_vinifera_s4b3_a_subscription_is_registered_on_one_attribute() -> None:
-    interests = Interests(PERCENT, random.Random(1))
+    interests = OwnInterests(PERCENT, random.Random(1))
     interests.change([parse_filter("x BETWEEN 10 AND 20 AND y > 5"), parse_filter("y = 3")])
     boxes = interests.boxes()
     assert len(boxes) == 2
@@ -148,7 +148,7 @@ def test_vinifera_s4b3_a_subscription_is_registered_on_one_attribute() -> None:
 
 
 def test_vinifera_s4b4_an_event_has_a_target_for_each_attribute() -> None:
-    interests = Interests(PERCENT, random.Random(1))
+    interests = OwnInterests(PERCENT, random.Random(1))
     event = Event(1, 1, 0, {"x": 50, "y": 0})
     assert interests.targets(event) == [(attribute_key("x"), percent(50)), (attribute_key("y"), 0)]
 
@@ -202,9 +202,12 @@ def test_an_entry_that_is_older_than_the_known_one_changes_nothing() -> None:
 
 
 # ------------------------------------------------------------------------------ selection and sampling
-def _peers(count: int, seed: int = 1) -> dict[str, Peer]:
+def _peers(count: int, seed: int = 1) -> dict[str, GossipPeer]:
     rng = random.Random(seed)
-    return {f"n{number}": Peer(f"n{number}", 0, rng.randrange(RING), bytes([number % 7])) for number in range(count)}
+    return {
+        f"n{number}": GossipPeer(f"n{number}", 0, rng.randrange(RING_SIZE), bytes([number % 7]))
+        for number in range(count)
+    }
 
 
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 40), small_world=st.integers(0, 4), friends=st.integers(0, 6))
@@ -227,13 +230,13 @@ def test_vinifera_s4b1_a_node_selects_ring_small_world_and_friend_links(
 
 def test_vinifera_s4b1_small_world_links_are_nearer_more_often() -> None:
     """Kleinberg: as many links to distances from 1/1,000 to 1/100 of the ring as from 1/100 to 1/10."""
-    peers = {f"n{at}": Peer(f"n{at}", 0, at * (RING // 1_000), b"") for at in range(1, 1_000)}
+    peers = {f"n{at}": GossipPeer(f"n{at}", 0, at * (RING_SIZE // 1_000), b"") for at in range(1, 1_000)}
     distances = []
     for seed in range(400):
         selection = NeighbourSelection(1, 0, random.Random(seed), lambda profile: 0.0)
         *_, link = selection.select(0, peers, {})
         if link not in selection.ring:
-            distances.append(clockwise(peers[link].identifier, 0) / RING)
+            distances.append(clockwise(peers[link].identifier, 0) / RING_SIZE)
     near = sum(0.002 < distance < 0.02 for distance in distances)
     far = sum(0.02 < distance < 0.2 for distance in distances)
     assert near == pytest.approx(far, rel=0.35)
@@ -290,14 +293,14 @@ def test_a_node_needs_a_place_in_a_structured_overlay() -> None:
 
 # -------------------------------------------------------------------------------------------------- installation
 FLUSH = TimerFired(("routing", "flush"))
-AT_P = [1, 3 * (RING // 4) - 10, 3 * (RING // 4), 0]
+AT_P = [1, 3 * (RING_SIZE // 4) - 10, 3 * (RING_SIZE // 4), 0]
 
 
 def router_between() -> Vinifera:
     """A node whose contact a is at P; y wants what is just below P, and that is installed at a."""
     router = Vinifera(NodeContext("n", 1, {"pastry": {**PLACE, "founds": True}, "vinifera": {"attributes": {}}}, 0))
     router.handle(Start([]), 0)
-    for name, identifier in (("a", AT_P[2]), ("b", RING // 2), ("y", RING // 8)):
+    for name, identifier in (("a", AT_P[2]), ("b", RING_SIZE // 2), ("y", RING_SIZE // 8)):
         router.handle(Received(name, Beat(identifier, 0, [], 0, 0, 0, 0)), 1)
     router.handle(Received("y", Install(0, 1, 0, AT_P, [EVERYTHING])), 2)
     assert installed(router.handle(FLUSH, 3)) == {"a": AT_P}
@@ -337,8 +340,8 @@ def test_one_heartbeat_and_its_answer_tell_both_sides_all(resets: bool, beaten: 
     given = {"attributes": {}, "resets": resets}
     router = Vinifera(NodeContext("n", 1, {"pastry": {**PLACE, "founds": True}, "vinifera": given}, 0))
     router.handle(Start([]), 0)
-    identifiers = {"a": RING // 4, "b": RING // 2, "y": RING // 8}
-    router.know([Peer(name, 0, identifier, b"") for name, identifier in identifiers.items()])
+    identifiers = {"a": RING_SIZE // 4, "b": RING_SIZE // 2, "y": RING_SIZE // 8}
+    router.know([GossipPeer(name, 0, identifier, b"") for name, identifier in identifiers.items()])
     for name, identifier in identifiers.items():
         router.handle(Received(name, BeatAnswer(identifier, 0, [], 0, 0, 0, 0, True)), 1)
     for name in "ab":
@@ -355,7 +358,7 @@ def test_the_answer_to_a_heartbeat_says_what_is_installed_on_either_side() -> No
     router = router_between()
     (answer,) = [
         each.message
-        for each in router.handle(Received("y", Beat(RING // 8, 0, [], 0, 0, 1, 0)), 4)
+        for each in router.handle(Received("y", Beat(RING_SIZE // 8, 0, [], 0, 0, 1, 0)), 4)
         if isinstance(each, Send)
     ]
     assert isinstance(answer, BeatAnswer)
@@ -380,8 +383,8 @@ def friends_of(*wanted: str) -> Vinifera:
     """A node that knows a node for each subscription, called f0, f1…"""
     router = Vinifera(NodeContext("n", 1, {"pastry": {**PLACE, "founds": True}, "vinifera": {"attributes": {}}}, 0))
     router.handle(Start([]), 0)
-    profiles = [Interests({}, random.Random(1)).change([parse_filter(text)]) for text in wanted]
-    router.know([Peer(f"f{at}", 0, (at + 1) * (RING // 10), profile) for at, profile in enumerate(profiles)])
+    profiles = [OwnInterests({}, random.Random(1)).change([parse_filter(text)]) for text in wanted]
+    router.know([GossipPeer(f"f{at}", 0, (at + 1) * (RING_SIZE // 10), profile) for at, profile in enumerate(profiles)])
     return router
 
 
@@ -394,15 +397,15 @@ def test_vinifera_s5b_an_event_is_propagated_at_once_among_those_who_are_known_t
 
 def test_who_sent_an_event_has_told_its_other_neighbours() -> None:
     router = friends_of("x < 5", "x < 6", "x < 7", "x < 8")
-    heard = router.handle(Received("f0", Beat(RING // 10, 0, [2 * (RING // 10)], 0, 0, 0, 0)), 1)
+    heard = router.handle(Received("f0", Beat(RING_SIZE // 10, 0, [2 * (RING_SIZE // 10)], 0, 0, 0, 0)), 1)
     assert heard
-    header = (attribute_key("x"), Domain("x").hash(4), DOWN)
+    header = (attribute_key("x"), AttributeDomain("x").hash(4), DOWN)
     assert {hop.peer for hop in router.next_hops(Event(1, 1, 0, {"x": 4}), "f0", header)} == {"f2", "f3"}
 
 
 def test_an_event_that_comes_up_again_goes_round_no_more() -> None:
     router = friends_of("x < 5", "x > 7")
-    router.handle(Received("f0", BeatAnswer(RING // 10, 0, [], 0, 0, 0, 0, True)), 1)
+    router.handle(Received("f0", BeatAnswer(RING_SIZE // 10, 0, [], 0, 0, 0, 0, True)), 1)
     event = Event(1, 1, 0, {"y": -20})
     (hop,) = router.next_hops(event, None, ())
     assert hop.header[2] == UP
