@@ -102,7 +102,7 @@ class ActorGroup:
         """The nodes with a planned link to that one."""
         return self._peers[name]
 
-    def kept_apart(self, name: NodeName) -> tuple[list[NodeName], frozenset[NodeName]]:
+    def cut_off_from(self, name: NodeName) -> tuple[list[NodeName], frozenset[NodeName]]:
         """The peers whose links with the node are cut, and all with whom it may exchange no datagrams."""
         severed = [peer for peer in self._peers[name] if link_key(name, peer) in self.cut]
         groups = self.partition or {}
@@ -140,7 +140,7 @@ class ActorGroup:
         """A node that is down starts again, under its old name at a new address."""
         self.start([name])
         del self.down[name]
-        self.ask("sever", arguments={name: self.kept_apart(name)})
+        self.ask("sever", arguments={name: self.cut_off_from(name)})
         self.introduce([name])
         for other in self.in_service + list(self.stalled):
             if other != name:

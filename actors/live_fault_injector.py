@@ -169,7 +169,7 @@ class LiveFaultInjector:
         group = self._group
         group.cut |= dict.fromkeys(link_key(first, second) for first, second in links)
         affected = group.in_service if group.partition else dict.fromkeys(name for link in links for name in link)
-        self._confirm("sever", {name: group.kept_apart(name) for name in affected}, None)
+        self._confirm("sever", {name: group.cut_off_from(name) for name in affected}, None)
 
     def mend(self, links: list[tuple[NodeName, ...]]) -> None:
         """Let these links come up again."""

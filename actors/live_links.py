@@ -31,8 +31,8 @@ class LiveLinks:
         self._seed = settings.seed
         self._detection = settings.detection
         self._default_link = settings.default_link
-        self._duties: dict[NodeName, None] = {}
-        self._apart: frozenset[NodeName] = frozenset()
+        self._dialled_always: dict[NodeName, None] = {}
+        self._partitioned: frozenset[NodeName] = frozenset()
         self._dialling: dict[NodeName, asyncio.Task[None]] = {}
         self._datagrams: dict[NodeName, Connection] = {}
         self._carrying: dict[NodeName, asyncio.Task[None]] = {}
@@ -54,15 +54,15 @@ class LiveLinks:
             connection.close()
 
     # ------------------------------------------------------------------------------------------- links
-    def oblige(self, peers: list[NodeName]) -> None:
+    def dial_always(self, peers: list[NodeName]) -> None:
         """From now on dial these peers whenever the link to them is down."""
-        self._duties |= dict.fromkeys(peers)
+        self._dialled_always |= dict.fromkeys(peers)
         for peer in peers:
             self.dial(peer)
 
     def dial(self, peer: NodeName) -> None:
-        """Dial the peer, if that is this node's duty and nothing forbids it."""
-        if peer in self._duties and peer not in self.severed and peer not in self._dialling:
+        """Dial the peer, if this node keeps the link up and nothing forbids it."""
+        if peer in self._dialled_always and peer not in self.severed and peer not in self._dialling:
             task = self._dialling[peer] = self._loop.create_task(self._dial(peer))
             task.add_done_callback(lambda _: self._dialling.pop(peer, None))
 
@@ -113,9 +113,9 @@ class LiveLinks:
                     connection.abort()
 
     # --------------------------------------------------------------------------------------- datagrams
-    def stay_apart(self, others: frozenset[NodeName]) -> None:
+    def partition_from(self, others: frozenset[NodeName]) -> None:
         """Exchange no datagrams with these nodes: a partition is between."""
-        self._apart = others
+        self._partitioned = others
 
     @property
     def has_datagrams(self) -> bool:
@@ -124,7 +124,7 @@ class LiveLinks:
 
     def datagram_connection(self, to: NodeName) -> Connection | DropReason:
         """What carries datagrams to the node, or why there is nothing."""
-        if to in self._apart:
+        if to in self._partitioned:
             return DropReason.LINK_BROKEN
         if self._default_link is None or to not in self.addresses:
             return DropReason.UNREACHABLE
@@ -148,7 +148,7 @@ class LiveLinks:
         """May the connection carry datagrams? If this node has dialled it: yes; else unless a partition is between."""
         if connection.dialled:
             return True
-        if connection.peer in self._apart:
+        if connection.peer in self._partitioned:
             return False
         self._incoming[connection] = None
         return True

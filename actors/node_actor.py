@@ -98,19 +98,19 @@ class NodeActor:
 
     async def dial(self, peers: list[NodeName]) -> None:
         """From now on keep the links to these peers up: they are this end's to dial."""
-        self._running.links.oblige(peers)
+        self._running.links.dial_always(peers)
 
     async def moved(self, peer: NodeName, address: Address) -> None:
         """The peer has a new incarnation at a new address."""
         self._running.links.addresses[peer] = address
 
     # -------------------------------------------------------------------------------------------- faults
-    async def sever(self, peers: list[NodeName], apart: frozenset[NodeName] = frozenset()) -> list[NodeName]:
-        """Let nothing pass on the links to the peers, and no datagrams to those `apart`; all that are severed."""
+    async def sever(self, peers: list[NodeName], partitioned: frozenset[NodeName] = frozenset()) -> list[NodeName]:
+        """Let nothing pass on the links to the peers, and no datagrams to those `partitioned` ; all severed."""
         links = self._running.links
         for peer in peers:
             links.sever(peer)
-        links.stay_apart(apart)
+        links.partition_from(partitioned)
         return list(links.severed)
 
     async def mend(self, peers: list[NodeName]) -> list[NodeName]:
@@ -118,7 +118,7 @@ class NodeActor:
         links = self._running.links
         for peer in peers:
             links.mend(peer)
-        links.stay_apart(frozenset())
+        links.partition_from(frozenset())
         return list(links.severed)
 
     async def change_link(self, peer: NodeName, spec: LinkSpec) -> LinkSpec | None:

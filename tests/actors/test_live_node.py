@@ -181,7 +181,7 @@ async def pair(
         node.links.addresses.update({name: ("127.0.0.1", port) for name, port in net.ports.items()})
         node.links.begin()
     if links:
-        net.nodes["b0"].links.oblige(["b1"])
+        net.nodes["b0"].links.dial_always(["b1"])
         await until(lambda: all(node.connections for node in net.nodes.values()))
     return net
 
@@ -288,7 +288,7 @@ def test_datagrams_to_nobody_are_drops_and_to_the_other_side_of_a_partition_too(
         node.links.addresses["c0"] = ("127.0.0.1", 1)
         node.perform((Send("c0", message),), 0)
         await until(lambda: net.count("b0", RowKind.DROP) == 1)
-        node.links.stay_apart(frozenset({"b1"}))
+        node.links.partition_from(frozenset({"b1"}))
         node.perform((Send("b1", message),), 0)
         dropped = net.rows("b0")[net.rows("b0")["kind"] == RowKind.DROP]["value"].tolist()
         assert dropped == [DropReason.UNREACHABLE, DropReason.LINK_BROKEN]

@@ -1,6 +1,6 @@
 """The IRBR paper's protocols on live actors: real kills of a fifth of 64 nodes at once, then churn from a trace.
 
-The scenario is `irbr_live`. What counts are the pairs that stayed up: events published at brokers that no fault
+The scenario is `irbr-live`. What counts are the pairs that stayed up: events published at brokers that no fault
 touches, for subscribers of such brokers. Which those are is worked out with `Filter.matches`; Spark's judge of the
 whole run is kept beside.
 """
@@ -65,7 +65,7 @@ def measure_live(spec: LiveSpec) -> Live:
     changes = [f"seed={spec.seed}", f"broker.routing={spec.routing}", *churn_of(spec.trace), *spec.changes]
     if spec.trace == "skype":
         changes.append("churn.window=[4,5.25]")
-    loaded = load_scenario(Path("irbr_live"), changes)
+    loaded = load_scenario(Path("irbr-live"), changes)
     with TemporaryDirectory() as folder:
         _, verdict = play(loaded.data, Path(folder))
         live = read_live(spec, Path(folder), touched_by_faults(loaded))

@@ -93,7 +93,7 @@ def test_parts_that_do_not_fit_a_structured_overlay_are_refused(change: str, wor
 def test_what_stayed_up_is_delivered_but_for_the_time_until_failures_are_found(tmp_path: Path, routing: str) -> None:
     """The live run's scenario and what is read from it, in virtual time and at a quarter of the rate."""
     changes = ["runtime=virtual", "workload.publications=750", "workload.rate_per_s=12.5", f"broker.routing={routing}"]
-    loaded = load_scenario(Path("irbr_live"), changes)
+    loaded = load_scenario(Path("irbr-live"), changes)
     execute(loaded, tmp_path / "run", lambda *_: None)
     live = read_live(LiveSpec(routing), tmp_path / "run", touched_by_faults(loaded))
     assert live.rate(0, KILL_S) == live.rate(FOUND_S, CHURN_S) == 1
