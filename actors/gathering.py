@@ -7,7 +7,6 @@ whatever came after it. The scratch folder of the run is removed once all of it 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +16,13 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from actors.ray_session import words_of
 from actors.scratch import check_scratch, remove_scratch
 from murmur_pubsub.journal_store import is_uri, journal_names, store_at
+from murmur_pubsub.run_manifest import Gathered
 
 _FILES_AHEAD = 2
 """A host holds so many files ready for the driver: they wait in the memory of its object store."""
 
 Progress = Callable[[int, int], None]
 """Called with the files gathered, and how many there are as far as is known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """What came from one host: how many files, and why not all (`failure`; None: all are here)."""
-
-    files: int
-    failure: str | None = None
 
 
 def gather(sources: Mapping[int, tuple[str, str]], place: str, progress: Progress) -> dict[int, Gathered]:

@@ -6,7 +6,6 @@ the links towards the brokers that want it, and no others. Deliveries are lost, 
 purpose, and the counts of each are kept: the judge has to find exactly these.
 """
 
-import json
 import sys
 import zlib
 from collections import Counter
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from murmur_pubsub.event import fingerprint_of
 from murmur_pubsub.journal import NONE, JournalWriter, Phase, RowKind, SideKind
 from murmur_pubsub.journal_format import HEADER_BYTES, ROW_TYPE, FileState, SegmentHeader
+from murmur_pubsub.run_manifest import NodeEntry, OverlayEntry, RunManifest, write_manifest
 
 BROKERS = 15
 SUBSCRIBERS_A_CLIENT = 4
@@ -252,17 +252,15 @@ class BigRun:
         for at_us, phase in (*phases, (end_us, Phase.DRAINING), (end_us + 1_000_000, Phase.STOPPED)):
             writer.row(at_us, RowKind.PHASE, driver, value=phase)
         writer.close()
-        nodes = [{"name": f"b{number}", "role": "broker", "broker": None} for number in range(BROKERS)]
-        nodes += [{"name": f"c{number}", "role": "client", "broker": f"b{number}"} for number in range(BROKERS)]
-        links = [[f"b{(number - 1) // 2}", f"b{number}"] for number in range(1, BROKERS)]
-        manifest = {
-            "format": "murmur-run", "schema_version": 1, "name": "big", "runtime": "virtual", "seed": 1,
-            "run": "0", "writers": dict.fromkeys([*self._names, "driver"], 1),
-            "status": "complete", "scenario": {"name": "big"}, "workload": {}, "withdrawal_grace_us": 0,
-            "nodes": [*nodes, {"name": "driver", "role": "driver", "broker": None}], "links": links,
-            "overlay": {"brokers": self._names[:BROKERS], "edges": links},
-        }  # fmt: skip
-        (self._folder / "manifest.json").write_text(json.dumps(manifest))
+        nodes = [NodeEntry(f"b{number}", "broker") for number in range(BROKERS)]
+        nodes += [NodeEntry(f"c{number}", "client", f"b{number}") for number in range(BROKERS)]
+        links = tuple((f"b{(number - 1) // 2}", f"b{number}") for number in range(1, BROKERS))
+        manifest = RunManifest(
+            name="big", runtime="virtual", seed=1, run="0", nodes=(*nodes, NodeEntry("driver", "driver")),
+            status="complete", writers=dict.fromkeys([*self._names, "driver"], 1), links=links,
+            overlay=OverlayEntry(tuple(self._names[:BROKERS]), links),
+        )  # fmt: skip
+        write_manifest(self._folder, manifest)
         (self._folder / "scenario.yaml").write_text("name: big\n")
 
 

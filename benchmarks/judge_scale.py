@@ -30,9 +30,9 @@ from benchmarks.big_run import BigRun
 from benchmarks.table import print_table
 from murmur_pubsub.journal import read_segment
 from murmur_pubsub.journal_store import store_at
+from murmur_pubsub.run_manifest import read_manifest
 from spark_analysis.journal_check import survey
 from spark_analysis.main import judge
-from spark_analysis.run_folder import read_manifest
 from spark_analysis.session import spark_session
 from tests.spark.standalone import SparkCluster
 

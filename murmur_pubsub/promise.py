@@ -13,7 +13,7 @@ effort. A routing protocol adds what it takes away or gives: `keeps_order = Fals
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from murmur_pubsub.errors import InputError
@@ -63,22 +63,6 @@ class Promise:
     def excuses_by_connection(self) -> bool:
         """Is a loss excused only for a subscriber that was not connected?"""
         return self.delivery in ("at_least_once", "exactly_once")
-
-    def to_plain(self) -> dict[str, Any]:
-        """The promise as plain data, for a manifest."""
-        return asdict(self)
-
-
-def read_promise(place: str, plain: Any) -> Promise:
-    """The promise in a manifest; raises `InputError` naming `place`."""
-    try:
-        survives = Survival(**plain.get("survives", {}))
-        return Promise(**{**plain, "survives": survives})
-    except (TypeError, AttributeError):
-        allowed = "delivery, order, survives (brokers_away, any_path), keeps_events"
-        raise InputError(place, f"{plain!r:.80}", allowed) from None
-    except InputError as error:
-        raise InputError(place, error.found, error.allowed) from None
 
 
 def promise_of(name: str, reliability: Any, router: Any, parameters: Mapping[str, Any], has_datagrams: bool) -> Promise:

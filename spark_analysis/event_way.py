@@ -18,7 +18,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import unpack_attributes
 from murmur_pubsub.journal import NONE, DropReason, FaultStage, RowKind, SideKind, parse_segment, parse_side
 from murmur_pubsub.journal_store import JournalStore, store_at
-from spark_analysis.run_folder import Manifest, read_manifest
+from murmur_pubsub.run_manifest import RunManifest, read_manifest
 
 LOSSES = {
     DropReason.LOSS: "lost by the link",
@@ -141,8 +141,8 @@ def _some_events(store: JournalStore) -> str:
     return f"PUBLISHER:NUMBER, such as {publisher}:{last[publisher]} (publishers {min(last)} to {max(last)})"
 
 
-def _visits(rows: np.ndarray, manifest: Manifest) -> list[Visit]:
-    names = {node.number: node.name for node in manifest.nodes}
+def _visits(rows: np.ndarray, manifest: RunManifest) -> list[Visit]:
+    names = dict(enumerate(manifest.names))
     kinds = manifest.message_kinds
     current: dict[str, Visit] = {}
     visits: list[Visit] = []
@@ -198,8 +198,8 @@ def _pair(visits: Iterable[Visit], arrivals: Iterable[tuple[Visit, str, str, int
         message.received, visit.cause = visit, message
 
 
-def _named(rows: np.ndarray, manifest: Manifest, begin_us: int, end_us: int) -> Iterator[Incident]:
-    names = {node.number: node.name for node in manifest.nodes}
+def _named(rows: np.ndarray, manifest: RunManifest, begin_us: int, end_us: int) -> Iterator[Incident]:
+    names = manifest.names
     for row in rows:
         time_us = int(row["time_us"])
         if not begin_us <= time_us <= end_us:
@@ -207,4 +207,4 @@ def _named(rows: np.ndarray, manifest: Manifest, begin_us: int, end_us: int) -> 
         if row["kind"] == RowKind.START:
             yield Incident(time_us, f"{names[int(row['node'])]} begins again")
         elif int(row["sequence"]) < len(manifest.faults):
-            yield Incident(time_us, str(manifest.faults[int(row["sequence"])].get("text", "a fault")))
+            yield Incident(time_us, manifest.faults[int(row["sequence"])].text)

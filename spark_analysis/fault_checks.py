@@ -16,6 +16,7 @@ import pandas as pd
 
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import DropReason, RowKind
+from murmur_pubsub.links import LinkSpec
 from spark_analysis.fault_windows import NEVER_US, Window
 
 _SURE = 1e-6
@@ -128,29 +129,26 @@ def _received_over(rows: pd.DataFrame, ends: tuple[int, ...]) -> int:
     return int((~(latest_lost > np.nan_to_num(latest_made, nan=-1.0))).sum())
 
 
-def _changed(rows: pd.DataFrame, ends: tuple[int, ...], link: Mapping[str, object]) -> tuple[str, str]:
+def _changed(rows: pd.DataFrame, ends: tuple[int, ...], link: LinkSpec) -> tuple[str, str]:
     """The worst of what each changed property shows."""
     sent = _over(rows, ends, RowKind.SEND)
     sent = sent[sent["source"] >= 0]  # control messages are exempt from loss, duplication and reordering
     shown = []
-    for name, kind, value in (
-        ("loss", RowKind.DROP, DropReason.LOSS),
-        ("duplication", RowKind.DUPLICATE, None),
+    for name, probability, kind, value in (
+        ("loss", link.loss, RowKind.DROP, DropReason.LOSS),
+        ("duplication", link.duplication, RowKind.DUPLICATE, None),
     ):
-        probability = float(link[name])  # type: ignore[arg-type]
         if probability:
             found = _over(rows, ends, kind)
             hits = len(found if value is None else found[found["value"] == value])
             shown.append(_chance(name, hits, len(sent), probability))
     passed = _passages(rows, ends)
-    delay = link["delay"]
-    assert isinstance(delay, Mapping)
-    if delay["kind"] in ("constant", "uniform") and delay["low_us"]:
-        shown.append(_delay(passed, int(delay["low_us"])))
-    if link["reordering"]:
-        shown.append(_reordering(passed, float(link["reordering"]), int(link["reordering_us"])))  # type: ignore[call-overload, arg-type]
-    if link["messages_per_s"]:
-        shown.append(_bandwidth(passed, int(link["messages_per_s"])))  # type: ignore[call-overload]
+    if link.delay.kind in ("constant", "uniform") and link.delay.low_us:
+        shown.append(_delay(passed, link.delay.low_us))
+    if link.reordering:
+        shown.append(_reordering(passed, link.reordering, link.reordering_us))
+    if link.messages_per_s:
+        shown.append(_bandwidth(passed, link.messages_per_s))
     outcomes = [outcome for outcome, _ in shown]
     worst = next((each for each in ("failed", "not_exercised", "took_effect") if each in outcomes), "not_exercised")
     return worst, "; ".join(seen for _, seen in shown) or "nothing of it can be seen in a journal"

@@ -9,11 +9,11 @@ Plain Python over small tables, so that tests on the virtual runtime use the sam
 
 import bisect
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from murmur_pubsub.faults import REPAIRS, FaultKind
+from murmur_pubsub.links import LinkSpec
 
 NEVER_US = 1 << 62
 DEATHS = (FaultKind.KILL, FaultKind.LOSE_HOST)
@@ -39,7 +39,7 @@ class FaultStep:
     text: str
     nodes: tuple[str, ...]
     groups: tuple[tuple[str, ...], ...] = ()
-    link: Mapping[str, Any] | None = None
+    link: LinkSpec | None = None
     work_us: int = 0
     ordered_us: int | None = None
     in_effect_us: int | None = None
@@ -90,8 +90,9 @@ class Window:
     @property
     def destroys(self) -> bool:
         """Can it cost messages?"""
-        return self.step.kind is not FaultKind.CHANGE_LINK or bool(
-            self._link("loss") or (self._link("on_overflow") == "drop")
+        link = self.step.link
+        return self.step.kind is not FaultKind.CHANGE_LINK or (
+            link is not None and (link.loss > 0 or link.on_overflow == "drop")
         )
 
     @property
@@ -102,15 +103,12 @@ class Window:
     @property
     def duplicates(self) -> bool:
         """Can it make a message arrive twice?"""
-        return bool(self._link("duplication"))
+        return self.step.link is not None and self.step.link.duplication > 0
 
     @property
     def reorders(self) -> bool:
         """Can it make a message overtake another?"""
-        return bool(self._link("reordering"))
-
-    def _link(self, key: str) -> Any:
-        return None if self.step.link is None else self.step.link[key]
+        return self.step.link is not None and self.step.link.reordering > 0
 
 
 def fault_windows(

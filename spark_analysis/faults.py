@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from murmur_pubsub.journal import RowKind
+from murmur_pubsub.run_manifest import RunManifest
 from spark_analysis.connections import Connections, LinkRow, times_away
 from spark_analysis.excuses import Excuses
 from spark_analysis.fault_checks import FaultCheck, check_faults
@@ -18,7 +19,6 @@ from spark_analysis.fault_plan import windows_of
 from spark_analysis.fault_windows import NEVER_US, Window
 from spark_analysis.journal_source import Journal
 from spark_analysis.recovery import RECOVERY_COLUMNS, recovered, repairs_of, unsettled_after
-from spark_analysis.run_folder import Manifest
 
 _COLUMNS = ("time_us", "node", "source", "sequence", "peer", "kind", "value")
 CHECK_COLUMNS = ("step", "fault", "from_us", "until_us", "outcome", "seen")
@@ -42,7 +42,7 @@ class Recovery:
 class Faults:
     """The faults of one run. Nothing is read if the plan is empty."""
 
-    def __init__(self, journal: Journal, manifest: Manifest) -> None:
+    def __init__(self, journal: Journal, manifest: RunManifest) -> None:
         self._journal = journal
         self._manifest = manifest
         self._settlings: list[tuple[int, int]] | None = None
@@ -89,7 +89,7 @@ class Faults:
 
     def publishers(self) -> dict[int, str]:
         """The name of the node where each publisher is."""
-        names = [node.name for node in self._manifest.nodes]
+        names = self._manifest.names
         seen = self._journal.of(RowKind.PUBLISH).select("source", "node").distinct().collect()
         return {row["source"]: names[row["node"]] for row in seen}
 
@@ -98,7 +98,7 @@ class Faults:
         return {(row["sequence"], row["hops"]): row["time_us"] for row in rows}
 
     def _link_rows(self, homes: Mapping[str, str]) -> list[LinkRow]:
-        names = [node.name for node in self._manifest.nodes]
+        names = self._manifest.names
         clients = [self._manifest.numbers[client] for client in homes]
         rows = self._journal.of(RowKind.LINK_UP, RowKind.LINK_DOWN)
         rows = rows.where(F.col("node").isin(clients) | F.col("peer").isin(clients))

@@ -31,11 +31,11 @@ from murmur_pubsub.journal_format import (
 )
 from murmur_pubsub.journal_sealing import bytes_written
 from murmur_pubsub.journal_store import JournalStore
-from spark_analysis.run_folder import Manifest
+from murmur_pubsub.run_manifest import RunManifest
 
 _ENDED = (FileState.LAST, FileState.LAST_OF_DEAD)
-_TAKES_AWAY = (FaultKind.KILL.name, FaultKind.LOSE_HOST.name)
-_STALLS = (FaultKind.STALL.name, FaultKind.RESUME.name)
+_TAKES_AWAY = (FaultKind.KILL, FaultKind.LOSE_HOST)
+_STALLS = (FaultKind.STALL, FaultKind.RESUME)
 
 
 class Damage(NamedTuple):
@@ -65,14 +65,14 @@ class Survey:
     contents: list[Content] = field(default_factory=list)
 
 
-def find_damage(store: JournalStore, manifest: Manifest) -> list[Damage]:
+def find_damage(store: JournalStore, manifest: RunManifest) -> list[Damage]:
     """Everything that is wrong with the journal, by file; raises `InputError` if there is none, or one of another
     schema version."""
     surveyed = survey(store, manifest)
     return sorted(surveyed.damages + unsound(store, surveyed.contents))
 
 
-def survey(store: JournalStore, manifest: Manifest) -> Survey:
+def survey(store: JournalStore, manifest: RunManifest) -> Survey:
     """What is wrong with names, sizes and headers, and which contents are to be looked at; raises as `find_damage`."""
     sizes = store.sizes("seg") | store.sizes("blob")
     if not sizes:
@@ -124,16 +124,16 @@ class _File(NamedTuple):
 class _Surveyor:
     """Looks at the files one by one, and then at what they are together."""
 
-    def __init__(self, manifest: Manifest, survey: Survey) -> None:
+    def __init__(self, manifest: RunManifest, survey: Survey) -> None:
         self.survey = survey
         self._manifest = manifest
         driver = manifest.numbers.get("driver", len(manifest.nodes))
         self._numbers = manifest.numbers | {RUN_WRITER: driver, FAULTS_WRITER: driver + 1}
         self._series: dict[tuple[str, int], dict[str, dict[int, _File]]] = {}
-        self._faults: dict[str, list[str]] = {}
+        self._faults: dict[str, list[FaultKind]] = {}
         for step in manifest.faults:
-            for node in step["nodes"]:
-                self._faults.setdefault(node, []).append(step["kind"])
+            for node in step.nodes:
+                self._faults.setdefault(node, []).append(step.kind)
 
     def look_at(self, file: str, size: int, beginning: bytes) -> None:
         """A file by itself."""
@@ -168,7 +168,7 @@ class _Surveyor:
             return f"says that it is of schema version {version}"
         if header is None:
             return "has a header that was changed"
-        if header.run != self._manifest.run:
+        if header.run != self._manifest.identifier:
             return "is of another run"
         ending = "seg" if beginning.startswith(MAGIC_ROWS) else "blob"
         if (header.node, header.incarnation, header.number, ending) != (self._numbers[name.writer], *name[1:]):
@@ -264,7 +264,7 @@ class _Surveyor:
             return True
         steps = self._faults.get(name.writer, [])
         stalls = [kind for kind in steps if kind in _STALLS]
-        stalled = stalls[-1:] == [FaultKind.STALL.name]
+        stalled = stalls[-1:] == [FaultKind.STALL]
         return stalled or name.incarnation < sum(kind in _TAKES_AWAY for kind in steps)
 
     def _damaged(self, file: str, what: str) -> None:

@@ -27,6 +27,7 @@ from murmur_pubsub.client import CLIENT_MESSAGES
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.journal_store import store_at
+from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis import judge as judging
 from spark_analysis import metrics
 from spark_analysis.damaged_run import DamagedRun
@@ -40,7 +41,6 @@ from spark_analysis.journal_source import SMALL_JOURNAL_BYTES, read_journal, uns
 from spark_analysis.recovery import tell_unsettled, unsettled_change
 from spark_analysis.report import write_report
 from spark_analysis.rules import rules_of
-from spark_analysis.run_folder import Manifest, read_manifest
 from spark_analysis.session import check_executors, is_cluster, spark_session
 from spark_analysis.tables import SMALL_TABLES, AnalysisFolder
 from spark_analysis.verdict import COUNTS, Expectation, Facts, decide
@@ -89,7 +89,7 @@ def judge_and_measure(run: Path) -> tuple[dict[str, Any], dict[str, float | None
 
 @contextmanager
 def _opened(
-    run: Path, manifest: Manifest, master: str | None, executor_memory: str | None, progress: Progress
+    run: Path, manifest: RunManifest, master: str | None, executor_memory: str | None, progress: Progress
 ) -> "Iterator[_Analysis | DamagedRun]":
     progress("checking the journal", 0, 0)
     place = manifest.journal_at(run)
@@ -125,7 +125,7 @@ class _Analysis:
     """One run in one session; keeps what several tables need."""
 
     def __init__(
-        self, spark: SparkSession, run: Path, manifest: Manifest, journal_bytes: int, progress: Progress
+        self, spark: SparkSession, run: Path, manifest: RunManifest, journal_bytes: int, progress: Progress
     ) -> None:
         self._spark = spark
         self._manifest = manifest
@@ -159,7 +159,7 @@ class _Analysis:
         self._published = journal.events.count()
         secret = None
         if any(totals[name] for name in judging.COUNTED):
-            names = [node.name for node in manifest.nodes]
+            names = manifest.names
             explainer = self._faults.explainer()
             hops = explainer is not None and are_hops_journaled(journal)
             if hops and isinstance(explainer, Excuses):
@@ -180,7 +180,7 @@ class _Analysis:
             recovery = self._faults.recovery(self._outcomes, self._span_us[1])
         self._folder.write_frame("faults", checks_table(checks, self._faults.windows, recovery))
         facts = Facts(
-            manifest.status,
+            manifest.completeness,
             counts,
             manifest.promise,
             found.explained,
@@ -238,7 +238,8 @@ class _Analysis:
         self._write("rates", metrics.rates_between(rows, begin_us, end_us))
         self._write("rows_by_kind", metrics.rows_by_kind(rows))
         self._write("traffic", metrics.traffic_by_bucket(counts))
-        names = {kind.KIND: kind.__name__ for kind in CLIENT_MESSAGES} | self._manifest.message_kinds  # type: ignore[attr-defined]
+        of_clients = {kind.KIND: kind.__name__ for kind in CLIENT_MESSAGES}  # type: ignore[attr-defined]
+        names = of_clients | dict(self._manifest.message_kinds)
         self._write("messages_by_kind", metrics.messages_by_kind(counts, names))
         self._write("drops", metrics.drops(counts))
         self._write("lag", metrics.lag(rows, nodes))

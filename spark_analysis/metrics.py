@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from murmur_pubsub.journal import NONE, DropReason, Phase, RowKind
-from spark_analysis.run_folder import Manifest
+from murmur_pubsub.run_manifest import RunManifest
 
 DELAY_QUANTILES = (("p50", 0.50), ("p90", 0.90), ("p99", 0.99))
 BUCKETS_MAX = 120
@@ -29,12 +29,13 @@ def _is(kind: RowKind) -> Column:
     return F.col("kind") == int(kind)
 
 
-def nodes_table(spark: SparkSession, manifest: Manifest) -> DataFrame:
+def nodes_table(spark: SparkSession, manifest: RunManifest) -> DataFrame:
     """node, name, role, home: the broker that the node stands for (null for the driver)."""
-    homes = manifest.home_broker()
-    return spark.createDataFrame(
-        [(node.number, node.name, node.role, homes.get(node.number)) for node in manifest.nodes], _NODES
-    )
+    numbers = manifest.numbers
+    brokers = {node.name: node.name for node in manifest.nodes if node.role == "broker"}
+    homes = {name: numbers[broker] for name, broker in (brokers | manifest.homes).items()}
+    rows = [(numbers[node.name], node.name, node.role, homes.get(node.name)) for node in manifest.nodes]
+    return spark.createDataFrame(rows, _NODES)
 
 
 def bucket_width_us(first_us: int, last_us: int) -> int:

@@ -19,6 +19,7 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import NONE, RowKind, SideKind, read_segment, read_side
 from murmur_pubsub.journal_store import store_at
+from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis.connections import Connections, times_away
 from spark_analysis.excuses import Case, Excuse, Excuses
 from spark_analysis.expectations import check_expectations, measured
@@ -29,7 +30,6 @@ from spark_analysis.journal_check import find_damage
 from spark_analysis.passages import PASSAGE_KINDS, HopRow, Passage, passage_of
 from spark_analysis.recovery import recovered, repairs_of, tell_unsettled, unsettled_after, unsettled_change
 from spark_analysis.rules import Rules, rules_of
-from spark_analysis.run_folder import Manifest, read_manifest
 from spark_analysis.verdict import COUNTS, Facts, decide, decide_damaged, tell_conjured
 
 Pair = tuple[tuple[int, int], int]
@@ -259,7 +259,7 @@ def judge_run(run: Path) -> Judgement:
     return judge_journal(manifest, Path(place))
 
 
-def judge_journal(manifest: Manifest, journal: Path) -> Judgement:
+def judge_journal(manifest: RunManifest, journal: Path) -> Judgement:
     """Judge what is in the folder, without a look at whether that is all."""
     history = read_history(journal)
     pairs = judge_history(history, rules_of(manifest))
@@ -290,7 +290,7 @@ def judge_journal(manifest: Manifest, journal: Path) -> Judgement:
     p99_us = float(np.quantile(delays, 0.99, method="inverted_cdf")) if len(delays) else None
     longest_us = max(recovery.values(), default=None)
     facts = Facts(
-        manifest.status,
+        manifest.completeness,
         counts,
         manifest.promise,
         explained,
@@ -306,7 +306,7 @@ def judge_journal(manifest: Manifest, journal: Path) -> Judgement:
     return Judgement(decide(facts), pairs, excused, checks)
 
 
-def _conjured(history: History, manifest: Manifest) -> str | None:
+def _conjured(history: History, manifest: RunManifest) -> str | None:
     """See `findings.conjured`."""
     came: set[tuple[int, int, int]] = set()
     carried: set[tuple[int, int, int]] = set()
@@ -324,14 +324,14 @@ def _settlings(history: History) -> list[tuple[int, int]]:
     return [(row.time_us, row.value) for row in history.of(RowKind.SETTLED)]
 
 
-def _link_rows(history: History, manifest: Manifest) -> Iterator[tuple[int, int, str, str]]:
+def _link_rows(history: History, manifest: RunManifest) -> Iterator[tuple[int, int, str, str]]:
     names = [node.name for node in manifest.nodes]
     for row in history.of(RowKind.LINK_UP, RowKind.LINK_DOWN):
         yield row.time_us, row.kind, names[row.node], names[row.peer]
 
 
 def _excused(
-    history: History, manifest: Manifest, pairs: PlainVerdict, explainer: Excuses | Connections
+    history: History, manifest: RunManifest, pairs: PlainVerdict, explainer: Excuses | Connections
 ) -> dict[tuple[str, Pair], Excuse]:
     names = [node.name for node in manifest.nodes]
     published = history.of(RowKind.PUBLISH)

@@ -7,8 +7,9 @@ from typing import Any
 import jinja2
 import pandas as pd
 
+from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis import plots, wording
-from spark_analysis.run_folder import Manifest, read_manifest
 from spark_analysis.tables import FINDINGS_IN_CSV_MAX, SMALL_TABLES, AnalysisFolder
 from spark_analysis.verdict import DAMAGE
 
@@ -88,7 +89,9 @@ def write_report(run: Path) -> Path:
     return path
 
 
-def _figures(manifest: Manifest, tables: Mapping[str, pd.DataFrame], summary: dict[str, Any]) -> dict[str, str | None]:
+def _figures(
+    manifest: RunManifest, tables: Mapping[str, pd.DataFrame], summary: dict[str, Any]
+) -> dict[str, str | None]:
     names = [node.name for node in manifest.nodes if node.role == "broker"]
     return {
         "course": plots.course(tables["traffic"], tables["delivery_rate"], tables["phases"], tables["faults"], summary),
@@ -99,7 +102,7 @@ def _figures(manifest: Manifest, tables: Mapping[str, pd.DataFrame], summary: di
         ),
         "load_cdf": plots.load_cdf(tables["load_cdf"]),
         "load": plots.load_by_broker(tables["brokers"]),
-        "overlay": plots.overlay_graph(names, manifest.edges, tables["brokers"]),
+        "overlay": plots.overlay_graph(names, manifest.overlay.edges, tables["brokers"]),
     }
 
 
@@ -132,9 +135,10 @@ def _facts(verdict: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> li
     return facts
 
 
-def _lag(manifest: Manifest, lag: pd.DataFrame) -> list[dict[str, Any]]:
+def _lag(manifest: RunManifest, lag: pd.DataFrame) -> list[dict[str, Any]]:
     """The nodes furthest behind emulated time, without those that a fault held up on purpose."""
-    held_up = {name for fault in manifest.faults if fault["kind"] in ("STALL", "SLOW") for name in fault["nodes"]}
+    slowing = (FaultKind.STALL, FaultKind.SLOW)
+    held_up = {name for fault in manifest.faults if fault.kind in slowing for name in fault.nodes}
     return _records(lag[~lag["name"].isin(held_up)].head(5))
 
 
@@ -144,27 +148,23 @@ def _shown(listed: pd.DataFrame) -> list[dict[str, Any]]:
     return _records(listed.groupby("finding").head(FINDINGS_SHOWN // kinds).sort_values("finding", kind="stable"))
 
 
-def _environment(manifest: Manifest) -> list[tuple[str, str]]:
-    raw = manifest.raw
+def _environment(manifest: RunManifest) -> list[tuple[str, str]]:
     brokers = sum(node.role == "broker" for node in manifest.nodes)
     clients = sum(node.role == "client" for node in manifest.nodes)
     told = [
-        ("run", f"{manifest.name}, seed {manifest.seed}, {manifest.status}"),
+        ("run", f"{manifest.name}, seed {manifest.seed}, {manifest.completeness}"),
         ("runtime", "live Ray actors" if manifest.runtime == "ray" else f"{manifest.runtime} time"),
-        ("nodes", f"{brokers} brokers and {clients} clients, {len(manifest.edges)} links between brokers"),
+        ("nodes", f"{brokers} brokers and {clients} clients, {len(manifest.overlay.edges)} links between brokers"),
         ("withdrawal grace", wording.duration(manifest.withdrawal_grace_us)),
-        ("time dilation", f"{raw.get('time_dilation', 1):g}"),
-        ("murmur", str(raw.get("version", "unknown"))),
+        ("time dilation", f"{manifest.time_dilation:g}"),
+        ("murmur", manifest.version),
     ]
-    host = dict(raw.get("host", {}))
-    if "memory_bytes" in host:
-        host["memory_bytes"] = wording.size(host["memory_bytes"])
-    told += [(str(key).replace("_bytes", ""), str(value)) for key, value in host.items()]
-    told += [(f"workload: {key}", _plain(value)) for key, value in dict(raw.get("workload", {})).items()]
-    told += [
-        (f"wall time, {phase}", wording.duration(1e6 * value))
-        for phase, value in dict(raw.get("wall_seconds", {})).items()
-    ]
+    host = manifest.host
+    if host is not None:
+        memory = wording.size(host.memory_bytes)
+        told += [("cores", str(host.cores)), ("memory", memory), ("python", host.python), ("system", host.system)]
+    told += [(f"workload: {key}", _plain(value)) for key, value in manifest.workload.items()]
+    told += [(f"wall time, {phase}", wording.duration(1e6 * value)) for phase, value in manifest.wall_seconds.items()]
     return told
 
 

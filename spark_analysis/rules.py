@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from murmur_pubsub.run_manifest import RunManifest
 from spark_analysis.fault_windows import NEVER_US
-from spark_analysis.run_folder import Manifest
 
 _ONE_CLOCK_US = 1_000
 """How far the clock of one host may go back while it is set right."""
@@ -26,12 +26,12 @@ class Rules:
     clocks_us: int = _CLOCKS_US
 
 
-def rules_of(manifest: Manifest) -> Rules:
+def rules_of(manifest: RunManifest) -> Rules:
     """The rules of that run."""
     return Rules(
         manifest.withdrawal_grace_us,
         manifest.subscription_grace_us,
         manifest.promise.keeps_events,
         manifest.recovery_limit_us,
-        0 if manifest.runtime == "virtual" else _CLOCKS_US if "cluster" in manifest.raw else _ONE_CLOCK_US,
+        0 if manifest.runtime == "virtual" else _CLOCKS_US if manifest.cluster is not None else _ONE_CLOCK_US,
     )

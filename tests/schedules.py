@@ -5,7 +5,6 @@ virtual time and judges it by the plain judge, with losses explained as the anal
 prints the scenario and the one command that runs it again.
 """
 
-import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -20,13 +19,14 @@ from hypothesis import strategies as st
 
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.run_manifest import NodeEntry, RunManifest
 from murmur_virtual.run import play_virtual
-from murmuration.deployment.build_deployment import deploy, describe_fault
+from murmuration.deployment.build_deployment import deploy
 from murmuration.registry import promise
+from murmuration.runs.manifest import fault_entry
 from murmuration.scenario.load import LoadedScenario, check_scenario
 from spark_analysis.fault_checks import FaultCheck
 from spark_analysis.plain_judge import Judgement, Pair, PlainVerdict, judge_journal
-from spark_analysis.run_folder import read_manifest
 
 GRACE_US = 1_000_000
 NODE_FAULTS = ("kill", "stall", "slow")
@@ -202,27 +202,22 @@ def play(data: Mapping[str, Any]) -> Outcome:
 def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
     """Judge the journal of a run of this deployment, on either runtime."""
     parts = deployment.nodes[0].parameters
-    said = {
-        "format": "murmur-run",
-        "schema_version": 1,
-        "name": "schedule",
-        "status": "complete",
-        "run": f"{deployment.settings.identifier:016x}",
-        "writers": {},  # whether the journal is whole is not asked here
-        "journal": str(journal.resolve()),
-        "nodes": [{"name": node.name, "role": node.role, "broker": node.broker} for node in deployment.nodes]
-        + [{"name": "driver", "role": "driver", "broker": None}],
-        "links": [[plan.first, plan.second] for plan in deployment.links],
-        "faults": [describe_fault(fault, deployment) for fault in deployment.faults],
-        "withdrawal_grace_us": GRACE_US,
-        "subscription_grace_us": GRACE_US,
-        "promise": promise(
-            parts["routing"], parts["reliability"], parts, deployment.settings.default_link is not None
-        ).to_plain(),
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "manifest.json").write_text(json.dumps(said))
-        judgement = judge_journal(read_manifest(Path(folder)), journal)
+    nodes = tuple(NodeEntry(spec.name, spec.role, spec.broker) for spec in deployment.nodes)
+    manifest = RunManifest(
+        name="schedule",
+        runtime="virtual",
+        seed=deployment.settings.seed,
+        run=f"{deployment.settings.identifier:016x}",
+        nodes=(*nodes, NodeEntry("driver", "driver")),
+        status="complete",
+        writers={},  # whether the journal is whole is not asked here
+        links=tuple((plan.first, plan.second) for plan in deployment.links),
+        faults=tuple(fault_entry(fault, deployment) for fault in deployment.faults),
+        withdrawal_grace_us=GRACE_US,
+        subscription_grace_us=GRACE_US,
+        promise=promise(parts["routing"], parts["reliability"], parts, deployment.settings.default_link is not None),
+    )
+    judgement = judge_journal(manifest, journal)
     excused = {pair for finding, pair in judgement.excused if finding == "missing"}
     return Outcome(deployment, judgement, judgement.pairs.required_pairs - excused)
 

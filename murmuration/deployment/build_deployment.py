@@ -6,18 +6,16 @@ import heapq
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, RunSettings, make_machine
+from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, RunSettings
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import Fault, FaultKind, FaultTargets, link_key
-from murmur_pubsub.promise import Promise
+from murmur_pubsub.faults import FaultTargets, link_key
 from murmur_pubsub.script import Change, Script
 from murmur_pubsub.values import Value
 from murmuration.deployment.bootstrap import join_plan
 from murmuration.deployment.host_placement import Place, here, place_brokers
-from murmuration.registry import BROKER_FACTORY, CLIENT_FACTORY, needs_cells, promise, roots
-from murmuration.scenario.load import LoadedScenario, Scenario
+from murmuration.registry import BROKER_FACTORY, CLIENT_FACTORY, needs_cells, roots
+from murmuration.scenario.load import LoadedScenario
 from workloads.overlay import Overlay
 from workloads.plan import ClientPlan, Workload
 
@@ -127,61 +125,3 @@ def _check_entrances(loaded: LoadedScenario, entrances: Sequence[str], workload:
             found = f"publishers at {plan.broker}"
             allowed = f"publishers at {', '.join(entrances[:10])}, where events may enter"
             raise loaded.error_at(("workload",), found, allowed)
-
-
-def manifest(
-    loaded: LoadedScenario, overlay: Overlay, workload: Workload, deployment: Deployment, version: str
-) -> dict[str, Any]:
-    """What the run folder says of a run; status and times are added as it goes."""
-    scenario = loaded.scenario
-    return {
-        "format": "murmur-run",
-        "schema_version": 1,
-        "version": version,
-        "name": scenario.name,
-        "runtime": scenario.runtime,
-        "seed": scenario.seed,
-        "run": f"{deployment.settings.identifier:016x}",
-        "time_dilation": scenario.time_dilation,
-        "status": "running",
-        "scenario": dict(loaded.data),
-        "overlay": {"brokers": list(overlay.brokers), "edges": [list(edge) for edge in overlay.edges]},
-        "nodes": [{"name": node.name, "role": node.role, "broker": node.broker} for node in deployment.nodes]
-        + [{"name": "driver", "role": "driver", "broker": None}],
-        "workload": dict(workload.description),
-        "message_kinds": _message_kinds(deployment),
-        "withdrawal_grace_us": scenario.withdrawal_grace,
-        "subscription_grace_us": scenario.subscription_grace,
-        "recovery_limit_us": scenario.recovery_limit,
-        "expect": scenario.expect.plain(),
-        "promise": _promise(scenario).to_plain(),
-        "links": [[plan.first, plan.second] for plan in deployment.links],
-        "failure_timeout_us": deployment.settings.detection.timeout_us,
-        "faults": [describe_fault(fault, deployment) for fault in deployment.faults],
-    }
-
-
-def _promise(scenario: Scenario) -> Promise:
-    parts = scenario.broker
-    return promise(parts.routing, parts.reliability, parts.parameters, scenario.datagrams is not None)
-
-
-def describe_fault(fault: Fault, deployment: Deployment) -> dict[str, Any]:
-    """A step of the plan for the analysis: which nodes it is about, and which links."""
-    on_host = [name for name, host in deployment.hosts.items() if host == fault.host]
-    of_host = fault.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST)
-    return {
-        "text": str(fault),
-        "kind": fault.kind.name,
-        "time_us": fault.time_us,
-        "nodes": on_host if of_host else list(fault.nodes),
-        "groups": [list(group) for group in fault.groups],
-        "link": None if fault.link is None else dataclasses.asdict(fault.link),
-        "work_us": fault.work_us,
-    }
-
-
-def _message_kinds(deployment: Deployment) -> dict[str, str]:
-    """Message kind, as text, to the name of its class: for people who read the tables of a run."""
-    types = make_machine(deployment.nodes[0], deployment.settings.seed).message_types
-    return {str(each.KIND): each.__name__ for each in types}  # type: ignore[attr-defined]

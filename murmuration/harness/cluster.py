@@ -16,7 +16,7 @@ and time passes in `advance`, `settle`, `wait_for` and `drain`. Everything is jo
 import contextlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,11 +29,11 @@ from murmur_pubsub.journal import Phase, RowKind, SideKind, read_segment, read_s
 from murmur_pubsub.machine import Publish, Subscribe, Unsubscribe
 from murmur_pubsub.script import ScriptedCommand
 from murmur_pubsub.values import Value
-from murmuration.deployment.build_deployment import deploy, describe_fault, manifest
+from murmuration.deployment.build_deployment import deploy
 from murmuration.harness.fault_handle import FaultHandle
 from murmuration.harness.runtime import ClusterRuntime
 from murmuration.harness.runtimes import cluster_runtime
-from murmuration.runs.driver import own_version
+from murmuration.runs.manifest import fault_entry, manifest_of
 from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.load import check_scenario, parse_duration
 
@@ -163,7 +163,6 @@ class Cluster:
         self._runtime = opened
         self._folder = folder
         self._subscribers = 0
-        self._steps: list[dict[str, Any]] = []
         self._over = False
         self._publishing = False
 
@@ -199,8 +198,10 @@ class Cluster:
         built = loaded.build_overlay()
         workload = loaded.build_workload(built)
         deployment = deploy(loaded, built, workload)
-        run_folder = RunFolder.make(folder or Path(tempfile.mkdtemp(prefix="murmur-cluster-")) / "run")
-        run_folder.write_manifest(**manifest(loaded, built, workload, deployment, own_version()))
+        run_folder = RunFolder.make(
+            folder or Path(tempfile.mkdtemp(prefix="murmur-cluster-")) / "run",
+            manifest_of(loaded, built, workload, deployment),
+        )
         with cluster_runtime(runtime, deployment, run_folder.folder) as opened:
             cluster = cls(deployment, opened, run_folder)
             opened.start()
@@ -246,7 +247,7 @@ class Cluster:
         self._runtime.enter(Phase.STOPPED)
         self._runtime.finish()
         self._close()
-        self._folder.write_manifest(status="complete", faults=self._steps, writers=self._runtime.writers)
+        self._folder.write(replace(self._folder.manifest, status="complete", writers=self._runtime.writers))
 
     def verdict(self) -> Verdict:
         """End the cluster and have Spark judge what happened."""
@@ -299,9 +300,9 @@ class Cluster:
     def _break(self, fault: Fault) -> None:
         if self._over:
             raise RunError("the cluster is over")
-        self._steps.append(describe_fault(fault, self._deployment))
-        self._folder.write_manifest(faults=self._steps)
-        for name in self._runtime.carry_out(len(self._steps) - 1, fault):
+        faults = (*self._folder.manifest.faults, fault_entry(fault, self._deployment))
+        self._folder.write(replace(self._folder.manifest, faults=faults))
+        for name in self._runtime.carry_out(len(faults) - 1, fault):
             if name in self.clients:
                 self.clients[name].renew()
 

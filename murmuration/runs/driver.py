@@ -11,10 +11,8 @@ import platform
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import psutil
 import yaml
@@ -23,9 +21,11 @@ from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal import Phase
 from murmur_pubsub.journal_store import is_uri, store_at
-from murmuration.deployment.build_deployment import deploy, describe_fault, manifest
+from murmur_pubsub.run_manifest import DriverHost
+from murmuration.deployment.build_deployment import deploy
 from murmuration.runs.gathering import gather_run, missing_journals
 from murmuration.runs.joined_cluster import JoinedCluster, join
+from murmuration.runs.manifest import fault_entry, manifest_of
 from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.load import LoadedScenario
 
@@ -52,6 +52,14 @@ class RunCosts:
     cpu_seconds: dict[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """A run that has ended by itself: its worst lag, and how many incarnations each writer of the journal had."""
+
+    lag_us: int
+    writers: Mapping[str, int]
+
+
 def execute(
     loaded: LoadedScenario, folder: Path, progress: Progress, address: str | None = None, store: str | None = None
 ) -> FinishedRun:
@@ -70,25 +78,35 @@ def execute(
         from actors.actor_memory import check_memory
 
         check_memory(len(deployment.nodes))
-    run_folder = RunFolder.make(folder, store)
+    manifest = replace(
+        manifest_of(loaded, overlay, workload, deployment),
+        journal=store,
+        cluster=None if cluster is None else cluster.entry(deployment),
+        host=_host(),
+    )
+    run_folder = RunFolder.make(folder, manifest)
     (run_folder.folder / "scenario.yaml").write_text(yaml.safe_dump(dict(loaded.data), sort_keys=False))
-    run_folder.write_manifest(**manifest(loaded, overlay, workload, deployment, own_version()), host=_host())
-    if cluster is not None:
-        run_folder.write_manifest(**cluster.manifest(deployment))
     costs = RunCosts()
-    status = "interrupted"
+    ended = None
     try:
         expected = workload.expected_publications
         if scenario.runtime == "ray":
-            lag_us = _play_live(deployment, run_folder, progress, expected, costs, cluster)
+            ended = _play_live(deployment, run_folder, progress, expected, costs, cluster)
         else:
-            lag_us = _play_virtual(deployment, run_folder, progress, expected, costs)
-        status = "complete"
+            ended = _play_virtual(deployment, run_folder, progress, expected, costs)
     finally:
-        run_folder.write_manifest(status=status, wall_seconds=costs.wall_seconds, cpu_seconds=costs.cpu_seconds)
+        run_folder.write(
+            replace(
+                run_folder.manifest,
+                status="interrupted" if ended is None else "complete",
+                writers=None if ended is None else ended.writers,
+                wall_seconds=costs.wall_seconds,
+                cpu_seconds=costs.cpu_seconds,
+            )
+        )
         if store is not None:
             run_folder.store_journal(functools.partial(progress, Phase.STOPPED))
-    return FinishedRun(run_folder.folder, workload.description, lag_us, missing_journals(run_folder.manifest))
+    return FinishedRun(run_folder.folder, workload.description, ended.lag_us, missing_journals(run_folder.manifest))
 
 
 def check_store(store: str) -> None:
@@ -108,7 +126,7 @@ def _play_live(
     expected: int,
     costs: RunCosts,
     cluster: JoinedCluster | None,
-) -> int:
+) -> _Ended:
     from actors.ray_session import ray_session
     from actors.run import LiveRun
 
@@ -130,43 +148,29 @@ def _play_live(
         try:
             run.play()
         finally:
-            faults = run_folder.manifest["faults"]
-            observed = [describe_fault(each, deployment) for each in run.observed]
-            run_folder.write_manifest(faults=faults + observed, writers=run.writers)
+            observed = tuple(fault_entry(each, deployment) for each in run.observed)
+            run_folder.write(replace(run_folder.manifest, faults=run_folder.manifest.faults + observed))
             if cluster is not None:
                 gather_run(cluster, run_folder, deployment, functools.partial(progress, Phase.STOPPED))
             costs.wall_seconds |= run.wall_seconds
             costs.cpu_seconds |= run.cpu_seconds
-        return run.totals["lag_us_max"]
+        return _Ended(run.totals["lag_us_max"], run.writers)
 
 
 def _play_virtual(
     deployment: Deployment, run_folder: RunFolder, progress: Progress, expected: int, costs: RunCosts
-) -> int:
+) -> _Ended:
     from murmur_virtual.run import play_virtual
 
     began, began_cpu = time.perf_counter(), time.process_time()
     try:
         run = play_virtual(deployment, run_folder.journal, lambda phase, done: progress(phase, done, expected))
-        run_folder.write_manifest(writers=run.writers)
     finally:
         costs.wall_seconds["virtual"] = time.perf_counter() - began
         costs.cpu_seconds["virtual"] = time.process_time() - began_cpu
-    return 0
+    return _Ended(0, run.writers)
 
 
-def own_version() -> str:
-    """The installed version of the distribution."""
-    try:
-        return version("murmuration")
-    except PackageNotFoundError:
-        return "0"
-
-
-def _host() -> dict[str, Any]:
-    return {
-        "cores": os.cpu_count(),
-        "memory_bytes": psutil.virtual_memory().total,
-        "python": platform.python_version(),
-        "system": platform.system(),
-    }
+def _host() -> DriverHost:
+    memory = psutil.virtual_memory().total
+    return DriverHost(os.cpu_count() or 1, memory, platform.python_version(), platform.system())

@@ -4,11 +4,12 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.run_manifest import ClusterEntry, HostEntry
 from murmuration.deployment.host_placement import Place, check_room
 from murmuration.scenario.load import LoadedScenario
 
@@ -39,25 +40,21 @@ class JoinedCluster:
                 found, allowed = f"{fault} on the cluster at {self.address}", "that fault on hosts of the run's own"
                 raise InputError("faults", found, f"{allowed}: without --address")
 
-    def manifest(self, deployment: Deployment) -> dict[str, Any]:
-        """What the run folder says of the cluster: its hosts, and the brokers on each."""
-        return {
-            "cluster": {
-                "address": self.address,
-                "hosts": [
-                    {
-                        "name": host.name,
-                        "address": host.address,
-                        "zone": host.zone,
-                        "clock_us": host.clock_us,
-                        "scratch": self.scratch.get(number),
-                        "gathered": None,
-                        "brokers": [name for name, at in deployment.hosts.items() if at == number],
-                    }
-                    for number, host in enumerate(self.hosts)
-                ],
-            }
-        }
+    def entry(self, deployment: Deployment) -> ClusterEntry:
+        """What the manifest says of the cluster: its hosts, and the brokers on each."""
+        hosts = tuple(
+            HostEntry(
+                name=host.name,
+                address=host.address,
+                zone=host.zone,
+                clock_us=host.clock_us,
+                scratch=self.scratch.get(number),
+                gathered=None,
+                brokers=tuple(name for name, at in deployment.hosts.items() if at == number),
+            )
+            for number, host in enumerate(self.hosts)
+        )
+        return ClusterEntry(self.address, hosts)
 
 
 def join(loaded: LoadedScenario, address: str, folder: Path, store: str | None = None) -> JoinedCluster:

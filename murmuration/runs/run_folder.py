@@ -1,51 +1,49 @@
 """The folder of one run while it is written."""
 
-import json
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal_store import journal_names, store_at
+from murmur_pubsub.run_manifest import RunManifest, read_manifest, write_manifest
 
 
 class RunFolder:
-    """A run's folder and its manifest. `store`: the URI where its journal goes at the end, if not into the folder."""
+    """A run's folder and its manifest."""
 
-    def __init__(self, folder: Path, manifest: dict[str, Any], store: str | None = None) -> None:
+    def __init__(self, folder: Path, manifest: RunManifest) -> None:
         self.folder = folder
         self.journal = folder / "journal"
         self.manifest = manifest
-        self.journal_place = store or manifest.get("journal") or str(self.journal)
 
     @classmethod
-    def make(cls, folder: Path, store: str | None = None) -> "RunFolder":
+    def make(cls, folder: Path, manifest: RunManifest) -> "RunFolder":
         """A new one; raises `InputError` if it is there or cannot be made."""
-        run_folder = cls(folder, {} if store is None else {"journal": store}, store)
+        run_folder = cls(folder, manifest)
         try:
             run_folder.journal.mkdir(parents=True, exist_ok=False)
         except FileExistsError:
             raise InputError(str(folder), "a run that is already there", "a new folder (--out)") from None
         except OSError as error:
             raise InputError(str(folder), str(error), "a folder that can be written") from None
+        write_manifest(folder, manifest)
         return run_folder
 
     @classmethod
     def of(cls, folder: Path) -> "RunFolder":
         """The one of an earlier run; raises `InputError` if there is none."""
-        path = folder / "manifest.json"
-        try:
-            return cls(folder, json.loads(path.read_text()))
-        except (OSError, ValueError) as error:
-            raise InputError(str(path), str(error), "the folder of a run") from None
+        return cls(folder, read_manifest(folder))
 
-    def write_manifest(self, **fields: Any) -> None:
-        """Add the fields and write the manifest anew, whole or not at all."""
-        self.manifest |= fields
-        draft = self.folder / "manifest.json.new"
-        draft.write_text(json.dumps(self.manifest, indent=1) + "\n")
-        draft.replace(self.folder / "manifest.json")
+    @property
+    def journal_place(self) -> str:
+        """Path or URI of the journal once the run is over."""
+        return self.manifest.journal_at(self.folder)
+
+    def write(self, manifest: RunManifest) -> None:
+        """Write the manifest anew."""
+        self.manifest = manifest
+        write_manifest(self.folder, manifest)
 
     def store_journal(self, progress: Callable[[int, int], None]) -> None:
         """Move what is in the folder's journal to the store; raises OSError, and what is not moved stays."""

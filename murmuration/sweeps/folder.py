@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.errors import InputError
-from murmuration.runs.driver import execute, own_version
+from murmuration.runs.driver import execute
+from murmuration.runs.manifest import own_version
 from murmuration.scenario.load import check_scenario
 from murmuration.sweeps.plan import SweepPlan, SweepPoint
 

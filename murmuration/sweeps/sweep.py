@@ -7,7 +7,6 @@ all are to be kept.
 """
 
 import contextlib
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from murmur_pubsub.run_manifest import read_manifest
 from murmuration.sweeps.folder import SweepFolder
 from murmuration.sweeps.plan import SweepPlan, SweepPoint, plain
 
@@ -115,7 +115,7 @@ class SweepRun:
         from spark_analysis.main import judge_and_measure
 
         run = self._folder.runs / self._folder.name(point)
-        manifest = json.loads((run / "manifest.json").read_text())
+        manifest = read_manifest(run)
         verdict, figures = judge_and_measure(run)
         record = {
             "point": point.number,
@@ -123,7 +123,7 @@ class SweepRun:
             "seed": point.seed,
             "verdict": verdict,
             "figures": figures,
-            "wall_seconds": manifest["wall_seconds"],
+            "wall_seconds": dict(manifest.wall_seconds),
         }
         self._folder.write_record(point, record)
         if verdict["verdict"] == "valid" and not self._options.keep_runs:

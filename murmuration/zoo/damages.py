@@ -4,7 +4,6 @@
 copy. A damage that needs the files of several clients cannot be done to a virtual run, whose nodes share one writer.
 """
 
-import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import NamedTuple
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal import RowKind, read_segment
 from murmur_pubsub.journal_format import HEADER_BYTES, MAGIC_ROWS, ROW, FileName, parse_name, read_header
+from murmur_pubsub.run_manifest import read_manifest
 
 _BLOCK_BYTES = 64
 
@@ -41,8 +41,8 @@ def _files(run: Path, writer: str = "*", ending: str = "*") -> list[FileName]:
 
 def _of_role(run: Path, role: str) -> list[str]:
     """The nodes of that role with a journal of their own, and those with the most deliveries first."""
-    nodes = json.loads((run / "manifest.json").read_text())["nodes"]
-    deliveries = {node["name"]: _deliveries(run, node["name"]) for node in nodes if node["role"] == role}
+    nodes = read_manifest(run).nodes
+    deliveries = {node.name: _deliveries(run, node.name) for node in nodes if node.role == role}
     found = [name for name in deliveries if _files(run, name)]
     if len(found) < 2:
         raise InputError(str(run), f"{len(found)} {role}s with a journal of their own", "two or more, as in a live run")

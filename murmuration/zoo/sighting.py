@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from murmur_pubsub.journal import RowKind
+from murmur_pubsub.run_manifest import read_manifest
 from murmuration.zoo.entry import Saboteur
 from spark_analysis.plain_judge import judge_run, read_history
-from spark_analysis.run_folder import read_manifest
 
 Wrong = tuple[str, tuple[int, int], int]
 """(finding, event, subscriber) of a finding that nothing excuses."""
@@ -51,7 +51,7 @@ def see_plainly(run: Path) -> Sighting:
     if judgement.numbers["finding"] == "damage":
         return _sighting(judgement.numbers, {})  # what is damaged cannot be read
     manifest = read_manifest(run)
-    names = [node.name for node in manifest.nodes]
+    names = manifest.names
     history = read_history(Path(manifest.journal_at(run)))
     deliveries = history.of(RowKind.DELIVER)
     wrong = [(finding, *pair) for finding in _PAIRS for pair in judgement.left(finding)]

@@ -1,22 +1,22 @@
 """A virtual run as a live one would have left it: every node has written its own journal."""
 
-import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from murmur_pubsub.journal import JournalWriter, RowKind, SideKind, read_segment, read_side
+from murmur_pubsub.run_manifest import read_manifest, write_manifest
 
 
 def split_by_node(run: Path, folder: Path, rows_per_segment: int = 64) -> Path:
     """The run with a series for each node, in a new folder; segments begin small, so that a series has several."""
     shutil.copytree(run, folder, ignore=lambda *_: ["journal", "analysis"])
-    manifest = json.loads((run / "manifest.json").read_text())
+    manifest = read_manifest(run)
     journal = folder / "journal"
     journal.mkdir()
-    names = [node["name"] for node in manifest["nodes"]]
-    identifier = int(manifest["run"], 16)
+    names = manifest.names
     writers = [
-        JournalWriter(journal, name, number, rows_per_segment=rows_per_segment, run=identifier)
+        JournalWriter(journal, name, number, rows_per_segment=rows_per_segment, run=manifest.identifier)
         for number, name in enumerate(names)
     ]
     rows = [row.tolist() for path in sorted((run / "journal").glob("*.seg")) for row in read_segment(path)[1]]
@@ -29,5 +29,5 @@ def split_by_node(run: Path, folder: Path, rows_per_segment: int = 64) -> Path:
         writers[node].row(time_us, kind, node, source, sequence, peer, hops, size, value)
     for writer in writers:
         writer.close()
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"writers": dict.fromkeys(names, 1)}))
+    write_manifest(folder, replace(manifest, writers=dict.fromkeys(names, 1)))
     return folder

@@ -10,12 +10,12 @@ import pytest
 from murmur_pubsub.journal import read_segment
 from murmur_pubsub.journal_format import FileState
 from murmur_pubsub.journal_store import store_at
+from murmur_pubsub.run_manifest import read_manifest
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
 from murmuration.zoo.damages import DAMAGES
 from spark_analysis.journal_check import find_damage
 from spark_analysis.main import judge
-from spark_analysis.run_folder import read_manifest
 
 SCENARIO: dict[str, Any] = {
     "name": "ends",

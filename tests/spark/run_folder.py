@@ -1,12 +1,13 @@
 """Builds small run folders row by row, with the journal's own writer."""
 
-import json
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from murmur_pubsub.event import Event, fingerprint_of
 from murmur_pubsub.journal import NONE, JournalWriter, Phase, RowKind, SideKind
+from murmur_pubsub.run_manifest import DriverHost, NodeEntry, OverlayEntry, RunManifest, write_manifest
 from murmur_pubsub.values import Value
 
 RUN = 0x5EA1
@@ -27,13 +28,11 @@ class RunFolder:
         self._rows_per_segment = rows_per_segment
         self._grace_us = grace_us
         self._names = [f"b{number}" for number in range(brokers)]
-        self._nodes: list[dict[str, Any]] = [{"name": name, "role": "broker", "broker": None} for name in self._names]
-        self._nodes += [
-            {"name": f"c{number}", "role": "client", "broker": f"b{number % brokers}"} for number in range(clients)
-        ]
-        self._nodes.append({"name": "driver", "role": "driver", "broker": None})
+        self._nodes = [NodeEntry(name, "broker") for name in self._names]
+        self._nodes += [NodeEntry(f"c{number}", "client", f"b{number % brokers}") for number in range(clients)]
+        self._nodes.append(NodeEntry("driver", "driver"))
         self._fingerprints: dict[tuple[int, int], int] = {}
-        self.numbers = {str(node["name"]): number for number, node in enumerate(self._nodes)}
+        self.numbers = {node.name: number for number, node in enumerate(self._nodes)}
         self._incarnations: dict[str, int] = {}
         (folder / "journal").mkdir(parents=True)
         self.writers = {name: self.writer(name) for name in self.numbers}
@@ -96,32 +95,28 @@ class RunFolder:
         if received_us is not None:
             self.row(receiver, received_us, RowKind.RECEIVE, sender, **event)
 
-    def finish(self, status: str = "complete", close: bool = True) -> Path:
+    def finish(self, status: Literal["complete", "interrupted"] = "complete", close: bool = True) -> Path:
         """Write the manifest and close the journal (or leave it as a kill would); the run's folder."""
         if close:
             for writer in self.writers.values():
                 writer.close()
-        edges = [list(pair) for pair in zip(self._names, self._names[1:], strict=False)]
-        manifest = {
-            "format": "murmur-run",
-            "schema_version": 1,
-            "version": "0.1.0",
-            "name": "built",
-            "runtime": "virtual",
-            "seed": 1,
-            "run": f"{RUN:016x}",
-            "writers": self._incarnations,
-            "time_dilation": 1.0,
-            "status": status,
-            "scenario": {"name": "built"},
-            "overlay": {"brokers": self._names, "edges": edges},
-            "nodes": self._nodes,
-            "workload": {"publishers": 1},
-            "withdrawal_grace_us": self._grace_us,
-            "subscription_grace_us": self._grace_us,
-            "host": {"cores": 2, "memory_bytes": 8_000_000_000, "python": "3.11"},
-            "wall_seconds": {"publishing": 0.5},
-        }
-        (self.folder / "manifest.json").write_text(json.dumps(manifest))
+        manifest = RunManifest(
+            name="built",
+            runtime="virtual",
+            seed=1,
+            run=f"{RUN:016x}",
+            nodes=tuple(self._nodes),
+            status=status,
+            writers=self._incarnations if status == "complete" else None,
+            version="0.1.0",
+            scenario={"name": "built"},
+            overlay=OverlayEntry(tuple(self._names), tuple(itertools.pairwise(self._names))),
+            workload={"publishers": 1},
+            withdrawal_grace_us=self._grace_us,
+            subscription_grace_us=self._grace_us,
+            host=DriverHost(2, 8_000_000_000, "3.11", "Linux"),
+            wall_seconds={"publishing": 0.5},
+        )
+        write_manifest(self.folder, manifest)
         (self.folder / "scenario.yaml").write_text("name: built\n")
         return self.folder

@@ -1,6 +1,5 @@
 """Whether a changed link did what the change says, as the journal shows it."""
 
-import dataclasses
 from collections.abc import Sequence
 
 import pandas as pd
@@ -18,9 +17,7 @@ NUMBERS = {"a": 0, "b": 1}
 
 def checked(link: LinkSpec, passages: Sequence[tuple[int, int, int | None]]) -> FaultCheck:
     """The check of a change in force from 0 to 1 s; passages of events from a to b: sequence, sent_us, received_us."""
-    step = FaultStep(
-        0, FaultKind.CHANGE_LINK, "change link a-b", ("a", "b"), link=dataclasses.asdict(link), in_effect_us=0
-    )
+    step = FaultStep(0, FaultKind.CHANGE_LINK, "change link a-b", ("a", "b"), link=link, in_effect_us=0)
     rows = []
     for sequence, sent_us, received_us in passages:
         rows.append((sent_us, sequence, 0, 0, 7, 1, 10, 1, RowKind.SEND))

@@ -1,29 +1,26 @@
 """What may be open and what may not, what is missing and what is damage: file by file, without Spark."""
 
-import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import JournalWriter, RowKind, SideKind, read_segment, read_side
 from murmur_pubsub.journal_format import HEADER_BYTES, ROW, FileState
 from murmur_pubsub.journal_sealing import seal_series
 from murmur_pubsub.journal_store import store_at
+from murmur_pubsub.run_manifest import ClusterEntry, FaultEntry, Gathered, HostEntry, NodeEntry, RunManifest, Status
 from spark_analysis.journal_check import Damage, find_damage
-from spark_analysis.run_folder import read_manifest
 
-NODES = [
-    {"name": "b0", "role": "broker", "broker": None},
-    {"name": "c0", "role": "client", "broker": "b0"},
-    {"name": "driver", "role": "driver", "broker": None},
-]
-KILL = {"kind": "KILL", "nodes": ["c0"]}
-RESTART = {"kind": "RESTART", "nodes": ["c0"]}
-STALL = {"kind": "STALL", "nodes": ["c0"]}
-RESUME = {"kind": "RESUME", "nodes": ["c0"]}
+NODES = (NodeEntry("b0", "broker"), NodeEntry("c0", "client", "b0"), NodeEntry("driver", "driver"))
+KILL, RESTART, STALL, RESUME = (
+    FaultEntry(kind.name, kind, nodes=("c0",))
+    for kind in (FaultKind.KILL, FaultKind.RESTART, FaultKind.STALL, FaultKind.RESUME)
+)
 RUN = 9
 
 
@@ -49,14 +46,15 @@ class Run:
             writer.row(number, RowKind.PUBLISH, 1, 0, number)
         return writer
 
-    def damages(self, incarnations: int = 1, faults: list[Any] | None = None, **said: Any) -> list[Damage]:
+    def damages(
+        self, incarnations: int = 1, faults: Sequence[FaultEntry] = (), status: Status = "complete", **said: Any
+    ) -> list[Damage]:
         """What the check finds in a run whose manifest says that."""
-        manifest = {
-            "format": "murmur-run", "schema_version": 1, "nodes": NODES, "status": "complete", "run": f"{RUN:x}",
-            "writers": {"c0": incarnations, "driver": 1}, "faults": faults or [],
-        }  # fmt: skip
-        (self._folder / "manifest.json").write_text(json.dumps(manifest | said))
-        return find_damage(store_at(str(self.journal)), read_manifest(self._folder))
+        writers = {"c0": incarnations, "driver": 1} if status == "complete" else None
+        manifest = RunManifest(
+            "cut", "virtual", 1, f"{RUN:x}", NODES, status, faults=tuple(faults), **{"writers": writers} | said
+        )
+        return find_damage(store_at(str(self.journal)), manifest)
 
     def path(self, number: int, ending: str = "seg", incarnation: int = 0) -> Path:
         """A file of c0."""
@@ -85,16 +83,16 @@ def test_a_series_that_nothing_took_away_must_be_sealed(run: Run) -> None:
     ("faults", "may_be_open"),
     [
         ([KILL], True),
-        ([{"kind": "LOSE_HOST", "nodes": ["b0", "c0"]}], True),
+        ([FaultEntry("lose host", FaultKind.LOSE_HOST, nodes=("b0", "c0"))], True),
         ([STALL], True),
         ([STALL, RESUME, STALL], True),
         ([STALL, RESUME], False),
-        ([{"kind": "KILL", "nodes": ["b0"]}], False),
-        ([{"kind": "SLOW", "nodes": ["c0"]}], False),
+        ([FaultEntry("kill", FaultKind.KILL, nodes=("b0",))], False),
+        ([FaultEntry("slow", FaultKind.SLOW, nodes=("c0",))], False),
     ],
 )
 def test_a_series_may_be_open_where_a_fault_took_its_writer_away(
-    run: Run, faults: list[Any], may_be_open: bool
+    run: Run, faults: list[FaultEntry], may_be_open: bool
 ) -> None:
     run.written(rows=3, records=1)
     assert (run.damages(faults=faults) == []) == may_be_open
@@ -112,7 +110,7 @@ def test_a_run_that_was_cut_short_may_be_open_and_lack_what_was_not_begun(run: R
     run.written(rows=3, records=1)
     run.path(2).write_bytes(b"")
     for status in ("running", "interrupted"):
-        assert run.damages(status=status, writers=None) == []
+        assert run.damages(status=status) == []
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -193,11 +191,11 @@ def test_a_foreign_file_is_damage(run: Run, content: bytes) -> None:
 
 
 def test_the_files_of_a_host_that_is_away_are_not_missed(run: Run) -> None:
-    host = {"brokers": ["b0"], "gathered": {"files": 0, "failure": "it is not there"}}
+    host = HostEntry("second", "10.0.0.6", None, 0, "/scratch/run", Gathered(0, "it is not there"), ("b0",))
     run.written(rows=1).close()
     writers = {"b0": 1, "c0": 1, "driver": 1}
     assert run.damages(writers=writers) == [Damage("b0-0-00000.seg", "is missing")]
-    assert run.damages(writers=writers, cluster={"hosts": [host]}) == []
+    assert run.damages(writers=writers, cluster=ClusterEntry("10.0.0.5:6379", (host,))) == []
 
 
 def test_a_journal_of_another_schema_version_is_refused(run: Run) -> None:

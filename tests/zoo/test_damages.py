@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal_store import store_at
+from murmur_pubsub.run_manifest import read_manifest
 from murmuration.commands.main import application
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
@@ -18,7 +19,6 @@ from murmuration.zoo.split_run import split_by_node
 from spark_analysis.damaged_run import DamagedRun
 from spark_analysis.journal_check import Damage, find_damage
 from spark_analysis.main import analyze, judge, judge_and_measure
-from spark_analysis.run_folder import read_manifest
 
 SETTINGS = [
     "workload.publications=200", "overlay.brokers=4", "workload.clients=10", "workload.subscribers_per_actor=5",

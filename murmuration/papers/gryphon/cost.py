@@ -5,12 +5,12 @@ one subscriber that takes only so many messages a second; the messages kept are 
 """
 
 import dataclasses
-import json
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.journal import RowKind
+from murmur_pubsub.run_manifest import read_manifest
 from murmur_virtual.run import VirtualRun
 from murmuration.deployment.build_deployment import deploy
 from murmuration.papers.gryphon.run import FailureTest, scenario
@@ -40,7 +40,7 @@ def measure_cost(reliability: str, runtime: str, folder: Path, seconds: float, r
     test = dataclasses.replace(_QUIET, seconds=seconds)
     data = scenario(test, runtime, reliability, rate_per_s)
     _, verdict = play(data, folder)
-    spent = json.loads((folder / "manifest.json").read_text())["cpu_seconds"]
+    spent = read_manifest(folder).cpu_seconds
     rows = journal(folder)
     sent = rows[rows.kind == RowKind.SEND]
     cpu_s = spent["virtual"] if runtime == "virtual" else spent["publishing"]

@@ -1,6 +1,5 @@
 """One run of a scenario made of keys, its verdict, and its journal: as a frame, and who wanted what."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +11,7 @@ from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import FaultStage, Phase, RowKind, SideKind, read_segment, read_side
+from murmur_pubsub.run_manifest import read_manifest
 from murmur_pubsub.values import Value
 from murmuration.deployment.build_deployment import deploy
 from murmuration.runs.driver import FinishedRun, execute
@@ -31,7 +31,7 @@ def play(data: Mapping[str, Any], folder: Path) -> tuple[FinishedRun, Mapping[st
 
 def node_names(folder: Path) -> list[str]:
     """Node names by number, of a run folder."""
-    return [node["name"] for node in json.loads((folder / "manifest.json").read_text())["nodes"]]
+    return read_manifest(folder).names
 
 
 def journal(folder: Path) -> pd.DataFrame:

@@ -1,0 +1,232 @@
+"""The manifest of a run: what its driver says about it, in the file `manifest.json` of the run folder.
+
+The driver writes it before anything starts, and anew whenever it knows more. The judge reads it: how nodes are
+numbered in the journal, what was promised, and what was broken. What happened is the journal's to say.
+
+The schema is this module; `MANIFEST_VERSION` changes when a key does. Times are emulated microseconds.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.plain_data import from_plain, to_plain
+from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US, Promise
+
+FORMAT = "murmur-run"
+MANIFEST_VERSION = 2
+Status = Literal["running", "complete", "interrupted"]
+_FILE = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEntry:
+    """A node. Its number in the journal is its place in the manifest's list."""
+
+    name: str
+    role: Literal["broker", "client", "driver"]
+    broker: str | None = None
+    """Where a client is attached."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverlayEntry:
+    """The overlay as it was generated."""
+
+    brokers: tuple[str, ...] = ()
+    edges: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FaultEntry:
+    """A step of the fault plan; FAULT rows of the journal name it by its place in the manifest's list."""
+
+    text: str
+    kind: FaultKind
+    time_us: int = 0
+    """When it was due, counted from the beginning of publishing."""
+    nodes: tuple[str, ...] = ()
+    """The node it is about, the two ends of a link, or all nodes of a lost host."""
+    groups: tuple[tuple[str, ...], ...] = ()
+    """The sides of a partition."""
+    link: LinkSpec | None = None
+    """What a changed link is like (None: as planned)."""
+    work_us: int = 0
+    """How much longer each message takes at a slow node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What came from one host's scratch folder after the run."""
+
+    files: int
+    failure: str | None = None
+    """Why not all files are here (None: all are)."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostEntry:
+    """A host of the Ray cluster that played the run."""
+
+    name: str
+    address: str
+    zone: str | None
+    clock_us: int
+    """How far its clock was ahead of the driver's."""
+    scratch: str | None
+    """Its folder for journals until they are gathered (None: it wrote straight into the run folder)."""
+    gathered: Gathered | None
+    brokers: tuple[str, ...]
+
+    @property
+    def failure(self) -> str | None:
+        """Why its journals are not with the others; None: they are, or the run is not over."""
+        return None if self.gathered is None else self.gathered.failure
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEntry:
+    """The Ray cluster that played the run; hosts in the order of their numbers, that of the driver first."""
+
+    address: str
+    hosts: tuple[HostEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DriverHost:
+    """The computer of the driver."""
+
+    cores: int
+    memory_bytes: int
+    python: str
+    system: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunManifest:
+    """What the driver says about a run. Raises `InputError` for keys that contradict each other."""
+
+    name: str
+    runtime: Literal["ray", "virtual"]
+    seed: int
+    run: str
+    """The run's identifier as hexadecimal digits; every file of the journal bears it."""
+    nodes: tuple[NodeEntry, ...]
+    status: Status = "running"
+    version: str = "unknown"
+    """Of murmur."""
+    time_dilation: float = 1.0
+    scenario: Mapping[str, Any] = field(default_factory=dict)
+    """As it was written, with every change."""
+    overlay: OverlayEntry = OverlayEntry()
+    links: tuple[tuple[str, str], ...] = ()
+    """All links, those between clients and their brokers too."""
+    workload: Mapping[str, Any] = field(default_factory=dict)
+    """What was generated, for people."""
+    message_kinds: Mapping[int, str] = field(default_factory=dict)
+    """The names of the kinds of messages in SEND, RECEIVE and DROP rows."""
+    withdrawal_grace_us: int = 0
+    subscription_grace_us: int = 0
+    recovery_limit_us: int = DEFAULT_RECOVERY_LIMIT_US
+    expect: Mapping[str, float] = field(default_factory=dict)
+    """What the run must reach beside what is promised, by the names in `Expect.plain` of the scenario."""
+    promise: Promise = field(default_factory=Promise)
+    faults: tuple[FaultEntry, ...] = ()
+    """The plan; then what broke beside it, as it was seen."""
+    writers: Mapping[str, int] | None = None
+    """How many incarnations each writer of the journal had; None: the run has not ended by itself."""
+    journal: str | None = None
+    """The URI of the journal, if it is not in the run folder."""
+    cluster: ClusterEntry | None = None
+    """None: the run was played on the driver's host alone."""
+    journals_missing: tuple[str, ...] = ()
+    """The nodes whose journals could not be gathered, and on which the verdict depends."""
+    host: DriverHost | None = None
+    wall_seconds: Mapping[str, float] = field(default_factory=dict)
+    """Of each phase."""
+    cpu_seconds: Mapping[str, float] = field(default_factory=dict)
+    """Of each phase, all nodes together."""
+
+    def __post_init__(self) -> None:
+        try:
+            int(self.run, 16)
+        except ValueError:
+            raise InputError("run", repr(self.run), "an identifier as hexadecimal digits") from None
+        if self.status == "complete" and self.writers is None:
+            raise InputError("writers", "nothing", "how many incarnations each writer of the journal had")
+
+    @property
+    def identifier(self) -> int:
+        """The run's identifier as the journal's files have it."""
+        return int(self.run, 16)
+
+    @property
+    def completeness(self) -> str:
+        """The status, or "incomplete" if journals that a verdict needs are missing."""
+        return "incomplete" if self.journals_missing else self.status
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all nodes, in the order of their numbers."""
+        return [node.name for node in self.nodes]
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Node name to its number in the journal."""
+        return {node.name: number for number, node in enumerate(self.nodes)}
+
+    @property
+    def homes(self) -> dict[str, str]:
+        """Client to the broker where it is attached, by name."""
+        return {node.name: node.broker for node in self.nodes if node.broker is not None}
+
+    @property
+    def has_links(self) -> bool:
+        """Do brokers have links with each other? Those of a structured overlay have none."""
+        brokers = {node.name for node in self.nodes if node.role == "broker"}
+        return len(brokers) < 2 or any(first in brokers and second in brokers for first, second in self.links)
+
+    @property
+    def away(self) -> frozenset[str]:
+        """The brokers on hosts whose journals could not be gathered, or not all of them."""
+        hosts = () if self.cluster is None else self.cluster.hosts
+        return frozenset(broker for host in hosts if host.failure is not None for broker in host.brokers)
+
+    def journal_at(self, run: Path) -> str:
+        """Path or URI of the run's journal."""
+        return self.journal or str((run / "journal").resolve())
+
+
+def write_manifest(run: Path, manifest: RunManifest) -> None:
+    """Write the manifest into the run folder, whole or not at all."""
+    document = {"format": FORMAT, "schema_version": MANIFEST_VERSION} | to_plain(manifest)
+    draft = run / f"{_FILE}.new"
+    draft.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    draft.replace(run / _FILE)
+
+
+def read_manifest(run: Path) -> RunManifest:
+    """The manifest of a run folder; raises `InputError` naming file and key for anything that is none."""
+    path = run / _FILE
+    if not run.is_dir():
+        raise InputError(str(run), "no such folder", "the folder of a run")
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(str(run), f"a folder without {_FILE}", "the folder of a run") from None
+    except (OSError, ValueError) as error:
+        raise InputError(str(path), f"no readable JSON ({error})", "the manifest of a run") from error
+    said = dict(document) if isinstance(document, dict) else {}
+    for key, allowed in (("format", FORMAT), ("schema_version", MANIFEST_VERSION)):
+        found = said.pop(key, None)
+        if found != allowed:
+            raise InputError(f"{path}, key {key}", f"{found!r:.60}", repr(allowed))
+    manifest = from_plain(RunManifest, said, str(path))
+    if manifest.journal is None and not (run / "journal").is_dir():
+        raise InputError(str(run), "no folder journal/ in it", "the folder of a run with its journal")
+    return manifest

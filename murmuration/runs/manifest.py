@@ -1,0 +1,60 @@
+"""What a run says of itself before it starts: its manifest, from scenario and deployment."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from murmur_pubsub.deployment import Deployment, make_machine
+from murmur_pubsub.faults import Fault, FaultKind
+from murmur_pubsub.run_manifest import FaultEntry, NodeEntry, OverlayEntry, RunManifest
+from murmuration.registry import promise
+from murmuration.scenario.load import LoadedScenario
+from workloads.overlay import Overlay
+from workloads.plan import Workload
+
+
+def manifest_of(loaded: LoadedScenario, overlay: Overlay, workload: Workload, deployment: Deployment) -> RunManifest:
+    """The manifest of a run that has not begun."""
+    scenario = loaded.scenario
+    parts = scenario.broker
+    nodes = tuple(NodeEntry(spec.name, spec.role, spec.broker) for spec in deployment.nodes)
+    return RunManifest(
+        name=scenario.name,
+        runtime=scenario.runtime,
+        seed=scenario.seed,
+        run=f"{deployment.settings.identifier:016x}",
+        nodes=(*nodes, NodeEntry("driver", "driver")),
+        version=own_version(),
+        time_dilation=scenario.time_dilation,
+        scenario=loaded.data,
+        overlay=OverlayEntry(tuple(overlay.brokers), tuple(overlay.edges)),
+        links=tuple((plan.first, plan.second) for plan in deployment.links),
+        workload=workload.description,
+        message_kinds=_message_kinds(deployment),
+        withdrawal_grace_us=scenario.withdrawal_grace,
+        subscription_grace_us=scenario.subscription_grace,
+        recovery_limit_us=scenario.recovery_limit,
+        expect=scenario.expect.plain(),
+        promise=promise(parts.routing, parts.reliability, parts.parameters, scenario.datagrams is not None),
+        faults=tuple(fault_entry(fault, deployment) for fault in deployment.faults),
+    )
+
+
+def fault_entry(fault: Fault, deployment: Deployment) -> FaultEntry:
+    """A fault for the manifest: the loss of a host names the nodes that were on it."""
+    of_host = fault.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST)
+    on_host = tuple(name for name, host in deployment.hosts.items() if host == fault.host)
+    nodes = on_host if of_host else fault.nodes
+    return FaultEntry(str(fault), fault.kind, fault.time_us, nodes, fault.groups, fault.link, fault.work_us)
+
+
+def own_version() -> str:
+    """The installed version of the distribution."""
+    try:
+        return version("murmuration")
+    except PackageNotFoundError:
+        return "0"
+
+
+def _message_kinds(deployment: Deployment) -> dict[int, str]:
+    """Message kind to the name of its class."""
+    types = make_machine(deployment.nodes[0], deployment.settings.seed).message_types
+    return {each.KIND: each.__name__ for each in types}  # type: ignore[attr-defined]
