@@ -6,7 +6,7 @@ straight from where they are. What a dead process left is taken as it lies there
 whatever came after it. The scratch folder of the run is removed once all of it has been gathered.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,11 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from actors.ray_session import words_of
 from actors.scratch import check_scratch, remove_scratch
 from murmur_pubsub.journal_store import is_uri, journal_names, store_at
+from murmur_pubsub.progress import Progress
 from murmur_pubsub.run_manifest import Gathered
 
 _FILES_AHEAD = 2
 """A host holds so many files ready for the driver: they wait in the memory of its object store."""
-
-Progress = Callable[[int, int], None]
-"""Called with the files gathered, and how many there are as far as is known."""
 
 
 def gather(sources: Mapping[int, tuple[str, str]], place: str, progress: Progress) -> dict[int, Gathered]:
@@ -45,7 +43,7 @@ def gather(sources: Mapping[int, tuple[str, str]], place: str, progress: Progres
                 if content is not None:
                     store.write(name, content)
                 files, done = files + 1, done + 1
-                progress(done, total)
+                progress("gathering journals", done, total)
             ray.get(
                 ray.remote(num_cpus=0)(remove_scratch).options(scheduling_strategy=_on(identifier)).remote(Path(folder))
             )

@@ -106,7 +106,7 @@ class NodeActor:
 
     # -------------------------------------------------------------------------------------------- faults
     async def sever(self, peers: list[NodeName], partitioned: frozenset[NodeName] = frozenset()) -> list[NodeName]:
-        """Let nothing pass on the links to the peers, and no datagrams to those `partitioned` ; all severed."""
+        """Let nothing pass on the links to the peers, and no datagrams to those `partitioned`; all severed."""
         links = self._running.links
         for peer in peers:
             links.sever(peer)

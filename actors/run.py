@@ -10,7 +10,7 @@ more.
 import contextlib
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -26,10 +26,8 @@ from murmur_pubsub.errors import RunError
 from murmur_pubsub.faults import Fault
 from murmur_pubsub.journal import FAULTS_WRITER, JournalWriter, Phase, RowKind
 from murmur_pubsub.machine import NodeName
+from murmur_pubsub.progress import PHASE_STEPS, Progress
 from murmur_pubsub.recorder import Recorder
-
-Progress = Callable[[Phase, int], None]
-"""Called now and then with the phase and a count: actors started, then events published so far."""
 
 _WAVE = 8
 _POLL_S = 0.1
@@ -141,7 +139,7 @@ class LiveRun:
         """Journal that the phase begins."""
         self._recorder.plain(self._clock.now_us(), RowKind.PHASE, phase)
         self._phase = phase
-        self._progress(phase, self._published)
+        self._progress(PHASE_STEPS[phase], self._published, 0)
 
     def start(self) -> None:
         """Start the actors and wait for their links."""
@@ -150,7 +148,7 @@ class LiveRun:
         for begin in range(0, len(names), _WAVE):
             wave = names[begin : begin + _WAVE]
             group.start(wave)
-            self._progress(Phase.STARTING, begin + len(wave))
+            self._progress(PHASE_STEPS[Phase.STARTING], begin + len(wave), len(names))
         group.introduce(names)
         if self._watch is not None:
             self._watch.start()
@@ -264,5 +262,5 @@ class LiveRun:
         for name, status in statuses.items():
             self._published_by[name, self.group.incarnations[name]] = status["published"]
         self._published = sum(self._published_by.values())
-        self._progress(self._phase, self._published)
+        self._progress(PHASE_STEPS[self._phase], self._published, 0)
         return totals

@@ -30,6 +30,7 @@ from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, RunSettings
 from murmur_pubsub.journal import Phase, Refusal, RowKind, read_segment
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Effect, Input, Machine, NodeContext, Record, SetTimer, Start, TimerFired
+from murmur_pubsub.progress import PHASE_STEPS
 from murmuration.registry import CLIENT_FACTORY, make_broker
 
 STRANGERS, SECONDS = 1_000, 60
@@ -99,9 +100,9 @@ class _Crowd:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._sample)
 
-    def progress(self, phase: Phase, done: int) -> None:
+    def progress(self, step: str, done: int, total: int) -> None:
         """Called by the run as it goes."""
-        if phase is Phase.PUBLISHING and not self.rss:
+        if step == PHASE_STEPS[Phase.PUBLISHING] and not self.rss:
             assert self.run is not None
             self.rss.append(psutil.Process(self.run.group.places["b1"].pid).memory_info().rss)
             self._thread.start()
@@ -111,7 +112,7 @@ class _Crowd:
                 arguments = [str(port), str(self.seconds), str(self.strangers), *recorded]
                 command = [sys.executable, "-m", "benchmarks.crowd", *arguments]
                 self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        if phase is Phase.DRAINING and self._process is not None:
+        if step == PHASE_STEPS[Phase.DRAINING] and self._process is not None:
             self.came = Counter(json.loads(self._process.communicate(timeout=60)[0]))
             self._process = None
 

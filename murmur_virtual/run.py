@@ -12,14 +12,12 @@ from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.faults import Fault
 from murmur_pubsub.journal import RUN_WRITER, FaultStage, JournalWriter, Phase, RowKind
 from murmur_pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe
+from murmur_pubsub.progress import PHASE_STEPS, Progress
 from murmur_pubsub.recorder import Recorder
 from murmur_pubsub.script import Player, ScriptedCommand
 from murmur_virtual.fault_injector import VirtualFaultInjector
 from murmur_virtual.virtual_node import CONTROL_MESSAGE, VirtualNode
 from murmur_virtual.virtual_runtime import VirtualRuntime
-
-Progress = Callable[[Phase, int], None]
-"""Called now and then with the phase and how many events have been published so far."""
 
 _STEPS_BETWEEN_PROGRESS = 20_000
 _SUBSCRIBE_US = 1_000
@@ -137,7 +135,7 @@ class VirtualRun:
                 break
             runtime.run(steps=1)
             self._after_entry()
-        self._progress(Phase.DRAINING, self.published)
+        self._progress(PHASE_STEPS[Phase.DRAINING], self.published, 0)
 
     def _published_all(self) -> bool:
         self._after_entry()
@@ -228,7 +226,7 @@ class VirtualRun:
         """Journal that the phase begins."""
         self._recorders["driver"].plain(self.runtime.now_us, RowKind.PHASE, phase)
         self._phase_now = phase
-        self._progress(phase, self.published)
+        self._progress(PHASE_STEPS[phase], self.published, 0)
 
     def _run(self, until_us: int | None = None, stop: Callable[[], bool] | None = None) -> None:
         """Run in slices so that progress can be told."""
@@ -236,7 +234,7 @@ class VirtualRun:
             if stop is not None and stop():
                 return
             done = self.runtime.run(until_us, stop, _STEPS_BETWEEN_PROGRESS)
-            self._progress(self._phase_now, self.published)
+            self._progress(PHASE_STEPS[self._phase_now], self.published, 0)
             if done < _STEPS_BETWEEN_PROGRESS:
                 return
 

@@ -11,7 +11,7 @@ import functools
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from murmur_pubsub.client import CLIENT_MESSAGES
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.journal_store import store_at
+from murmur_pubsub.progress import Progress
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis import judge as judging
 from spark_analysis import metrics
@@ -47,9 +48,6 @@ from spark_analysis.verdict import COUNTS, Expectation, Facts, decide
 
 _ROWS_KEPT_BYTES_MAX = 1 << 30
 """The rows of a larger journal are read anew for the few kinds that a table needs: keeping all would fill the disks."""
-
-Progress = Callable[[str, int, int], None]
-"""What is being done, how much of it is, and how much there is (0: not known)."""
 
 
 def _silent(step: str, done: int, total: int) -> None:

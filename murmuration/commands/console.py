@@ -7,20 +7,11 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from murmur_pubsub.journal import Phase
-
-_WORDS = {
-    Phase.STARTING: "starting actors",
-    Phase.SUBSCRIBING: "subscribing",
-    Phase.PUBLISHING: "publishing",
-    Phase.DRAINING: "draining",
-    Phase.STOPPED: "stopping",
-}
 _LOG_EVERY_S = 5.0
 
 
 class RunProgress:
-    """Shows phases and steps; on a terminal as bars, elsewhere as a line every few seconds."""
+    """Shows the steps of something long; on a terminal as bars, elsewhere as a line every few seconds."""
 
     def __init__(self, quiet: bool) -> None:
         self._console = Console(stderr=True, quiet=quiet)
@@ -44,10 +35,6 @@ class RunProgress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._progress.stop()
-
-    def phase(self, phase: Phase, done: int, total: int) -> None:
-        """A run has got so far in a phase."""
-        self.step(_WORDS[phase], done, total)
 
     def step(self, words: str, done: int, total: int) -> None:
         """Something called `words` has got so far; a total of 0 means that it is not known."""

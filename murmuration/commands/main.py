@@ -5,7 +5,6 @@ Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 t
 """
 
 import csv
-import functools
 import itertools
 import json
 import sys
@@ -80,7 +79,7 @@ def run_command(
     folder = out or default_folder(loaded.scenario.name)
     try:
         with RunProgress(quiet=as_json) as progress:
-            finished = execute(loaded, folder, progress.phase, address, store)
+            finished = execute(loaded, folder, progress.step, address, store)
     except (KeyboardInterrupt, OSError, RunError) as error:
         raise CutShort(folder, f"what was journaled is kept: `murmur analyze {folder}` reads it", error) from None
     if not as_json:
@@ -113,7 +112,7 @@ def gather_command(
     from murmuration.runs.gathering import gather_again
 
     with RunProgress(quiet=False) as progress:
-        missing = gather_again(run_folder, address, functools.partial(progress.step, "gathering"))
+        missing = gather_again(run_folder, address, progress.step)
     _tell_missing(missing)
     if missing:
         raise typer.Exit(1)
@@ -173,7 +172,7 @@ def paper_command(
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with RunProgress(quiet=as_json) as progress:
-            result = chosen.reproduce(folder, quick, seeds, functools.partial(progress.step, "runs"))
+            result = chosen.reproduce(folder, quick, seeds, progress.step)
     except KeyboardInterrupt as interrupt:
         kept = f"finished runs are kept: the same command with `--out {folder}` goes on"
         raise CutShort(folder, kept, interrupt) from None

@@ -37,7 +37,7 @@ def play_sweep(
 
         check_java()
     with RunProgress(quiet=as_json) as progress:
-        plan = read_sweep(sweep_file, lambda done, total: progress.step("checking points", done, total))
+        plan = read_sweep(sweep_file, progress.step)
         folder = out or Path("sweeps") / plan.name
         sweep = SweepRun(plan, folder, SweepOptions(workers, address, judged, keep_runs))
         try:

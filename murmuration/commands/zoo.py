@@ -1,7 +1,6 @@
 """What `murmur zoo` prints: a table of what has been planted, and whether the judge saw it."""
 
 import contextlib
-import functools
 import json
 import sys
 import tempfile
@@ -38,7 +37,7 @@ def visit_zoo(names: Sequence[str], plain: bool, as_json: bool, out: Path | None
             progress.step("starting Spark", 0, 0)
             stack.enter_context(spark_session())
         see = see_plainly if plain else see_on_spark
-        rows = list(tour(entries, see, folder, functools.partial(progress.step, "judging")))
+        rows = list(tour(entries, see, folder, progress.step))
     if as_json:
         print(json.dumps({"rows": [row._asdict() for row in rows], "summary": summary(rows)}))
     else:

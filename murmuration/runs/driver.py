@@ -5,12 +5,11 @@ The run folder holds the manifest, the scenario and, if that does not go to a st
 """
 
 import contextlib
-import functools
 import os
 import platform
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal import Phase
 from murmur_pubsub.journal_store import is_uri, store_at
+from murmur_pubsub.progress import PHASE_STEPS, Progress
 from murmur_pubsub.run_manifest import DriverHost
 from murmuration.deployment.build_deployment import deploy
 from murmuration.runs.gathering import gather_run, missing_journals
@@ -28,9 +28,6 @@ from murmuration.runs.joined_cluster import JoinedCluster, join
 from murmuration.runs.manifest import fault_entry, manifest_of
 from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.load import LoadedScenario
-
-Progress = Callable[[Phase, int, int], None]
-"""Phase, how much of it is done, and how much there is (0: not known beforehand)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +87,14 @@ def execute(
     ended = None
     try:
         expected = workload.expected_publications
+
+        def tell(step: str, done: int, total: int) -> None:
+            progress(step, done, expected if step == PHASE_STEPS[Phase.PUBLISHING] else total)
+
         if scenario.runtime == "ray":
-            ended = _play_live(deployment, run_folder, progress, expected, costs, cluster)
+            ended = _play_live(deployment, run_folder, tell, costs, cluster)
         else:
-            ended = _play_virtual(deployment, run_folder, progress, expected, costs)
+            ended = _play_virtual(deployment, run_folder, tell, costs)
     finally:
         run_folder.write(
             replace(
@@ -105,7 +106,7 @@ def execute(
             )
         )
         if store is not None:
-            run_folder.store_journal(functools.partial(progress, Phase.STOPPED))
+            run_folder.store_journal(progress)
     return FinishedRun(run_folder.folder, workload.description, ended.lag_us, missing_journals(run_folder.manifest))
 
 
@@ -123,7 +124,6 @@ def _play_live(
     deployment: Deployment,
     run_folder: RunFolder,
     progress: Progress,
-    expected: int,
     costs: RunCosts,
     cluster: JoinedCluster | None,
 ) -> _Ended:
@@ -140,31 +140,26 @@ def _play_live(
             session = stack.enter_context(ray_session(actors, cluster.address, joined=cluster.hosts))
         costs.wall_seconds["ray"] = time.perf_counter() - began
 
-        def tell(phase: Phase, done: int) -> None:
-            progress(phase, done, actors if phase is Phase.STARTING else expected)
-
         host, scratch = ("127.0.0.1", {}) if cluster is None else (None, cluster.scratch)
-        run = LiveRun(deployment, run_folder.folder.resolve(), tell, host, session, scratch)
+        run = LiveRun(deployment, run_folder.folder.resolve(), progress, host, session, scratch)
         try:
             run.play()
         finally:
             observed = tuple(fault_entry(each, deployment) for each in run.observed)
             run_folder.write(replace(run_folder.manifest, faults=run_folder.manifest.faults + observed))
             if cluster is not None:
-                gather_run(cluster, run_folder, deployment, functools.partial(progress, Phase.STOPPED))
+                gather_run(cluster, run_folder, deployment, progress)
             costs.wall_seconds |= run.wall_seconds
             costs.cpu_seconds |= run.cpu_seconds
         return _Ended(run.totals["lag_us_max"], run.writers)
 
 
-def _play_virtual(
-    deployment: Deployment, run_folder: RunFolder, progress: Progress, expected: int, costs: RunCosts
-) -> _Ended:
+def _play_virtual(deployment: Deployment, run_folder: RunFolder, progress: Progress, costs: RunCosts) -> _Ended:
     from murmur_virtual.run import play_virtual
 
     began, began_cpu = time.perf_counter(), time.process_time()
     try:
-        run = play_virtual(deployment, run_folder.journal, lambda phase, done: progress(phase, done, expected))
+        run = play_virtual(deployment, run_folder.journal, progress)
     finally:
         costs.wall_seconds["virtual"] = time.perf_counter() - began
         costs.cpu_seconds["virtual"] = time.process_time() - began_cpu

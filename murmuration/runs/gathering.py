@@ -1,16 +1,15 @@
 """The journals of a run that was played on several hosts, brought to one place; again, when a host is back."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.progress import Progress
 from murmur_pubsub.run_manifest import ClusterEntry, Gathered, RunManifest
 from murmuration.runs.joined_cluster import JoinedCluster
 from murmuration.runs.run_folder import RunFolder
-
-Progress = Callable[[int, int], None]
 
 
 def gather_run(cluster: JoinedCluster, run_folder: RunFolder, deployment: Deployment, progress: Progress) -> None:

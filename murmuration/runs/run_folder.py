@@ -1,11 +1,11 @@
 """The folder of one run while it is written."""
 
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal_store import journal_names, store_at
+from murmur_pubsub.progress import Progress
 from murmur_pubsub.run_manifest import RunManifest, read_manifest, write_manifest
 
 
@@ -45,14 +45,14 @@ class RunFolder:
         self.manifest = manifest
         write_manifest(self.folder, manifest)
 
-    def store_journal(self, progress: Callable[[int, int], None]) -> None:
+    def store_journal(self, progress: Progress) -> None:
         """Move what is in the folder's journal to the store; raises OSError, and what is not moved stays."""
         store = store_at(self.journal_place)
         names = journal_names(self.journal)
         for done, name in enumerate(names, 1):
             store.write(name, (self.journal / name).read_bytes())
             (self.journal / name).unlink()
-            progress(done, len(names))
+            progress("storing the journal", done, len(names))
 
 
 def default_folder(name: str) -> Path:

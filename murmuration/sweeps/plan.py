@@ -9,7 +9,7 @@ import copy
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,12 +17,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.progress import Progress
 from murmuration.deployment.build_deployment import deploy
 from murmuration.scenario.load import LoadedScenario, load_scenario
 from murmuration.scenario.yaml_mapping import KeyLines, read_mapping
 
 POINTS_MAX = 100_000
-Progress = Callable[[int, int], None]
 
 
 class SweepFile(BaseModel):
@@ -73,7 +73,7 @@ def plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
-def read_sweep(path: Path, progress: Progress = lambda done, total: None) -> SweepPlan:
+def read_sweep(path: Path, progress: Progress = lambda *_: None) -> SweepPlan:
     """The plan of a sweep file; raises `InputError` for what no run could be made of, naming line or point."""
     try:
         text = path.read_text()
@@ -88,9 +88,10 @@ def read_sweep(path: Path, progress: Progress = lambda done, total: None) -> Swe
     settings = _settings(sweep, path, lines)
     scenario = _scenario_path(sweep.scenario, path)
     points: list[SweepPoint] = []
+    total = len(settings) * (sweep.seeds if isinstance(sweep.seeds, int) else len(sweep.seeds))
     for parameters in settings:
         loaded = _checked(path, scenario, sweep, parameters)
-        progress(len(points), len(settings) * (sweep.seeds if isinstance(sweep.seeds, int) else len(sweep.seeds)))
+        progress("checking points", len(points), total)
         first = loaded.scenario.seed
         for seed in range(first, first + sweep.seeds) if isinstance(sweep.seeds, int) else sweep.seeds:
             points.append(SweepPoint(len(points) + 1, parameters, seed, {**loaded.data, "seed": seed}))

@@ -7,18 +7,18 @@ all are to be kept.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from murmur_pubsub.progress import Progress
 from murmur_pubsub.run_manifest import read_manifest
 from murmuration.sweeps.folder import SweepFolder
 from murmuration.sweeps.plan import SweepPlan, SweepPoint, plain
 
-Progress = Callable[[str, int, int], None]
 _PLAY = "murmuration.sweeps.folder:play_point"
 _COUNTS = ("published", "required", "delivered", "missing", "duplicate", "spurious", "out_of_order", "explained")
 

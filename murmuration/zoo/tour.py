@@ -1,18 +1,16 @@
 """A tour of the zoo: each of its animals is played and judged, and the table says whether the judge saw what it did."""
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from murmur_pubsub.deployment import object_at
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.progress import Progress
 from murmuration.zoo.entry import Damaged, Honest, Saboteur
 from murmuration.zoo.play import See, play_and_judge, play_in_zoo, sight
 from murmuration.zoo.split_run import split_by_node
-
-Progress = Callable[[int, int], None]
-"""How many have been judged, and how many there are."""
 
 
 class TourRow(NamedTuple):
@@ -51,9 +49,9 @@ def _named(name: str, by_name: Mapping[str, ZooEntry]) -> ZooEntry:
 def tour(entries: Sequence[ZooEntry], see: See, folder: Path, progress: Progress) -> Iterator[TourRow]:
     """A row for each; their runs are left in the folder, each under its name."""
     for done, entry in enumerate(entries):
-        progress(done, len(entries))
+        progress("judging", done, len(entries))
         yield row_of(entry, see, folder / entry.name.replace(" ", "-"))
-    progress(len(entries), len(entries))
+    progress("judging", len(entries), len(entries))
 
 
 def row_of(entry: ZooEntry, see: See, folder: Path) -> TourRow:

@@ -34,23 +34,23 @@ def end_at_two(number: int) -> int:
 
 def test_results_come_in_the_order_of_the_points_and_each_is_kept() -> None:
     kept: dict[int, int] = {}
-    assert in_parallel(fail_at_two, [3, 1, 4], lambda done, total: None, keep=kept.__setitem__) == [9, 1, 16]
+    assert in_parallel(fail_at_two, [3, 1, 4], lambda *_: None, keep=kept.__setitem__) == [9, 1, 16]
     assert kept == {3: 9, 1: 1, 4: 16}
 
 
 def test_what_a_point_raises_is_raised_with_its_place() -> None:
     with pytest.raises(ValueError, match="two") as caught:
-        in_parallel(fail_at_two, [2], lambda done, total: None)
+        in_parallel(fail_at_two, [2], lambda *_: None)
     assert "fail_at_two" in caught.value.__notes__[0]
 
 
 def test_a_point_whose_process_is_killed_is_named() -> None:
     with pytest.raises(RunError, match="process of 2 ended with exit code 9"):
-        in_parallel(end_at_two, [2], lambda done, total: None)
+        in_parallel(end_at_two, [2], lambda *_: None)
 
 
 def main(folder: str) -> None:
-    in_parallel(sleep_long, [f"{folder}/{number}" for number in range(5)], lambda done, total: None)
+    in_parallel(sleep_long, [f"{folder}/{number}" for number in range(5)], lambda *_: None)
 
 
 def written(folder: Path) -> list[int]:

@@ -57,7 +57,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def carried_out(folder: Path) -> dict[Any, Any]:
-    return carry_out(RESULTS.__getitem__, RESULTS, folder, lambda done, total: None, result_type)
+    return carry_out(RESULTS.__getitem__, RESULTS, folder, lambda *_: None, result_type)
 
 
 def test_a_finished_run_is_read_back_whole_and_not_done_again(tmp_path: Path, done: list[Any]) -> None:

@@ -8,7 +8,7 @@ from actors.ray_session import ray_session
 from actors.run import LiveRun
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
-from murmur_pubsub.journal import Phase, RowKind, read_segment
+from murmur_pubsub.journal import RowKind, read_segment
 from murmuration.deployment.build_deployment import deploy
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
@@ -43,8 +43,8 @@ def test_an_actor_that_dies_ends_the_run_by_name_and_leaves_the_journal_readable
     with ray_session(actors=4) as session:
         run = LiveRun(small_deployment(), tmp_path, lambda *_: None, "127.0.0.1", session)
 
-        def kill_when_publishing(phase: Phase, done: int) -> None:
-            if phase is Phase.PUBLISHING and done > 10:
+        def kill_when_publishing(step: str, done: int, total: int) -> None:
+            if step == "publishing" and done > 10:
                 run.group.kill("b1")
 
         run._progress = kill_when_publishing

@@ -10,7 +10,8 @@ from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from murmuration.papers.lab.framework import Bar, PaperResult, Progress, ResultTable
+from murmur_pubsub.progress import Progress
+from murmuration.papers.lab.framework import Bar, PaperResult, ResultTable
 from murmuration.papers.lab.judged_run import RUNTIMES, Runtime, play
 from murmuration.papers.lab.run_cache import carry_out
 from murmuration.scenario.load import load_scenario

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+from murmur_pubsub.progress import Progress
 from murmuration.papers.epidemic import plots as plots
 from murmuration.papers.epidemic.live import compare
 from murmuration.papers.epidemic.live import plan as live_plan
@@ -25,7 +26,7 @@ from murmuration.papers.epidemic.plan import (
     quick_plan,
 )
 from murmuration.papers.epidemic.run import Measures, RunSpec, measure
-from murmuration.papers.lab.framework import Bar, PaperResult, Progress, ResultTable
+from murmuration.papers.lab.framework import Bar, PaperResult, ResultTable
 from murmuration.papers.lab.run_cache import carry_out
 from reliability.epidemic.parameters import ALGORITHMS, Algorithm
 

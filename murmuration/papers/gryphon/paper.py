@@ -7,10 +7,11 @@ a slow subscriber is counted in virtual time. docs/protocols/gryphon.md says wha
 import dataclasses
 from pathlib import Path
 
+from murmur_pubsub.progress import Progress
 from murmuration.papers.gryphon import plots as plots
 from murmuration.papers.gryphon.cost import Cost, Kept, measure_cost, measure_memory, memory_bound
 from murmuration.papers.gryphon.run import STALL_S, TESTS, Observed, observe
-from murmuration.papers.lab.framework import Bar, PaperResult, Progress, ResultTable
+from murmuration.papers.lab.framework import Bar, PaperResult, ResultTable
 
 _CRASH_SHARES = 2
 """Pubends whose traffic runs through b1 while it is well."""
@@ -28,19 +29,19 @@ class GryphonPaper:
         seconds, rate_per_s = (10.0, 100.0) if quick else (30.0, 100.0)
         total = len(TESTS) + 4
         done = 0
-        progress(done, total)
+        progress("runs", done, total)
         seen: list[Observed] = []
         for test in TESTS:
             seen.append(observe(test, runtime, folder / test.name))
-            progress(done := done + 1, total)
+            progress("runs", done := done + 1, total)
         costs: list[Cost] = []
         for reliability in ("best_effort", "gryphon"):
             costs.append(measure_cost(reliability, runtime, folder / f"cost-{reliability}", seconds, rate_per_s))
-            progress(done := done + 1, total)
+            progress("runs", done := done + 1, total)
         kept: dict[str, list[Kept]] = {}
         for title, slow in (("all subscribers keep up", False), ("one subscriber takes 20 messages/s", True)):
             kept[title] = measure_memory(slow, seconds=40 if quick else 120)
-            progress(done := done + 1, total)
+            progress("runs", done := done + 1, total)
         result = PaperResult()
         result.tables = [_failures(seen), _cost_table(costs), _memory_table(kept)]
         result.figures = [plots.failure(each, number, folder) for number, each in enumerate(seen, 6)]

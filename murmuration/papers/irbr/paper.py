@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from murmur_pubsub.progress import Progress
 from murmuration.papers.irbr import plots as plots
 from murmuration.papers.irbr.live import CHURN_S, END_S, FOUND_S, KILL_S, Live, LiveSpec, measure_live
 from murmuration.papers.irbr.run import (
@@ -27,7 +28,7 @@ from murmuration.papers.irbr.run import (
     measure_resilience,
 )
 from murmuration.papers.irbr.workload import Rates
-from murmuration.papers.lab.framework import Bar, PaperResult, Progress, ResultTable
+from murmuration.papers.lab.framework import Bar, PaperResult, ResultTable
 from murmuration.papers.lab.real_data import Trace, find_real
 from murmuration.papers.lab.run_cache import carry_out
 

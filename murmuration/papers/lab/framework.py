@@ -25,11 +25,10 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from murmur_pubsub.errors import RunError
+from murmur_pubsub.progress import Progress
 
 Point = TypeVar("Point")
 Result = TypeVar("Result")
-Progress = Callable[[int, int], None]
-"""How many runs are done, and how many there are."""
 
 WORKERS = 2
 _ENDING_S = 30
@@ -102,7 +101,7 @@ def in_parallel(
     waiting = deque(enumerate(points))
     running: dict[Connection, tuple[int, SpawnProcess]] = {}
     results: dict[int, Result] = {}
-    progress(0, len(points))
+    progress("runs", 0, len(points))
     try:
         while waiting or running:
             while waiting and len(running) < workers:
@@ -120,7 +119,7 @@ def in_parallel(
             results[number] = _received(ready, process, points[number])
             del running[ready]
             keep(points[number], results[number])
-            progress(len(results), len(points))
+            progress("runs", len(results), len(points))
     finally:
         for here in running:
             here.close()

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
-from murmuration.papers.lab.framework import WORKERS, Progress, in_parallel
+from murmur_pubsub.progress import Progress
+from murmuration.papers.lab.framework import WORKERS, in_parallel
 
 Point = TypeVar("Point", bound=Hashable)
 Result = TypeVar("Result")
@@ -42,7 +43,11 @@ def carry_out(
             file.flush()
 
         results = in_parallel(
-            function, waiting, lambda done, _: progress(before + done, len(wanted)), workers=workers, keep=keep
+            function,
+            waiting,
+            lambda step, done, _: progress(step, before + done, len(wanted)),
+            workers=workers,
+            keep=keep,
         )
     return found | dict(zip(waiting, results, strict=True))
 

@@ -14,7 +14,8 @@ from typing import Any
 import pandas as pd
 
 from murmur_pubsub.journal import NONE, RowKind
-from murmuration.papers.lab.framework import Bar, PaperResult, Progress, ResultTable
+from murmur_pubsub.progress import Progress
+from murmuration.papers.lab.framework import Bar, PaperResult, ResultTable
 from murmuration.papers.lab.judged_run import Runtime, journal, play, publishing_from_us
 from murmuration.papers.lab.run_cache import carry_out
 from murmuration.papers.multipath import plots as plots

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from murmuration.papers.lab.framework import Bar, PaperResult, Progress, ResultTable
+from murmur_pubsub.progress import Progress
+from murmuration.papers.lab.framework import Bar, PaperResult, ResultTable
 from murmuration.papers.lab.judged_run import RUNTIMES
 from murmuration.papers.lab.run_cache import carry_out
 from murmuration.papers.multipath import plots as plots

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 
-from murmuration.papers.lab.framework import Bar, PaperResult, Progress, ResultTable
+from murmur_pubsub.progress import Progress
+from murmuration.papers.lab.framework import Bar, PaperResult, ResultTable
 from murmuration.papers.lab.run_cache import carry_out
 from murmuration.papers.vinifera import plots as plots
 from murmuration.papers.vinifera.live import BIN_S, Live, measure_live

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from murmur_pubsub.progress import Progress
 from murmuration.papers.epidemic import paper as epidemic
 from murmuration.papers.epidemic.plan import Network, Plan, Sweep, full_plan, quick_plan
 from murmuration.papers.epidemic.run import Measures, RunSpec, measure
 from murmuration.papers.lab import run_cache as kept_runs
-from murmuration.papers.lab.framework import PaperResult, Progress
+from murmuration.papers.lab.framework import PaperResult
 from reliability.epidemic.parameters import ALGORITHMS
 from workloads.overlay import Tree, balanced
 
