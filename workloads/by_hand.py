@@ -17,10 +17,12 @@ class ByHandOptions:
 
 def build_by_hand(overlay: Overlay, config: ByHandOptions, seed: int) -> Workload:
     """Clients without subscriptions or publications; raises `InputError` for names that cannot be."""
-    clients = config.clients or {f"c{number}": broker for number, broker in enumerate(overlay.hosts)}
+    clients = config.clients or {f"c{number}": broker for number, broker in enumerate(overlay.client_brokers)}
     for name, broker in clients.items():
-        if broker not in overlay.hosts:
-            raise InputError(f"workload.clients.{name}", repr(broker), f"a broker: {', '.join(overlay.hosts[:8])}, …")
+        if broker not in overlay.client_brokers:
+            raise InputError(
+                f"workload.clients.{name}", repr(broker), f"a broker: {', '.join(overlay.client_brokers[:8])}, …"
+            )
         if name in overlay.brokers or name == "driver" or "/" in name or not name:
             raise InputError(f"workload.clients.{name}", "a name in use", "a name that no broker has")
     plans = tuple(ClientPlan(name, broker, (), (), ()) for name, broker in clients.items())

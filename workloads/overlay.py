@@ -53,7 +53,7 @@ class Overlay:
         return tuple(broker for broker, peers in self.neighbours.items() if len(peers) <= 1)
 
     @property
-    def hosts(self) -> tuple[str, ...]:
+    def client_brokers(self) -> tuple[str, ...]:
         """The brokers that clients may attach to: those that stand alone in their cell."""
         if self.cells:
             return tuple(members[0] for _, members in self.cells if len(members) == 1)

@@ -84,8 +84,8 @@ def build_paced(overlay: Overlay, options: PacedOptions, seed: int) -> Workload:
     """The workload over the overlay; raises `InputError` for brokers that take no clients."""
     for name in ("publishers", "subscribers", "visits"):
         for broker in getattr(options, name):
-            if broker not in overlay.hosts:
-                allowed = f"brokers that take clients: {', '.join(overlay.hosts[:10])}"
+            if broker not in overlay.client_brokers:
+                allowed = f"brokers that take clients: {', '.join(overlay.client_brokers[:10])}"
                 raise InputError(f"workload.{name}.{broker}", "no such broker", allowed)
     homes = [broker for broker, count in options.publishers.items() for _ in range(count)]
     clients = []

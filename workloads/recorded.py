@@ -23,9 +23,9 @@ from typing import Literal
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.values import Value, domain_of
+from workloads.client_placement import Where, place_clients
 from workloads.limits import at_least_one, positive_rate, share_of_filters, zipf_exponent
 from workloads.overlay import Overlay
-from workloads.placement import Where, place_clients
 from workloads.plan import ClientPlan, TimedPublication, Workload
 from workloads.popularity import Arrival, publishing_times
 from workloads.quantile_filters import EventAttributes, QuantileFilters

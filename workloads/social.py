@@ -17,9 +17,9 @@ from typing import Literal
 import networkx as nx
 
 from murmur_pubsub.errors import InputError
+from workloads.client_placement import equal_parts
 from workloads.limits import at_least_one, positive_rate, zipf_exponent
 from workloads.overlay import Overlay
-from workloads.placement import equal_parts
 from workloads.plan import ClientPlan, TimedPublication, Workload
 from workloads.popularity import Arrival, Zipf, publishing_times
 
@@ -108,8 +108,8 @@ def build_social(overlay: Overlay, options: SocialOptions, seed: int) -> Workloa
         graph = nx.powerlaw_cluster_graph(options.users, max(1, options.mean_degree // 2), 0.3, seed=seed)
         friends = {user: sorted(graph.neighbors(user)) for user in sorted(graph)}
     users = list(friends)
-    homes = _homes(friends, options, len(overlay.hosts) * options.clients_per_broker, seed)
-    posts = [Posts() for _ in range(len(overlay.hosts) * options.clients_per_broker)]
+    homes = _homes(friends, options, len(overlay.client_brokers) * options.clients_per_broker, seed)
+    posts = [Posts() for _ in range(len(overlay.client_brokers) * options.clients_per_broker)]
     deliveries = 0
     for time_us, author, topic, length in _drawn_posts(users, options, seed):
         posts[homes[author]].add(time_us, author, topic, length)
@@ -122,7 +122,7 @@ def build_social(overlay: Overlay, options: SocialOptions, seed: int) -> Workloa
     clients = tuple(
         ClientPlan(
             f"c{number}",
-            overlay.hosts[number // options.clients_per_broker],
+            overlay.client_brokers[number // options.clients_per_broker],
             tuple(subscriptions[number]),
             tuple(members[number]),
             posts[number],

@@ -16,10 +16,10 @@ import numpy as np
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.values import Value
+from workloads.client_placement import Where, equal_parts, place_clients
 from workloads.interests import DECIMALS, Events, Interests, category_name
 from workloads.limits import at_least_one, positive_rate, share_of_filters, zipf_exponent
 from workloads.overlay import Overlay
-from workloads.placement import Where, equal_parts, place_clients
 from workloads.plan import ClientPlan, TimedPublication, Workload
 from workloads.popularity import Arrival, Zipf, publishing_times
 

@@ -13,7 +13,7 @@ from murmur_pubsub.faults import FaultTargets, link_key
 from murmur_pubsub.script import Change, Script
 from murmur_pubsub.values import Value
 from murmuration.deployment.bootstrap import join_plan
-from murmuration.deployment.host_placement import Place, here, place_brokers
+from murmuration.deployment.host_placement import HostRoom, local_hosts, place_brokers
 from murmuration.registry import BROKER_FACTORY, CLIENT_FACTORY, needs_cells, roots
 from murmuration.scenario.load import LoadedScenario
 from workloads.overlay import Overlay
@@ -40,14 +40,14 @@ class BrokerScript:
 
 
 def deploy(
-    loaded: LoadedScenario, overlay: Overlay, workload: Workload, sites: Sequence[Place] | None = None
+    loaded: LoadedScenario, overlay: Overlay, workload: Workload, joined: Sequence[HostRoom] | None = None
 ) -> Deployment:
-    """The deployment of a checked scenario, over these hosts or those that it starts itself."""
+    """The deployment of a checked scenario, over the hosts of a joined cluster, or those that it starts itself."""
     scenario = loaded.scenario
     parts = scenario.broker.model_dump()
     parameters = parts.pop("parameters")
     parts |= parameters
-    entrances = roots(scenario.broker.reliability, parameters, overlay.hosts)
+    entrances = roots(scenario.broker.reliability, parameters, overlay.client_brokers)
     _check_entrances(loaded, entrances, workload)
     if needs_cells(scenario.broker.routing):
         parts["overlay"] = overlay.cell_plan() | {"roots": entrances}
@@ -69,7 +69,7 @@ def deploy(
             if plans:
                 scripts[broker] = BrokerScript(plans)
     try:
-        hosts = place_brokers(overlay.brokers, scenario.placement, sites or here(scenario.hosts))
+        hosts = place_brokers(overlay.brokers, scenario.placement, joined or local_hosts(scenario.hosts))
     except InputError as error:
         raise loaded.error_at(tuple(error.place.split(".")), error.found, error.allowed) from None
     targets = FaultTargets(

@@ -16,8 +16,8 @@ _NAMED_MAX = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A host to put nodes on; `room`: how many actors fit, None if that is not known; `zone`: of its cloud."""
+class HostRoom:
+    """A host to put nodes on; `room`: how many actors fit (None: not known); `zone`: of its cloud."""
 
     name: str
     address: str
@@ -25,12 +25,12 @@ class Place:
     zone: str | None = None
 
 
-def here(hosts: int) -> list[Place]:
+def local_hosts(number: int) -> list[HostRoom]:
     """So many raylets on this host, which have its memory together."""
-    return [Place(str(number), "127.0.0.1") for number in range(hosts)]
+    return [HostRoom(str(each), "127.0.0.1") for each in range(number)]
 
 
-def place_brokers(brokers: Sequence[NodeName], policy: Policy, places: Sequence[Place]) -> dict[NodeName, int]:
+def place_brokers(brokers: Sequence[NodeName], policy: Policy, hosts: Sequence[HostRoom]) -> dict[NodeName, int]:
     """The number of the host of each broker; raises `InputError` (place: the scenario's key).
 
     spread: brokers take turns on the hosts. pack: a host is filled before the next one is used. A mapping of
@@ -38,7 +38,7 @@ def place_brokers(brokers: Sequence[NodeName], policy: Policy, places: Sequence[
     zone take turns on its hosts.
     """
     if policy == "pack":
-        return _packed(brokers, places)
+        return _packed(brokers, hosts)
     pinned: dict[NodeName, int] = {}
     turns: Counter[str | int] = Counter()
     if not isinstance(policy, str):
@@ -46,42 +46,42 @@ def place_brokers(brokers: Sequence[NodeName], policy: Policy, places: Sequence[
             if broker not in brokers:
                 allowed = ", ".join(brokers[:_NAMED_MAX])
                 raise InputError(f"placement.{broker}", "no broker of that name", f"brokers: {allowed}")
-            candidates = _numbers(broker, wanted, places)
+            candidates = _numbers(broker, wanted, hosts)
             pinned[broker] = candidates[turns[wanted] % len(candidates)]
             turns[wanted] += 1
     others = [broker for broker in brokers if broker not in pinned]
-    return pinned | {broker: number % len(places) for number, broker in enumerate(others)}
+    return pinned | {broker: number % len(hosts) for number, broker in enumerate(others)}
 
 
-def check_room(placed: Mapping[NodeName, int], others: int, places: Sequence[Place]) -> None:
+def check_room(placed: Mapping[NodeName, int], others: int, hosts: Sequence[HostRoom]) -> None:
     """Raise `InputError` if a host has not the memory for its actors; `others` are on the first one."""
-    for number, place in enumerate(places):
-        actors = sum(host == number for host in placed.values()) + (others if number == 0 else 0)
-        if place.room is not None and actors > place.room:
-            found = f"{actors} actors on host {place.address} ({place.name})"
-            raise InputError("placement", found, f"at most {place.room} there, or more hosts")
+    for number, host in enumerate(hosts):
+        actors = sum(at == number for at in placed.values()) + (others if number == 0 else 0)
+        if host.room is not None and actors > host.room:
+            found = f"{actors} actors on host {host.address} ({host.name})"
+            raise InputError("placement", found, f"at most {host.room} there, or more hosts")
 
 
-def _packed(brokers: Sequence[NodeName], places: Sequence[Place]) -> dict[NodeName, int]:
+def _packed(brokers: Sequence[NodeName], hosts: Sequence[HostRoom]) -> dict[NodeName, int]:
     placed: dict[NodeName, int] = {}
-    host, left = 0, places[0].room
+    number, left = 0, hosts[0].room
     for broker in brokers:
-        while left == 0 and host + 1 < len(places):
-            host += 1
-            left = places[host].room
-        placed[broker] = host
+        while left == 0 and number + 1 < len(hosts):
+            number += 1
+            left = hosts[number].room
+        placed[broker] = number
         left = None if left is None else left - 1
     return placed
 
 
-def _numbers(broker: NodeName, wanted: str | int, places: Sequence[Place]) -> list[int]:
-    for number, place in enumerate(places):
-        if wanted in (number, place.name, place.address):
+def _numbers(broker: NodeName, wanted: str | int, hosts: Sequence[HostRoom]) -> list[int]:
+    for number, host in enumerate(hosts):
+        if wanted in (number, host.name, host.address):
             return [number]
-    in_zone = [number for number, place in enumerate(places) if place.zone == wanted]
+    in_zone = [number for number, host in enumerate(hosts) if host.zone == wanted]
     if in_zone:
         return in_zone
-    there = ", ".join(f"{number} ({place.address})" for number, place in enumerate(places[:_NAMED_MAX]))
-    zones = ", ".join(sorted({place.zone for place in places if place.zone is not None}))
+    there = ", ".join(f"{number} ({host.address})" for number, host in enumerate(hosts[:_NAMED_MAX]))
+    zones = ", ".join(sorted({host.zone for host in hosts if host.zone is not None}))
     allowed = f"number, name or address of one of: {there}" + (f"; or a zone: {zones}" if zones else "")
     raise InputError(f"placement.{broker}", f"host {wanted!r}", allowed)

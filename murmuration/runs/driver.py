@@ -68,7 +68,7 @@ def execute(
     cluster = None if address is None else join(loaded, address, folder, store)
     overlay = loaded.build_overlay()
     workload = loaded.build_workload(overlay)
-    deployment = deploy(loaded, overlay, workload, None if cluster is None else cluster.places)
+    deployment = deploy(loaded, overlay, workload, None if cluster is None else cluster.rooms)
     if cluster is not None:
         cluster.check(deployment)
     elif scenario.runtime == "ray":

@@ -10,7 +10,7 @@ from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.run_manifest import ClusterEntry, HostEntry
-from murmuration.deployment.host_placement import Place, check_room
+from murmuration.deployment.host_placement import HostRoom, check_room
 from murmuration.scenario.load import LoadedScenario
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ class JoinedCluster:
     scratch: Mapping[int, str]
 
     @property
-    def places(self) -> list[Place]:
-        """The hosts as nodes are put on them."""
-        return [Place(each.name, each.address, each.room, each.zone) for each in self.hosts]
+    def rooms(self) -> list[HostRoom]:
+        """The hosts, with their room for nodes."""
+        return [HostRoom(each.name, each.address, each.room, each.zone) for each in self.hosts]
 
     def check(self, deployment: Deployment) -> None:
         """Raise `InputError` for a deployment that does not fit, or whose faults would break what is not ours."""
         clients = len(deployment.nodes) - len(deployment.hosts)
-        check_room(deployment.hosts, clients, self.places)
+        check_room(deployment.hosts, clients, self.rooms)
         for fault in deployment.faults:
             if fault.kind is FaultKind.LOSE_HOST:
                 found, allowed = f"{fault} on the cluster at {self.address}", "that fault on hosts of the run's own"

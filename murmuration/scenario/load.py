@@ -206,7 +206,7 @@ class LoadedScenario:
                 has_datagrams=self.scenario.datagrams is not None,
             )
             check_parts(parts.matching, parts.routing, parts.reliability, ground, parts.parameters)
-            roots(parts.reliability, parts.parameters, overlay.hosts)
+            roots(parts.reliability, parts.parameters, overlay.client_brokers)
         except InputError as error:
             raise self.error_at(tuple(error.place.split(".")), error.found, error.allowed) from None
         return overlay

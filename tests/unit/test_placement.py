@@ -3,28 +3,31 @@
 import pytest
 
 from murmur_pubsub.errors import InputError
-from murmuration.deployment.host_placement import Place, check_room, here, place_brokers
+from murmuration.deployment.host_placement import HostRoom, check_room, local_hosts, place_brokers
 
 BROKERS = ["b0", "b1", "b2", "b3", "b4"]
-PLACES = [Place("head", "10.0.0.1", 2), Place("second", "10.0.0.2", 1), Place("third", "10.0.0.3", 9)]
+HOSTS = [HostRoom("head", "10.0.0.1", 2), HostRoom("second", "10.0.0.2", 1), HostRoom("third", "10.0.0.3", 9)]
 
 
 def test_spread_takes_turns() -> None:
-    assert list(place_brokers(BROKERS, "spread", PLACES).values()) == [0, 1, 2, 0, 1]
+    assert list(place_brokers(BROKERS, "spread", HOSTS).values()) == [0, 1, 2, 0, 1]
 
 
 def test_pack_fills_a_host_before_the_next() -> None:
-    assert list(place_brokers(BROKERS, "pack", PLACES).values()) == [0, 0, 1, 2, 2]
-    assert set(place_brokers(BROKERS, "pack", here(3)).values()) == {0}
+    assert list(place_brokers(BROKERS, "pack", HOSTS).values()) == [0, 0, 1, 2, 2]
+    assert set(place_brokers(BROKERS, "pack", local_hosts(3)).values()) == {0}
 
 
 def test_pinned_by_name_address_or_number_and_the_others_spread() -> None:
-    placed = place_brokers(BROKERS, {"b0": "third", "b1": "10.0.0.3", "b4": 1}, PLACES)
+    placed = place_brokers(BROKERS, {"b0": "third", "b1": "10.0.0.3", "b4": 1}, HOSTS)
     assert placed == {"b0": 2, "b1": 2, "b4": 1, "b2": 0, "b3": 1}
 
 
 def test_brokers_pinned_to_a_zone_take_turns_on_its_hosts() -> None:
-    zones = [Place("head", "10.0.0.1", zone="north"), *(Place(f"m{n}", f"10.0.0.{n}", zone="south") for n in (2, 3))]
+    zones = [
+        HostRoom("head", "10.0.0.1", zone="north"),
+        *(HostRoom(f"m{n}", f"10.0.0.{n}", zone="south") for n in (2, 3)),
+    ]
     placed = place_brokers(BROKERS, {"b0": "south", "b1": "north", "b2": "south", "b3": "south"}, zones)
     assert placed == {"b0": 1, "b1": 0, "b2": 2, "b3": 1, "b4": 0}
     with pytest.raises(InputError, match=r"host 'east'; allowed: .*; or a zone: north, south"):
@@ -37,11 +40,11 @@ def test_brokers_pinned_to_a_zone_take_turns_on_its_hosts() -> None:
 )
 def test_unknown_brokers_and_hosts_are_refused(policy: dict[str, str | int], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        place_brokers(BROKERS, policy, PLACES)
+        place_brokers(BROKERS, policy, HOSTS)
 
 
 def test_more_actors_than_a_host_has_memory_for_are_refused() -> None:
-    placed = place_brokers(BROKERS, "pack", PLACES)
-    check_room(placed, 0, PLACES)
+    placed = place_brokers(BROKERS, "pack", HOSTS)
+    check_room(placed, 0, HOSTS)
     with pytest.raises(InputError, match=r"3 actors on host 10.0.0.1 \(head\); allowed: at most 2"):
-        check_room(placed, 1, PLACES)
+        check_room(placed, 1, HOSTS)

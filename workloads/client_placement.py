@@ -14,10 +14,10 @@ def place_clients(overlay: Overlay, clients: int, where: Where, listed: Sequence
     if clients < 1:
         raise InputError("workload.clients", str(clients), "at least 1")
     for broker in listed:
-        if broker not in overlay.hosts:
-            names = ", ".join(overlay.hosts[:10]) + (", …" if len(overlay.hosts) > 10 else "")
+        if broker not in overlay.client_brokers:
+            names = ", ".join(overlay.client_brokers[:10]) + (", …" if len(overlay.client_brokers) > 10 else "")
             raise InputError("workload.client_brokers", repr(broker), f"brokers that take clients: {names}")
-    homes = listed or (overlay.hosts if where == "all" else overlay.leaves)
+    homes = listed or (overlay.client_brokers if where == "all" else overlay.leaves)
     return [homes[number % len(homes)] for number in range(clients)]
 
 
