@@ -33,19 +33,19 @@ def join_plan(
     rng = random.Random(f"{seed}/bootstrap")
     plan: dict[NodeName, dict[str, Any]] = {}
     for name in overlay.brokers:
-        place = dict(overlay.structure[name])
-        if place["bootstrap"]:
-            (through,) = place["bootstrap"]
+        position = dict(overlay.structure[name])
+        if position["bootstrap"]:
+            (through,) = position["bootstrap"]
             _check_alive(through, faults, start_down, hosts)
             founder = through
         else:
             founder = there[0]
-        peers = [peer for peer in place["bootstrap"] if peer != name]
+        peers = [peer for peer in position["bootstrap"] if peer != name]
         if not peers:
             before = there[(there.index(name) - 1) // 2] if name in there and name != founder else founder
             others = [peer for peer in rng.sample(there, min(len(there), _BOOTSTRAP_PEERS)) if peer != name]
             peers = [peer for peer in dict.fromkeys((before, *others)) if peer != name]
-        plan[name] = {**place, "bootstrap": tuple(peers), "founds": name == founder}
+        plan[name] = {**position, "bootstrap": tuple(peers), "founds": name == founder}
         PastryParameters.from_mapping(plan[name])
     return plan
 
