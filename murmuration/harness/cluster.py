@@ -38,6 +38,14 @@ from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.load import check_scenario, parse_duration
 
 _STEP_US = 10_000
+_GIVEN_OTHERWISE = {
+    "broker": "the arguments routing, reliability, matching and parameters (in pytest: fixtures protocol, parameters)",
+    "workload": "the argument clients (in pytest: the fixture attached); commands are given to them",
+    "faults": "Cluster.faults (in pytest: the fixture faults), which breaks things now",
+    "churn": "Cluster.faults (in pytest: the fixture faults), which breaks things now",
+    "last_mile": "clients that are nodes of their own",
+}
+"""Keys of a scenario that would replace, without a word, what the arguments say, or that nothing would carry out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +183,7 @@ class Cluster:
         routing: str = "forwarding",
         reliability: str = "best_effort",
         matching: str = "bitset",
+        parameters: Mapping[str, Mapping[str, Any]] | None = None,
         runtime: str = "virtual",
         seed: int = 1,
         folder: Path | None = None,
@@ -182,16 +191,25 @@ class Cluster:
     ) -> Iterator[Self]:
         """Start brokers (and a client at each, or those named with their brokers) and end them with the block.
 
+        `parameters` are those of the protocols, by the protocol's name, such as `{"epidemic": {"algorithm": "push"}}`.
         `keys` are further keys of a scenario, such as `links={"delay": "2 ms"}`, `failure_detection`, `hosts`,
         `datagrams`. The run folder is made in `folder`, or in a temporary place that is kept. Raises `InputError`.
         """
+        for key in keys:
+            if key in _GIVEN_OTHERWISE:
+                raise InputError(f"Cluster.start, key {key}", f"{keys[key]!r:.60}", _GIVEN_OTHERWISE[key])
         data = {
             "name": "cluster",
             "runtime": runtime,
             "seed": seed,
             "overlay": dict(overlay),
             "workload": {"kind": "by_hand", "clients": dict(clients or {})},
-            "broker": {"matching": matching, "routing": routing, "reliability": reliability},
+            "broker": {
+                "matching": matching,
+                "routing": routing,
+                "reliability": reliability,
+                "parameters": {name: dict(each) for name, each in (parameters or {}).items()},
+            },
             **keys,
         }
         loaded = check_scenario(data, "Cluster.start")

@@ -2,8 +2,8 @@
 
 A test asks for `cluster` (or `clients`, `faults`, `verdict`), and says what it wants by overriding fixtures in its own
 module: `overlay` (a scenario's key of that name), `protocol` (the parts of a broker, by name or dotted path),
-`attached` (client names and their brokers; empty: one at each) and `scenario` (further keys). The suite runs in
-virtual time, or on live Ray actors with `--murmur-runtime=ray`.
+`parameters` (of the protocols, by name), `attached` (client names and their brokers; empty: one at each) and
+`scenario` (further keys). The suite runs in virtual time, or on live Ray actors with `--murmur-runtime=ray`.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -36,6 +36,12 @@ def protocol() -> Mapping[str, str]:
 
 
 @pytest.fixture
+def parameters() -> Mapping[str, Mapping[str, Any]]:
+    """The parameters of the protocols, by the protocol's name, such as `{"epidemic": {"algorithm": "push"}}`."""
+    return {}
+
+
+@pytest.fixture
 def attached() -> Mapping[str, str]:
     """The clients' names and their brokers; empty: `c0` at the first broker, `c1` at the second, and so on."""
     return {}
@@ -53,6 +59,7 @@ def cluster(
     tmp_path: Path,
     overlay: Mapping[str, Any],
     protocol: Mapping[str, str],
+    parameters: Mapping[str, Mapping[str, Any]],
     attached: Mapping[str, str],
     scenario: Mapping[str, Any],
 ) -> Iterator[Cluster]:
@@ -61,7 +68,7 @@ def cluster(
     folder = tmp_path / "run"
     request.node.user_properties.append(("murmur", f"run folder: {folder}\nagain: {_command(request, runtime, seed)}"))
     with Cluster.start(
-        overlay, attached, runtime=runtime, seed=seed, folder=folder, **dict(protocol), **dict(scenario)
+        overlay, attached, parameters=parameters, runtime=runtime, seed=seed, folder=folder, **protocol, **scenario
     ) as running:
         yield running
 

@@ -1,0 +1,101 @@
+"""A cluster runs the protocols that it was told to run, or says why it does not."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.run_manifest import read_manifest
+from murmuration.harness.cluster import Cluster
+
+CHAIN = {"kind": "chain", "brokers": 2}
+DATAGRAMS = {"delay": "1 ms"}
+
+
+def test_a_cluster_has_the_protocols_and_the_parameters_that_it_was_given(tmp_path: Path) -> None:
+    parameters = {"epidemic": {"algorithm": "push", "buffer": 7}}
+    with Cluster.start(
+        CHAIN, reliability="epidemic", parameters=parameters, folder=tmp_path / "run", datagrams=DATAGRAMS
+    ):
+        pass
+    manifest = read_manifest(tmp_path / "run")
+    assert manifest.scenario["broker"]["reliability"] == "epidemic"
+    assert manifest.scenario["broker"]["parameters"] == parameters
+    assert "PushDigest" in manifest.message_kinds.values()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "allowed"),
+    [
+        ("broker", {"parameters": {}}, "routing, reliability, matching and parameters"),
+        ("workload", {"kind": "zipf"}, "the argument clients"),
+        ("faults", [{"at": "1 s", "kill": "b0"}], "Cluster.faults"),
+        ("churn", {"days": 2}, "Cluster.faults"),
+        ("last_mile", "broker", "clients that are nodes"),
+    ],
+)
+def test_a_key_that_would_replace_an_argument_is_refused(tmp_path: Path, key: str, value: Any, allowed: str) -> None:
+    with (
+        pytest.raises(InputError, match=allowed) as caught,
+        Cluster.start(CHAIN, reliability="epidemic", folder=tmp_path / "run", **{key: value}),
+    ):
+        pass
+    assert caught.value.place == f"Cluster.start, key {key}"
+    assert not (tmp_path / "run").exists()
+
+
+def suite(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """Play a suite in a folder of its own."""
+    (folder / "test_it.py").write_text(text)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+PROTOCOL = """
+import pytest
+
+@pytest.fixture
+def protocol():
+    return {"reliability": "epidemic"}
+"""
+
+
+def test_a_suite_gives_parameters_by_a_fixture(tmp_path: Path) -> None:
+    text = (
+        PROTOCOL
+        + """
+@pytest.fixture
+def parameters():
+    return {"epidemic": {"algorithm": "push", "buffer": 7}}
+
+@pytest.fixture
+def scenario():
+    return {"datagrams": {"delay": "1 ms"}}
+
+def test_it(cluster):
+    text = (cluster.folder / "manifest.json").read_text()
+    assert '"buffer": 7' in text and "PushDigest" in text
+"""
+    )
+    result = suite(tmp_path, text)
+    assert result.returncode == 0, result.stdout
+
+
+def test_a_suite_whose_scenario_names_a_broker_beside_the_protocol_does_not_run(tmp_path: Path) -> None:
+    text = (
+        PROTOCOL
+        + """
+@pytest.fixture
+def scenario():
+    return {"broker": {"parameters": {"epidemic": {"algorithm": "push"}}}}
+
+def test_it(cluster):
+    pass
+"""
+    )
+    result = suite(tmp_path, text)
+    assert result.returncode == 1
+    assert "Cluster.start, key broker" in result.stdout
