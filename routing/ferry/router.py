@@ -16,11 +16,11 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import EVERYTHING, Filter
 from murmur_pubsub.machine import NodeContext
-from routing.smallworld.boxes import Boxes
 from routing.smallworld.parameters import SmallWorldParameters
 from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key
 from routing.smallworld.rendezvous import RendezvousRouter, Target
 from routing.smallworld.ring import RING_SIZE, clockwise
+from routing.smallworld.subscription_regions import SubscriptionRegions
 
 _DEFAULTS: Mapping[str, Any] = {"small_world_links": 8, "friend_links": 0, "inbound": False, "resets": False}
 _SPREAD = 2_654_435_769
@@ -49,9 +49,9 @@ class Ferry(RendezvousRouter):
         of_overlay = {name: value for name, value in given.items() if name not in ("prune", "attributes")}
         super().__init__(context, SmallWorldParameters.of(context.parameters["pastry"], "ferry", of_overlay, _DEFAULTS))
 
-    def own_boxes(self) -> Boxes:
+    def own_regions(self) -> SubscriptionRegions:
         """See `RendezvousRouter`."""
-        found: Boxes = {}
+        found: SubscriptionRegions = {}
         for wanted in self.filters:
             for attribute in self._registered(wanted):
                 found[attribute, wanted] = [(place_of(attribute), place_of(attribute))]

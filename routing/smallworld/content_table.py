@@ -10,24 +10,26 @@ from typing import NamedTuple
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.values import Value
-from routing.smallworld.boxes import Boxes, extended
+from routing.smallworld.subscription_regions import SubscriptionRegions, extended
 
 
 class Entry(NamedTuple):
-    """One neighbour's. `version`: the neighbour's number for it."""
+    """What one neighbour wants by way of this node."""
 
     incarnation: int
     version: int
-    boxes: Boxes
+    """The neighbour's number for it."""
+    regions: SubscriptionRegions
 
 
 class ContentTable:
-    """All entries, and for each attribute the boxes by neighbour."""
+    """All entries."""
 
     def __init__(self) -> None:
         self._entries: dict[NodeName, Entry] = {}
         self._confirmed: dict[NodeName, int] = {}
-        self._boxes: dict[int, dict[NodeName, list[tuple[int, int, Filter]]]] = {}
+        self._ranges: dict[int, dict[NodeName, list[tuple[int, int, Filter]]]] = {}
+        """Of each attribute, by neighbour: (low, high, filter) of each of its regions."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -47,8 +49,8 @@ class ContentTable:
         if known is None or known[:2] != (entry.incarnation, since):
             return False
         self._confirmed[neighbour] = round
-        self._entries[neighbour] = entry._replace(boxes=extended(known.boxes, entry.boxes))
-        self._list(neighbour, entry.boxes)
+        self._entries[neighbour] = entry._replace(regions=extended(known.regions, entry.regions))
+        self._list(neighbour, entry.regions)
         return True
 
     def install(self, neighbour: NodeName, entry: Entry, round: int) -> bool:
@@ -57,18 +59,18 @@ class ContentTable:
         self._confirmed[neighbour] = round
         if known is not None and known[:2] >= entry[:2]:
             return False
-        if known is not None and known.boxes == entry.boxes:
+        if known is not None and known.regions == entry.regions:
             self._entries[neighbour] = entry
             return False
         self.drop(neighbour)
         self._confirmed[neighbour] = round
         self._entries[neighbour] = entry
-        self._list(neighbour, entry.boxes)
+        self._list(neighbour, entry.regions)
         return True
 
-    def _list(self, neighbour: NodeName, boxes: Boxes) -> None:
-        for (attribute, wanted), ranges in boxes.items():
-            listed = self._boxes.setdefault(attribute, {}).setdefault(neighbour, [])
+    def _list(self, neighbour: NodeName, regions: SubscriptionRegions) -> None:
+        for (attribute, wanted), ranges in regions.items():
+            listed = self._ranges.setdefault(attribute, {}).setdefault(neighbour, [])
             listed += [(low, high, wanted) for low, high in ranges]
 
     def confirm(self, neighbour: NodeName, incarnation: int, version: int, round: int) -> bool:
@@ -87,9 +89,9 @@ class ContentTable:
         self._confirmed.pop(neighbour, None)
         if entry is None:
             return False
-        for attribute in dict.fromkeys(attribute for attribute, _ in entry.boxes):
-            del self._boxes[attribute][neighbour]
-        return bool(entry.boxes)
+        for attribute in dict.fromkeys(attribute for attribute, _ in entry.regions):
+            del self._ranges[attribute][neighbour]
+        return bool(entry.regions)
 
     def expire(self, before: int) -> bool:
         """Drop what was last confirmed before that round; True if something was."""
@@ -100,8 +102,8 @@ class ContentTable:
         """The neighbours that want an event with that hashed value; `attributes`: of the event, matched against their
         filters (None: they are not)."""
         found = []
-        for neighbour, boxes in self._boxes.get(attribute, {}).items():
-            for low, high, wanted in boxes:
+        for neighbour, ranges in self._ranges.get(attribute, {}).items():
+            for low, high, wanted in ranges:
                 if low <= value <= high and (attributes is None or wanted.matches(attributes)):
                     found.append(neighbour)
                     break
@@ -110,5 +112,5 @@ class ContentTable:
     def check_invariants(self) -> None:
         """Raise AssertionError if the parts contradict each other."""
         assert self._entries.keys() == self._confirmed.keys()
-        listed = {neighbour for boxes in self._boxes.values() for neighbour in boxes}
-        assert listed == {neighbour for neighbour, entry in self._entries.items() if entry.boxes}
+        listed = {neighbour for ranges in self._ranges.values() for neighbour in ranges}
+        assert listed == {neighbour for neighbour, entry in self._entries.items() if entry.regions}

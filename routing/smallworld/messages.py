@@ -13,12 +13,14 @@ from murmur_pubsub.message import Like, message
 
 
 class GossipPeer(NamedTuple):
-    """A node of the overlay. `incarnation` counts its restarts; `profile`: what it has subscribed to, packed."""
+    """A node of the overlay."""
 
     name: NodeName
     incarnation: int
+    """Counts its restarts."""
     identifier: int
     profile: bytes
+    """What it has subscribed to, packed (`routing.smallworld.profile`)."""
 
 
 GossipPeerFields: TypeAlias = Annotated[Sequence[Any], Like((str, int, int, bytes, int))]
@@ -26,39 +28,44 @@ GossipPeerFields: TypeAlias = Annotated[Sequence[Any], Like((str, int, int, byte
 
 @message(85)
 class Shuffle(NamedTuple):
-    """Peer sampling: some of my view; `answer`: in return for yours."""
+    """Peer sampling: some peers of the sender's view."""
 
     peers: Sequence[GossipPeerFields]
     answer: bool
+    """In return for some of the receiver's?"""
 
 
 @message(86)
 class Exchange(NamedTuple):
-    """Topology management: myself and my whole routing table; `answer`: in return for yours."""
+    """Topology management: the sender and its whole routing table."""
 
     me: GossipPeerFields
     table: Sequence[GossipPeerFields]
     answer: bool
+    """In return for the receiver's, or to a new neighbour that should not answer?"""
 
 
 @message(87)
 class Beat(NamedTuple):
-    """Heartbeat, of who has a link to you. `reach`: the identifiers of my neighbours. `load`: events that I relayed as
-    a rendezvous node without interest; half of them had hashed values up to `median`. `version`: of what I have
-    installed at you (0: nothing); `held`: of what you have installed at me."""
+    """Heartbeat of a node that has a link to the receiver."""
 
     identifier: int
     incarnation: int
     reach: Sequence[int]
+    """The identifiers of the sender's neighbours."""
     load: int
+    """Events that the sender relayed as a rendezvous node without interest in them."""
     median: int
+    """Half of those events had hashed values up to this one."""
     version: int
+    """Of what the sender has installed at the receiver; 0: nothing."""
     held: int
+    """Of what the receiver has installed at the sender; 0: nothing."""
 
 
 @message(88)
 class BeatAnswer(NamedTuple):
-    """I am here too; `links`: with a link to you."""
+    """The answer to a heartbeat, which says the same of the other side."""
 
     identifier: int
     incarnation: int
@@ -68,6 +75,7 @@ class BeatAnswer(NamedTuple):
     version: int
     held: int
     links: bool
+    """Has the sender a link to the receiver?"""
 
 
 @message(89, control=True)
@@ -79,22 +87,23 @@ class GossipJoinRequest(NamedTuple):
 
 @message(90, control=True)
 class GossipWelcome(NamedTuple):
-    """To the joining node: whom it may want as neighbours, the sender first."""
+    """To the joining node: peers that it may want as neighbours, the sender first."""
 
     peers: Sequence[GossipPeerFields]
 
 
 @message(91, control=True)
 class Install(NamedTuple):
-    """Lookup of ranges: all that the sender wants events for by way of the receiver, in place of what it wanted before;
-    with `since` it is what it wants besides what it wanted at that version. `boxes`: attribute, low, high and the
-    number of a filter in turn; the filter is what must hold besides."""
+    """Lookup of ranges: all that the sender wants by way of the receiver, in place of what it wanted before."""
 
     incarnation: int
     version: int
     since: int
-    boxes: Sequence[Any]
+    """If this is not 0: what the sender wants besides what it wanted at that version."""
+    regions: Sequence[Any]
+    """Attribute, low, high and the number of a filter in turn."""
     filters: Sequence[Filter]
+    """What must hold besides."""
 
 
 OVERLAY_MESSAGES: tuple[type, ...] = (Shuffle, Exchange, Beat, BeatAnswer, GossipJoinRequest, GossipWelcome)

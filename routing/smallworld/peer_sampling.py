@@ -1,7 +1,8 @@
 """Peer sampling: a small view of random peers that is shuffled with others (Cyclon).
 
-Each round the oldest peer of the view is taken out and sent some of the rest; it answers with some of its own, and each
-side keeps what it got in the places of what it sent. A peer that is gone is so forgotten when it is the oldest.
+Each round a node takes the oldest peer out of its view and sends it some of the rest. The peer answers with some of its
+own, and each side keeps what it got in the places of what it sent. So a peer that is gone is forgotten when it is the
+oldest.
 """
 
 import random
@@ -28,7 +29,7 @@ class PeerSampling:
         return len(self.view)
 
     def begin(self, round: int, me: Sequence[Any]) -> tuple[NodeName, list[Sequence[Any]]] | None:
-        """Whom to send what this round (None: there is nobody); `me` goes along."""
+        """The peer to shuffle with this round and what it is sent, with `me` (None: the view is empty)."""
         if not self.view:
             return None
         oldest = min(self.view.values(), key=lambda entry: entry[1])[0].name
@@ -56,6 +57,10 @@ class PeerSampling:
     def forget(self, name: NodeName) -> None:
         """The peer is gone."""
         self.view.pop(name, None)
+
+    def written(self, round: int) -> list[Sequence[Any]]:
+        """The whole view as it is written in messages of that round."""
+        return self._written(list(self.view), round)
 
     def _pick(self, count: int) -> list[NodeName]:
         names = list(self.view)

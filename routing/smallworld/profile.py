@@ -27,7 +27,7 @@ def pack_profile(profile: Profile) -> bytes:
     """The profile, attributes ascending, each with its ranges disjoint and ascending."""
     numbers: list[int] = []
     for attribute in sorted(profile):
-        ranges = fewer(union(profile[attribute]), _RANGES_MAX)
+        ranges = fill_gaps(union(profile[attribute]), _RANGES_MAX)
         numbers += [attribute, len(ranges)]
         for low, high in ranges:
             numbers += [low, high]
@@ -41,12 +41,12 @@ def unpack_profile(packed: bytes) -> Profile:
         return {}
     numbers = struct.unpack(f"<{len(packed) // 4}I", packed)
     profile: dict[int, list[Interval]] = {}
-    at = 0
-    while at + 1 < len(numbers):
-        attribute, count = numbers[at], numbers[at + 1]
-        ends = numbers[at + 2 : at + 2 + 2 * count]
+    place = 0
+    while place + 1 < len(numbers):
+        attribute, count = numbers[place], numbers[place + 1]
+        ends = numbers[place + 2 : place + 2 + 2 * count]
         profile[attribute] = list(zip(ends[::2], ends[1::2], strict=False))
-        at += 2 + 2 * count
+        place += 2 + 2 * count
     return profile
 
 
@@ -58,8 +58,8 @@ def ranges_on(attribute: int, packed: bytes) -> tuple[Sequence[Interval], int]:
 
 
 def wants(packed: bytes, hashed: Mapping[int, int]) -> bool:
-    """May who has this profile want an event with these hashed values? Said of nobody whose subscriptions are to
-    different attributes, for all that the profile tells."""
+    """Does the profile say that its node wants an event with these hashed values? A profile does not tell which
+    attributes belong to one subscription, so the event must have a wanted value of each of them."""
     profile = unpack_profile(packed)
     if ANY_ATTRIBUTE in profile:
         return True
@@ -67,15 +67,15 @@ def wants(packed: bytes, hashed: Mapping[int, int]) -> bool:
         value = hashed.get(attribute)
         if value is None:
             return False
-        at = bisect_right(ranges, (value, RING_SIZE)) - 1
-        if at < 0 or ranges[at][1] < value:
+        place = bisect_right(ranges, (value, RING_SIZE)) - 1
+        if place < 0 or ranges[place][1] < value:
             return False
     return bool(profile)
 
 
-def fewer(ranges: list[Interval], most: int) -> list[Interval]:
-    """At most so many ranges that hold all of these: the smallest gaps are filled."""
+def fill_gaps(ranges: list[Interval], most: int) -> list[Interval]:
+    """At most `most` ranges that hold all of these: the smallest gaps are filled."""
     while len(ranges) > most:
-        at = min(range(len(ranges) - 1), key=lambda number: ranges[number + 1][0] - ranges[number][1])
-        ranges = [*ranges[:at], (ranges[at][0], ranges[at + 1][1]), *ranges[at + 2 :]]
+        gap = min(range(len(ranges) - 1), key=lambda number: ranges[number + 1][0] - ranges[number][1])
+        ranges = [*ranges[:gap], (ranges[gap][0], ranges[gap + 1][1]), *ranges[gap + 2 :]]
     return ranges

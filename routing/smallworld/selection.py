@@ -1,9 +1,10 @@
-"""Whom a node selects as neighbours: ring links, small-world links, friend links (Vinifera IV-B1).
+"""How a node selects its neighbours: ring links, small-world links, friend links (Vinifera IV-B1).
 
-One link to the closest node on each side of the ring; K_sw links to nodes at distances drawn with a probability
-inversely proportional to the distance (Kleinberg, drawn as in Symphony: N^(u-1) of the ring for uniform u, N estimated
-from the gaps to the ring links); K_f links to those with the best utility, ties by what is already a neighbour, then by
-chance. The distances go against the direction of growing identifiers, which is the way that routing goes.
+A node seeks three kinds of links. Ring links: the closest node on each side. K_sw small-world links: nodes at distances
+drawn with a probability inversely proportional to the distance (Kleinberg; drawn as in Symphony, N^(u-1) of the ring
+for uniform u, N estimated from the gaps to the ring links). K_f friend links: the nodes with the best utility; among
+equal ones those that are neighbours already come first, then chance decides. The distances go against the direction of
+growing identifiers, as routing does.
 """
 
 import random
@@ -66,7 +67,7 @@ class NeighbourSelection:
         return list(chosen)
 
     def prefers(self, own: int, peer: GossipPeer) -> bool:
-        """Might the peer be chosen in the place of somebody chosen last?"""
+        """Might the peer be chosen in the place of a neighbour that was chosen last?"""
         ahead = (peer.identifier - own) % RING_SIZE
         if ahead < self._ahead or RING_SIZE - ahead < self._behind:
             return True

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import EVERYTHING, Filter
 from murmur_pubsub.values import Value
-from routing.smallworld.boxes import Boxes
 from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key, pack_profile, ranges_on, unpack_profile
 from routing.smallworld.ring import RING_SIZE, Interval, overlap, union
+from routing.smallworld.subscription_regions import SubscriptionRegions
 from routing.vinifera.hashing import AttributeDomain
 
 _LEAD = 1.2
@@ -78,9 +78,9 @@ class OwnInterests:
         shared = overlap(mine, theirs)
         return shared / (wanted + wanted_there - shared) if shared else 0.0
 
-    def boxes(self) -> Boxes:
-        """What to install: each filter under one attribute, which its box's filter names no more."""
-        found: Boxes = {}
+    def regions(self) -> SubscriptionRegions:
+        """What to install: each filter under one attribute, which its region's filter names no more."""
+        found: SubscriptionRegions = {}
         for wanted, ranges in self._filters.items():
             for attribute in self._registered(ranges):
                 rest = self._without(wanted, attribute)

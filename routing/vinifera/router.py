@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Effect, NodeContext, NodeName
-from routing.smallworld.boxes import Boxes
 from routing.smallworld.profile import wants
 from routing.smallworld.rendezvous import RendezvousRouter, Target
+from routing.smallworld.subscription_regions import SubscriptionRegions
 from routing.vinifera.balance import Load, new_identifier
 from routing.vinifera.interests import OwnInterests
 from routing.vinifera.parameters import ViniferaParameters
@@ -27,29 +27,29 @@ class Vinifera(RendezvousRouter):
         self.parameters = ViniferaParameters.of(context.parameters["pastry"], context.parameters.get("vinifera", {}))
         self.interests = OwnInterests(self.parameters.attributes, context.random("interests"))
         self.load = Load()
-        self._boxes: Boxes | None = {}
+        self._regions: SubscriptionRegions | None = {}
         self.spreads = self.parameters.spread
         super().__init__(context, self.parameters.overlay, self.interests.utility)
 
     def filters_changed(self) -> None:
         """See `RendezvousRouter`."""
-        self.overlay.speak_as(self.interests.change(self.filters))
-        self._boxes = None
+        self.overlay.set_profile(self.interests.change(self.filters))
+        self._regions = None
 
-    def own_boxes(self) -> Boxes:
+    def own_regions(self) -> SubscriptionRegions:
         """See `RendezvousRouter`."""
-        if self._boxes is None:
-            self._boxes = self.interests.boxes()
-        return self._boxes
+        if self._regions is None:
+            self._regions = self.interests.regions()
+        return self._regions
 
     def targets(self, event: Event) -> list[Target]:
         """See `RendezvousRouter`."""
         return self.interests.targets(event)
 
-    def alike(self, targets: Sequence[Target]) -> list[NodeName]:
+    def interested_neighbours(self, targets: Sequence[Target]) -> list[NodeName]:
         """See `RendezvousRouter`."""
         hashed = dict(targets)
-        return [name for name, (peer, _) in self.overlay.table.items() if wants(peer.profile, hashed)]
+        return [peer.name for peer in self.overlay.neighbours.peers() if wants(peer.profile, hashed)]
 
     def on_rendezvous(self, event: Event, target: Target) -> None:
         """See `RendezvousRouter`."""
@@ -60,14 +60,14 @@ class Vinifera(RendezvousRouter):
         """See `RendezvousRouter`."""
         overlay = self.overlay
         if self.interests.rank(peer.profile for peer in overlay.candidates):
-            self._boxes = None
-            self.wants_changed()
-            overlay.prefer_others()
+            self._regions = None
+            self.installation.own_changed()
+            overlay.neighbours.reselect()
         effects: list[Effect] = []
         if self.parameters.beta and overlay.round % self.parameters.balance_rounds == 0:
             effects = self._balance()
             self.load.forget_half()
-        overlay.load, overlay.median = self.load.events, self.load.median(overlay.me.identifier)
+        overlay.set_load(self.load.events, self.load.median(overlay.me.identifier))
         return effects
 
     def on_neighbour_moved(self, name: NodeName) -> None:
@@ -84,5 +84,4 @@ class Vinifera(RendezvousRouter):
         if moved is None:
             return []
         self.load.become((self.load.events + successor.load) // 2)
-        self.overlay.load = self.load.events
-        return self.overlay.move(moved)
+        return self.overlay.move(moved, self.load.events)

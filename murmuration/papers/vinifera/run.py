@@ -159,7 +159,7 @@ def measure_static(spec: StaticSpec) -> Static:
         network.totals()
         _publish(network, workload, spec.events, _EVENTS_A_CYCLE)
         network.cycles(0.5)
-        result.degree = max(len(network.router(name).overlay.table) for name in names)
+        result.degree = max(len(network.router(name).overlay.neighbours) for name in names)
         _fill(result, network.totals(), names)
         network.capacity = spec.capacity
         for rate in spec.rates:

@@ -89,7 +89,7 @@ def test_vinifera_s4b2_every_lookup_ends_at_the_rendezvous_node_within_the_poly_
     for _ in range(40):
         value = overlay.rng.randrange(RING_SIZE)
         at, hops = overlay.rng.choice(list(routers)), 0
-        while (hop := routers[at].overlay.known.next_hop(value)) is not None:
+        while (hop := routers[at].overlay.ring.next_hop(value)) is not None:
             at, hops = hop, hops + 1
             assert hops <= NODES, "a circle"
         assert at == overlay.rendezvous(value)
@@ -112,7 +112,7 @@ def test_vinifera_s4b2_every_range_lookup_reaches_all_and_only_the_nodes_of_the_
         waiting = [(overlay.rng.choice(list(routers)), low, high)]
         while waiting:
             name, begin, end = waiting.pop()
-            for first, last, hop in routers[name].overlay.known.shower(begin, end):
+            for first, last, hop in routers[name].overlay.ring.split_range(begin, end):
                 if hop is None:
                     reached.setdefault(name, []).append((first, last))
                 else:
@@ -144,7 +144,7 @@ def test_vinifera_s4b4_every_subscriber_is_registered_in_one_attributes_trees(tm
     overlay.settle(intervals(1, ("x", "y", "z"), width=40))
     registered: dict[int, int] = {}
     for router in overlay.routers.values():
-        attributes = {attribute for attribute, _ in router.own_boxes()}
+        attributes = {attribute for attribute, _ in router.own_regions()}
         assert len(attributes) == 1
         assert isinstance(router, Vinifera)
         assert attributes == {router.interests.primary}
@@ -161,11 +161,11 @@ def test_vinifera_s4b1_the_degree_never_exceeds_its_limit_and_friends_are_alike(
     overlay.network.start_together(overlay.network.names)
     for _ in range(25):
         overlay.network.cycles(0.5)
-        assert all(len(router.overlay.table) <= 8 for router in overlay.routers.values())
+        assert all(len(router.overlay.neighbours) <= 8 for router in overlay.routers.values())
     alike = 0.0
     for name, router in overlay.routers.items():
         group = overlay.network.names.index(name) % 6
-        friends = [each for each in router.overlay.table if each not in router.overlay.selection.ring]
+        friends = [each for each in router.overlay.neighbours if each not in router.overlay.neighbours.ring]
         alike += sum(overlay.network.names.index(each) % 6 == group for each in friends) / len(friends)
     assert alike / NODES > 0.9
     overlay.network.close()
@@ -174,7 +174,7 @@ def test_vinifera_s4b1_the_degree_never_exceeds_its_limit_and_friends_are_alike(
 def test_fewer_nodes_than_links_are_an_overlay_too(tmp_path: Path) -> None:
     overlay = Overlay(tmp_path, nodes=3)
     overlay.settle(["x > 1", "x > 2", "x > 3"], cycles=5)
-    assert all(len(router.overlay.table) == 2 for router in overlay.routers.values())
+    assert all(len(router.overlay.neighbours) == 2 for router in overlay.routers.values())
     overlay.publish_and_check(10)
     overlay.network.close()
 
@@ -190,7 +190,7 @@ def test_vinifera_s4c_failures_are_repaired_and_their_subscriptions_removed(tmp_
     overlay.publish_and_check(40)
     for router in overlay.routers.values():
         assert not {name for name, _ in router.table} & set(killed)
-        assert not set(router.overlay.table) & set(killed)
+        assert not set(router.overlay.neighbours) & set(killed)
     overlay.network.close()
 
 
@@ -220,8 +220,8 @@ def test_vinifera_s4b3_what_is_wanted_no_more_is_de_aggregated_all_the_way(tmp_p
     network = overlay.network
 
     def lowest() -> int:
-        wanted = [router.wanted() for router in overlay.routers.values()]
-        return min(low for boxes in wanted for held in boxes.values() for low, _ in held)
+        wanted = [router.installation.wanted() for router in overlay.routers.values()]
+        return min(low for regions in wanted for held in regions.values() for low, _ in held)
 
     assert lowest() == PERCENT.hash(10)
     (withdrawn,) = network.unsubscribe_all("b0")
@@ -259,9 +259,9 @@ def test_vinifera_figure_2_the_installation_path() -> None:
     rings = {
         name: KnownRing(places[name], {places[other]: other for other in others}) for name, others in knows.items()
     }
-    assert rings["R"].shower(75, 78) == [(75, 78, "S")]
-    assert rings["S"].shower(75, 85) == [(75, 78, None), (79, 85, "T")]
-    assert rings["T"].shower(79, 85) == [(79, 85, None)]
+    assert rings["R"].split_range(75, 78) == [(75, 78, "S")]
+    assert rings["S"].split_range(75, 85) == [(75, 78, None), (79, 85, "T")]
+    assert rings["T"].split_range(79, 85) == [(79, 85, None)]
 
 
 @pytest.mark.parametrize("resets", [True, False])
@@ -274,6 +274,8 @@ def test_a_killed_neighbours_closed_connections_are_heard_before_its_next_heartb
     for name in killed:
         overlay.network.crash(name)
     overlay.network.cycles(0.02)
-    known = {name for router in overlay.routers.values() for name in (*router.overlay.table, *router.overlay.contacts)}
+    known = {
+        name for router in overlay.routers.values() for name in (*router.overlay.neighbours, *router.overlay.contacts)
+    }
     assert bool(known & set(killed)) != resets
     overlay.network.close()

@@ -1,4 +1,4 @@
-"""The parts of Vinifera, each alone: ring, hash, utility, primary attribute, boxes, content table, balance."""
+"""The parts of Vinifera, each alone: ring, hash, utility, primary attribute, regions, content table, balance."""
 
 import itertools
 import random
@@ -14,15 +14,15 @@ from murmur_pubsub.event import Event
 from murmur_pubsub.filter import EVERYTHING
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import Effect, NodeContext, Received, Send, Start, TimerFired
-from routing.smallworld.boxes import aggregate, contains, from_wire, to_wire
 from routing.smallworld.content_table import ContentTable, Entry
 from routing.smallworld.messages import Beat, BeatAnswer, GossipPeer, Install
 from routing.smallworld.parameters import SmallWorldParameters
 from routing.smallworld.peer_sampling import PeerSampling
-from routing.smallworld.profile import attribute_key, fewer, pack_profile, unpack_profile
+from routing.smallworld.profile import attribute_key, fill_gaps, pack_profile, unpack_profile
 from routing.smallworld.rendezvous import DOWN, UP
 from routing.smallworld.ring import RING_SIZE, KnownRing, clockwise, overlap, union, value_count
 from routing.smallworld.selection import NeighbourSelection
+from routing.smallworld.subscription_regions import aggregate, contains, from_wire, to_wire
 from routing.vinifera.balance import Load, new_identifier
 from routing.vinifera.hashing import AttributeDomain
 from routing.vinifera.interests import OwnInterests
@@ -56,7 +56,7 @@ def test_vinifera_s4b2_showering_cuts_a_range_into_parts_that_go_the_way_of_thei
 ) -> None:
     low, high = min(ends), max(ends)
     ring = KnownRing(own, {each: f"n{each}" for each in others})
-    parts = ring.shower(low, high)
+    parts = ring.split_range(low, high)
     assert parts[0][0] == low
     assert parts[-1][1] == high
     assert all(before[1] + 1 == after[0] for before, after in itertools.pairwise(parts))
@@ -74,8 +74,8 @@ def test_ranges_behave_like_sets_of_values(first: list[tuple[int, int]], second:
     assert value_count(one) == len(values(first))
     assert overlap(one, other) == len(values(first) & values(second))
     assert contains(one, other) == (values(second) <= values(first))
-    assert values(fewer(one, 2)) >= values(first)
-    assert len(fewer(one, 2)) <= 2
+    assert values(fill_gaps(one, 2)) >= values(first)
+    assert len(fill_gaps(one, 2)) <= 2
 
 
 # ------------------------------------------------------------------------------------- hash and profiles
@@ -142,9 +142,9 @@ def test_vinifera_algorithm_1_the_primary_attribute_has_most_overlapping_candida
 def test_vinifera_s4b3_a_subscription_is_registered_on_one_attribute() -> None:
     interests = OwnInterests(PERCENT, random.Random(1))
     interests.change([parse_filter("x BETWEEN 10 AND 20 AND y > 5"), parse_filter("y = 3")])
-    boxes = interests.boxes()
-    assert len(boxes) == 2
-    assert (attribute_key("y"), parse_filter("TRUE")) in boxes, "a filter without the primary attribute has its own"
+    regions = interests.regions()
+    assert len(regions) == 2
+    assert (attribute_key("y"), parse_filter("TRUE")) in regions, "a filter without the primary attribute has its own"
 
 
 def test_vinifera_s4b4_an_event_has_a_target_for_each_attribute() -> None:
@@ -153,20 +153,20 @@ def test_vinifera_s4b4_an_event_has_a_target_for_each_attribute() -> None:
     assert interests.targets(event) == [(attribute_key("x"), percent(50)), (attribute_key("y"), 0)]
 
 
-# ---------------------------------------------------------------------------------- boxes and the table
+# ---------------------------------------------------------------------------------- regions and the table
 def test_vinifera_s4b3_requests_on_one_attribute_are_aggregated() -> None:
     """Figure 2(b): [75, 85] and [80, 100] become [75, 100]."""
     everything = parse_filter("TRUE")
-    boxes = aggregate([{(1, everything): [(75, 85)]}, {(1, everything): [(80, 100)]}])
-    assert boxes == {(1, everything): [(75, 100)]}
+    regions = aggregate([{(1, everything): [(75, 85)]}, {(1, everything): [(80, 100)]}])
+    assert regions == {(1, everything): [(75, 100)]}
 
 
 def test_vinifera_s4b3_what_a_wider_request_covers_is_left_out() -> None:
     wide, narrow = parse_filter("y > 1"), parse_filter("y BETWEEN 3 AND 4")
-    boxes = aggregate([{(1, narrow): [(10, 20)]}, {(1, wide): [(5, 30)]}, {(2, narrow): [(10, 20)]}])
-    assert boxes == {(1, wide): [(5, 30)], (2, narrow): [(10, 20)]}
-    numbers, filters = to_wire(boxes)
-    assert from_wire(numbers, filters) == boxes
+    regions = aggregate([{(1, narrow): [(10, 20)]}, {(1, wide): [(5, 30)]}, {(2, narrow): [(10, 20)]}])
+    assert regions == {(1, wide): [(5, 30)], (2, narrow): [(10, 20)]}
+    numbers, filters = to_wire(regions)
+    assert from_wire(numbers, filters) == regions
 
 
 def test_vinifera_s4b4_events_go_to_neighbours_whose_whole_subscription_matches() -> None:
@@ -181,9 +181,9 @@ def test_vinifera_s4b4_events_go_to_neighbours_whose_whole_subscription_matches(
 
 def test_vinifera_s4c_an_entry_that_is_not_confirmed_expires() -> None:
     table = ContentTable()
-    boxes = {(1, parse_filter("TRUE")): [(10, 20)]}
-    table.install("n1", Entry(0, 1, boxes), 0)
-    table.install("n2", Entry(0, 1, boxes), 0)
+    regions = {(1, parse_filter("TRUE")): [(10, 20)]}
+    table.install("n1", Entry(0, 1, regions), 0)
+    table.install("n2", Entry(0, 1, regions), 0)
     table.confirm("n1", 0, 1, 3)
     table.confirm("n2", 0, 2, 3)  # another version than the one it has here
     assert table.expire(2)
@@ -309,7 +309,7 @@ def router_between() -> Vinifera:
 
 def installed(effects: Sequence[Effect]) -> dict[str, Sequence[int]]:
     sent = [each for each in effects if isinstance(each, Send) and isinstance(each.message, Install)]
-    return {each.to: each.message.boxes for each in sent}
+    return {each.to: each.message.regions for each in sent}
 
 
 def test_who_wants_nothing_new_brings_nothing_about() -> None:

@@ -1,0 +1,149 @@
+"""The peers that have spoken to a node themselves, and the ring as the node knows it by them.
+
+Hearsay does not prove that a peer is alive, so routing uses contacts alone: neighbours that have answered a heartbeat,
+and, if a node routes over inbound links too, contacts that have selected this node.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+
+from murmur_pubsub.machine import NodeName
+from routing.smallworld.messages import Beat, BeatAnswer, GossipPeer
+from routing.smallworld.ring import KnownRing, clockwise
+
+
+class Contact:
+    """A peer that has spoken for itself."""
+
+    __slots__ = (
+        "answered", "beat", "heard", "identifier", "inbound", "incarnation", "load", "median", "name", "reach",
+    )  # fmt: skip
+
+    def __init__(self, name: NodeName, incarnation: int) -> None:
+        self.name = name
+        self.incarnation = incarnation
+        self.identifier = 0
+        self.reach: Sequence[int] = ()
+        """The identifiers of its neighbours."""
+        self.load = self.median = 0
+        """See `messages.Beat`."""
+        self.heard = -1
+        """The round in which it last said anything."""
+        self.beat = -1
+        """The round in which it last sent a heartbeat unasked."""
+        self.inbound = False
+        """Has it a link to this node?"""
+        self.answered = False
+        """Has it answered a heartbeat of this node?"""
+
+
+class Contacts:
+    """The contacts of one node, among them its `neighbours`, a collection that changes as others are selected.
+    `inbound_max`: over how many inbound links it routes."""
+
+    def __init__(self, neighbours: Collection[NodeName], inbound_max: int) -> None:
+        self._neighbours = neighbours
+        self._inbound_max = inbound_max
+        self._contacts: dict[NodeName, Contact] = {}
+        self._ring: KnownRing | None = None
+        """None: it may have changed since it was last asked for."""
+        self._reach: Sequence[int] | None = None
+        """None: as for the ring."""
+
+    def __contains__(self, name: NodeName) -> bool:
+        return name in self._contacts
+
+    def __iter__(self) -> Iterator[NodeName]:
+        return iter(self._contacts)
+
+    def get(self, name: NodeName) -> Contact | None:
+        """The contact of that name."""
+        return self._contacts.get(name)
+
+    def unheard_since(self, round: int) -> list[NodeName]:
+        """Those that were last heard before that round."""
+        return [name for name, contact in self._contacts.items() if contact.heard < round]
+
+    # ------------------------------------------------------------------------------------ what is learned
+    def hear(self, name: NodeName, said: Beat | BeatAnswer, round: int) -> bool:
+        """The peer has said this in that round; True if it had another identifier before."""
+        contact = self._contacts.get(name)
+        if contact is None:
+            contact = self._contacts[name] = Contact(name, said.incarnation)
+        contact.load, contact.median, contact.reach = said.load, said.median, said.reach
+        moved = contact.heard >= 0 and contact.identifier != said.identifier
+        if contact.identifier != said.identifier:
+            contact.identifier = said.identifier
+            self.forget_ring()
+        contact.heard = round
+        return moved
+
+    def answered(self, name: NodeName) -> bool:
+        """The contact has answered a heartbeat; True if that was the first time."""
+        contact = self._contacts[name]
+        if contact.answered:
+            return False
+        contact.answered = True
+        self.forget_ring()
+        return True
+
+    def beat_by(self, name: NodeName, round: int) -> None:
+        """The contact has sent a heartbeat in that round: it has a link to this node."""
+        self._contacts[name].beat = round
+        self.links_here(name)
+
+    def links_here(self, name: NodeName) -> None:
+        """The contact has a link to this node."""
+        contact = self._contacts[name]
+        if not contact.inbound:
+            contact.inbound = True
+            self.forget_ring()
+
+    def drop(self, name: NodeName) -> Contact | None:
+        """The contact is gone; None if it was none."""
+        contact = self._contacts.pop(name, None)
+        if contact is not None:
+            self.forget_ring()
+        return contact
+
+    def forget_ring(self) -> None:
+        """A contact, a neighbour or this node's own identifier has changed: make the ring anew when it is asked for."""
+        self._ring = self._reach = None
+
+    # --------------------------------------------------------------------------------------- what is known
+    def ring(self, own: int) -> KnownRing:
+        """The ring around the node with that identifier; the same object as long as nothing on it has changed."""
+        if self._ring is None:
+            self._ring = KnownRing(own, {each.identifier: each.name for each in self._usable()})
+        return self._ring
+
+    def reach(self) -> Sequence[int]:
+        """The identifiers of the neighbours that have answered: what this node says in its heartbeats."""
+        if self._reach is None:
+            self._reach = [contact.identifier for contact in self._answering_neighbours()]
+        return self._reach
+
+    def predecessor(self, own: int) -> Contact | None:
+        """The contact that comes before that identifier on the ring."""
+        return min(self._usable(), key=lambda each: clockwise(each.identifier, own), default=None)
+
+    def successor(self, own: int) -> Contact | None:
+        """The contact that comes after it."""
+        return min(self._usable(), key=lambda each: clockwise(own, each.identifier), default=None)
+
+    def placed(self, peer: GossipPeer) -> GossipPeer:
+        """The peer with the identifier that it has last given itself, if it is a contact."""
+        contact = self._contacts.get(peer.name)
+        if contact is None or contact.identifier == peer.identifier:
+            return peer
+        return peer._replace(identifier=contact.identifier)
+
+    def _usable(self) -> list[Contact]:
+        usable = self._answering_neighbours()
+        if self._inbound_max:
+            others = [each for name, each in self._contacts.items() if each.inbound and name not in self._neighbours]
+            usable += others[: self._inbound_max]
+        return usable
+
+    def _answering_neighbours(self) -> list[Contact]:
+        found = [self._contacts[name] for name in self._neighbours if name in self._contacts]
+        return [contact for contact in found if contact.answered]

@@ -1,0 +1,132 @@
+"""The neighbours that a node has selected: its routing table, which it exchanges with others (Vinifera IV-B1)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from murmur_pubsub.machine import NodeName
+from routing.smallworld.contacts import Contacts
+from routing.smallworld.messages import Beat, BeatAnswer, GossipPeer
+from routing.smallworld.selection import NeighbourSelection
+
+_Spoke = tuple[GossipPeer, int]
+"""A peer, and the round in which it last spoke for itself."""
+
+
+class Reselected(NamedTuple):
+    """What a new selection has changed."""
+
+    newcomers: list[_Spoke]
+    changed: bool
+    """Are the neighbours other ones than before?"""
+    ring_changed: bool
+    """Is the predecessor or successor another one?"""
+
+
+class SelectedNeighbours:
+    """The selected peers of one node; as a collection, their names, those next on the ring first."""
+
+    def __init__(self, selection: NeighbourSelection) -> None:
+        self._selection = selection
+        self._table: dict[NodeName, _Spoke] = {}
+        self._outdated = True
+        """Is the last selection no measure for others, since a neighbour or what is sought has changed?"""
+        self._declined: set[GossipPeer] = set()
+        """Peers that were found to be no better than those selected last."""
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __iter__(self) -> Iterator[NodeName]:
+        return iter(self._table)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._table
+
+    @property
+    def ring(self) -> Sequence[NodeName]:
+        """The predecessor and the successor (one, if there is but one peer)."""
+        return self._selection.ring
+
+    def peer(self, name: NodeName) -> GossipPeer:
+        """The neighbour of that name."""
+        return self._table[name][0]
+
+    def peers(self) -> Iterator[GossipPeer]:
+        """All of them."""
+        return (peer for peer, _ in self._table.values())
+
+    def written(self, round: int) -> list[Sequence[Any]]:
+        """The table as it is written in messages of that round."""
+        return [(*peer, round - spoke) for peer, spoke in self._table.values()]
+
+    def hear(self, name: NodeName, said: Beat | BeatAnswer, round: int) -> None:
+        """A peer has spoken for itself; it may be a neighbour."""
+        entry = self._table.get(name)
+        if entry is None:
+            return
+        peer = entry[0]
+        if peer.identifier != said.identifier or peer.incarnation != said.incarnation:
+            peer = peer._replace(identifier=said.identifier, incarnation=said.incarnation)
+            self._outdated = True
+        self._table[name] = peer, round
+
+    def drop(self, name: NodeName) -> GossipPeer | None:
+        """The neighbour is gone; None if it was none."""
+        entry = self._table.pop(name, None)
+        if entry is None:
+            return None
+        self._outdated = True
+        return entry[0]
+
+    def reselect(self) -> None:
+        """What is sought in neighbours has changed: select anew when peers are next considered."""
+        self._outdated = True
+
+    def consider(
+        self,
+        own: GossipPeer,
+        told: Iterable[Sequence[Any]],
+        view: Mapping[NodeName, _Spoke],
+        contacts: Contacts,
+        round: int,
+    ) -> Reselected | None:
+        """Select among the neighbours, the peers that were told of and those of the view. None if all stay: most often
+        none of the others is better than a neighbour, and what is known of neighbours only becomes younger."""
+        table, declined, prefers = self._table, self._declined, self._selection.prefers
+        select = self._outdated
+        heard: dict[NodeName, _Spoke] = {}
+        for name, incarnation, identifier, profile, age in told:
+            known = table.get(name) or heard.get(name)
+            if name == own.name or (known is not None and known[1] >= round - age):
+                continue
+            peer = contacts.placed(GossipPeer(name, incarnation, identifier, profile))
+            if known is not None and peer != known[0] and name in table:
+                select = True
+            if not select and peer not in declined:
+                select = prefers(own.identifier, peer)
+                declined.add(peer)
+            heard[name] = peer, round - age
+        if not select:
+            for name, (peer, _) in view.items():
+                if peer not in declined and name not in table and name not in heard:
+                    select = prefers(own.identifier, contacts.placed(peer))
+                    if select:
+                        break
+                    declined.add(peer)
+        if not select:
+            table.update((name, entry) for name, entry in heard.items() if name in table)
+            return None
+        candidates = {**table, **heard}
+        for name, (peer, spoke) in view.items():
+            if name not in candidates:
+                candidates[name] = contacts.placed(peer), spoke
+        return self._select(own.identifier, candidates)
+
+    def _select(self, own: int, candidates: dict[NodeName, _Spoke]) -> Reselected:
+        self._outdated = False
+        self._declined.clear()
+        before, ring_before = self._table, set(self.ring)
+        chosen = self._selection.select(own, {name: peer for name, (peer, _) in candidates.items()}, before)
+        self._table = {name: candidates[name] for name in chosen}
+        newcomers = [entry for name, entry in self._table.items() if name not in before]
+        return Reselected(newcomers, self._table.keys() != before.keys(), set(self.ring) != ring_before)
