@@ -104,7 +104,7 @@ def disarmed(tmp_path_factory: pytest.TempPathFactory) -> Armed:
 
 @pytest.mark.ray
 @pytest.mark.parametrize("number", range(len(SCENARIO["faults"])))
-def test_each_fault_bites(armed: Armed, number: int) -> None:
+def test_each_fault_takes_effect(armed: Armed, number: int) -> None:
     check = armed.outcome.checks[number]
     assert check.outcome == "took_effect", check
 

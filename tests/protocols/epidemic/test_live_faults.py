@@ -52,7 +52,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
 
 
 @pytest.mark.ray
-def test_live_every_kill_bites(outcomes: dict[str, Outcome]) -> None:
+def test_live_every_kill_takes_effect(outcomes: dict[str, Outcome]) -> None:
     for outcome in outcomes.values():
         assert [check.outcome for check in outcome.checks] == ["took_effect"] * 2
 
