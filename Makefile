@@ -1,10 +1,11 @@
-# make run: set up and run the default scenario live. make test: set up and pass the tests.
+# make run: set up and run the default scenario live. make test: set up and pass the tests but the slow ones, in at most
+# ten minutes on two cores. make test-all: all tests.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 
-.PHONY: setup run test lint bench clean
+.PHONY: setup run test test-all lint bench clean
 
 setup: $(STAMP)
 
@@ -18,6 +19,9 @@ run: setup
 	$(BIN)/murmur run
 
 test: setup
+	$(BIN)/python -m pytest -q -m "not slow"
+
+test-all: setup
 	$(BIN)/python -m pytest -q
 
 lint: setup

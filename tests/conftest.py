@@ -1,13 +1,17 @@
-"""What holds for all tests: Ray only where it is asked for, one hypothesis profile, where the real data is.
+"""What holds for all tests: Ray only where it is asked for, one Ray and one Spark for as many as can share them, which
+tests are slow, one hypothesis profile, where the real data is.
 
 Ray is not imported here, for its import takes longer than most tests. Its `init` is wrapped as the module is loaded,
 whoever loads it and when, so that a test which imports it itself, or by way of the driver, meets the same refusal.
 """
 
+import contextlib
 import functools
 import importlib.machinery
+import itertools
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +26,13 @@ settings.register_profile("ci", derandomize=True, print_blob=True, deadline=None
 settings.register_profile("dev", print_blob=True, deadline=None)
 settings.register_profile("long", max_examples=2_000, print_blob=True, deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+SLOW_S = 3
+SLOW_LIVE_S = 20
+"""A test that takes longer is to be marked `slow`; those with Ray or Spark have processes to start."""
+ACTORS_AT_ONCE = 16
+COLLECTED = pytest.StashKey[list[pytest.Item]]()
 
 
 class RayGuard:
@@ -74,14 +85,60 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         GUARD.open = False
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The quick tests first, then those with a Ray of their own, and last those that share one: there is one Ray in a
+    process at a time, and the shared one stays to the end."""
+    config.stash[COLLECTED] = list(items)
+
+    def turn(item: pytest.Item) -> int:
+        shares = "live_ray" in getattr(item, "fixturenames", ())
+        return 3 if shares else 2 if is_marked(item, "ray") else 1 if is_marked(item, "spark") else 0
+
+    items.sort(key=turn)
+
+
+def is_marked(item: pytest.Item, name: str) -> bool:
+    return item.get_closest_marker(name) is not None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name the tests that ought to be marked `slow`; a report only, for how long a test takes is no verdict on it."""
+    took: defaultdict[str, float] = defaultdict(float)
+    for report in itertools.chain(*terminalreporter.stats.values()):
+        if isinstance(report, pytest.TestReport) and "slow" not in report.keywords:
+            starts_processes = "ray" in report.keywords or "spark" in report.keywords
+            took[report.nodeid] += report.duration / (SLOW_LIVE_S if starts_processes else SLOW_S)
+    for name in sorted(took, key=took.__getitem__, reverse=True):
+        if took[name] > 1:
+            terminalreporter.line(f"took {took[name]:.1f} times what a test may that is not marked slow: {name}")
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """A small local Spark session for all tests that ask for one; `analyze` finds it as the active one."""
+    """The one small local Spark session of all tests: `analyze` finds it as the active one."""
     from spark_analysis.session import start_session
 
     session = start_session("local[2]", "1g", small=True)
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def _spark_where_it_is_marked(request: pytest.FixtureRequest) -> None:
+    if is_marked(request.node, "spark"):
+        request.getfixturevalue("spark")
+
+
+@pytest.fixture(scope="session")
+def live_ray() -> Iterator[Any]:
+    """The one Ray of all tests that only play runs on it: whatever would begin a session of its own gets this one. Such
+    tests are the last, so it need not end before another begins."""
+    from actors import ray_session
+
+    with ray_session.ray_session(actors=ACTORS_AT_ONCE) as session, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ray_session, "ray_session", lambda *_, **__: contextlib.nullcontext(session))
+        yield session
 
 
 @pytest.fixture(scope="session")

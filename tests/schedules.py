@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import pytest
 import yaml
 from hypothesis import currently_in_test_context, note
 from hypothesis import strategies as st
@@ -130,6 +131,11 @@ def _cells(draw: st.DrawFn) -> dict[str, Any]:
             cells[f"s{middle}{leaf}"] = [f"s{middle}{leaf}"]
             links.append([f"m{middle}", f"s{middle}{leaf}"])
     return {"kind": "cells", "cells": cells, "links": links}
+
+
+def examples(quick: int, thorough: int) -> pytest.MarkDecorator:
+    """The test's parameter `examples`: how many schedules it draws, the larger number in a test that is slow."""
+    return pytest.mark.parametrize("examples", [quick, pytest.param(thorough, marks=pytest.mark.slow)])
 
 
 def _possible(

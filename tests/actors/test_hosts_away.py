@@ -56,6 +56,7 @@ def _segments(folders: Sequence[Path]) -> list[Path]:
 
 @pytest.mark.ray
 @pytest.mark.parametrize("by", ["command", "job"])
+@pytest.mark.slow
 def test_a_host_lost_and_back_during_a_run(cluster: JoinedCluster, tmp_path: Path, by: str) -> None:
     if by == "job" and not HAS_JOBS:
         pytest.skip("`ray job submit` needs ray[default], which is not installed")
@@ -92,6 +93,7 @@ def test_a_host_lost_and_back_during_a_run(cluster: JoinedCluster, tmp_path: Pat
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_journals_go_to_a_uri_and_those_of_a_lost_host_when_it_is_back(cluster: JoinedCluster, tmp_path: Path) -> None:
     out, store = tmp_path / "run", tmp_path / "store"
     settings = ["workload.publications=1000", "workload.rate_per_s=200", "last_mile=broker", "placement={b5: host2}"]

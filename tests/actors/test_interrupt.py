@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.ray
 @pytest.mark.spark
+@pytest.mark.slow
 def test_an_interrupted_run_leaves_its_journal_and_no_process(tmp_path: Path) -> None:
     run = tmp_path / "run"
     changes = ["workload.publications=100000", "overlay.brokers=3", "workload.clients=4"]

@@ -31,6 +31,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JoinedCluster]
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_live_run_is_spread_over_all_hosts_of_a_cluster(cluster: JoinedCluster, tmp_path: Path) -> None:
     done = cluster.run(tmp_path / "run", "--no-analysis", "placement={b1: host2, b3: north}", "hosts=3")
     assert done.returncode == 0, done.stderr
@@ -62,6 +63,7 @@ def test_a_live_run_is_spread_over_all_hosts_of_a_cluster(cluster: JoinedCluster
         (("--analysis",), {"JAVA_HOME": "/nowhere"}, "Java 17 or later"),
     ],
 )
+@pytest.mark.slow
 def test_what_cannot_run_on_the_cluster_is_said_before_anything_starts(
     cluster: JoinedCluster, tmp_path: Path, arguments: tuple[str, ...], variables: dict[str, str], message: str
 ) -> None:
@@ -75,6 +77,7 @@ def test_what_cannot_run_on_the_cluster_is_said_before_anything_starts(
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_sweep_is_played_on_the_cores_of_all_hosts(cluster: JoinedCluster, tmp_path: Path) -> None:
     file, folder = tmp_path / "s.yaml", tmp_path / "sweep"
     file.write_text("scenario: parity\nset: {workload.publications: 5}\ngrid: {links.loss: [0.0, 0.1]}\nseeds: 3\n")

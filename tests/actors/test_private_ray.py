@@ -40,7 +40,7 @@ class Seen(NamedTuple):
     ports: dict[int, tuple[str, str]]  # port: address, kind of process
 
 
-@pytest.fixture(scope="module", params=[1, 2], ids=["one raylet", "two raylets"])
+@pytest.fixture(scope="module", params=[1, pytest.param(2, marks=pytest.mark.slow)], ids=["one raylet", "two raylets"])
 def seen(request: pytest.FixtureRequest) -> Iterator[Seen]:
     with ray_session(actors=2, hosts=request.param) as session:
         import ray
@@ -89,6 +89,7 @@ def test_the_token_is_in_no_command_line(seen: Seen) -> None:
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_stranger_cannot_read_write_list_or_connect(seen: Seen, tmp_path: Path) -> None:
     (gcs,) = (port for port, (_, kind) in seen.ports.items() if kind == "gcs_server")
     done = subprocess.run(

@@ -10,6 +10,7 @@ from murmuration.scenario.load import check_scenario
 
 
 @pytest.mark.ray
+@pytest.mark.usefixtures("live_ray")
 def test_live_nodes_do_again_what_they_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scenario = {
         "name": "kept", "seed": 2, "runtime": "ray", "keep_inputs": True, "overlay": {"kind": "chain", "brokers": 3},

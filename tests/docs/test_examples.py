@@ -47,6 +47,7 @@ def suite(runtime: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_the_example_suite_tests_a_users_own_protocol() -> None:
     text = (ROOT / "docs/examples/test_own_protocol.py").read_text()
     assert len(text.splitlines()) < 60
@@ -57,6 +58,7 @@ def test_the_example_suite_tests_a_users_own_protocol() -> None:
 
 @pytest.mark.spark
 @pytest.mark.ray
+@pytest.mark.slow
 def test_the_example_suite_runs_on_live_actors() -> None:
     result = suite("ray")
     assert result.returncode == 0, result.stdout

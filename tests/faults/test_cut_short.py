@@ -40,6 +40,7 @@ def judge_what_is_left(folder: Path) -> None:
 
 @pytest.mark.ray
 @pytest.mark.spark
+@pytest.mark.slow
 def test_the_driver_is_killed(tmp_path: Path) -> None:
     process, started = running(tmp_path / "run")
     process.kill()
@@ -52,6 +53,7 @@ def test_the_driver_is_killed(tmp_path: Path) -> None:
 @pytest.mark.ray
 @pytest.mark.spark
 @pytest.mark.parametrize("part", ["gcs_server", "raylet"])
+@pytest.mark.slow
 def test_a_part_of_ray_is_killed(tmp_path: Path, part: str) -> None:
     process, started = running(tmp_path / "run")
     victims = [each for each in started if each.is_running() and part in each.name()]

@@ -29,6 +29,7 @@ SCENARIO: dict[str, Any] = {
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_lost_host_is_noticed_and_its_brokers_start_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "journal").mkdir()
     loaded = check_scenario(SCENARIO, "test")

@@ -12,7 +12,7 @@ import pytest
 from actors.actor_group import ActorGroup
 from actors.live_fault_injector import LiveFaultInjector
 from actors.processes import state_of
-from actors.ray_session import ray_session
+from actors.ray_session import RaySession
 from actors.run import LiveRun
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
@@ -50,6 +50,8 @@ SCENARIO: dict[str, Any] = {
     ],
 }  # fmt: skip
 
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
+
 
 def deployment_of(changes: dict[str, Any]) -> Deployment:
     loaded = check_scenario({**SCENARIO, **changes}, "test")
@@ -60,11 +62,11 @@ def deployment_of(changes: dict[str, Any]) -> Deployment:
 class Armed:
     """A finished run, and what there was of processes after it."""
 
-    def __init__(self, folder: Path, fault_injector: type[LiveFaultInjector]) -> None:
+    def __init__(self, folder: Path, fault_injector: type[LiveFaultInjector], session: RaySession) -> None:
         self.deployment = deployment_of({})
         self.folder = folder
         (folder / "journal").mkdir()
-        with ray_session(actors=8) as session, pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch:
             patch.setattr("actors.run.LiveFaultInjector", fault_injector)
             run = LiveRun(self.deployment, folder, lambda *_: None, "127.0.0.1", session)
             pids: list[int] = []
@@ -86,8 +88,8 @@ class Armed:
 
 
 @pytest.fixture(scope="module")
-def armed(tmp_path_factory: pytest.TempPathFactory) -> Armed:
-    return Armed(tmp_path_factory.mktemp("armed"), LiveFaultInjector)
+def armed(live_ray: RaySession, tmp_path_factory: pytest.TempPathFactory) -> Armed:
+    return Armed(tmp_path_factory.mktemp("armed"), LiveFaultInjector, live_ray)
 
 
 class Harmless(LiveFaultInjector):
@@ -98,37 +100,32 @@ class Harmless(LiveFaultInjector):
 
 
 @pytest.fixture(scope="module")
-def disarmed(tmp_path_factory: pytest.TempPathFactory) -> Armed:
-    return Armed(tmp_path_factory.mktemp("disarmed"), Harmless)
+def disarmed(live_ray: RaySession, tmp_path_factory: pytest.TempPathFactory) -> Armed:
+    return Armed(tmp_path_factory.mktemp("disarmed"), Harmless, live_ray)
 
 
-@pytest.mark.ray
 @pytest.mark.parametrize("number", range(len(SCENARIO["faults"])))
 def test_each_fault_takes_effect(armed: Armed, number: int) -> None:
     check = armed.outcome.checks[number]
     assert check.outcome == "took_effect", check
 
 
-@pytest.mark.ray
 @pytest.mark.parametrize("number", range(len(SCENARIO["faults"])))
 def test_each_fault_that_is_disarmed_is_found_out(disarmed: Armed, number: int) -> None:
     check = disarmed.outcome.checks[number]
     assert check.outcome == "failed", check
 
 
-@pytest.mark.ray
 def test_best_effort_loses_only_what_faults_explain(armed: Armed) -> None:
     assert armed.outcome.verdict.missing, "so many faults cost something"
     assert armed.outcome.unexplained == []
     assert armed.outcome.verdict.spurious == []
 
 
-@pytest.mark.ray
 def test_without_faults_nothing_is_lost(disarmed: Armed) -> None:
     assert disarmed.outcome.verdict.counts == (0, 0, 0, 0)
 
 
-@pytest.mark.ray
 def test_both_runtimes_make_every_delivery_that_no_fault_excuses(armed: Armed, tmp_path: Path) -> None:
     play_virtual(armed.deployment, tmp_path, lambda *_: None)
     virtual = judge_faults(armed.deployment, tmp_path)
@@ -143,13 +140,11 @@ def test_both_runtimes_make_every_delivery_that_no_fault_excuses(armed: Armed, t
     print(f"{len(guaranteed):,} deliveries guaranteed on both runtimes, all made on both")
 
 
-@pytest.mark.ray
 def test_no_process_is_left(armed: Armed) -> None:
     assert armed.started == 11
     assert armed.left_over == []
 
 
-@pytest.mark.ray
 def test_the_journal_of_a_broker_killed_with_sigkill_holds_its_last_event(armed: Armed) -> None:
     number = armed.deployment.numbers["b2"]
     own = armed.rows("b2-0-*.seg")
@@ -166,7 +161,6 @@ def test_the_journal_of_a_broker_killed_with_sigkill_holds_its_last_event(armed:
     assert received <= sent, "what its peers have received, its journal says it sent"
 
 
-@pytest.mark.ray
 def test_restarted_publishers_use_no_number_twice(armed: Armed) -> None:
     rows = armed.rows("c3-*.seg")
     published = rows[rows["kind"] == RowKind.PUBLISH][["source", "sequence"]].tolist()
@@ -174,15 +168,14 @@ def test_restarted_publishers_use_no_number_twice(armed: Armed) -> None:
     assert RowKind.PUBLISH in armed.rows("c3-1-*.seg")["kind"].tolist(), "it went on after its restart"
 
 
-@pytest.mark.ray
-def test_a_kill_that_leaves_the_process_alive_ends_the_run(tmp_path: Path) -> None:
+def test_a_kill_that_leaves_the_process_alive_ends_the_run(live_ray: RaySession, tmp_path: Path) -> None:
     (tmp_path / "journal").mkdir()
     plan = {"faults": [{"at": "100 ms", "kill": "b1"}], "workload": {**SCENARIO["workload"], "publications": 300}}
-    with ray_session(actors=8) as session, pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ActorGroup, "kill", lambda self, name: None)
         patch.setattr("actors.processes._POLL_S", 0.0)
         patch.setattr("actors.live_fault_injector.await_state", _impatient)
-        run = LiveRun(deployment_of(plan), tmp_path, lambda *_: None, "127.0.0.1", session)
+        run = LiveRun(deployment_of(plan), tmp_path, lambda *_: None, "127.0.0.1", live_ray)
         with pytest.raises(RunError, match=r"kill b1, did not take effect: process .* is running"):
             run.play()
 

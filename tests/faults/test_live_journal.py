@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from actors.ray_session import RaySession
 from murmur_pubsub.journal import read_segment
 from murmur_pubsub.journal_format import FileState
 from murmur_pubsub.journal_store import store_at
@@ -34,11 +35,11 @@ SCENARIO: dict[str, Any] = {
     ],
 }  # fmt: skip
 
-pytestmark = pytest.mark.ray
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("live_ray")]
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(live_ray: RaySession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("live") / "run"
     return execute(check_scenario(SCENARIO, "test"), folder, lambda *_: None).folder
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.ray_session import ray_session
+from actors.ray_session import RaySession
 from actors.run import LiveRun
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
@@ -14,7 +14,7 @@ from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
 from spark_analysis.plain_judge import PlainVerdict, judge_plainly
 
-pytestmark = pytest.mark.ray
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("live_ray")]
 CHANGES = ["workload.publications=300", "overlay.brokers=5", "workload.clients=5"]
 
 
@@ -23,7 +23,7 @@ def outcome(folder: Path, *changes: str) -> PlainVerdict:
     return judge_plainly(run.folder / "journal", 1_000_000)
 
 
-@pytest.mark.parametrize("routing", ["forwarding", "flooding"])
+@pytest.mark.parametrize("routing", ["forwarding", pytest.param("flooding", marks=pytest.mark.slow)])
 def test_both_runtimes_deliver_the_same(tmp_path: Path, routing: str) -> None:
     live = outcome(tmp_path / "live", "runtime=ray", f"broker.routing={routing}")
     virtual = outcome(tmp_path / "virtual", "runtime=virtual", f"broker.routing={routing}")
@@ -38,18 +38,19 @@ def small_deployment() -> Deployment:
     return deploy(loaded, overlay, loaded.build_workload(overlay))
 
 
-def test_an_actor_that_dies_ends_the_run_by_name_and_leaves_the_journal_readable(tmp_path: Path) -> None:
+def test_an_actor_that_dies_ends_the_run_by_name_and_leaves_the_journal_readable(
+    live_ray: RaySession, tmp_path: Path
+) -> None:
     (tmp_path / "journal").mkdir()
-    with ray_session(actors=4) as session:
-        run = LiveRun(small_deployment(), tmp_path, lambda *_: None, "127.0.0.1", session)
+    run = LiveRun(small_deployment(), tmp_path, lambda *_: None, "127.0.0.1", live_ray)
 
-        def kill_when_publishing(step: str, done: int, total: int) -> None:
-            if step == "publishing" and done > 10:
-                run.group.kill("b1")
+    def kill_when_publishing(step: str, done: int, total: int) -> None:
+        if step == "publishing" and done > 10:
+            run.group.kill("b1")
 
-        run._progress = kill_when_publishing
-        with pytest.raises(RunError, match="the actor of b1 died"):
-            run.play()
+    run._progress = kill_when_publishing
+    with pytest.raises(RunError, match="the actor of b1 died"):
+        run.play()
     rows = [read_segment(path)[1] for path in sorted((tmp_path / "journal").glob("*.seg"))]
     kinds = {int(kind) for each in rows for kind in each["kind"]}
     assert {RowKind.START, RowKind.DELIVER, RowKind.PUBLISH} <= kinds

@@ -8,7 +8,7 @@ from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
 from spark_analysis.plain_judge import judge_plainly
 
-pytestmark = pytest.mark.ray
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("live_ray")]
 CHANGES = [
     "overlay.brokers=8", "overlay.probe_us=1000000", "overlay.probe_timeout_us=400000", "workload.clients=8",
     "workload.publishers=4", "workload.publications=400", "workload.rate_per_s=50", "workload.matching_rate=0.3",
@@ -16,7 +16,9 @@ CHANGES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("routing", ["irbr", "scribe", "rpf"])
+@pytest.mark.parametrize(
+    "routing", ["irbr", *(pytest.param(each, marks=pytest.mark.slow) for each in ("scribe", "rpf"))]
+)
 def test_live_and_virtual_structured_overlays_deliver_the_same(tmp_path: Path, routing: str) -> None:
     delivered = []
     for runtime in ("ray", "virtual"):
@@ -29,6 +31,7 @@ def test_live_and_virtual_structured_overlays_deliver_the_same(tmp_path: Path, r
     assert delivered[0] == delivered[1]
 
 
+@pytest.mark.slow
 def test_a_live_overlay_delivers_again_after_a_broker_was_killed(tmp_path: Path) -> None:
     """What is lost was published in the seconds until the probes have found the kill and tables are repaired."""
     loaded = load_scenario(Path("irbr"), [*CHANGES, "runtime=ray", "faults=[{at: 2 s, kill: b3}]"])

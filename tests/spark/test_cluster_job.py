@@ -37,6 +37,7 @@ def murmur(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_cluster_finds_what_was_planted_and_what_one_host_finds(
     cluster: SparkCluster, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -81,6 +82,7 @@ def test_pairs_and_deliveries_are_shuffled_once(spark: SparkSession, tmp_path: P
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_large_journal_is_judged_alike(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = BigRun(tmp_path / "run")
     run.write(20_000)

@@ -24,6 +24,7 @@ class Boastful(BestEffort):
     promise = Promise("exactly_once")
 
 
+@pytest.mark.slow
 def test_spark_explains_what_the_plain_rules_explain(tmp_path: Path) -> None:
     loaded = check_scenario(SMALL, "test")
     run = execute(loaded, tmp_path / "run", lambda *_: None).folder

@@ -311,6 +311,7 @@ def test_a_run_cut_short_is_judged_as_far_as_it_went(spark: SparkSession, tmp_pa
     assert "cut short" in (run.folder / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_spark_submit_prints_the_verdict(tmp_path: Path) -> None:
     """From another working directory, with nothing on the path: the packages are found all the same."""
     run = RunFolder(tmp_path / "run")
@@ -330,6 +331,7 @@ def test_spark_submit_prints_the_verdict(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["verdict"] == "valid"
 
 
+@pytest.mark.slow
 def test_a_run_of_which_every_node_wrote_its_own_journal_is_judged_like_the_same_in_one(
     spark: SparkSession, tmp_path: Path
 ) -> None:

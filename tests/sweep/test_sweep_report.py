@@ -65,6 +65,7 @@ def test_nothing_measured_or_varied_is_no_figure() -> None:
 
 @pytest.mark.ray
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_judged_sweep_leaves_table_and_report_and_keeps_what_went_wrong(tmp_path: Path) -> None:
     file, folder = tmp_path / "s.yaml", tmp_path / "sweep"
     file.write_text(

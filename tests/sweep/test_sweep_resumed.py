@@ -35,6 +35,7 @@ def whole(folder: Path) -> dict[str, int]:
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_sweep_killed_halfway_loses_no_point_and_runs_none_twice(tmp_path: Path) -> None:
     file, folder = tmp_path / "forty.yaml", tmp_path / "sweep"
     file.write_text(SWEEP)

@@ -7,7 +7,7 @@ from hypothesis import Phase, find, given, settings
 
 from murmur_pubsub.machine import Effect, NodeName
 from routing.forwarding import SubscriptionForwarding
-from tests.schedules import play, schedules
+from tests.schedules import examples, play, schedules
 
 BEST_EFFORT = {"routing": "forwarding", "reliability": "best_effort", "matching": "bitset"}
 FLOODING = {"routing": "flooding", "reliability": "best_effort", "matching": "bitset"}
@@ -23,10 +23,9 @@ def holds(data: dict[str, Any]) -> None:
     assert outcome.verdict.out_of_order == [] or changed & {"reordering", "duplication"}
 
 
-@settings(max_examples=150)
-@given(schedules(BEST_EFFORT))
-def test_forwarding_loses_only_what_a_fault_explains(data: dict[str, Any]) -> None:
-    holds(data)
+@examples(30, 150)
+def test_forwarding_loses_only_what_a_fault_explains(examples: int) -> None:
+    settings(max_examples=examples)(given(schedules(BEST_EFFORT))(holds))()
 
 
 @settings(max_examples=50)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actors.ray_session import ray_session
+from actors.ray_session import RaySession
 from actors.run import LiveRun
 from murmuration.deployment.build_deployment import deploy
 from murmuration.scenario.load import check_scenario
@@ -30,8 +30,10 @@ SCENARIO: dict[str, Any] = {
     ],
 }  # fmt: skip
 
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
-def play(algorithm: str, folder: Path) -> Outcome:
+
+def play(algorithm: str, folder: Path, session: RaySession) -> Outcome:
     """A live run, judged."""
     given = {"algorithm": algorithm, "interval_us": 100_000, "settle_us": 500_000}
     broker = {"routing": "forwarding", "reliability": "epidemic", "parameters": {"epidemic": given}}
@@ -39,25 +41,22 @@ def play(algorithm: str, folder: Path) -> Outcome:
     overlay = loaded.build_overlay()
     deployment = deploy(loaded, overlay, loaded.build_workload(overlay))
     (folder / "journal").mkdir(parents=True)
-    with ray_session(actors=6) as session:
-        LiveRun(deployment, folder, lambda *_: None, "127.0.0.1", session).play()
+    LiveRun(deployment, folder, lambda *_: None, "127.0.0.1", session).play()
     return judge_faults(deployment, folder / "journal")
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+def outcomes(live_ray: RaySession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
     """One run for each algorithm."""
     folder = tmp_path_factory.mktemp("live-epidemic")
-    return {algorithm: play(algorithm, folder / algorithm) for algorithm in ("none", "push", "combined-pull")}
+    return {algorithm: play(algorithm, folder / algorithm, live_ray) for algorithm in ("none", "push", "combined-pull")}
 
 
-@pytest.mark.ray
 def test_live_every_kill_takes_effect(outcomes: dict[str, Outcome]) -> None:
     for outcome in outcomes.values():
         assert [check.outcome for check in outcome.checks] == ["took_effect"] * 2
 
 
-@pytest.mark.ray
 def test_live_nothing_is_delivered_twice_or_to_the_wrong_one(outcomes: dict[str, Outcome]) -> None:
     for algorithm, outcome in outcomes.items():
         assert outcome.verdict.required > 1_000, algorithm
@@ -65,7 +64,6 @@ def test_live_nothing_is_delivered_twice_or_to_the_wrong_one(outcomes: dict[str,
         assert outcome.verdict.spurious == [], algorithm
 
 
-@pytest.mark.ray
 @pytest.mark.parametrize("algorithm", ["push", "combined-pull"])
 def test_live_most_of_what_links_lose_is_recovered(outcomes: dict[str, Outcome], algorithm: str) -> None:
     lost, still = (

@@ -27,6 +27,7 @@ def test_the_order_is_kept_unless_algorithms_that_are_apart_change_places() -> N
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_run_is_played_and_judged() -> None:
     spec = LiveSpec("virtual", "none", changes=("workload.publications=450", "faults=[]"))
     found = measure(spec)

@@ -10,7 +10,7 @@ import msgpack
 import numpy as np
 import pytest
 
-from actors.ray_session import ray_session
+from actors.ray_session import RaySession
 from actors.run import LiveRun
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError, RunError
@@ -42,6 +42,8 @@ SCENARIO: dict[str, Any] = {
     ],
 }
 
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
+
 
 def deployment_of(changes: dict[str, Any]) -> Deployment:
     loaded = check_scenario({**SCENARIO, **changes}, "test")
@@ -53,12 +55,10 @@ def rows_of(folder: Path, pattern: str) -> np.ndarray:
     return np.concatenate([read_segment(path)[1] for path in sorted((folder / "journal").glob(pattern))])
 
 
-@pytest.mark.ray
-def test_gryphon_s2_a_kill_between_log_and_send_loses_nothing(tmp_path: Path) -> None:
+def test_gryphon_s2_a_kill_between_log_and_send_loses_nothing(live_ray: RaySession, tmp_path: Path) -> None:
     deployment = deployment_of({})
     (tmp_path / "journal").mkdir()
-    with ray_session(len(deployment.nodes)) as session:
-        LiveRun(deployment, tmp_path, lambda *_: None, "127.0.0.1", session).play()
+    LiveRun(deployment, tmp_path, lambda *_: None, "127.0.0.1", live_ray).play()
     first_life = rows_of(tmp_path, "p1-0-*.seg")
     sent = first_life[(first_life["kind"] == RowKind.SEND) & (first_life["value"] == Data.KIND)]  # type: ignore[attr-defined]
     received = first_life[(first_life["kind"] == RowKind.RECEIVE) & (first_life["source"] >= 0)]
@@ -75,8 +75,7 @@ def test_gryphon_s2_a_kill_between_log_and_send_loses_nothing(tmp_path: Path) ->
     assert len(records) < 100, "the log was cut as acknowledgements came"
 
 
-@pytest.mark.ray
-def test_a_damaged_log_is_refused_by_its_path(tmp_path: Path) -> None:
+def test_a_damaged_log_is_refused_by_its_path(live_ray: RaySession, tmp_path: Path) -> None:
     deployment = deployment_of({"faults": [{"at": "2 s", "kill": "p1", "for": "2 s"}]})
     (tmp_path / "journal").mkdir()
 
@@ -90,10 +89,9 @@ def test_a_damaged_log_is_refused_by_its_path(tmp_path: Path) -> None:
                     path.write_bytes(b"SQLite format 3\0" + b"?" * 4_096)
                 return
 
-    with ray_session(len(deployment.nodes)) as session:
-        run = LiveRun(deployment, tmp_path, lambda *_: None, "127.0.0.1", session)
-        vandal = threading.Thread(target=damage)
-        vandal.start()
-        with pytest.raises((InputError, RunError), match=f"{tmp_path}/storage/p1"):
-            run.play()
-        vandal.join()
+    run = LiveRun(deployment, tmp_path, lambda *_: None, "127.0.0.1", live_ray)
+    vandal = threading.Thread(target=damage)
+    vandal.start()
+    with pytest.raises((InputError, RunError), match=f"{tmp_path}/storage/p1"):
+        run.play()
+    vandal.join()

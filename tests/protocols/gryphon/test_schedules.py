@@ -6,7 +6,7 @@ import pytest
 from hypothesis import Phase, find, given, settings
 
 from tests.protocols.gryphon.planted_bugs import BUGS
-from tests.schedules import play, schedules
+from tests.schedules import examples, play, schedules
 
 GRYPHON = {"routing": "cells", "reliability": "gryphon", "matching": "bitset"}
 
@@ -19,10 +19,10 @@ def holds(data: dict[str, Any]) -> None:
     assert [check for check in outcome.checks if check.outcome == "failed"] == []
 
 
-@settings(max_examples=100)
-@given(schedules(GRYPHON, overlays=("cells", "chain", "star"), losses=(0.0, 0.1, 0.3)))
-def test_who_stays_connected_gets_everything_once_and_in_order(data: dict[str, Any]) -> None:
-    holds(data)
+@examples(20, 100)
+def test_who_stays_connected_gets_everything_once_and_in_order(examples: int) -> None:
+    drawn = given(schedules(GRYPHON, overlays=("cells", "chain", "star"), losses=(0.0, 0.1, 0.3)))
+    settings(max_examples=examples)(drawn(holds))()
 
 
 @pytest.mark.parametrize("bug", BUGS.values(), ids=list(BUGS))

@@ -109,6 +109,7 @@ def test_publiy_s7_what_is_counted_in_process_is_what_the_judge_counts(strategy:
     assert sum(measures.traffic) == measures.deliveries + measures.pure_forwards
 
 
+@pytest.mark.slow
 def test_publiy_s7_soft_links_raise_the_yield_and_shorten_paths() -> None:
     base, better = (
         measure(RunSpec("DT1", 120, strategy, seconds=3, warm_s=30, warm_rate_per_s=30, round_s=4, payload_bytes=10))

@@ -315,11 +315,18 @@ def a_move(network: Network, rng: random.Random) -> tuple[NodeName, NodeName, No
 
 
 @pytest.mark.parametrize(
-    ("strategy", "datagrams", "seed"),
-    [("S2", UNEVEN, 1), ("S1", UNEVEN, 2), ("S2", CONSTANT, 3), ("S0", UNEVEN, 4), ("SH", UNEVEN, 5)],
+    ("strategy", "datagrams", "moves", "seed"),
+    [
+        ("S2", UNEVEN, 50, 1),
+        pytest.param("S2", UNEVEN, 200, 1, marks=pytest.mark.slow),
+        pytest.param("S1", UNEVEN, 200, 2, marks=pytest.mark.slow),
+        pytest.param("S2", CONSTANT, 200, 3, marks=pytest.mark.slow),
+        pytest.param("S0", UNEVEN, 200, 4, marks=pytest.mark.slow),
+        pytest.param("SH", UNEVEN, 200, 5, marks=pytest.mark.slow),
+    ],
 )
-def test_publiy_s6_200_random_moves_under_traffic_lose_and_repeat_nothing(
-    strategy: str, datagrams: LinkSpec, seed: int, tmp_path: Path
+def test_publiy_s6_random_moves_under_traffic_lose_and_repeat_nothing(
+    strategy: str, datagrams: LinkSpec, moves: int, seed: int, tmp_path: Path
 ) -> None:
     # At this uplink SH takes S1 for two choices of nine.
     chosen = parameters(strategy=strategy, fanout=9, maxlinks=14, coordinator="b0", delta=4, uplink_messages_per_s=150)
@@ -327,21 +334,21 @@ def test_publiy_s6_200_random_moves_under_traffic_lose_and_repeat_nothing(
     rng = random.Random(seed)
     holders = topics_by_broker(network, rng, share=0.25)
     wanted = {}
-    moves = 0
-    while moves < 200:
+    made = 0
+    while made < moves:
         move = a_move(network, rng)
         if move is None:
             continue
         mover, neighbour, destination = move
         network.order(mover, MoveOrdered(neighbour, destination))
         network.edges = network.edges - {frozenset((mover, neighbour))} | {frozenset((mover, destination))}
-        moves += 1
+        made += 1
         for _ in range(60):
             topic = rng.randrange(8)
             wanted[network.publish(rng.choice(network.names), topic=topic)] = holders[topic]
             network.run_ms(3)
         network.run_ms(120)
-        if moves % 25 == 0:
+        if made % 25 == 0:
             network.check_from_scratch()
     network.run_ms(300)
     network.check_deliveries(wanted)
