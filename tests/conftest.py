@@ -2,7 +2,7 @@
 tests are slow, one hypothesis profile, where the real data is.
 
 Ray is not imported here, for its import takes longer than most tests. Its `init` is wrapped as the module is loaded,
-whoever loads it and when, so that a test which imports it itself, or by way of the driver, meets the same refusal.
+by whatever and whenever, so that a test which imports it itself, or by way of the driver, meets the same refusal.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""A process that was never told anything: it tries what it can at the ports of somebody's Ray, a line of JSON for each.
+"""A process without a token or an address tries what it can at the ports of another's Ray, a line of JSON for each.
 
 `python ray_stranger.py GCS_PORT PORT=NAME…`; its environment has no variable of Ray's and an empty HOME. It has found
 out by itself that Ray has to be kept from turning a loopback address into another.

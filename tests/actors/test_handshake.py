@@ -1,4 +1,4 @@
-"""The handshake alone: who does not know the token cannot make a proof, whatever it has heard."""
+"""The handshake alone: a process without the token cannot make a proof, whatever it has heard."""
 
 import msgpack
 import pytest

@@ -1,4 +1,4 @@
-"""Who connects to a live node without the run's token: what it costs, what it learns, and what the journal says."""
+"""Processes that connect without the run's token: what they cost, what they learn, and what the journal says."""
 
 import asyncio
 import resource

@@ -117,7 +117,7 @@ def test_each_fault_that_is_disarmed_is_found_out(disarmed: Armed, number: int) 
 
 
 def test_best_effort_loses_only_what_faults_explain(armed: Armed) -> None:
-    assert armed.outcome.verdict.missing, "so many faults cost something"
+    assert armed.outcome.verdict.missing, "13 faults cost something"
     assert armed.outcome.unexplained == []
     assert armed.outcome.verdict.spurious == []
 

@@ -67,7 +67,7 @@ def test_a_withdrawal_while_a_fault_holds_deliveries_up_is_no_loss(parts: Mappin
 
 
 def test_an_event_from_long_before_a_subscription_is_spurious_unless_events_are_kept() -> None:
-    """The recovery of lost events must not give them to subscribers who came later."""
+    """The recovery of lost events must not give them to subscribers that came later."""
     epidemic = {"epidemic": {"algorithm": "push", "interval_us": 50_000}}
     broker = {"routing": "forwarding", "reliability": "epidemic", "parameters": epidemic}
     with _cluster(

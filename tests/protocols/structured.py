@@ -138,7 +138,7 @@ class StructuredNetwork:
         )
 
     def rounds(self, count: int) -> None:
-        """Let so many rounds of probes pass, to the time at which the last of those asked must have answered."""
+        """Let `count` rounds of probes pass, to the time at which the last of those asked must have answered."""
         self.runtime.run(until_us=self.runtime.now_us + count * ROUND_US + PROBE_TIMEOUT_US)
         self.quiet()
 
@@ -174,7 +174,7 @@ class StructuredNetwork:
         return {name: count for (number, name), count in self.delivered.items() if number == event}
 
     def check_overlay(self) -> None:
-        """Every node is part of the overlay; its table has exactly the cells somebody is in, and its leaf set exactly
+        """Every node is part of the overlay; its table has exactly the cells that have nodes, and its leaf set exactly
         its neighbours on the ring, by a look at all identifiers."""
         nodes = {name: self.pastry(name) for name in self.up}
         for name, pastry in nodes.items():

@@ -23,7 +23,7 @@ EVENTS = ({"x": 1, "y": 0}, {"x": 3, "y": 1}, {"x": 9, "y": 0}, {"y": 1})
 
 
 class Model(RuleBasedStateMachine):
-    """The network and, beside it, who wants what."""
+    """The network and, beside it, which node wants what."""
 
     def __init__(self, routing: str, resets: bool) -> None:
         super().__init__()

@@ -39,7 +39,7 @@ def event(row: Row) -> tuple[int, int]:
 
 
 def quantiles_us(delays_us: Sequence[int]) -> tuple[int, int, int, int]:
-    """p50, p90, p99, max: the smallest delay that so many are no larger than, four digits kept."""
+    """p50, p90, p99, max: the smallest delay that this share is no larger than, four digits kept."""
     ordered = sorted(delays_us)
 
     def at(percent: int) -> int:

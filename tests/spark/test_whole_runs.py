@@ -34,7 +34,7 @@ BROKERS, CLIENTS = 5, 10
 def _right_run(folder: Path) -> Path:
     """A chain of five brokers; a subscriber at every client wants one of three values; nothing goes wrong.
 
-    Copies are lost and sent again on one link, which is nobody's loss.
+    Copies are lost and sent again on one link, which no subscriber loses by.
     """
     rng = random.Random("right run")
     run = RunFolder(folder, BROKERS, CLIENTS)

@@ -220,7 +220,7 @@ def test_an_empty_file_with_a_great_number_is_the_only_one_named(run: Run) -> No
     assert names == ["c0-0-99999999999.seg", "c0-99999999999-00000.seg"]
 
 
-# ------------------------------------------------------------------------- sealed by the one who killed it
+# ------------------------------------------------------------------------- sealed by the process that killed it
 @pytest.mark.parametrize("rows", [0, 1, 2, 3, 6, 50])
 @pytest.mark.parametrize("records", [0, 1, 200])
 def test_what_a_killed_writer_left_is_sealed_and_says_the_same(run: Run, rows: int, records: int) -> None:
@@ -259,7 +259,7 @@ def test_a_kill_between_seal_and_cut_is_mended(run: Run, monkeypatch: pytest.Mon
         patched.setattr(os, "truncate", lambda *_: None)
         writer.close()
     assert run.damages(faults=[KILL]) == []
-    assert len(run.damages()) == 2, "nobody was killed"
+    assert len(run.damages()) == 2, "no node was killed"
     seal_series(run.journal, "c0", 0)
     assert run.damages() == []
     assert run.path(0).stat().st_size == HEADER_BYTES + ROW.size

@@ -12,7 +12,7 @@ from murmuration.runs.driver import check_store
 
 
 def stores(folder: Path) -> list[JournalStore]:
-    """One on each kind of filesystem that needs nobody else's host."""
+    """One on each kind of filesystem that needs no other host."""
     return [
         store_at(str(folder / "path")),
         store_at((folder / "uri").as_uri()),

@@ -17,7 +17,7 @@ from spark_analysis.way_text import way_lines
 
 
 def paced(brokers: int, events: int = 40) -> dict[str, Any]:
-    """One publisher, one subscriber at each broker who wants everything."""
+    """One publisher, one subscriber at each broker, which wants everything."""
     subscribers = {f"b{number}": 1 for number in range(brokers)}
     return {
         "kind": "paced", "publishers": {"b0": 1}, "subscribers": subscribers, "rate_per_s": 100,

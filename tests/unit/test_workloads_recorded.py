@@ -16,7 +16,7 @@ from workloads.recorded import RecordedOptions, build_recorded, parse_event, rea
 
 
 def quotes(folder: Path, days: dict[str, int]) -> str:
-    """A folder of quotes, newest first: of each symbol so many days, at prices that rise from day to day."""
+    """A folder of quotes, newest first: of each symbol this many days, at prices that rise daily."""
     folder.mkdir(exist_ok=True)
     for number, (symbol, count) in enumerate(days.items()):
         lines = [

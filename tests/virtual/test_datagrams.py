@@ -67,7 +67,7 @@ def test_who_asks_hears_when_a_peer_of_its_datagrams_is_killed(hears: bool, tmp_
     assert machines["a"].lost == (["b"] if hears else [])
     runtime.nodes["a"].perform([Send("b", EventsRequested([2]))], 3_000)
     runtime.run(until_us=5_000)
-    assert machines["a"].lost == (["b", "b"] if hears else []), "nobody listens there any more"
+    assert machines["a"].lost == (["b", "b"] if hears else []), "no process listens there any more"
 
 
 def test_who_has_started_again_hears_only_of_those_it_has_sent_to_since(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_schedule_that_breaks_something_is_drawn() -> None:
 
 
 class Forgetful(SubscriptionForwarding):
-    """S0 that does not tell a neighbour who returns what is wanted here."""
+    """S0 that does not tell a neighbour that returns what is wanted here."""
 
     def _on_link_up(self, peer: NodeName) -> Sequence[Effect]:
         effects = super()._on_link_up(peer)

@@ -131,7 +131,7 @@ class Station:
         self.carry(self.machine.handle(TimerFired(ROUND), self.now_us))
 
     def rounds(self, count: int) -> list[tuple[NodeName, Any]]:
-        """Let rounds take place until it sleeps, at most so many; everything that was sent."""
+        """Let rounds take place until it sleeps, at most `count`; everything that was sent."""
         sent = []
         for _ in range(count):
             if self.wake_us is None:

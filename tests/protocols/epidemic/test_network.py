@@ -157,7 +157,7 @@ def test_epidemic_s5_each_of_these_pulls_alone_recovers_most_of_a_burst(algorith
 
 
 def test_epidemic_s5_subscriber_pull_needs_subscribers_that_share_a_pattern(tmp_path: Path) -> None:
-    """Here all filters differ, so that nobody is asked; where several share each pattern, most is recovered."""
+    """Here all filters differ, so that no dispatcher is asked; where several share each pattern, most is recovered."""
     assert missing("subscriber-pull") == missing("none")
     rates = {}
     for algorithm in ("none", "subscriber-pull"):

@@ -1,4 +1,4 @@
-"""Epidemic push over Pastry's routings: no event twice, none that nobody wants, and more of them when some get lost."""
+"""Epidemic push over Pastry's routings: no event twice or unwanted, and more of them when some get lost."""
 
 import random
 from pathlib import Path
@@ -27,7 +27,7 @@ def network_of(routing: str, algorithm: str, loss: float, seed: int = 1) -> Stru
 
 def delivered(network: StructuredNetwork, seed: int, events: int, faults: int = 0) -> tuple[int, int]:
     """Subscriptions of random nodes, events of random nodes, crashes and restarts: how many deliveries were due to
-    nodes that were there all the time, and how many were made. None is made twice, none to somebody uninterested."""
+    nodes that were there all the time, and how many were made. None is made twice or to an uninterested node."""
     rng = random.Random(seed)
     wanted: dict[str, list[str]] = {}
     for name in rng.sample(network.up, len(network.up) * 2 // 3):
@@ -58,7 +58,7 @@ def delivered(network: StructuredNetwork, seed: int, events: int, faults: int = 
             name for name, texts in wanted.items() if any(parse_filter(text).matches(attributes) for text in texts)
         }
         got = network.got(event)
-        assert set(got) <= interested, "somebody got what it does not want"
+        assert set(got) <= interested, "a node got what it does not want"
         assert all(count == 1 for count in got.values()), "twice"
         due += len(interested - disturbed)
         made += len(got.keys() - disturbed)

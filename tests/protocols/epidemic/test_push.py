@@ -18,7 +18,7 @@ def test_epidemic_s4_1_a_pattern_is_drawn_from_the_whole_table_and_not_only_from
     for sequence, names in enumerate(("ab", "ac", "bc")):
         station.get("x", tagged(an_event(7, sequence, *names), "s"))
     drawn = {message.pattern: to for to, message in station.rounds(200) if type(message) is PushDigest}
-    assert drawn == {sign("b"): "x", sign("c"): "y"}, "nobody else holds a, so there is nobody to tell of it"
+    assert drawn == {sign("b"): "x", sign("c"): "y"}, "no other dispatcher holds a, so there is none to tell of it"
 
 
 def test_epidemic_s4_1_the_digest_lists_the_cached_events_that_match_the_pattern_and_no_others() -> None:
@@ -171,4 +171,4 @@ def test_epidemic_s4_1_push_sleeps_when_there_has_been_no_news_and_wakes_with_th
     assert station.wake_us is not None
     station.rounds(1000)
     station.get("far", EventsRequested([7, 1]))
-    assert station.wake_us is not None, "somebody has lost something, so there may be more to tell"
+    assert station.wake_us is not None, "a dispatcher has lost something, so there may be more to tell"

@@ -65,7 +65,7 @@ def test_neighbours_agree_whatever_comes_and_goes(seed: int, brokers: int, steps
         for name, command in held:
             runtime.nodes[name].take_input(Unsubscribe(*command), runtime.now_us)
         runtime.run()
-        assert all(router(runtime, name).table_size() == 0 for name in runtime.nodes), "nobody wants anything"
+        assert all(router(runtime, name).table_size() == 0 for name in runtime.nodes), "no broker wants anything"
 
 
 @given(st.integers(0, 2**32), st.integers(2, 7))

@@ -118,7 +118,7 @@ class Bench:
                 self.give(here, LinkDown(there, "test"))
 
     def peers(self, name: str) -> list[str]:
-        """With whom the overlay links the broker."""
+        """The brokers that the overlay links it with."""
         return [
             first if second == name else second for first, second in self._pairs(self.plan) if name in (first, second)
         ]

@@ -7,7 +7,7 @@ from reliability.gryphon.gryphon import Gryphon
 from reliability.layer import BrokerServices
 
 SENT_BEFORE = 60
-"""So many messages go out; those after it reach the disk and nobody else, until the broker is killed."""
+"""The first messages go out, this many; later ones reach the disk and no other broker, until this one is killed."""
 
 
 class StuckAfterLogging(Gryphon):

@@ -1,4 +1,4 @@
-"""Guaranteed delivery under random faults: subscribers who stay connected miss nothing, get nothing twice, in order."""
+"""Guaranteed delivery under random faults: connected subscribers miss nothing, get nothing twice, in order."""
 
 from typing import Any
 

@@ -205,7 +205,7 @@ def test_irbr_s5_5_the_filters_of_an_empty_range_are_cancelled(network: Structur
     network.check_filter_tables({at["1133"]: ["x > 0.7"]})
     before = network.sent("Forwarded")
     assert reached(network, at["2000"], {"x": 0.6}) == {}
-    assert network.sent("Forwarded") == before, "nobody sends there any more"
+    assert network.sent("Forwarded") == before, "no node sends there any more"
 
 
 def test_irbr_s5_5_a_node_that_is_back_is_new_and_gets_its_filter_table(network: StructuredNetwork) -> None:
@@ -217,12 +217,12 @@ def test_irbr_s5_5_a_node_that_is_back_is_new_and_gets_its_filter_table(network:
     network.rounds(2)
     network.start(at["0123"], int("0123", 4), [at["0000"]])
     network.quiet()
-    everybody = {at["0000"]: 1, at["3100"]: 1}
-    assert reached(network, at["0123"], {"x": 0.9}) == everybody
+    all_of_them = {at["0000"]: 1, at["3100"]: 1}
+    assert reached(network, at["0123"], {"x": 0.9}) == all_of_them
     network.subscribe(at["0123"], "x > 0.8")
     network.quiet()
     for text in ("1000", "0122", "0123"):
-        assert reached(network, at[text], {"x": 0.9}) == {**everybody, at["0123"]: 1}
+        assert reached(network, at[text], {"x": 0.9}) == {**all_of_them, at["0123"]: 1}
 
 
 # ------------------------------------------------------------------------------- concurrent operations
@@ -253,7 +253,7 @@ def test_irbr_rule_2_operations_before_and_while_nodes_join_reach_them(network: 
 @given(st.integers(0, 10**6), st.integers(4, 14), st.booleans())
 @settings(max_examples=60)
 def test_irbr_operations_at_different_nodes_at_the_same_time_lose_nothing(seed: int, nodes: int, reorder: bool) -> None:
-    """No failures, and no waiting between operations: once quiet, everybody who is interested is reached, once; some
+    """No failures, and no waiting between operations: once quiet, every interested node is reached, once; some
     rounds of probes later every table is what it would be had the operations come one after the other."""
     rng = random.Random(seed)
     delay = Delay("uniform", 300, 5_000) if reorder else Delay("constant", 1_000)

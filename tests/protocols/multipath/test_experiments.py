@@ -196,11 +196,11 @@ def test_publiy_s6_gain_is_publications_times_bypassed_brokers_times_load() -> N
     links = SoftLinks(MultipathParameters())
     loads = Loads()
     assert links.gain("d", 10, mom, loads) == 10 * 2
-    assert links.gain("b", 10, mom, loads) == 0, "a primary link bypasses nobody"
+    assert links.gain("b", 10, mom, loads) == 0, "a primary link bypasses no broker"
     loads.rates = {"b": 10, "c": 30, "d": 20}
     assert links.gain("d", 10, mom, loads) == 10 * 2 * (1 + 30 / 20 - 1)
     loads.rates = {"b": 20, "c": 20, "d": 20}
-    assert links.gain("d", 10, mom, loads) == 10 * 2, "nobody is above the mean"
+    assert links.gain("d", 10, mom, loads) == 10 * 2, "no broker is above the mean"
 
 
 def test_publiy_s6_load_and_round_trips_travel_along_primary_links() -> None:
@@ -236,7 +236,7 @@ def test_publiy_s6_rounds_promote_by_gain_and_keep_to_fanout_and_maxlinks() -> N
     assert turn(b=10, c=5, d=7, e=6) == ["d", "e"], "room for two beside the primary link"
     assert sorted(links.candidates) == ["f", "g"], "c was discarded and cools down, h is not allowed"
     assert turn(b=10, d=1, e=5, f=4) == ["e", "f"]
-    assert turn(b=10, e=5, f=0) == ["e", "f"], "a soft link without gain stays while nobody wants its place"
+    assert turn(b=10, e=5, f=0) == ["e", "f"], "a soft link without gain stays while no other wants its place"
     assert "c" in links.candidates
     assert turn(b=10, e=5, c=1) == ["c", "e"]
     assert links.trim(2, {})

@@ -133,7 +133,7 @@ class GivenAnchors(WorkingSubscriptionTable):
 EVENT = Event(1, 0, 0, {})
 
 
-class Everybody:
+class AllBrokers:
     """All brokers of a tree with maps from scratch, any soft and candidate links, and an oracle for the tables."""
 
     def __init__(self, adjacency: Tree, delta: int, rng: random.Random, density: float) -> None:
@@ -172,7 +172,7 @@ class Everybody:
         return arrivals
 
     def on_the_way(self, source: str, wanted: set[str]) -> set[str]:
-        """Where S0 takes it: the tree paths to everybody who wants it."""
+        """Where S0 takes it: the tree paths to all brokers that want it."""
         return {source} | {broker for each in wanted for broker in self.ways[source].path(each)}
 
 
@@ -188,16 +188,16 @@ def test_publiy_s5_every_strategy_reaches_every_anchor_once_and_nobody_that_s0_w
 ) -> None:
     rng = random.Random(seed)
     adjacency = random_tree(rng, size)
-    everybody = Everybody(adjacency, delta, rng, density)
+    brokers = AllBrokers(adjacency, delta, rng, density)
     source = rng.choice(list(adjacency))
     wanted = {name for name in adjacency if name != source and rng.random() < share}
-    allowed = everybody.on_the_way(source, wanted)
+    allowed = brokers.on_the_way(source, wanted)
     for compute in (compute_forwarding_s1, compute_forwarding_s2):
-        arrivals = everybody.publish(source, wanted, compute)
-        assert len(arrivals) == len(set(arrivals)), "somebody got it twice"
-        assert wanted <= set(arrivals), "somebody missed it"
+        arrivals = brokers.publish(source, wanted, compute)
+        assert len(arrivals) == len(set(arrivals)), "a broker got it twice"
+        assert wanted <= set(arrivals), "a broker missed it"
         assert set(arrivals) <= allowed, "it passed a broker that S0 would not reach"
-    alone = Everybody(adjacency, delta, rng, 0.0)
+    alone = AllBrokers(adjacency, delta, rng, 0.0)
     assert sorted(alone.publish(source, wanted, compute_forwarding_s0)) == sorted(allowed)
 
 

@@ -115,8 +115,8 @@ class Network:
         for name, router in self.routers.items():
             scratch = MasterOverlayMap(name, delta, adjacency)
             assert router.knowledge.network.mom == scratch, name
-            everybody = MasterOverlayMap(name, len(adjacency), adjacency)
-            assert router.knowledge.mst.ppaths == {origin: everybody.path(origin)[:delta] for origin in adjacency}, name
+            whole_map = MasterOverlayMap(name, len(adjacency), adjacency)
+            assert router.knowledge.mst.ppaths == {origin: whole_map.path(origin)[:delta] for origin in adjacency}, name
             router.check_invariants()
             assert router.moves.zone is None
 

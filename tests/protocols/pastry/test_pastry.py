@@ -105,7 +105,7 @@ def test_pastry_s2_a_message_gets_to_the_closest_node_in_few_hops(network: Struc
 )
 @settings(max_examples=60)
 def test_pastry_s2_concurrent_joins_leave_complete_tables(identifiers: list[int], seed: int, leaf_set: int) -> None:
-    """All join at once through random earlier nodes, on links that reorder: once quiet, nobody is missing anywhere."""
+    """All join at once through random earlier nodes, on links that reorder: once quiet, no table lacks a node."""
     rng = random.Random(seed)
     network = StructuredNetwork(delay=Delay("uniform", 300, 5_000), seed=seed, leaf_set=leaf_set)
     for number, each in enumerate(identifiers):

@@ -336,7 +336,7 @@ def beats(effects: Sequence[Effect]) -> set[str]:
 
 @pytest.mark.parametrize(("resets", "beaten"), [(True, {"b", "y"}), (False, {"a", "b", "y"})])
 def test_one_heartbeat_and_its_answer_tell_both_sides_all(resets: bool, beaten: set[str]) -> None:
-    """Who has answered a neighbour's heartbeat since the last round sends it none; a silent one is asked."""
+    """A node sends no heartbeat to a neighbour that it has answered since its last round; it asks a silent one."""
     given = {"attributes": {}, "resets": resets}
     router = Vinifera(NodeContext("n", 1, {"pastry": {**PLACE, "founds": True}, "vinifera": given}, 0))
     router.handle(Start([]), 0)
