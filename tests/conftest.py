@@ -105,13 +105,14 @@ def is_marked(item: pytest.Item, name: str) -> bool:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name the tests that ought to be marked `slow`; a report only, for how long a test takes is no verdict on it."""
     took: defaultdict[str, float] = defaultdict(float)
+    limits: dict[str, int] = {}
     for report in itertools.chain(*terminalreporter.stats.values()):
         if isinstance(report, pytest.TestReport) and "slow" not in report.keywords:
-            starts_processes = "ray" in report.keywords or "spark" in report.keywords
-            took[report.nodeid] += report.duration / (SLOW_LIVE_S if starts_processes else SLOW_S)
-    for name in sorted(took, key=took.__getitem__, reverse=True):
-        if took[name] > 1:
-            terminalreporter.line(f"took {took[name]:.1f} times what a test may that is not marked slow: {name}")
+            took[report.nodeid] += report.duration
+            limits[report.nodeid] = SLOW_LIVE_S if {"ray", "spark"} & report.keywords.keys() else SLOW_S
+    for name, seconds in sorted(took.items(), key=lambda each: each[1], reverse=True):
+        if seconds > limits[name]:
+            terminalreporter.line(f"took {seconds:.1f} s and is not marked slow: {name}")
 
 
 @pytest.fixture(scope="session")
