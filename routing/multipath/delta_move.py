@@ -38,7 +38,6 @@ class Zone:
     move: int
     mover: NodeName
     path: Path
-    phase: int = INIT
     confirm_to: NodeName | None = None
     awaited: dict[NodeName, None] = field(default_factory=dict)
     before: View | None = None

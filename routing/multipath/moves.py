@@ -5,8 +5,10 @@ See `routing.multipath.delta_move` for what a move changes and why nothing is lo
 
 from collections.abc import Sequence
 
+from murmur_pubsub.errors import WireError
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Effect, NodeName, Record, Send, SetTimer
+from murmur_pubsub.procedure import Procedure
 from routing.multipath.coordinator import check_move
 from routing.multipath.delta_move import (
     END,
@@ -31,11 +33,16 @@ from routing.multipath.messages import (
     MovePhase,
     Path,
 )
+from routing.multipath.move_states import TRANSITIONS, MoveState, MoveStep
 from routing.multipath.primary_network import network_from_wire, network_to_wire
 from routing.multipath.view import View, WorkingView
 
 MOVE_FINISHED, MOVE_REFUSED = 3, 4
 """Topics of journal rows: the move of that number is over; a move was not granted, or not accepted (number, or 0)."""
+_STEP_OF = {INIT: MoveStep.M_INIT, IN_PROGRESS: MoveStep.M_INPROG, END: MoveStep.M_END}
+"""The step that a phase brings about."""
+_PHASE_OF = {MoveState.INIT: INIT, MoveState.IN_PROGRESS: IN_PROGRESS, MoveState.END: END, MoveState.PAST: END}
+"""The phase that was the last to come, in each state."""
 
 
 class Moves:
@@ -44,6 +51,7 @@ class Moves:
     def __init__(self, knowledge: Knowledge) -> None:
         self._knowledge = knowledge
         self.zone: Zone | None = None
+        self._states = Procedure("Δ-move", knowledge.name, TRANSITIONS, MoveState.OUTSIDE)
         self._ordered: MoveOrdered | None = None
         self._path: Path = ()
         self._announced: MovePhase | None = None
@@ -106,8 +114,10 @@ class Moves:
             return [Record(MOVE_REFUSED, 0, refused.destination)]
         knowledge = self._knowledge
         self._path = check_move(knowledge.network.mom, self._ordered.neighbour, self._ordered.destination)
+        self._leave_former(granted.number)
         self._seen = set()
         self.zone = Zone(granted.number, knowledge.name, self._path)
+        self._take(MoveStep.GRANTED)
         return [Send(self._ordered.destination, MapRequested(granted.number))]
 
     def on_map_requested(self, source: NodeName, requested: MapRequested) -> list[Effect]:
@@ -122,11 +132,11 @@ class Moves:
     def on_map(self, answer: MapAnswered) -> list[Effect]:
         """At the mover: the initialization phase begins."""
         zone = self.zone
-        if zone is None or zone.move != answer.move or self._ordered is None:
+        if zone is None or zone.move != answer.move or self._states.state is not MoveState.PREPARATION:
             return []
         knowledge = self._knowledge
         if not answer.network:
-            return self._finish(zone, MOVE_REFUSED)
+            return self._finish(zone, MoveStep.NO_ROOM, MOVE_REFUSED)
         statements = dict(knowledge.network.statements)
         statements.update(network_from_wire(answer.network))
         beyond = [origin for origin, ppath in knowledge.mst.ppaths.items() if ppath[:1] != self._path[:1]]
@@ -153,28 +163,36 @@ class Moves:
         return effects + self._pass_on(zone, announced, [gateway, *own_side], announced.left)
 
     def _next_phase(self, zone: Zone) -> list[Effect]:
-        """At the mover: everybody has confirmed."""
-        if zone.phase == INIT:
+        """At the mover: all have confirmed the phase."""
+        if self._states.state is MoveState.INIT:
             return self._begin(IN_PROGRESS)
-        if zone.phase == IN_PROGRESS:
+        if self._states.state is MoveState.IN_PROGRESS:
             zone.marking = True  # all in the zone know the new tree: publications may leave by it
             return self._begin(END)
         return [SetTimer(("routing", "moved", zone.move), 2 * self._knowledge.parameters.move_grace_us)]
 
-    def _finish(self, zone: Zone, topic: int) -> list[Effect]:
+    def _finish(self, zone: Zone, step: MoveStep, topic: int) -> list[Effect]:
         assert self._knowledge.parameters.coordinator is not None
         assert self._ordered is not None
         destination = self._ordered.destination
+        self._take(step)
         self.zone = self._ordered = self._announced = self._seen = None
         return [
             Send(self._knowledge.parameters.coordinator, MoveFinished(zone.move)),
             Record(topic, zone.move, destination),
         ]
 
-    # ------------------------------------------------------------------------------------------ everybody
+    # ------------------------------------------------------------------------------- each broker of the zone
+    def _take(self, step: MoveStep) -> None:
+        assert self.zone is not None
+        self._states.take(step, f"move {self.zone.move}")
+
     def on_phase(self, source: NodeName, announced: MovePhase) -> list[Effect]:
         """A phase reaches this broker: take it, pass it on, confirm it when all beyond have."""
+        if announced.phase not in _STEP_OF:
+            raise WireError(f"a move has no phase {announced.phase}")
         knowledge = self._knowledge
+        self._leave_former(announced.move)
         if self.zone is None:
             self.zone = Zone(announced.move, announced.mover, tuple(announced.path))
         zone = self.zone
@@ -189,12 +207,12 @@ class Moves:
     def on_confirmed(self, source: NodeName, confirmed: MoveConfirmed) -> list[Effect]:
         """A neighbour and all beyond it have seen the phase."""
         zone = self.zone
-        if zone is None or (zone.move, zone.phase) != (confirmed.move, confirmed.phase):
+        if zone is None or (zone.move, _PHASE_OF.get(self._states.state)) != (confirmed.move, confirmed.phase):
             return []
         return self.no_longer_awaited(source)
 
     def no_longer_awaited(self, peer: NodeName) -> list[Effect]:
-        """The peer has confirmed, or cannot: who comes back learns from its neighbours what it has missed."""
+        """The peer has confirmed, or cannot: when it comes back, its neighbours tell it what it has missed."""
         zone = self.zone
         if zone is None or peer not in zone.awaited:
             return []
@@ -207,16 +225,29 @@ class Moves:
         if zone is None or zone.move != move:
             return []
         if what == "moved":
-            return self._finish(zone, MOVE_FINISHED)
+            return self._finish(zone, MoveStep.FINISH, MOVE_FINISHED)
         if what == "grace":
-            if zone.before is not None:
-                zone.before.drop_working(self._knowledge.links.sent)
-            zone.before = None
-            self._knowledge.network.also = {}
+            self._take(MoveStep.GRACE_OVER)
+            self._forget_old_tree(zone)
             return [SetTimer(("routing", "forget", move), self._knowledge.parameters.move_grace_us)]
         if zone.mover != self._knowledge.name:
+            self._take(MoveStep.FORGET)
             self.zone = None
         return []
+
+    def _leave_former(self, move: int) -> None:
+        """The former move of another broker is over, since this one is granted: its end, or a timer here, is late."""
+        zone = self.zone
+        if zone is not None and zone.move != move and zone.mover != self._knowledge.name:
+            self._take(MoveStep.OTHER_MOVE)
+            self._forget_old_tree(zone)
+            self.zone = None
+
+    def _forget_old_tree(self, zone: Zone) -> None:
+        if zone.before is not None:
+            zone.before.drop_working(self._knowledge.links.sent)
+        zone.before = None
+        self._knowledge.network.also = {}
 
     def _pass_on(self, zone: Zone, announced: MovePhase, onward: list[NodeName], left: int) -> list[Effect]:
         down = self._knowledge.network.down
@@ -230,13 +261,14 @@ class Moves:
         if zone.mover == self._knowledge.name:
             return self._next_phase(zone)
         assert zone.confirm_to is not None
-        return [Send(zone.confirm_to, MoveConfirmed(zone.move, zone.phase))]
+        return [Send(zone.confirm_to, MoveConfirmed(zone.move, _PHASE_OF[self._states.state]))]
 
     def _enter(self, announced: MovePhase) -> list[Effect]:
         """Take a phase here."""
         zone = self.zone
         assert zone is not None
-        zone.phase = announced.phase
+        own = zone.mover == self._knowledge.name
+        self._take(MoveStep.MAP if own and announced.phase == INIT else _STEP_OF[announced.phase])
         if announced.phase == INIT:
             self._stop_bypassing()
             return []
@@ -280,6 +312,8 @@ class Moves:
         return effects
 
     def check_invariants(self) -> None:
+        state = self._states.state
+        assert (self.zone is None) == (state is MoveState.OUTSIDE)
         if self.zone is not None:
             assert not any(self.bypasses_mover(peer) for peer in self._knowledge.links.soft)
-            assert self.zone.before is None or self.zone.phase >= IN_PROGRESS
+            assert self.zone.before is None or state in (MoveState.IN_PROGRESS, MoveState.END)

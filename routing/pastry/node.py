@@ -34,8 +34,10 @@ from murmur_pubsub.machine import (
     Start,
     TimerFired,
 )
+from murmur_pubsub.procedure import Procedure
 from routing.pastry.changes import Answered, CellFilled, Joined, LeavesChanged, OverlayChange, PeerFailed, RoundEnded
 from routing.pastry.identifiers import IdentifierRange
+from routing.pastry.joining import TRANSITIONS, JoinState, JoinStep
 from routing.pastry.leaf_set import LeafSet
 from routing.pastry.messages import (
     PASTRY_MESSAGES,
@@ -74,12 +76,10 @@ class Pastry:
         self.me = PastryPeer(context.name, self.own, context.incarnation)
         self.table = RoutingTable(self.space, self.own)
         self.leaves = LeafSet(self.space, self.own, self.parameters.leaf_set)
-        self.joined = False
         self._note = note
         self._random = context.random("pastry")
-        self._first = not self.parameters.bootstrap or (self.parameters.founds and not context.incarnation)
         self._attempts = 0
-        self._replied = False
+        self._join = Procedure("joining", context.name, TRANSITIONS, JoinState.OUTSIDE)
         self._peers: dict[NodeName, PastryPeer] = {}
         self._watched: dict[NodeName, PastryPeer] = {}
         self._heard_us: dict[NodeName, int] = {}
@@ -106,6 +106,11 @@ class Pastry:
         }
 
     # ------------------------------------------------------------------------------ for the layer above
+    @property
+    def joined(self) -> bool:
+        """Is this node part of the overlay?"""
+        return self._join.state is JoinState.JOINED
+
     def handle(self, input: Input, now_us: int) -> list[Effect]:
         """Take `Start`, a message or timer of Pastry, or that a peer is gone; afterwards `take_changes`."""
         self._now_us = now_us
@@ -120,9 +125,8 @@ class Pastry:
         if type(input) is Start:
             period_us = self.parameters.probe_us
             effects: list[Effect] = [SetTimer(_ROUND, period_us - now_us % period_us)]
-            if self._first:
-                return effects + self._become_joined()
-            return effects + self._ask_to_join()
+            first = not self.parameters.bootstrap or (self.parameters.founds and not self.me.incarnation)
+            return effects + (self._become_joined(JoinStep.FOUND) if first else self._ask_to_join(JoinStep.ASK))
         raise TypeError(f"Pastry takes no {input!r}")
 
     def know(self, peers: Iterable[PastryPeer]) -> None:
@@ -197,14 +201,12 @@ class Pastry:
         return best
 
     # ---------------------------------------------------------------------------------------- joining
-    def _ask_to_join(self) -> list[Effect]:
+    def _ask_to_join(self, step: JoinStep) -> list[Effect]:
         peers = self.parameters.bootstrap
         through = peers[self._attempts % len(peers)]
+        self._join.take(step, f"through {through}")
         self._attempts += 1
-        return [
-            Send(through, JoinRequest(self.me, ())),
-            SetTimer(_JOIN, self.parameters.probe_timeout_us),
-        ]
+        return [Send(through, JoinRequest(self.me, ())), SetTimer(_JOIN, self.parameters.probe_timeout_us)]
 
     def _on_join_request(self, source: NodeName, request: JoinRequest) -> list[Effect]:
         if not self.joined:
@@ -228,16 +230,17 @@ class Pastry:
     def _on_join_reply(self, source: NodeName, reply: JoinReply) -> list[Effect]:
         if self.joined:
             return []
-        self._replied = True
+        self._join.take(JoinStep.REPLY, f"from {source}")
         effects = self._consider(reply.known)
         return [*effects, *self._if_all_answered(), SetTimer(_SETTLE, self.parameters.probe_timeout_us)]
 
     def _if_all_answered(self) -> list[Effect]:
-        waits = not self._replied or self._asked or self._seeks or not self._peers
-        return [] if self.joined or waits else self._become_joined()
+        if self._join.state is not JoinState.GATHERING or self._asked or self._seeks or not self._peers:
+            return []
+        return self._become_joined(JoinStep.ALL_ANSWERED)
 
-    def _become_joined(self) -> list[Effect]:
-        self.joined = True
+    def _become_joined(self, step: JoinStep) -> list[Effect]:
+        self._join.take(step)
         self._changes.append(Joined())
         self._changes += [CellFilled(cell, peer, None) for cell, peer in self.table.cells()]
         effects = self._announce()
@@ -400,15 +403,13 @@ class Pastry:
             return self._begin_round()
         if fired.key == _DEADLINE:
             return self._end_round() if self._pings == _PINGS else self._ask_the_silent()
-        if self.joined:
-            return []
-        if fired.key == _SETTLE:  # some of those asked are not there
+        if fired.key == _SETTLE and self._join.state is JoinState.GATHERING:  # some of those asked are not there
             self._asked.clear()
             self._seeks = 0
-            if self._peers:
-                return self._become_joined()
-            return self._ask_to_join()
-        return [] if self._replied else self._ask_to_join()
+            return self._become_joined(JoinStep.SETTLE) if self._peers else self._ask_to_join(JoinStep.START_OVER)
+        if fired.key == _JOIN and self._join.state is JoinState.ASKING:
+            return self._ask_to_join(JoinStep.ASK_AGAIN)
+        return []
 
     def _begin_round(self) -> list[Effect]:
         period_us = self.parameters.probe_us

@@ -14,12 +14,14 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Publish, Received, Subscribe, Unsubscribe
+from murmur_pubsub.procedure import IllegalStep
 from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.scenario.load import load_scenario
 from reliability.best_effort import BestEffort
 from reliability.broker import Broker
 from routing.forwarding import SubscriptionForwarding
-from routing.multipath.messages import Departed, MoveOrdered
+from routing.multipath.delta_move import END, INIT
+from routing.multipath.messages import Departed, MoveOrdered, MovePhase
 from routing.multipath.overlay_maps import MasterOverlayMap
 from routing.multipath.parameters import MultipathParameters
 from routing.multipath.router import MultipathRouter
@@ -391,6 +393,37 @@ def test_publiy_s6_a_move_outside_the_neighbourhood_is_refused(
     network = Network(overlay, tmp_path, parameters(coordinator="b0"))
     with pytest.raises(InputError, match=message):
         network.order("b9", MoveOrdered(neighbour, destination))
+
+
+def phase_at_b3(network: Network, move: int, phase: int) -> None:
+    """b2 passes on a phase of b0's move from b1 to b2, to whatever broker hears it first."""
+    announced = MovePhase(move, phase, 0, "b0", ("b1", "b2"), (), (), ())
+    network.runtime.nodes["b3"].take_input(Received("b2", announced), network.runtime.now_us)
+
+
+def test_a_broker_that_missed_the_end_of_a_move_takes_part_in_the_next_one(tmp_path: Path) -> None:
+    overlay = Overlay(tuple(f"b{n}" for n in range(5)), tuple((f"b{n}", f"b{n + 1}") for n in range(4)))
+    network = Network(overlay, tmp_path, parameters())
+    moves = network.routers["b3"].moves
+    for number in (1, 2):
+        phase_at_b3(network, number, INIT)
+        assert moves.zone is not None
+        assert moves.zone.move == number
+    phase_at_b3(network, 2, END)
+    network.run_ms(200)
+    assert moves.zone is None
+    network.check_from_scratch()
+
+
+def test_a_phase_out_of_turn_tells_the_story_of_the_move(tmp_path: Path) -> None:
+    overlay = Overlay(tuple(f"b{n}" for n in range(5)), tuple((f"b{n}", f"b{n + 1}") for n in range(4)))
+    network = Network(overlay, tmp_path, parameters())
+    phase_at_b3(network, 1, INIT)
+    phase_at_b3(network, 1, END)
+    with pytest.raises(
+        IllegalStep, match=r"Δ-move at b3: no M_INIT \(move 1\) in the state END, after OUTSIDE -> M_INIT"
+    ):
+        phase_at_b3(network, 1, INIT)
 
 
 # ------------------------------------------------------------------------------------------------ join, leave, away

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.links import Delay
+from murmur_pubsub.machine import Input, NodeContext, Received, Send, Start, TimerFired
 from murmuration.deployment.bootstrap import join_plan
 from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
 from routing.pastry.leaf_set import LeafSet
-from routing.pastry.messages import PastryPeer
+from routing.pastry.messages import JoinReply, JoinRequest, PastryPeer
+from routing.pastry.node import Pastry
 from routing.pastry.parameters import PastryParameters
 from tests.protocols.structured import StructuredNetwork
 from workloads.overlay import Structured, structured
@@ -129,6 +131,20 @@ def test_pastry_s2_a_node_tries_its_next_bootstrap_peer(network: StructuredNetwo
     network.start("n2", 99, ["n1", "n0"])
     network.rounds(2)
     network.check_overlay()
+
+
+def test_pastry_s2_a_node_whose_second_request_is_lost_too_asks_a_third_time() -> None:
+    """The only peer of the first reply was dead; the second request has no reply."""
+    place = {"identifier": 5, "bootstrap": ("a", "b", "c")}
+    node = Pastry(NodeContext("n", 1, {"pastry": place}))
+    sent: list[Send] = []
+    reply = Received("a", JoinReply([("dead", 9, 0)]))
+    settle, join = (TimerFired(("routing", "pastry", name)) for name in ("settle", "join"))
+    inputs: list[Input] = [Start([]), reply, settle, join]
+    for now_us, taken in enumerate(inputs):
+        sent += [each for each in node.handle(taken, now_us) if isinstance(each, Send)]
+    assert [each.to for each in sent if isinstance(each.message, JoinRequest)] == ["a", "b", "c"]
+    assert not node.joined
 
 
 def test_pastry_s2_failures_are_found_and_tables_repaired(network: StructuredNetwork) -> None:
