@@ -48,7 +48,7 @@ def refused(end: Dialler | Acceptor, said: bytes) -> Refusal:
     return caught.value.reason
 
 
-def test_both_ends_learn_who_the_other_is() -> None:
+def test_both_ends_learn_the_name_of_the_other() -> None:
     first, second = dialler(), acceptor()
     shake(first, second)
     assert (first.peer, second.peer) == (B1, B0)

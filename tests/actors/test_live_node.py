@@ -280,7 +280,7 @@ def test_who_asks_hears_when_a_peer_of_its_datagrams_is_gone(tmp_path: Path, mon
     run(scenario())
 
 
-def test_datagrams_to_nobody_are_drops_and_to_the_other_side_of_a_partition_too(tmp_path: Path) -> None:
+def test_datagrams_to_an_unknown_node_are_drops_and_to_the_other_side_of_a_partition_too(tmp_path: Path) -> None:
     async def scenario() -> None:
         net = await pair(tmp_path, default_link=LinkSpec(), links=False)
         node = net.nodes["b0"]

@@ -132,7 +132,7 @@ def test_one_that_says_nothing_is_turned_away_in_time(tmp_path: Path, impatient:
     run(scenario())
 
 
-def test_a_node_that_was_held_up_gives_those_who_wait_another_chance(tmp_path: Path, impatient: None) -> None:
+def test_a_node_that_was_held_up_gives_waiting_peers_another_chance(tmp_path: Path, impatient: None) -> None:
     async def scenario() -> None:
         net = await broker(tmp_path)
         connection = Connection(net.nodes["b0"])

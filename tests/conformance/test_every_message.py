@@ -149,7 +149,7 @@ def _wrong(hint: Any) -> list[Any]:
     return wrong_values[origin]
 
 
-def test_every_message_says_who_sends_it_and_nobody_else_may() -> None:
+def test_every_message_says_which_role_sends_it_and_no_other_may() -> None:
     """A node's codec takes from a client what clients send, and from a broker what brokers send to such a node."""
     taken = set()
     for name, (role, by_client) in itertools.product(

@@ -44,7 +44,7 @@ def run(live_ray: RaySession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return execute(check_scenario(SCENARIO, "test"), folder, lambda *_: None).folder
 
 
-def test_whoever_was_killed_or_stalled_to_the_end_is_sealed_by_the_driver(run: Path) -> None:
+def test_the_journal_of_a_node_killed_or_stalled_to_the_end_is_sealed_by_the_driver(run: Path) -> None:
     manifest = read_manifest(run)
     assert find_damage(store_at(manifest.journal_at(run)), manifest) == []
     last = {path.name.rpartition("-")[0]: read_segment(path)[0] for path in sorted((run / "journal").glob("*.seg"))}

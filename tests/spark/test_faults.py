@@ -53,7 +53,7 @@ def test_a_broker_that_forgets_to_renew_makes_the_run_invalid(tmp_path: Path) ->
     assert "without a fault that explains" in verdict["reason"]
 
 
-def test_a_guarantee_of_exactly_once_excuses_only_who_was_away(tmp_path: Path) -> None:
+def test_a_guarantee_of_exactly_once_excuses_only_subscribers_that_were_away(tmp_path: Path) -> None:
     faults = [{"at": "2 s", "kill": "b1", "for": "1 s"}]
     parts = {"reliability": "tests.spark.test_faults:Boastful"}
     loaded = check_scenario({**SMALL, "broker": parts, "faults": faults}, "test")

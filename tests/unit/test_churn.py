@@ -149,7 +149,7 @@ def test_plans_can_be_carried_out_and_nothing_is_shorter_than_allowed(seed: int,
         assert step.kind in (FaultKind.KILL, FaultKind.RESTART)
 
 
-def test_churn_that_begins_later_kills_then_who_is_not_there() -> None:
+def test_churn_that_begins_later_kills_then_the_nodes_that_are_not_there() -> None:
     trace = Availability({"n0": ((0, 500),), "n1": ((300, 900),)}, 0, 1_000)
     plan = churn_plan(trace, ["a", "b"], 1.0, 1_000_000).begun_at(30_000_000)
     assert plan.start_down == frozenset()

@@ -176,7 +176,7 @@ def test_a_file_that_grew_is_damage(run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", ["x9-0-00000.seg", "backup.seg", "c0-0-0.seg", "c0-00-00000.blob"])
-def test_a_file_of_nobody_is_damage(run: Run, name: str) -> None:
+def test_a_file_of_no_writer_is_damage(run: Run, name: str) -> None:
     run.written(rows=1, records=1).close()
     (run.journal / name).write_bytes(run.path(0, name.rpartition(".")[2]).read_bytes())
     assert run.damages() == [Damage(name, "is no file of this run's journal")]

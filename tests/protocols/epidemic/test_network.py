@@ -94,7 +94,7 @@ def test_epidemic_s5_without_losses_the_pulls_send_nothing(algorithm: str, data:
 
 @settings(max_examples=20)
 @given(data=st.data())
-def test_epidemic_s5_without_losses_push_gossips_but_nobody_asks(data: st.DataObject) -> None:
+def test_epidemic_s5_without_losses_push_gossips_but_no_dispatcher_asks(data: st.DataObject) -> None:
     routing = data.draw(st.sampled_from(("forwarding", "flooding")), label="routing")
     drawn = data.draw(schedules(broker("push", routing), faults_max=0, more=DATAGRAMS))
     with TemporaryDirectory() as folder:

@@ -183,7 +183,7 @@ def test_epidemic_s4_2_an_event_that_was_only_late_is_lost_no_more() -> None:
     assert station.rounds(5) == []
 
 
-def test_epidemic_s4_2_what_nobody_has_is_given_up_after_a_time_and_the_rounds_end() -> None:
+def test_epidemic_s4_2_an_event_that_no_cache_has_is_given_up_after_a_time_and_the_rounds_end() -> None:
     station = losing("subscriber-pull", lost_age_us=300 * MS, interval_us=30 * MS, fanout=1)
     assert 9 <= len(station.rounds(1000)) <= 11
     assert station.wake_us is None
@@ -297,7 +297,7 @@ def test_epidemic_s4_2_publisher_pull_walks_the_most_recent_route_back_from_its_
     assert station.sent == [("y", PublisherPull("me", "s", [[0, sign("a"), 2]], ("n", "s")))]
 
 
-def test_epidemic_s4_2_publisher_pull_goes_on_along_the_route_whoever_subscribes_until_the_source() -> None:
+def test_epidemic_s4_2_publisher_pull_goes_along_the_route_to_the_source_whatever_is_subscribed() -> None:
     station = pulling("x", "y", algorithm="publisher-pull", p_forward=0.0)
     station.subscribe("a")
     pull = PublisherPull("far", "s", [[0, sign("a"), 2]], ["m", "s"])
@@ -341,7 +341,7 @@ def test_epidemic_s5_combined_pull_mixes_both_by_p_source() -> None:
     assert kinds.count(PublisherPull) + kinds.count(SubscriberPull) == 1000
 
 
-def test_epidemic_s5_random_pull_goes_to_any_neighbour_whoever_subscribes() -> None:
+def test_epidemic_s5_random_pull_goes_to_any_neighbour_whatever_is_subscribed() -> None:
     station = losing("random-pull", lost_age_us=10**9)
     sent = station.rounds(300)
     assert {to for to, _ in sent} == {"x", "y", "z"}

@@ -51,7 +51,7 @@ def test_epidemic_s4_1_a_subscriber_asks_the_initiator_for_what_it_has_not_recei
     assert station.sent == []
 
 
-def test_epidemic_s4_1_who_does_not_subscribe_asks_for_nothing_but_passes_the_digest_on() -> None:
+def test_epidemic_s4_1_a_dispatcher_without_the_pattern_asks_for_nothing_but_passes_the_digest_on() -> None:
     station = pushing("x", "y")
     station.told("x", "a")
     station.told("y", "a")
@@ -60,7 +60,7 @@ def test_epidemic_s4_1_who_does_not_subscribe_asks_for_nothing_but_passes_the_di
     assert station.sent == [("y", digest)]
 
 
-def test_epidemic_s4_1_everybody_the_digest_reaches_tosses_the_coin() -> None:
+def test_epidemic_s4_1_every_dispatcher_that_the_digest_reaches_tosses_the_coin() -> None:
     for subscribes in (False, True):
         station = pushing("x", "y", p_forward=0.3)
         station.told("y", "a")

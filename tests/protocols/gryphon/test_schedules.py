@@ -20,7 +20,7 @@ def holds(data: dict[str, Any]) -> None:
 
 
 @examples(20, 100)
-def test_who_stays_connected_gets_everything_once_and_in_order(examples: int) -> None:
+def test_a_connected_subscriber_gets_everything_once_and_in_order(examples: int) -> None:
     drawn = given(schedules(GRYPHON, overlays=("cells", "chain", "star"), losses=(0.0, 0.1, 0.3)))
     settings(max_examples=examples)(drawn(holds))()
 

@@ -212,7 +212,7 @@ def test_gryphon_s3_a_finite_dct_asks_though_nothing_later_has_come() -> None:
         assert (bench.delivered[1] == [(7, 0), (7, 1)]) == asked
 
 
-def test_gryphon_s3_ack_expected_makes_those_curious_who_lack_something() -> None:
+def test_gryphon_s3_ack_expected_makes_brokers_curious_that_lack_something() -> None:
     bench = published(1, aet=1_000, sit=900)
     bench.publish("p", 7, 1)
     bench.bag.clear()
@@ -272,7 +272,7 @@ def test_gryphon_s4_nack_consolidation() -> None:
     assert bench.delivered == {1: [(7, sequence) for sequence in range(5)], 2: [(7, sequence) for sequence in range(5)]}
 
 
-def test_gryphon_s4_an_answer_goes_only_to_those_who_asked() -> None:
+def test_gryphon_s4_an_answer_goes_only_to_the_branches_that_asked() -> None:
     bench = published(1)
     bench.publish("p", 7, 1)
     bench.deliver_all(unless=lambda parcel: parcel.to == "s")

@@ -66,7 +66,7 @@ def test_irbr_s5_3_a_covered_subscription_stays_within_the_range_that_holds_the_
     assert reached(network, at["3100"], {"x": 0.4}) == {at["0122"]: 1}
 
 
-def test_irbr_s5_3_a_filter_covered_at_home_is_told_nobody(network: StructuredNetwork) -> None:
+def test_irbr_s5_3_a_filter_covered_at_home_is_told_to_no_node(network: StructuredNetwork) -> None:
     at = build(network, EVERY_PREFIX)
     network.subscribe(at["0123"], "x > 0.2")
     network.quiet()
@@ -156,7 +156,7 @@ def test_irbr_s5_5_an_event_goes_by_way_of_the_middle_identifier_when_a_neighbou
     assert reached(network, at["1000"], {"x": 1}) == {at["1230"]: 1}
 
 
-def test_irbr_s5_5_who_only_passes_a_redirected_event_does_not_deliver_it(network: StructuredNetwork) -> None:
+def test_irbr_s5_5_a_node_that_only_passes_a_redirected_event_does_not_deliver_it(network: StructuredNetwork) -> None:
     at = build(network, ["0000", "1000", "1133", "1200", "1300"])
     router = network.router(at["1133"])
     cell = network.pastry(at["1000"]).table.cell_of(int("1200", 4))
@@ -167,7 +167,7 @@ def test_irbr_s5_5_who_only_passes_a_redirected_event_does_not_deliver_it(networ
 
 
 @pytest.mark.parametrize("resets", [True, False])
-def test_irbr_s5_5_who_cannot_send_to_a_neighbour_redirects_at_once(resets: bool) -> None:
+def test_irbr_s5_5_a_node_that_cannot_send_to_a_neighbour_redirects_at_once(resets: bool) -> None:
     network = StructuredNetwork(parameters={"irbr": {"resets": resets}})
     at = build(network, EVERY_PREFIX)
     for text in EVERY_PREFIX:

@@ -255,7 +255,7 @@ def test_publiy_s6_a_soft_link_that_does_not_answer_is_given_up() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ live beside virtual
-def test_live_arrivals_are_those_of_measured_publications_and_know_who_wanted_them() -> None:
+def test_live_arrivals_are_those_of_measured_publications_and_know_whether_they_were_wanted() -> None:
     """Publication 0 is of the warm-up; 1 comes to brokers 2, where it is wanted, and 3, which passes it on."""
     rows = pd.DataFrame(
         [

@@ -183,7 +183,7 @@ class AllBrokers:
     density=st.floats(0, 1),
     share=st.floats(0, 1),
 )
-def test_publiy_s5_every_strategy_reaches_every_anchor_once_and_nobody_that_s0_would_not(
+def test_publiy_s5_every_strategy_reaches_every_anchor_once_and_no_broker_that_s0_would_not(
     seed: int, size: int, delta: int, density: float, share: float
 ) -> None:
     rng = random.Random(seed)

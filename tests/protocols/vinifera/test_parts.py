@@ -242,7 +242,7 @@ def test_vinifera_s4b1_small_world_links_are_nearer_more_often() -> None:
     assert near == pytest.approx(far, rel=0.35)
 
 
-def test_peer_sampling_forgets_who_does_not_answer_and_keeps_its_size() -> None:
+def test_peer_sampling_forgets_a_peer_that_does_not_answer_and_keeps_its_size() -> None:
     sampling = PeerSampling("me", 4, 3, random.Random(1))
     for name, peer in _peers(6).items():
         sampling.add(peer, 0 if name == "n0" else 1)
@@ -388,7 +388,7 @@ def friends_of(*wanted: str) -> Vinifera:
     return router
 
 
-def test_vinifera_s5b_an_event_is_propagated_at_once_among_those_who_are_known_to_want_it() -> None:
+def test_vinifera_s5b_an_event_is_propagated_at_once_among_nodes_that_are_known_to_want_it() -> None:
     router = friends_of("x < 5", "x > 7", "x < 9 AND y = 1", "x < 3", "TRUE")
     hops = router.next_hops(Event(1, 1, 0, {"x": 4}), None, ())
     assert {hop.peer for hop in hops if hop.header[2] == DOWN} == {"f0", "f4"}
