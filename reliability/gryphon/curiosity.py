@@ -4,7 +4,7 @@ Curiosity is soft: it is forgotten after a while, so that a nack or an answer th
 Two generations take turns, so a tick is remembered for between one and two times the forgetting threshold.
 """
 
-from reliability.gryphon.tick_ranges import TickRange, TickRanges
+from murmur_pubsub.intervals import Interval, IntervalSet
 
 
 class Curiosity:
@@ -13,13 +13,13 @@ class Curiosity:
     __slots__ = ("_older", "_recent")
 
     def __init__(self) -> None:
-        self._recent = TickRanges()
-        self._older = TickRanges()
+        self._recent = IntervalSet()
+        self._older = IntervalSet()
 
     def __bool__(self) -> bool:
         return bool(self._recent) or bool(self._older)
 
-    def ask(self, first: int, last: int) -> list[TickRange]:
+    def ask(self, first: int, last: int) -> list[Interval]:
         """Turn the ticks C; the parts that were not so before. Asking again does not keep them from being forgotten:
         two who ask in turn would keep each other's lost nack from ever being repeated."""
         news = [part for found in self._recent.missing(first, last) for part in self._older.missing(found[0], found[1])]
@@ -38,4 +38,4 @@ class Curiosity:
 
     def grow_old(self) -> None:
         """Forget what was asked for before the last time."""
-        self._older, self._recent = self._recent, TickRanges()
+        self._older, self._recent = self._recent, IntervalSet()

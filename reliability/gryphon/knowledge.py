@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
 from murmur_pubsub.event import Event
-from reliability.gryphon.tick_ranges import TickRange, TickRanges
+from murmur_pubsub.intervals import Interval, IntervalSet
 
 
 class DataTick(NamedTuple):
@@ -37,7 +37,7 @@ class KnowledgeStream:
 
     def __init__(self, room: int | None = None, keeps_oldest: bool = False) -> None:
         self.final = -1
-        self.known = TickRanges()
+        self.known = IntervalSet()
         self.messages: dict[int, DataTick] = {}
         self.room = room
         self.keeps_oldest = keeps_oldest
@@ -46,7 +46,7 @@ class KnowledgeStream:
     @property
     def newest(self) -> int:
         """The highest tick about which something is known."""
-        return max(self.final, self.known.newest)
+        return max(self.final, self.known.greatest)
 
     def horizon(self, tick: int) -> int:
         """The doubt horizon from `tick` on: the first Q."""
@@ -95,7 +95,7 @@ class KnowledgeStream:
         """The D ticks from `first` to `last`, in order."""
         return self._order[bisect_left(self._order, first) : bisect_right(self._order, last)]
 
-    def unknown(self, first: int, last: int) -> list[TickRange]:
+    def unknown(self, first: int, last: int) -> list[Interval]:
         """The parts of [first, last] that are Q."""
         return self.known.missing(max(first, self.final + 1), last)
 

@@ -14,13 +14,13 @@ everybody below has said something again.
 
 from collections.abc import Sequence
 
+from murmur_pubsub.intervals import Interval
 from murmur_pubsub.machine import Effect, NodeName, Record, Send
 from reliability.gryphon.curiosity import Curiosity
 from reliability.gryphon.knowledge import DataTick, KnowledgeStream
 from reliability.gryphon.messages import AckExpected, Data, Nack, Silence
 from reliability.gryphon.pubend import Pubend
 from reliability.gryphon.subend import Subend
-from reliability.gryphon.tick_ranges import TickRange
 from routing.router import StreamRouter
 
 _new = tuple.__new__
@@ -196,7 +196,7 @@ class BrokerStream:
                 effects += self._nack_up(*news, from_sibling=branch is None)
         return effects
 
-    def ask(self, ranges: Sequence[TickRange]) -> list[Effect]:
+    def ask(self, ranges: Sequence[Interval]) -> list[Effect]:
         """The subend here wants to know of these ticks, whether or not somebody else has asked."""
         effects: list[Effect] = []
         for first, last in ranges:

@@ -12,9 +12,9 @@ A subscription begins at a tick: the one from which its pubend sends everything 
 
 from collections import deque
 
+from murmur_pubsub.intervals import Interval, IntervalSet
 from reliability.gryphon.knowledge import KnowledgeStream
 from reliability.gryphon.parameters import GryphonParameters
-from reliability.gryphon.tick_ranges import TickRange, TickRanges
 
 
 class Subend:
@@ -28,7 +28,7 @@ class Subend:
         self.active = -1
         self._starts: deque[tuple[int, int]] = deque()  # (version, tick)
         self._expected = -1
-        self._seen = TickRanges()
+        self._seen = IntervalSet()
         self._waiting: list[tuple[int, int, int, int]] = []  # (due_us, first, last, interval_us)
         self._gct_us = parameters.gct * 1_000
         self._nrt_us = parameters.nrt * 1_000
@@ -51,7 +51,7 @@ class Subend:
         """Something was sent at the tick: whatever is not known up to there is asked for at once."""
         self._expected = max(self._expected, tick)
         self._waiting.clear()
-        self._seen = TickRanges()
+        self._seen = IntervalSet()
         self._seen.add(self.next, tick)
 
     def heard(self, tick: int) -> None:
@@ -62,9 +62,9 @@ class Subend:
         """Is there a Q with something known, or expected, behind it?"""
         return max(knowledge.newest, self._expected) >= self.next
 
-    def ask(self, knowledge: KnowledgeStream, now_us: int) -> tuple[list[TickRange], int | None]:
+    def ask(self, knowledge: KnowledgeStream, now_us: int) -> tuple[list[Interval], int | None]:
         """The ranges to nack now, and when to look again (None: there is no gap)."""
-        nacks: list[TickRange] = []
+        nacks: list[Interval] = []
         still: list[tuple[int, int, int, int]] = []
         for due_us, first, last, interval_us in self._waiting:
             left = knowledge.unknown(max(first, self.next), last)
@@ -76,10 +76,10 @@ class Subend:
                     still.append((now_us + interval, *part, interval))
                 else:
                     still.append((due_us, *part, interval_us))
-        waited_for = TickRanges()
+        waited_for = IntervalSet()
         for _, first, last, _ in still:
             waited_for.add(first, last)
-        young = TickRanges()
+        young = IntervalSet()
         for gap in knowledge.unknown(self.next, max(knowledge.newest, self._expected)):
             for part in waited_for.missing(*gap):
                 for old in self._seen.within(*part):

@@ -9,7 +9,8 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
-from routing.smallworld.ring import RING_SIZE, Interval, union, value_count
+from murmur_pubsub.intervals import Interval, fill_gaps, union, value_count
+from routing.smallworld.ring import RING_SIZE
 
 _RANGES_MAX = 256
 """Of one attribute; beyond it the closest ranges are joined."""
@@ -71,11 +72,3 @@ def wants(packed: bytes, hashed: Mapping[int, int]) -> bool:
         if place < 0 or ranges[place][1] < value:
             return False
     return bool(profile)
-
-
-def fill_gaps(ranges: list[Interval], most: int) -> list[Interval]:
-    """At most `most` ranges that hold all of these: the smallest gaps are filled."""
-    while len(ranges) > most:
-        gap = min(range(len(ranges) - 1), key=lambda number: ranges[number + 1][0] - ranges[number][1])
-        ranges = [*ranges[:gap], (ranges[gap][0], ranges[gap + 1][1]), *ranges[gap + 2 :]]
-    return ranges

@@ -8,49 +8,17 @@ contacts (the paper calls it showering). Each part goes to the next hop of its v
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
 from murmur_pubsub.machine import NodeName
 
 RING_SIZE = 1 << 32
 """Identifiers and hashed values are the integers below it."""
-Interval = tuple[int, int]
-"""Both ends belong to it; it never wraps around."""
 
 
 def clockwise(start: int, end: int) -> int:
     """How far it is from the one up to the other."""
     return (end - start) % RING_SIZE
-
-
-def union(intervals: Iterable[Interval]) -> list[Interval]:
-    """The same values as disjoint intervals, ascending; neighbouring ones are joined."""
-    joined: list[Interval] = []
-    for low, high in sorted(intervals):
-        if joined and low <= joined[-1][1] + 1:
-            if high > joined[-1][1]:
-                joined[-1] = (joined[-1][0], high)
-        else:
-            joined.append((low, high))
-    return joined
-
-
-def overlap(first: Sequence[Interval], second: Sequence[Interval]) -> int:
-    """How many values are in both; each side disjoint and ascending."""
-    shared = at = 0
-    for low, high in first:
-        while at < len(second) and second[at][1] < low:
-            at += 1
-        position = at
-        while position < len(second) and second[position][0] <= high:
-            shared += min(high, second[position][1]) - max(low, second[position][0]) + 1
-            position += 1
-    return shared
-
-
-def value_count(intervals: Sequence[Interval]) -> int:
-    """How many values are in them."""
-    return sum(high - low + 1 for low, high in intervals)
 
 
 class KnownRing:

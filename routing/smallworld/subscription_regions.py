@@ -9,7 +9,7 @@ the same part, subscriptions that differ in that range alone are the same region
 from collections.abc import Iterable, Mapping, Sequence
 
 from murmur_pubsub.filter import EVERYTHING, Filter
-from routing.smallworld.ring import Interval, union
+from murmur_pubsub.intervals import Interval, contains, union
 
 SubscriptionRegions = dict[tuple[int, Filter], list[Interval]]
 """(attribute, filter) to disjoint ranges, ascending."""
@@ -53,17 +53,6 @@ def _drop_covered(
             if contains(regions[attribute, other], regions[attribute, narrow]):
                 del regions[attribute, narrow]
                 break
-
-
-def contains(wide: Sequence[Interval], narrow: Sequence[Interval]) -> bool:
-    """Is every value of the second in the first? Both disjoint and ascending."""
-    place = 0
-    for low, high in narrow:
-        while place < len(wide) and wide[place][1] < high:
-            place += 1
-        if place == len(wide) or wide[place][0] > low:
-            return False
-    return True
 
 
 def within(narrow: SubscriptionRegions, wide: SubscriptionRegions) -> bool:

@@ -11,8 +11,9 @@ from typing import Any
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.filter import Constraint
+from murmur_pubsub.intervals import Interval
 from murmur_pubsub.values import Value
-from routing.smallworld.ring import RING_SIZE, Interval
+from routing.smallworld.ring import RING_SIZE
 
 _LAST = RING_SIZE - 1
 _CHARACTERS = 6

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Mapping
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import EVERYTHING, Filter
+from murmur_pubsub.intervals import Interval, overlap, union
 from murmur_pubsub.values import Value
 from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key, pack_profile, ranges_on, unpack_profile
-from routing.smallworld.ring import RING_SIZE, Interval, overlap, union
+from routing.smallworld.ring import RING_SIZE
 from routing.smallworld.subscription_regions import SubscriptionRegions
 from routing.vinifera.hashing import AttributeDomain
 

@@ -13,16 +13,17 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import EVERYTHING
 from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.intervals import union
 from murmur_pubsub.machine import Effect, NodeContext, Received, Send, Start, TimerFired
 from routing.smallworld.content_table import ContentTable, Entry
 from routing.smallworld.messages import Beat, BeatAnswer, GossipPeer, Install
 from routing.smallworld.parameters import SmallWorldParameters
 from routing.smallworld.peer_sampling import PeerSampling
-from routing.smallworld.profile import attribute_key, fill_gaps, pack_profile, unpack_profile
+from routing.smallworld.profile import attribute_key, pack_profile, unpack_profile
 from routing.smallworld.rendezvous import DOWN, UP
-from routing.smallworld.ring import RING_SIZE, KnownRing, clockwise, overlap, union, value_count
+from routing.smallworld.ring import RING_SIZE, KnownRing, clockwise
 from routing.smallworld.selection import NeighbourSelection
-from routing.smallworld.subscription_regions import aggregate, contains, from_wire, to_wire
+from routing.smallworld.subscription_regions import aggregate, from_wire, to_wire
 from routing.vinifera.balance import Load, new_identifier
 from routing.vinifera.hashing import AttributeDomain
 from routing.vinifera.interests import OwnInterests
@@ -62,20 +63,6 @@ def test_vinifera_s4b2_showering_cuts_a_range_into_parts_that_go_the_way_of_thei
     assert all(before[1] + 1 == after[0] for before, after in itertools.pairwise(parts))
     for begin, end, hop in parts:
         assert ring.next_hop(begin) == ring.next_hop(end) == hop
-
-
-@given(first=ranges, second=ranges)
-def test_ranges_behave_like_sets_of_values(first: list[tuple[int, int]], second: list[tuple[int, int]]) -> None:
-    def values(each: list[tuple[int, int]]) -> set[int]:
-        return {value for low, high in each for value in range(low, high + 1)}
-
-    one, other = union(first), union(second)
-    assert values(one) == values(first)
-    assert value_count(one) == len(values(first))
-    assert overlap(one, other) == len(values(first) & values(second))
-    assert contains(one, other) == (values(second) <= values(first))
-    assert values(fill_gaps(one, 2)) >= values(first)
-    assert len(fill_gaps(one, 2)) <= 2
 
 
 # ------------------------------------------------------------------------------------- hash and profiles

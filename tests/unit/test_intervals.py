@@ -1,17 +1,18 @@
-"""Ranges of ticks against plain sets."""
+"""Sets of integers as intervals, in both forms, against plain sets."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reliability.gryphon.tick_ranges import TickRanges
+from murmur_pubsub.intervals import Interval, IntervalSet, contains, fill_gaps, overlap, union, value_count
 
 STEPS = st.lists(st.tuples(st.booleans(), st.integers(0, 40), st.integers(-2, 12)), max_size=30)
+RANGES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)).map(lambda ends: (min(ends), max(ends))))
 
 
 @settings(max_examples=300)
 @given(STEPS, st.integers(0, 45), st.integers(0, 20))
-def test_ranges_are_sets(steps: list[tuple[bool, int, int]], first: int, length: int) -> None:
-    ranges, plain = TickRanges(), set[int]()
+def test_an_interval_set_is_a_set(steps: list[tuple[bool, int, int]], first: int, length: int) -> None:
+    ranges, plain = IntervalSet(), set[int]()
     for adds, begin, size in steps:
         ticks = set(range(begin, begin + size + 1))
         if adds:
@@ -23,7 +24,7 @@ def test_ranges_are_sets(steps: list[tuple[bool, int, int]], first: int, length:
         ranges.check_invariants()
     assert {tick for begin, end in ranges for tick in range(begin, end + 1)} == plain
     assert len(ranges) == len(plain)
-    assert ranges.newest == max(plain, default=-1)
+    assert ranges.greatest == max(plain, default=-1)
     asked = set(range(first, first + length + 1))
     assert {
         tick for begin, end in ranges.within(first, first + length) for tick in range(begin, end + 1)
@@ -33,3 +34,17 @@ def test_ranges_are_sets(steps: list[tuple[bool, int, int]], first: int, length:
     } == asked - plain
     assert ranges.first_missing(first) == next(tick for tick in range(first, 100) if tick not in plain)
     assert (first in ranges) == (first in plain)
+
+
+@given(first=RANGES, second=RANGES)
+def test_lists_of_intervals_behave_like_sets_of_values(first: list[Interval], second: list[Interval]) -> None:
+    def values(each: list[Interval]) -> set[int]:
+        return {value for low, high in each for value in range(low, high + 1)}
+
+    one, other = union(first), union(second)
+    assert values(one) == values(first)
+    assert value_count(one) == len(values(first))
+    assert overlap(one, other) == len(values(first) & values(second))
+    assert contains(one, other) == (values(second) <= values(first))
+    assert values(fill_gaps(one, 2)) >= values(first)
+    assert len(fill_gaps(one, 2)) <= 2
