@@ -33,6 +33,7 @@ from murmuration.deployment.build_deployment import deploy
 from murmuration.harness.fault_handle import FaultHandle
 from murmuration.harness.runtime import ClusterRuntime
 from murmuration.harness.runtimes import cluster_runtime
+from murmuration.results.verdict import Verdict, verdict_of
 from murmuration.runs.manifest import fault_entry, manifest_of
 from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.load import check_scenario, parse_duration
@@ -66,39 +67,6 @@ class Subscription:
 
     subscriber: int
     filter: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the judge says; `numbers` are those of `murmur analyze --json`, `folder` has all findings."""
-
-    numbers: Mapping[str, Any]
-    folder: Path
-
-    @property
-    def valid(self) -> bool:
-        """Did every subscriber get what it had to get, and nothing else, except for what a fault excuses?"""
-        return bool(self.numbers["verdict"] == "valid")
-
-    def __getattr__(self, name: str) -> Any:
-        """The counts by name: missing, duplicate, spurious, out_of_order, explained, required, delivered, …"""
-        try:
-            return self.numbers[name]
-        except KeyError:
-            raise AttributeError(name) from None
-
-    def assert_valid(self) -> None:
-        """Raise AssertionError with the judge's reason, its first findings and where all of them are."""
-        if not self.valid:
-            import pandas as pd
-
-            if self.numbers.get("finding") == "damage":
-                raise AssertionError(f"unknown: {self.numbers['reason']}\nrun folder: {self.folder}")
-            findings = pd.read_csv(self.folder / "analysis" / "findings.csv").head(10)
-            raise AssertionError(
-                f"{self.numbers['verdict']}: {self.numbers['reason']}\n"
-                f"{findings.to_string(index=False)}\nrun folder: {self.folder}"
-            )
 
 
 class Client:
@@ -269,10 +237,8 @@ class Cluster:
 
     def verdict(self) -> Verdict:
         """End the cluster and have Spark judge what happened."""
-        from spark_analysis.main import judge
-
         self.end()
-        return Verdict(judge(self.folder), self.folder)
+        return verdict_of(self.folder)
 
     def _close(self) -> None:
         if not self._over:

@@ -4,16 +4,21 @@ A test asks for `cluster` (or `clients`, `faults`, `verdict`), and says what it 
 module: `overlay` (a scenario's key of that name), `protocol` (the parts of a broker, by name or dotted path),
 `parameters` (of the protocols, by name), `attached` (client names and their brokers; empty: one at each) and
 `scenario` (further keys). The suite runs in virtual time, or on live Ray actors with `--murmur-runtime=ray`.
+
+pytest loads this module in every repository where murmur is installed: what it needs is imported by the fixtures.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from murmuration.harness.cluster import Client, Cluster, Verdict
-from murmuration.harness.fault_handle import FaultHandle
+import murmuration
+
+if TYPE_CHECKING:
+    from murmuration.harness.cluster import Client
+    from murmuration.harness.fault_handle import FaultHandle
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -62,34 +67,34 @@ def cluster(
     parameters: Mapping[str, Mapping[str, Any]],
     attached: Mapping[str, str],
     scenario: Mapping[str, Any],
-) -> Iterator[Cluster]:
+) -> Iterator["murmuration.Cluster"]:
     """A running cluster; its run folder is in the test's temporary folder."""
     runtime, seed = request.config.getoption("--murmur-runtime"), request.config.getoption("--murmur-seed")
     folder = tmp_path / "run"
     request.node.user_properties.append(("murmur", f"run folder: {folder}\nagain: {_command(request, runtime, seed)}"))
-    with Cluster.start(
+    with murmuration.Cluster.start(
         overlay, attached, parameters=parameters, runtime=runtime, seed=seed, folder=folder, **protocol, **scenario
     ) as running:
         yield running
 
 
 @pytest.fixture
-def clients(cluster: Cluster) -> Mapping[str, Client]:
+def clients(cluster: "murmuration.Cluster") -> "Mapping[str, Client]":
     """The clients of the cluster by name."""
     return cluster.clients
 
 
 @pytest.fixture
-def faults(cluster: Cluster) -> FaultHandle:
+def faults(cluster: "murmuration.Cluster") -> "FaultHandle":
     """What breaks and mends the cluster."""
     return cluster.faults
 
 
 @pytest.fixture
-def verdict(cluster: Cluster, request: pytest.FixtureRequest) -> Callable[[], Verdict]:
+def verdict(cluster: "murmuration.Cluster", request: pytest.FixtureRequest) -> "Callable[[], murmuration.Verdict]":
     """Call it at the end of the test: the cluster ends, and Spark judges the run."""
 
-    def judge() -> Verdict:
+    def judge() -> "murmuration.Verdict":
         request.getfixturevalue("murmur_spark")
         return cluster.verdict()
 

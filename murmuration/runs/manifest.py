@@ -1,12 +1,11 @@
 """What a run says of itself before it starts: its manifest, from scenario and deployment."""
 
-from importlib.metadata import PackageNotFoundError, version
-
 from murmur_pubsub.deployment import Deployment, make_machine
 from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.run_manifest import FaultEntry, NodeEntry, OverlayEntry, RunManifest
 from murmuration.registry import promise
 from murmuration.scenario.load import LoadedScenario
+from murmuration.version import own_version
 from workloads.overlay import Overlay
 from workloads.plan import Workload
 
@@ -44,14 +43,6 @@ def fault_entry(fault: Fault, deployment: Deployment) -> FaultEntry:
     on_host = tuple(name for name, host in deployment.hosts.items() if host == fault.host)
     nodes = on_host if of_host else fault.nodes
     return FaultEntry(str(fault), fault.kind, fault.time_us, nodes, fault.groups, fault.link, fault.work_us)
-
-
-def own_version() -> str:
-    """The installed version of the distribution."""
-    try:
-        return version("murmuration")
-    except PackageNotFoundError:
-        return "0"
 
 
 def _message_kinds(deployment: Deployment) -> dict[int, str]:

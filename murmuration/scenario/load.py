@@ -308,7 +308,7 @@ def load_scenario(
         raise InputError(str(path), str(error), f"a scenario file, or the name of a built-in one ({names})") from None
     data, lines = read_mapping(path, text)
     for key, value in changes.items():
-        _change(data, key, value, key)
+        change_key(data, key, value, key)
     for override in overrides:
         _override(data, override)
     if seed is not None:
@@ -335,10 +335,10 @@ def _override(data: dict[str, Any], override: str) -> None:
         value = yaml.safe_load(text)
     except yaml.YAMLError:
         raise InputError(f"--set {override}", repr(text), "a YAML value") from None
-    _change(data, key, value, f"--set {override}")
+    change_key(data, key, value, f"--set {override}")
 
 
-def _change(data: dict[str, Any], key: str, value: Any, place: str) -> None:
+def change_key(data: dict[str, Any], key: str, value: Any, place: str) -> None:
     """Set the value of "key.subkey"."""
     steps = key.split(".")
     section = data

@@ -16,9 +16,9 @@ from typing import Any
 
 from murmur_pubsub.errors import InputError
 from murmuration.runs.driver import execute
-from murmuration.runs.manifest import own_version
 from murmuration.scenario.load import check_scenario
 from murmuration.sweeps.plan import SweepPlan, SweepPoint
+from murmuration.version import own_version
 
 _DRAFT = ".draft-"
 

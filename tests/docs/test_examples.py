@@ -24,7 +24,7 @@ def test_the_scenario_of_the_readme_is_valid(tmp_path: Path) -> None:
 
 
 def test_the_protocol_of_the_guide_runs_and_loses_what_the_guide_says(tmp_path: Path) -> None:
-    (tmp_path / "halfway.py").write_text(blocks("docs/guide.md", "python")[0])
+    (tmp_path / "halfway.py").write_text(next(text for text in blocks("docs/guide.md", "python") if "Halfway" in text))
     run = tmp_path / "run"
     arguments = ["run", "parity", "--no-analysis", "--set", "broker.routing=halfway:Halfway", "--out", str(run)]
     subprocess.run(
@@ -36,6 +36,14 @@ def test_the_protocol_of_the_guide_runs_and_loses_what_the_guide_says(tmp_path: 
     assert said is not None
     assert len(verdict.missing) == int(said[1].replace(",", ""))
     assert verdict.counts[1:] == (0, 0, 0)
+
+
+@pytest.mark.spark
+def test_the_program_of_the_guide_runs(tmp_path: Path) -> None:
+    program = next(text for text in blocks("docs/guide.md", "python") if "import murmuration" in text)
+    said = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.endswith("required deliveries are missing\n")
 
 
 def suite(runtime: str) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,5 @@
+"""`python -m murmuration`: the command `murmur`."""
+
+from murmuration.commands.main import main
+
+main()

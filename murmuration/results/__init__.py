@@ -1,0 +1,1 @@
+"""Runs that were played: what the judge says of them, and what happened, as tables."""

@@ -1,0 +1,51 @@
+"""Plays a scenario from a program: what `murmur run` does, without a terminal."""
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+from murmuration.results.verdict import Verdict, verdict_of
+from murmuration.runs.driver import execute
+from murmuration.runs.run_folder import default_folder
+from murmuration.scenario.load import change_key, check_scenario, load_scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run that was played. `murmuration.load_run(run.folder)` has what happened, as tables."""
+
+    folder: Path
+
+    def verdict(self) -> Verdict:
+        """Have Spark judge the run."""
+        return verdict_of(self.folder)
+
+
+def run(
+    scenario: str | Path | Mapping[str, Any] = "default",
+    *,
+    runtime: Literal["ray", "virtual"] | None = None,
+    seed: int | None = None,
+    changes: Mapping[str, Any] = MappingProxyType({}),
+    folder: str | Path | None = None,
+) -> Run:
+    """Play a scenario: a file, the name of a built-in one, or its keys.
+
+    `changes` are values by key, such as `{"links.loss": 0.1}`; `runtime` and `seed` are two of them. The run folder is
+    `folder`, or a new one below `runs/`. Raises `InputError` for a scenario that cannot be played, and `RunError` for a
+    run that ended early.
+    """
+    given = {"runtime": runtime, "seed": seed}
+    changes = {**changes, **{key: value for key, value in given.items() if value is not None}}
+    if isinstance(scenario, Mapping):
+        data = copy.deepcopy(dict(scenario))
+        for key, value in changes.items():
+            change_key(data, key, value, key)
+        loaded = check_scenario(data, "the scenario")
+    else:
+        loaded = load_scenario(Path(scenario), changes=changes)
+    place = default_folder(loaded.scenario.name) if folder is None else Path(folder)
+    return Run(execute(loaded, place, lambda *_: None).folder)
