@@ -22,5 +22,7 @@ class ActorSettings:
     """The wall-clock time that is emulated time zero."""
     host: str | None
     """The address to listen on. None: that of the host in the cluster."""
+    search_path: tuple[str, ...] = ()
+    """Where the driver finds modules."""
     scratch: str | None = None
     """The folder that holds both folders until they are gathered. None: the run's own folder does."""

@@ -21,6 +21,7 @@ from actors.live_node import LiveNode
 from actors.log_keeper import LogKeeper
 from actors.processes import ProcessPlace, own_place
 from actors.scratch import make_scratch
+from actors.search_path import extend_search_path
 from murmur_pubsub.deployment import NodeSpec, make_machine
 from murmur_pubsub.journal import JournalWriter, RowKind, inputs_file
 from murmur_pubsub.links import LinkSpec
@@ -53,6 +54,7 @@ class NodeActor:
         self._settings = settings
         self._player = None if script is None else Player(script)
         self._incarnation = incarnation
+        extend_search_path(settings.search_path)
         self._machine = make_machine(spec, settings.run.seed, incarnation)
         if settings.run.keep_inputs:
             path = Path(settings.journal_folder) / inputs_file(spec.name, incarnation)

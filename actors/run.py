@@ -21,6 +21,7 @@ from actors.clock import Clock
 from actors.host_watch import HostWatch
 from actors.live_fault_injector import FaultThread, LiveFaultInjector
 from actors.ray_session import RaySession
+from actors.search_path import own_search_path
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.faults import Fault
@@ -75,6 +76,7 @@ class LiveRun:
             numbers=numbers,
             origin_wall_ns=origin_wall_ns,
             host=host,
+            search_path=own_search_path(),
         )
         self._session = session
         watched = len(session.known_as) > 1

@@ -6,13 +6,14 @@ its piece of work can be done again by whoever knows what it left behind.
 """
 
 import collections
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import ray
 
 from actors.ray_session import RaySession, words_of
+from actors.search_path import extend_search_path, own_search_path
 from murmur_pubsub.deployment import object_at
 from murmur_pubsub.errors import InputError
 
@@ -47,11 +48,12 @@ def tasks_as_they_finish(
     remote = ray.remote(num_cpus=1, max_retries=0, scheduling_strategy="SPREAD")(_apply)
     waiting = collections.deque(work)
     under_way: dict[Any, int] = {}
+    search_path = own_search_path()
 
     def submit() -> None:
         while waiting and len(under_way) < workers:
             key = waiting.popleft()
-            under_way[remote.remote(function, work[key])] = key
+            under_way[remote.remote(function, work[key], search_path)] = key
 
     submit()
     try:
@@ -72,5 +74,6 @@ def tasks_as_they_finish(
             ray.cancel(reference, force=True)
 
 
-def _apply(function: str, work: Any) -> Any:
+def _apply(function: str, work: Any, search_path: Sequence[str]) -> Any:
+    extend_search_path(search_path)
     return object_at(function, "sweep")(work)

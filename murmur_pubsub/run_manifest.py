@@ -123,6 +123,8 @@ class RunManifest:
     time_dilation: float = 1.0
     scenario: Mapping[str, Any] = field(default_factory=dict)
     """As it was written, with every change."""
+    scenario_file: str | None = None
+    """Where it was read; None: a program gave it."""
     overlay: OverlayEntry = OverlayEntry()
     links: tuple[tuple[str, str], ...] = ()
     """All links, those between clients and their brokers too."""

@@ -40,6 +40,9 @@ else:
             return import_module("murmuration.version").own_version()
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        hidden = import_module("murmuration.hidden_packages").hidden_package()
+        if hidden is not None:
+            raise ImportError(str(hidden))
         value = globals()[name] = getattr(import_module(_MODULES[name]), name)
         return value
 

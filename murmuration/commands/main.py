@@ -19,12 +19,13 @@ from rich.table import Table
 
 from murmur_pubsub.errors import InputError, RunError
 from murmuration.commands.console import RunProgress
+from murmuration.runs.own_modules import find_own_modules
+from murmuration.version import own_version
 from spark_analysis.wording import duration
 
 application = typer.Typer(
     name="murmur",
     help="An emulation cluster for content-based publish/subscribe.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -49,6 +50,26 @@ class CutShort(Exception):
         self.exit_code = 130 if isinstance(cause, KeyboardInterrupt) else 1
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"murmur {own_version()}")
+        raise typer.Exit
+
+
+@application.callback(invoke_without_command=True)
+def prepare(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Make protocols in the current folder known, whatever the command; without a command, say which there are."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        raise typer.Exit
+    find_own_modules()
+
+
 @application.command("run")
 def run_command(
     scenario: Annotated[str, typer.Argument(help="A scenario file, or the name of a built-in one.")] = "default",
@@ -71,6 +92,7 @@ def run_command(
 
     overrides = list(changes or []) + ([f"runtime={runtime}"] if runtime else [])
     overrides += ["keep_inputs=true"] if keep_inputs else []
+    find_own_modules(Path(scenario))
     loaded = load_scenario(Path(scenario), overrides, seed)
     if analysis:
         from spark_analysis.session import check_java
@@ -380,7 +402,7 @@ def _warn_of_lag(lag_us: int) -> None:
 def main() -> None:
     """The entry point: errors a person can mend become one message."""
     try:
-        sys.exit(application(standalone_mode=False))  # the code of a typer.Exit, or None
+        sys.exit(application(prog_name="murmur", standalone_mode=False))  # the code of a typer.Exit, or None
     except InputError as error:
         _stop(f"murmur: {error}", 2)
     except CutShort as error:

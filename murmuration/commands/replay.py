@@ -14,7 +14,9 @@ from murmur_pubsub.journal import inputs_file
 from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.machine import Effect, Machine
 from murmur_pubsub.recorded_inputs import RecordedInput, digest_of, read_inputs
+from murmur_pubsub.run_manifest import read_manifest
 from murmuration.deployment.build_deployment import deploy
+from murmuration.runs.own_modules import find_own_modules
 from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.load import load_scenario
 
@@ -59,6 +61,8 @@ def node_of(run: Path, name: str) -> tuple[NodeSpec, int]:
     """The node as the run's scenario has it, and the run's seed."""
     if not (run / "scenario.yaml").exists():
         raise InputError(str(run), "no scenario.yaml", "the folder of a run")
+    scenario_file = read_manifest(run).scenario_file
+    find_own_modules(*(() if scenario_file is None else (Path(scenario_file),)))
     loaded = load_scenario(run / "scenario.yaml")
     overlay = loaded.build_overlay()
     deployment = deploy(loaded, overlay, loaded.build_workload(overlay))

@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from murmur_pubsub.errors import InputError, RunError
 from murmuration.commands.console import RunProgress
+from murmuration.runs.own_modules import find_own_modules
 from murmuration.sweeps.plan import SweepPlan, read_sweep
 from murmuration.sweeps.sweep import SweepEnd, SweepOptions, SweepRun
 
@@ -36,6 +37,7 @@ def play_sweep(
         from spark_analysis.session import check_java
 
         check_java()
+    find_own_modules(sweep_file)
     with RunProgress(quiet=as_json) as progress:
         plan = read_sweep(sweep_file, progress.step)
         folder = out or Path("sweeps") / plan.name

@@ -35,6 +35,7 @@ from murmuration.harness.runtime import ClusterRuntime
 from murmuration.harness.runtimes import cluster_runtime
 from murmuration.results.verdict import Verdict, verdict_of
 from murmuration.runs.manifest import fault_entry, manifest_of
+from murmuration.runs.own_modules import find_own_modules
 from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.load import check_scenario, parse_duration
 
@@ -180,6 +181,7 @@ class Cluster:
             },
             **keys,
         }
+        find_own_modules()
         loaded = check_scenario(data, "Cluster.start")
         built = loaded.build_overlay()
         workload = loaded.build_workload(built)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import murmuration
+from murmuration.hidden_packages import hidden_package
 
 if TYPE_CHECKING:
     from murmuration.harness.cluster import Client
@@ -58,9 +59,21 @@ def scenario() -> Mapping[str, Any]:
     return {}
 
 
+@pytest.fixture(scope="session")
+def murmur_packages() -> None:
+    """End the session with one message if a module of the project hides a package of murmur's.
+
+    A fixture of the session, so that it comes before `tmp_path`, which cannot be torn down after an exit.
+    """
+    hidden = hidden_package()
+    if hidden is not None:
+        pytest.exit(f"murmur: {hidden}", returncode=2)
+
+
 @pytest.fixture
 def cluster(
     request: pytest.FixtureRequest,
+    murmur_packages: None,
     tmp_path: Path,
     overlay: Mapping[str, Any],
     protocol: Mapping[str, str],

@@ -12,6 +12,7 @@ from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.journal import Phase
 from murmur_pubsub.script import ScriptedCommand
 from murmuration.harness.runtime import ClusterRuntime
+from murmuration.runs.own_modules import check_actors_modules
 
 if TYPE_CHECKING:
     from actors.run import LiveRun
@@ -27,6 +28,7 @@ def cluster_runtime(runtime: str, deployment: Deployment, folder: Path) -> Itera
     from actors.ray_session import ray_session
     from actors.run import LiveRun
 
+    check_actors_modules()
     check_memory(len(deployment.nodes))
     hosts = 1 + max(deployment.hosts.values(), default=0)
     with ray_session(len(deployment.nodes), hosts=hosts) as session:

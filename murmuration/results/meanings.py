@@ -13,8 +13,8 @@ def meanings_of(manifest: RunManifest) -> Iterator[tuple[int, int, str]]:
     messages = {kind.KIND: kind.__name__ for kind in CLIENT_MESSAGES}  # type: ignore[attr-defined]
     messages |= manifest.message_kinds
     for value, name in messages.items():
-        yield RowKind.SEND, value, name
-        yield RowKind.RECEIVE, value, name
+        yield RowKind.SEND.value, value, name
+        yield RowKind.RECEIVE.value, value, name
     for kind, named in ((RowKind.DROP, DropReason), (RowKind.PHASE, Phase), (RowKind.FAULT, FaultKind)):
         for member in named:
-            yield kind, member.value, member.name
+            yield kind.value, member.value, member.name

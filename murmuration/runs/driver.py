@@ -26,6 +26,7 @@ from murmuration.deployment.build_deployment import deploy
 from murmuration.runs.gathering import gather_run, missing_journals
 from murmuration.runs.joined_cluster import JoinedCluster, join
 from murmuration.runs.manifest import fault_entry, manifest_of
+from murmuration.runs.own_modules import check_actors_modules
 from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.load import LoadedScenario
 
@@ -65,6 +66,8 @@ def execute(
     scenario = loaded.scenario
     if store is not None:
         check_store(store)
+    if scenario.runtime == "ray":
+        check_actors_modules()
     cluster = None if address is None else join(loaded, address, folder, store)
     overlay = loaded.build_overlay()
     workload = loaded.build_workload(overlay)

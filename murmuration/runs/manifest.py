@@ -1,5 +1,7 @@
 """What a run says of itself before it starts: its manifest, from scenario and deployment."""
 
+from pathlib import Path
+
 from murmur_pubsub.deployment import Deployment, make_machine
 from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.run_manifest import FaultEntry, NodeEntry, OverlayEntry, RunManifest
@@ -24,6 +26,7 @@ def manifest_of(loaded: LoadedScenario, overlay: Overlay, workload: Workload, de
         version=own_version(),
         time_dilation=scenario.time_dilation,
         scenario=loaded.data,
+        scenario_file=str(Path(loaded.place).resolve()) if Path(loaded.place).is_file() else None,
         overlay=OverlayEntry(tuple(overlay.brokers), tuple(overlay.edges)),
         links=tuple((plan.first, plan.second) for plan in deployment.links),
         workload=workload.description,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from murmuration.results.verdict import Verdict, verdict_of
 from murmuration.runs.driver import execute
+from murmuration.runs.own_modules import find_own_modules
 from murmuration.runs.run_folder import default_folder
 from murmuration.scenario.load import change_key, check_scenario, load_scenario
 
@@ -41,11 +42,13 @@ def run(
     given = {"runtime": runtime, "seed": seed}
     changes = {**changes, **{key: value for key, value in given.items() if value is not None}}
     if isinstance(scenario, Mapping):
+        find_own_modules()
         data = copy.deepcopy(dict(scenario))
         for key, value in changes.items():
             change_key(data, key, value, key)
         loaded = check_scenario(data, "the scenario")
     else:
+        find_own_modules(Path(scenario))
         loaded = load_scenario(Path(scenario), changes=changes)
     place = default_folder(loaded.scenario.name) if folder is None else Path(folder)
     return Run(execute(loaded, place, lambda *_: None).folder)

@@ -26,13 +26,16 @@ def test_the_scenario_of_the_readme_is_valid(tmp_path: Path) -> None:
 def test_the_protocol_of_the_guide_runs_and_loses_what_the_guide_says(tmp_path: Path) -> None:
     (tmp_path / "halfway.py").write_text(next(text for text in blocks("docs/guide.md", "python") if "Halfway" in text))
     run = tmp_path / "run"
-    arguments = ["run", "parity", "--no-analysis", "--set", "broker.routing=halfway:Halfway", "--out", str(run)]
+    guide = (ROOT / "docs/guide.md").read_text()
+    printed = re.search(r"^\$ (murmur run .*halfway:Halfway)$", guide, flags=re.MULTILINE)
+    assert printed is not None
+    command, *arguments = printed[1].split()
     subprocess.run(
-        [sys.executable, "-m", "murmuration.commands.main", *arguments],
-        cwd=ROOT, check=True, capture_output=True, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        [Path(sys.executable).with_name(command), *arguments, "--no-analysis", "--out", run],
+        cwd=tmp_path, check=True, capture_output=True, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     verdict = judge_plainly(run / "journal", 1_000_000)
-    said = re.search(r"halfway:Halfway\ninvalid: ([\d,]+) missing", (ROOT / "docs/guide.md").read_text())
+    said = re.search(r"halfway:Halfway\ninvalid: ([\d,]+) missing", guide)
     assert said is not None
     assert len(verdict.missing) == int(said[1].replace(",", ""))
     assert verdict.counts[1:] == (0, 0, 0)

@@ -35,6 +35,7 @@ FULL = RunManifest(
     version="0.1.0",
     time_dilation=2.0,
     scenario={"name": "small", "overlay": {"kind": "chain"}},
+    scenario_file="/home/me/small.yaml",
     overlay=OverlayEntry(("b0", "b1"), (("b0", "b1"),)),
     links=(("b0", "b1"), ("c0", "b0")),
     workload={"publications": 5},
