@@ -42,7 +42,6 @@ from murmur_pubsub.machine import (
     TimerFired,
     TimerKey,
     Truncate,
-    hears_resets,
 )
 from murmur_pubsub.recorder import Recorder
 
@@ -104,7 +103,7 @@ class LiveNode:
         self._encoded = b""
         self._paused_for: NodeName | None = None
         self._lag_noted_us = 0
-        self._hears_resets = hears_resets(machine)
+        self._hears_resets = machine.hears_resets
         self._loop = asyncio.get_running_loop()
         self._interpreters: Mapping[type, Callable[[Any, int], None]] = {
             Deliver: self._deliver,

@@ -25,7 +25,7 @@ from actors.search_path import extend_search_path
 from murmur_pubsub.deployment import NodeSpec, make_machine
 from murmur_pubsub.journal import JournalWriter, RowKind, inputs_file
 from murmur_pubsub.links import LinkSpec
-from murmur_pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe, is_settling, is_waiting
+from murmur_pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe
 from murmur_pubsub.recorded_inputs import InputRecorder
 from murmur_pubsub.recorder import Recorder
 from murmur_pubsub.script import Player, Script, ScriptedCommand
@@ -173,8 +173,8 @@ class NodeActor:
             "control_sent": sent,
             "control_received": received,
             "playing": playing,
-            "waiting": is_waiting(node.machine),
-            "settling": is_settling(node.machine),
+            "waiting": node.machine.waiting,
+            "settling": node.machine.settling,
             "cpu_us": int(time.process_time() * 1e6),
             "failure": failure,
             "pid": os.getpid(),

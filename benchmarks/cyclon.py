@@ -8,7 +8,7 @@ loop that it is compared with: no ages, no self-entries.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from murmur_pubsub.machine import Effect, Input, NodeContext, Received, Send, SetTimer, Start, TimerFired
+from murmur_pubsub.machine import Effect, Input, Machine, NodeContext, Received, Send, SetTimer, Start, TimerFired
 from murmur_pubsub.message import message
 
 VIEW = 20
@@ -32,7 +32,7 @@ class ShuffleReply(NamedTuple):
     peers: list[int]
 
 
-class Cyclon:
+class Cyclon(Machine):
     """Node i of `nodes`; names are the numbers as text."""
 
     __slots__ = ("_names", "_rng", "_view")
@@ -48,10 +48,11 @@ class Cyclon:
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         if isinstance(input, Received):
             source, message = input
-            if type(message) is ShuffleRequest:
+            if isinstance(message, ShuffleRequest):
                 reply = ShuffleReply(self._sample())
                 self._view[:SHUFFLE] = message.peers
                 return (Send(source, reply),)
+            assert isinstance(message, ShuffleReply)
             self._view[:SHUFFLE] = message.peers
             return ()
         if isinstance(input, TimerFired):

@@ -8,7 +8,7 @@ has added. The tables show growth: no column may grow faster than the events or 
 import gc
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from benchmarks.table import print_table
@@ -40,12 +40,14 @@ _STRETCHES = 5
 class _Services:
     """A broker with one neighbour beyond, that wants everything here and there."""
 
-    relaying = False
     gossip_router = None
 
     def next_hops(self, event: Event, came_from: NodeName | None, header: Any) -> list[Hop]:
         """See `reliability.layer.BrokerServices`."""
         return [Hop("y")]
+
+    def is_relay(self, event: Event, header: Sequence[int]) -> bool:
+        return False
 
     def notify(self, event: Event, hops: int) -> list[Effect]:
         """See `reliability.layer.BrokerServices`."""
@@ -59,7 +61,7 @@ class Station:
     def __init__(self, algorithm: Any, cached: int, patterns: int) -> None:
         self.cached = cached
         parameters = EpidemicParameters(algorithm=algorithm, buffer=cached, remember=cached, p_forward=1.0, settle_us=0)
-        self.machine = Epidemic(NodeContext("me", 1), cast(BrokerServices, _Services()), parameters)
+        self.machine = Epidemic(NodeContext("me", 1), parameters, cast(BrokerServices, _Services()))
         for peer in ("x", "y"):
             self.machine.handle(LinkUp(peer, True), 0)
         self.patterns = [_pattern(number, patterns) for number in range(patterns)]

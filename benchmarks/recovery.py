@@ -16,7 +16,7 @@ from benchmarks.table import print_table
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import FaultStage, RowKind, read_segment
-from murmuration.deployment.build_deployment import deploy
+from murmuration.deployment.build_deployment import build
 from murmuration.scenario.load import check_scenario
 
 BROKERS = 5
@@ -44,8 +44,7 @@ def deployment() -> Deployment:
         },
         "benchmark",
     )  # fmt: skip
-    overlay = loaded.build_overlay()
-    return deploy(loaded, overlay, loaded.build_workload(overlay))
+    return build(loaded).deployment
 
 
 def measure() -> tuple[list[float], list[float]]:

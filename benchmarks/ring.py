@@ -9,20 +9,18 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import Effect, Input, NodeContext, NodeName
 from murmur_pubsub.matching import MatchingIndex
-from routing.router import Hop
+from routing.protocol import NoParameters
+from routing.router import Hop, Router
 
 HOPS = 100
 FILTERS = 200
 
 
-class RingRouting:
+class RingRouting(Router):
     """The next broker of the ring, `HOPS` times; the header counts. Before each hop the event is matched against
     `FILTERS` filters of neighbours, as subscription forwarding would, and goes on whatever the result."""
 
-    requires_tree = False
-    message_types: tuple[type, ...] = ()
-
-    def __init__(self, context: NodeContext) -> None:
+    def __init__(self, context: NodeContext, parameters: NoParameters) -> None:
         number = int(context.name[1:])
         brokers = context.parameters["brokers"]
         self._next = f"b{(number + 1) % brokers}"

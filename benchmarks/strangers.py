@@ -30,6 +30,7 @@ from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, RunSettings
 from murmur_pubsub.journal import Phase, Refusal, RowKind, read_segment
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Effect, Input, Machine, NodeContext, Record, SetTimer, Start, TimerFired
+from murmur_pubsub.machine_around import MachineAround
 from murmur_pubsub.progress import PHASE_STEPS
 from murmuration.registry import CLIENT_FACTORY, make_broker
 
@@ -45,21 +46,19 @@ _TOPIC = 9_000
 _SAMPLE_S = 0.1
 
 
-class Watched:
+class Watched(MachineAround):
     """A broker that looks every five milliseconds how late it is: so long its loop stood still."""
 
     def __init__(self, broker: Machine) -> None:
-        self._broker = broker
+        super().__init__(broker)
         self._due_us = 0
-        self.message_types = broker.message_types
-        self.check_invariants = broker.check_invariants
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         """See `murmur_pubsub.machine.Machine`."""
         if type(input) is TimerFired and input.key == _LATE:
             late_us, self._due_us = now_us - self._due_us, now_us + _LOOK_US
             return (Record(_TOPIC, late_us), SetTimer(_LATE, _LOOK_US))
-        effects = self._broker.handle(input, now_us)
+        effects = self.inner.handle(input, now_us)
         if type(input) is Start:
             self._due_us = now_us + _LOOK_US
             return (*effects, SetTimer(_LATE, _LOOK_US))

@@ -18,6 +18,7 @@ from murmur_pubsub.machine import (
     Input,
     LinkDown,
     LinkUp,
+    Machine,
     Publish,
     Received,
     Send,
@@ -63,10 +64,10 @@ class Notification(NamedTuple):
 CLIENT_MESSAGES: tuple[type, ...] = (ClientSubscribe, ClientUnsubscribe, Publication, Notification)
 
 
-class ClientMachine:
+class ClientMachine(Machine):
     """The machine of a client node: best effort, no memory of what was published or delivered."""
 
-    message_types = CLIENT_MESSAGES
+    message_types: Sequence[type] = CLIENT_MESSAGES
 
     def __init__(self, broker: str) -> None:
         self._broker = broker
@@ -108,5 +109,5 @@ class ClientMachine:
         raise TypeError(f"a client takes no {input!r}")
 
     def check_invariants(self) -> None:
-        """Nobody holds a subscription less than no times."""
+        """Subscription counts are never negative."""
         assert all(count >= 0 for count in self._subscriptions.values())

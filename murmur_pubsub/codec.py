@@ -17,7 +17,7 @@ import msgpack
 from murmur_pubsub.errors import InputError, WireError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
-from murmur_pubsub.message import Role, Way
+from murmur_pubsub.message import Role, Way, is_control, is_datagram, kind_of, way_of
 from murmur_pubsub.message_reader import write_reader
 from murmur_pubsub.unpacking import CONTAINERS_MAX, SMALL_BYTES, unpack
 
@@ -42,11 +42,11 @@ class Codec:
         self._readers: dict[int, MessageReader] = {}
         self._filters: dict[bytes, Filter] = {}
         self.encoders: dict[type, Callable[[Any], bytes]] = {}
-        self.control = frozenset(each for each in message_types if each.CONTROL)  # type: ignore[attr-defined]
-        self.datagrams = frozenset(each for each in message_types if each.DATAGRAM)  # type: ignore[attr-defined]
+        self.control = frozenset(filter(is_control, message_types))
+        self.datagrams = frozenset(filter(is_datagram, message_types))
         ways: dict[Way, dict[int, MessageReader]] = {way: {} for way in Way}
         for message_type in message_types:
-            kind, way = message_type.KIND, message_type.WAY  # type: ignore[attr-defined]
+            kind, way = kind_of(message_type), way_of(message_type)
             self._learn(message_type, kind)
             ways[way][kind] = self._readers[kind]
         self.from_body = _decoder(self._readers)

@@ -14,6 +14,7 @@ from murmur_pubsub.faults import DEFAULT_DETECTION, FailureDetection, Fault
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Machine, NodeContext, NodeName
 from murmur_pubsub.message import Role
+from murmur_pubsub.places import CellPlan, RingPlace
 from murmur_pubsub.script import Script
 
 Factory = Callable[[NodeContext], Machine]
@@ -21,7 +22,8 @@ Factory = Callable[[NodeContext], Machine]
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """One node. `factory` is a dotted path to a `Factory`; `broker` is where a client is attached. `uplink`: caps and
+    """One node. `factory` is a dotted path to a `Factory`; `broker` is where a client is attached.
+    `place`: where in its overlay the node is, if there is more to that than its links. `uplink`: caps and
     queue that everything the node sends must pass before its link, datagrams too (None: there is no such bottleneck);
     what overflows is dropped. Virtual runtime only."""
 
@@ -30,6 +32,7 @@ class NodeSpec:
     factory: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     broker: NodeName | None = None
+    place: RingPlace | CellPlan | None = None
     uplink: LinkSpec | None = None
 
 
@@ -102,4 +105,4 @@ def object_at(path: str, place: str) -> Any:
 def make_machine(spec: NodeSpec, seed: int, incarnation: int = 0) -> Machine:
     """The node's machine, fresh."""
     factory: Factory = object_at(spec.factory, f"factory of node {spec.name}")
-    return factory(NodeContext(spec.name, seed, spec.parameters, incarnation))
+    return factory(NodeContext(spec.name, seed, spec.parameters, incarnation, spec.place))

@@ -10,12 +10,15 @@ Both vocabularies are closed: a runtime and a machine raise on anything else.
 """
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
+from murmur_pubsub.message import Message
+from murmur_pubsub.places import CellPlan, RingPlace
 
 NodeName = str
 TimerKey = tuple[Hashable, ...]
@@ -33,7 +36,7 @@ class Received(NamedTuple):
     """`message` arrived over the link from `source`."""
 
     source: NodeName
-    message: Any
+    message: Message
 
 
 class TimerFired(NamedTuple):
@@ -92,7 +95,7 @@ class Send(NamedTuple):
     without a word. Sending to a node that cannot be reached is a recorded drop."""
 
     to: NodeName
-    message: Any
+    message: Message
 
 
 class SetTimer(NamedTuple):
@@ -143,51 +146,50 @@ Effect = Send | SetTimer | CancelTimer | Deliver | Persist | Truncate | Record
 
 
 # -------------------------------------------------------------------------------------------- machines
-class Machine(Protocol):
-    """A node's protocol. `message_types` lists every message class it sends or understands."""
+class Machine(ABC):
+    """A node's protocol; what it does not say of itself is as it stands here."""
 
-    @property
-    def message_types(self) -> Sequence[type]: ...
+    message_types: Sequence[type] = ()
+    """Every message class that it sends or understands."""
 
+    @abstractmethod
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         """Take one input at emulated time `now_us`; the effects are to be carried out in order."""
-        ...
 
-    def check_invariants(self) -> None:
+    @property
+    def waiting(self) -> bool:
+        """Is the machine waiting for something that it will ask for again? Then a run goes on though nothing moves."""
+        return False
+
+    @property
+    def settling(self) -> bool:
+        """Does it know of a subscription that is not in effect everywhere, though no message about it moves? Then
+        subscriptions have not settled."""
+        return False
+
+    @property
+    def hears_resets(self) -> bool:
+        """Is it to be told, by a `LinkDown`, when a peer to which it sends datagrams is not there, or its process is
+        gone and closes its connections? The answer never changes."""
+        return False
+
+    def check_invariants(self) -> None:  # noqa: B027 - a machine without state has none
         """Raise AssertionError if the state contradicts itself."""
-        ...
-
-
-def is_waiting(machine: Machine) -> bool:
-    """Is the machine waiting for something that it will ask for again? A machine that has an attribute `waiting` says
-    so: then a run goes on though nothing moves."""
-    return bool(getattr(machine, "waiting", False))
-
-
-def is_settling(machine: Machine) -> bool:
-    """Does the machine know of a subscription that is not in effect everywhere, though no message about it moves? A
-    machine that has an attribute `settling` says so: then subscriptions have not settled."""
-    return bool(getattr(machine, "settling", False))
-
-
-def hears_resets(machine: Machine) -> bool:
-    """Is the machine to be told, by a `LinkDown`, when a peer to which it sends datagrams is not there, or its process
-    is gone and closes its connections? A machine with an attribute `hears_resets` says so."""
-    return bool(getattr(machine, "hears_resets", False))
 
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
-    """What a factory knows when it makes a machine.
-
-    `seed` is the run's; `parameters` are the scenario's for this node (plain data: it may cross a process);
-    `incarnation` counts the restarts of the node.
-    """
+    """What a factory knows when it makes a machine."""
 
     name: NodeName
     seed: int
+    """The run's."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    """What the deployment gives the factory: values that may cross a process."""
     incarnation: int = 0
+    """How often the node has been restarted."""
+    place: RingPlace | CellPlan | None = None
+    """Where in its overlay the node is, if there is more to that than its links."""
 
     def random(self, part: str) -> random.Random:
         """Randomness of one part of this node, the same in every process for the same seed and incarnation."""

@@ -1,8 +1,7 @@
 """What a protocol promises of deliveries: a closed vocabulary, so that a judge can hold it to its word.
 
-A reliability protocol names its promise in the class attribute `promise` of its factory; without one it promises best
-effort. A routing protocol adds what it takes away or gives: `keeps_order = False`, and a class method
-`survives(parameters, has_datagrams)` that gives a `Survival`.
+A reliability protocol names its promise in its declaration; without one it promises best effort. The routing below it
+may take the order away, and say which failures its deliveries survive.
 
 `delivery`, from the weakest to the strongest:
 
@@ -12,9 +11,7 @@ effort. A routing protocol adds what it takes away or gives: `keeps_order = Fals
 - `exactly_once`: nothing is missing for a subscriber that stays connected, and nothing comes twice.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from murmur_pubsub.errors import InputError
 
@@ -63,22 +60,3 @@ class Promise:
     def excuses_by_connection(self) -> bool:
         """Is a loss excused only for a subscriber that was not connected?"""
         return self.delivery in ("at_least_once", "exactly_once")
-
-
-def promise_of(name: str, reliability: Any, router: Any, parameters: Mapping[str, Any], has_datagrams: bool) -> Promise:
-    """What two factories promise together; raises `InputError` naming the reliability protocol `name`."""
-    promise = getattr(reliability, "promise", Promise())
-    if not isinstance(promise, Promise):
-        found = f"{name!r}, whose promise is {promise!r:.60}"
-        raise InputError("broker.reliability", found, "a murmur_pubsub.promise.Promise")
-    says = getattr(router, "survives", None)
-    survives = promise.survives if says is None else says(parameters, has_datagrams)
-    if not isinstance(survives, Survival):
-        found = f"a routing that survives {survives!r:.60}"
-        raise InputError("broker.routing", found, "one that survives a murmur_pubsub.promise.Survival")
-    return Promise(
-        promise.delivery,
-        promise.order if getattr(router, "keeps_order", True) else "none",
-        survives,
-        promise.keeps_events,
-    )

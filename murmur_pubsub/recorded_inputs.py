@@ -32,6 +32,7 @@ from murmur_pubsub.machine import (
     TimerFired,
     Unsubscribe,
 )
+from murmur_pubsub.machine_around import MachineAround
 
 _KINDS: tuple[type, ...] = (Start, Received, TimerFired, LinkUp, LinkDown, Stored, Subscribe, Unsubscribe, Publish)
 _NUMBERS = {kind: number for number, kind in enumerate(_KINDS)}
@@ -46,33 +47,20 @@ class RecordedInput:
     digest: int | None
 
 
-class InputRecorder:
-    """A `Machine` around another one. `write` takes a record, which is safe once it returns."""
+class InputRecorder(MachineAround):
+    """A machine around another one. `write` takes a record, which is safe once it returns."""
 
     def __init__(self, machine: Machine, write: Callable[[bytes], object]) -> None:
-        self._machine = machine
+        super().__init__(machine)
         self._write = write
         self._codec = Codec(machine.message_types)
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         """See `murmur_pubsub.machine.Machine`."""
         self._write(packed_input(input, now_us, self._codec))
-        effects = self._machine.handle(input, now_us)
+        effects = self.inner.handle(input, now_us)
         self._write(msgpack.packb([digest_of(effects, self._codec)]))
         return effects
-
-    @property
-    def message_types(self) -> Sequence[type]:
-        """See `murmur_pubsub.machine.Machine`."""
-        return self._machine.message_types
-
-    def check_invariants(self) -> None:
-        """See `murmur_pubsub.machine.Machine`."""
-        self._machine.check_invariants()
-
-    def __getattr__(self, name: str) -> Any:
-        """What else a machine says of itself (`waiting`, `settling`)."""
-        return getattr(self._machine, name)
 
 
 def packed_input(input: Input, now_us: int, codec: Codec) -> bytes:

@@ -98,8 +98,7 @@ class Recorder:
 
 def _event_of(message: Any) -> tuple[int, int, int]:
     """Publisher, sequence number and hops of the event that a message carries, if it carries one."""
-    try:
-        event: Event = message.event
-    except AttributeError:
+    if not message.CARRIES_EVENT:
         return NONE, NONE, 0
-    return event.source, event.sequence, getattr(message, "hops", 0)
+    event: Event = message.event
+    return event.source, event.sequence, message.hops if "hops" in message._fields else 0

@@ -31,7 +31,6 @@ from murmur_pubsub.machine import (
     TimerFired,
     TimerKey,
     Truncate,
-    hears_resets,
 )
 from murmur_pubsub.recorder import Recorder
 from murmur_pubsub.unpacking import unpack
@@ -129,7 +128,7 @@ class VirtualNode:
         self._exempt: NodeName | None = None
         self._held: deque[tuple[NodeName, int, bytes]] | None = None
         self._datagrams = network.datagrams
-        self.addressed: dict[NodeName, None] | None = {} if hears_resets(machine) else None
+        self.addressed: dict[NodeName, None] | None = {} if machine.hears_resets else None
         self._uplink: Link | None = None
         if spec.uplink is not None:
             self._uplink = Link(spec.uplink, random.Random(f"{network.seed}/{spec.name}/uplink"))

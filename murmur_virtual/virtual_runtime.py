@@ -17,7 +17,7 @@ from murmur_pubsub.deployment import LinkPlan, NodeSpec, make_machine
 from murmur_pubsub.faults import DEFAULT_DETECTION, FailureDetection
 from murmur_pubsub.journal import JournalWriter, RowKind, inputs_file
 from murmur_pubsub.links import Link, LinkSpec
-from murmur_pubsub.machine import Machine, NodeName, Start, is_settling, is_waiting
+from murmur_pubsub.machine import Machine, NodeName, Start
 from murmur_pubsub.recorded_inputs import InputRecorder
 from murmur_pubsub.recorder import Recorder
 from murmur_virtual.event_queue import EventQueue
@@ -176,12 +176,12 @@ class VirtualRuntime:
     @property
     def waiting(self) -> bool:
         """Does a machine wait for something that it will ask for again?"""
-        return any(is_waiting(node.machine) for node in self.nodes.values() if not node.down)
+        return any(node.machine.waiting for node in self.nodes.values() if not node.down)
 
     @property
     def settling(self) -> bool:
         """Does a machine know of a subscription that is not in effect everywhere?"""
-        return any(is_settling(node.machine) for node in self.nodes.values() if not node.down)
+        return any(node.machine.settling for node in self.nodes.values() if not node.down)
 
     @property
     def next_us(self) -> int | None:

@@ -10,7 +10,9 @@ from typing import NamedTuple
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Send, Start
 from murmur_pubsub.message import Hops, message
-from reliability.layer import BrokerServices
+from reliability.layer import BrokerServices, Reliability
+from reliability.protocol import ReliabilityProtocol
+from routing.protocol import NoParameters
 
 
 @message(128)
@@ -22,12 +24,12 @@ class Forwarded(NamedTuple):
     header: Sequence[int]
 
 
-class BestEffort:
-    """See `reliability.layer.Reliability`."""
+class BestEffort(Reliability):
+    """The best-effort part of one broker."""
 
     message_types: tuple[type, ...] = (Forwarded,)
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
+    def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
         self._services = services
 
     def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
@@ -35,20 +37,21 @@ class BestEffort:
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         if type(input) is Received:
-            event, hops, header = input.message
-            return self._pass_on(event, hops, input.source, header)
+            message = input.message
+            assert isinstance(message, Forwarded)
+            return self._pass_on(message.event, message.hops, input.source, message.header)
         if type(input) in (Start, LinkUp, LinkDown):
             return ()
         raise TypeError(f"best effort takes no {input!r}")
 
-    def check_invariants(self) -> None:
-        """Nothing to check: there is no state."""
-
     def _pass_on(self, event: Event, hops: int, came_from: NodeName | None, header: Sequence[int]) -> list[Effect]:
-        effects = self._services.notify(event, hops)
+        effects = [] if self._services.is_relay(event, header) else self._services.notify(event, hops)
         message: Forwarded | None = None
         for peer, onward in self._services.next_hops(event, came_from, header):
             if message is None or message.header != onward:
                 message = Forwarded(event, hops + 1, onward)  # one object for many peers is encoded once
             effects.append(Send(peer, message))
         return effects
+
+
+BEST_EFFORT = ReliabilityProtocol(name="best_effort", make=BestEffort, parameters=NoParameters)

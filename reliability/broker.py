@@ -10,7 +10,7 @@ then it delivers without a last mile, as the multipath paper's brokers did.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from murmur_pubsub.client import CLIENT_MESSAGES, ClientSubscribe, ClientUnsubscribe, Notification, Publication
 from murmur_pubsub.errors import InputError
@@ -22,7 +22,7 @@ from murmur_pubsub.machine import (
     Input,
     LinkDown,
     LinkUp,
-    NodeContext,
+    Machine,
     NodeName,
     Publish,
     Received,
@@ -33,38 +33,31 @@ from murmur_pubsub.machine import (
     TimerFired,
     Unsubscribe,
 )
+from murmur_pubsub.message import goes_by_routing
 from reliability.layer import BrokerServices, ClientWatcher, FilterWatcher, Reliability
 from routing.local_subscriptions import LocalSubscriptions
 from routing.router import GossipRouter, Hop, Router, StreamRouter
 
-RouterFactory = Callable[[NodeContext], Router]
-ReliabilityFactory = Callable[[NodeContext, BrokerServices], Reliability]
 
-
-class Broker:
+class Broker(Machine):
     """The machine of a broker node; also the `BrokerServices` of its reliability part."""
 
-    def __init__(
-        self, context: NodeContext, matching: str, routing: RouterFactory, reliability: ReliabilityFactory
-    ) -> None:
+    def __init__(self, matching: str, router: Router, reliability: Callable[[BrokerServices], Reliability]) -> None:
         self.local = LocalSubscriptions(matching)
-        self.router = routing(context)
-        carries_streams = getattr(self.router, "carries_streams", False)
-        self._streams = cast(StreamRouter, self.router) if carries_streams else None
-        self.gossip_router = cast(GossipRouter, self.router) if getattr(self.router, "carries_gossip", False) else None
-        self.relaying = False
-        self.reliability = reliability(context, self)
-        self.next_hops: Callable[[Event, NodeName | None, Sequence[int]], Sequence[Hop]] = self.router.next_hops
-        # Only a routing that changes its tree under traffic has to know a second copy when it sees one.
-        self._is_duplicate: Callable[[Event], bool] | None = getattr(self.router, "is_duplicate", None)
+        self.router = router
+        self._streams = router if isinstance(router, StreamRouter) else None
+        self.gossip_router = router if isinstance(router, GossipRouter) else None
+        self.reliability = reliability(self)
+        # Asked for every event: the router's own methods, so that a call is one call.
+        self.next_hops: Callable[[Event, NodeName | None, Sequence[int]], Sequence[Hop]] = router.next_hops
+        self.is_relay: Callable[[Event, Sequence[int]], bool] = router.is_relay
         self._watcher: FilterWatcher | None = self.reliability if isinstance(self.reliability, FilterWatcher) else None
         self._client_watcher = self.reliability if isinstance(self.reliability, ClientWatcher) else None
-        # Only a routing that sends events by nodes they are not for, or twice by some, has to say when that is so.
-        self._is_relay: Callable[[Event, Sequence[int]], bool] | None = getattr(self.router, "is_relay", None)
         self._clients: dict[NodeName, None] = {}
         self._neighbours: dict[NodeName, None] = {}
         self._routing_messages = frozenset(self.router.message_types)
         self._reliability_messages = frozenset(self.reliability.message_types)
+        self._routed_events = frozenset(filter(goes_by_routing, self.reliability.message_types))
         self.message_types: tuple[type, ...] = (
             *CLIENT_MESSAGES,
             *self.router.message_types,
@@ -77,7 +70,7 @@ class Broker:
             LinkDown: self._on_link_down,
             Subscribe: lambda command, now_us: self._add((None, command.subscriber), command.filter, now_us),
             Unsubscribe: lambda command, now_us: self._remove((None, command.subscriber), command.filter, now_us),
-            Publish: lambda command, now_us: self._publish(command.event, now_us),
+            Publish: lambda command, now_us: self.reliability.publish(command.event, now_us),
             Start: self._both,
             Stored: self.reliability.handle,
         }
@@ -88,8 +81,6 @@ class Broker:
 
     def notify(self, event: Event, hops: int, until: int | None = None) -> list[Effect]:
         """See `reliability.layer.BrokerServices`."""
-        if self.relaying:
-            return []
         return [
             Deliver(event, hops, subscribers)
             if client is None
@@ -114,18 +105,18 @@ class Broker:
 
     @property
     def settling(self) -> bool:
-        """See `murmur_pubsub.machine.is_settling`."""
-        return bool(getattr(self.reliability, "settling", False) or getattr(self.router, "settling", False))
+        """See `murmur_pubsub.machine.Machine`."""
+        return self.reliability.settling or self.router.settling
 
     @property
     def waiting(self) -> bool:
-        """See `murmur_pubsub.machine.is_waiting`."""
-        return bool(getattr(self.reliability, "waiting", False) or getattr(self.router, "waiting", False))
+        """See `murmur_pubsub.machine.Machine`."""
+        return self.reliability.waiting or self.router.waiting
 
     @property
     def hears_resets(self) -> bool:
-        """See `murmur_pubsub.machine.hears_resets`."""
-        return bool(getattr(self.router, "hears_resets", False))
+        """See `murmur_pubsub.machine.Machine`."""
+        return self.router.hears_resets
 
     def check_invariants(self) -> None:
         """All parts' invariants."""
@@ -134,23 +125,16 @@ class Broker:
         self.reliability.check_invariants()
 
     def _on_received(self, received: Received, now_us: int) -> Sequence[Effect]:
-        message_type = type(received.message)
+        message: Any = received.message
+        message_type = type(message)
         if message_type in self._reliability_messages:
-            if self._is_duplicate is not None and hasattr(received.message, "header"):  # it came by routing
-                event = getattr(received.message, "event", None)
-                if event is not None and self._is_duplicate(event):
-                    return ()
-            if self._is_relay is not None:
-                event, header = getattr(received.message, "event", None), getattr(received.message, "header", None)
-                self.relaying = event is not None and header is not None and self._is_relay(event, header)
-            effects = self.reliability.handle(received, now_us)
-            self.relaying = False
-            return effects
+            if message_type in self._routed_events and self.router.is_duplicate(message.event):
+                return ()
+            return self.reliability.handle(received, now_us)
         if message_type in self._routing_messages:
             return self.router.handle(received, now_us)
-        message = received.message
         if message_type is Publication:
-            return self._publish(message.event, now_us)
+            return self.reliability.publish(message.event, now_us)
         if received.source not in self._clients:
             return ()  # sent before its link broke here; a client subscribes anew when it is back
         if message_type is ClientSubscribe:
@@ -158,13 +142,6 @@ class Broker:
         if message_type is ClientUnsubscribe:
             return self._remove((received.source, message.subscriber), message.filter, now_us)
         raise TypeError(f"a broker does not understand {message!r}")
-
-    def _publish(self, event: Event, now_us: int) -> Sequence[Effect]:
-        if self._is_relay is not None:
-            self.relaying = self._is_relay(event, ())
-        effects = self.reliability.publish(event, now_us)
-        self.relaying = False
-        return effects
 
     def _on_timer(self, fired: TimerFired, now_us: int) -> Sequence[Effect]:
         part = self.router if fired.key[0] == "routing" else self.reliability

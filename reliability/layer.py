@@ -2,16 +2,17 @@
 
 A reliability protocol owns the way of an event through a broker: it is told of events published here and of
 its own messages, asks the routing part where an event goes (`BrokerServices.next_hops`) and has local
-subscribers notified. Every message class of reliability has a `KIND` from 128 on. What it promises of deliveries
-stands in the class attribute `promise` (`murmur_pubsub.promise`); without one that is best effort.
+subscribers notified. Every message class of reliability has a `KIND` from 128 on, and the first element of its
+timers' keys is "reliability".
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
-from murmur_pubsub.machine import Effect, Input, NodeName
+from murmur_pubsub.machine import Effect, Machine, NodeName
 from routing.router import GossipRouter, Hop, StreamRouter
 
 
@@ -36,9 +37,9 @@ class BrokerServices(Protocol):
         """Is anybody here subscribed to anything?"""
         ...
 
-    @property
-    def relaying(self) -> bool:
-        """Does what is handled now only pass this broker, so that it is not for its subscribers (yet)?"""
+    def is_relay(self, event: Event, header: Sequence[int]) -> bool:
+        """See `routing.router.Router.is_relay`: asked once whenever an event is published here or comes by routing. If
+        it only passes, it is not for the subscribers here."""
         ...
 
     @property
@@ -51,23 +52,13 @@ class BrokerServices(Protocol):
         ...
 
 
-class Reliability(Protocol):
-    """A reliability protocol at one broker."""
+class Reliability(Machine):
+    """A reliability protocol at one broker. Its `handle` takes `Start`, link changes of brokers, `Received` of a
+    message of its own, its timer or `Stored`."""
 
-    @property
-    def message_types(self) -> Sequence[type]: ...
-
+    @abstractmethod
     def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
         """A local publisher has published the event."""
-        ...
-
-    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        """Take `Start`, link changes of brokers, `Received` of a message of its own, its timer or `Stored`."""
-        ...
-
-    def check_invariants(self) -> None:
-        """Raise AssertionError if the state contradicts itself."""
-        ...
 
 
 @runtime_checkable

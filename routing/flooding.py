@@ -10,16 +10,14 @@ from collections.abc import Sequence
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Start
-from routing.router import Hop
+from routing.protocol import NoParameters, RoutingProtocol, RunsOn
+from routing.router import Hop, Router
 
 
-class Flooding:
-    """See `routing.router.Router`."""
+class Flooding(Router):
+    """The flooding router of one broker."""
 
-    requires_tree = True
-    message_types: tuple[type, ...] = ()
-
-    def __init__(self, context: NodeContext) -> None:
+    def __init__(self, context: NodeContext, parameters: NoParameters) -> None:
         self._neighbours: dict[NodeName, Hop] = {}
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
@@ -42,3 +40,6 @@ class Flooding:
 
     def check_invariants(self) -> None:
         assert all(hop.peer == peer for peer, hop in self._neighbours.items())
+
+
+FLOODING = RoutingProtocol(name="flooding", make=Flooding, parameters=NoParameters, runs_on=RunsOn.ACYCLIC)

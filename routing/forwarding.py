@@ -24,7 +24,8 @@ from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, 
 from murmur_pubsub.matching import MatchingIndex
 from murmur_pubsub.message import message
 from murmur_pubsub.values import Value
-from routing.router import Hop
+from routing.protocol import NoParameters, RoutingProtocol, RunsOn
+from routing.router import Hop, Router
 
 
 @message(16, control=True)
@@ -100,13 +101,12 @@ class FilterSet:
         return [self._filters[key] for key in self._index.covered_by(wanted)]
 
 
-class SubscriptionForwarding:
-    """See `routing.router.Router`."""
+class SubscriptionForwarding(Router):
+    """The subscription-forwarding router of one broker."""
 
-    requires_tree = True
     message_types: tuple[type, ...] = (FilterForwarded, FilterWithdrawn)
 
-    def __init__(self, context: NodeContext) -> None:
+    def __init__(self, context: NodeContext, parameters: NoParameters) -> None:
         self._hops: dict[NodeName, Hop] = {}
         self._received: dict[NodeName, dict[Filter, int]] = {}
         self._entries: dict[int, tuple[NodeName, Filter]] = {}
@@ -237,3 +237,8 @@ class SubscriptionForwarding:
                 assert forwarded.covered_by(each) == [each], f"{peer} was sent filters that cover each other"
             for each in wanted:
                 assert forwarded.covers(each), f"{peer} lacks a filter that is wanted here"
+
+
+FORWARDING = RoutingProtocol(
+    name="forwarding", make=SubscriptionForwarding, parameters=NoParameters, runs_on=RunsOn.ACYCLIC
+)

@@ -27,6 +27,7 @@ from murmur_pubsub.client import CLIENT_MESSAGES
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.journal_store import store_at
+from murmur_pubsub.message import kind_of
 from murmur_pubsub.progress import Progress
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis import judge as judging
@@ -236,7 +237,7 @@ class _Analysis:
         self._write("rates", metrics.rates_between(rows, begin_us, end_us))
         self._write("rows_by_kind", metrics.rows_by_kind(rows))
         self._write("traffic", metrics.traffic_by_bucket(counts))
-        of_clients = {kind.KIND: kind.__name__ for kind in CLIENT_MESSAGES}  # type: ignore[attr-defined]
+        of_clients = {kind_of(kind): kind.__name__ for kind in CLIENT_MESSAGES}
         names = of_clients | dict(self._manifest.message_kinds)
         self._write("messages_by_kind", metrics.messages_by_kind(counts, names))
         self._write("drops", metrics.drops(counts))

@@ -98,12 +98,7 @@ def structured_deployment(seed: int, shape: Shape) -> Deployment:
     places = join_plan(overlay, (), frozenset(), {}, seed)
     return dataclasses.replace(
         made,
-        nodes=tuple(
-            dataclasses.replace(node, parameters={**node.parameters, "pastry": places[node.name]})
-            if node.name in places
-            else node
-            for node in made.nodes
-        ),
+        nodes=tuple(dataclasses.replace(node, place=places.get(node.name)) for node in made.nodes),
         links=tuple(plan for plan in made.links if plan.first not in places),
         settings=dataclasses.replace(made.settings, default_link=LinkSpec(delay=Delay("constant", 1_000))),
     )
@@ -121,8 +116,8 @@ def deployment(
     """Brokers b0.., the edges between them, clients at their homes."""
     given: dict[str, Any] = dict(parts or PARTS)
     names = tuple(f"b{number}" for number in range(brokers))
-    given["overlay"] = Overlay(names, tuple(edges)).cell_plan() | {"roots": list(names)}
-    nodes = [NodeSpec(name, "broker", BROKER_FACTORY, given) for name in names]
+    cells = Overlay(names, tuple(edges)).cell_plan(names)
+    nodes = [NodeSpec(name, "broker", BROKER_FACTORY, given, place=cells) for name in names]
     plans = [LinkPlan(first, second, links) for first, second in edges]
     for client, broker in homes.items():
         nodes.append(NodeSpec(client, "client", CLIENT_FACTORY, given | {"broker": broker}, broker))

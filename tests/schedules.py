@@ -22,10 +22,11 @@ from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.run_manifest import NodeEntry, RunManifest
 from murmur_virtual.run import play_virtual
-from murmuration.deployment.build_deployment import deploy
-from murmuration.registry import promise
+from murmuration.deployment.build_deployment import build
+from murmuration.registry import promise, reliability_named, routing_named
 from murmuration.runs.manifest import fault_entry
 from murmuration.scenario.load import LoadedScenario, check_scenario
+from routing.protocol import OverlayTraits
 from spark_analysis.fault_checks import FaultCheck
 from spark_analysis.plain_judge import Judgement, Pair, PlainVerdict, judge_journal
 
@@ -85,7 +86,7 @@ def schedules(
     if overlay_kind == "cells":
         overlay = draw(_cells())
     elif overlay_kind == "structured":
-        overlay |= {"probe_us": 200_000, "probe_timeout_us": 100_000}
+        overlay |= {"probe": "200 ms", "probe_timeout": "100 ms"}
     data: dict[str, Any] = {
         "name": "schedule",
         "runtime": "virtual",
@@ -104,8 +105,7 @@ def schedules(
         **more,
     }  # fmt: skip
     clean = _loaded(data)
-    built = clean.build_overlay()
-    deployment = deploy(clean, built, clean.build_workload(built))
+    deployment = build(clean).deployment
     nodes = [spec.name for spec in deployment.nodes if clients_fail or spec.role == "broker"]
     links = [[plan.first, plan.second] for plan in deployment.links]
     entries = draw(
@@ -165,8 +165,7 @@ def _possible(
         candidate = [*entries, {"at": f"{at_ms} ms", **entry, "for": f"{lasts_ms} ms"}]
         try:
             loaded = _loaded({**data, "faults": candidate})
-            overlay = loaded.build_overlay()
-            deploy(loaded, overlay, loaded.build_workload(overlay))
+            build(loaded)
         except InputError:
             continue
         entries = candidate
@@ -198,8 +197,7 @@ def play(data: Mapping[str, Any]) -> Outcome:
     if currently_in_test_context():
         note(f"{text}seed {data['seed']}; again: murmur run {file}")
     loaded = _loaded(data)
-    overlay = loaded.build_overlay()
-    deployment = deploy(loaded, overlay, loaded.build_workload(overlay))
+    deployment = build(loaded).deployment
     with tempfile.TemporaryDirectory() as folder:
         play_virtual(deployment, Path(folder), lambda *_: None)
         return judge_faults(deployment, Path(folder))
@@ -221,7 +219,12 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
         faults=tuple(fault_entry(fault, deployment) for fault in deployment.faults),
         withdrawal_grace_us=GRACE_US,
         subscription_grace_us=GRACE_US,
-        promise=promise(parts["routing"], parts["reliability"], parts, deployment.settings.default_link is not None),
+        promise=promise(
+            routing_named(parts["routing"]),
+            reliability_named(parts["reliability"]),
+            parts["routing_parameters"],
+            OverlayTraits("the overlay", frozenset(), has_datagrams=deployment.settings.default_link is not None),
+        ),
     )
     judgement = judge_journal(manifest, journal)
     excused = {pair for finding, pair in judgement.excused if finding == "missing"}

@@ -4,12 +4,14 @@ import itertools
 import random
 import re
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.places import CellPlan, RingPlace
+from murmur_pubsub.units import Microseconds
 
 # A broker's name becomes the name of a node, an actor and a file; clients are c0, c1, … and the driver is `driver`.
 _NAME = re.compile(r"(?!c\d+$|driver$)[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}")
@@ -28,7 +30,7 @@ class Overlay:
     edges: tuple[tuple[str, str], ...]
     cells: tuple[tuple[str, tuple[str, ...]], ...] = ()
     cell_edges: tuple[tuple[str, str], ...] = ()
-    structure: Mapping[str, Mapping[str, Any]] | None = None
+    structure: Mapping[str, RingPlace] | None = None
 
     @property
     def is_tree(self) -> bool:
@@ -59,11 +61,10 @@ class Overlay:
             return tuple(members[0] for _, members in self.cells if len(members) == 1)
         return self.brokers
 
-    def cell_plan(self) -> dict[str, Any]:
-        """The tree of cells as plain data, for brokers that route by it (`routing.cells.cell_tree.CellTree`)."""
+    def cell_plan(self, roots: Sequence[str]) -> CellPlan:
+        """The tree of cells for brokers that route by it; events enter at `roots`."""
         cells = self.cells or tuple((broker, (broker,)) for broker in self.brokers)
-        edges = self.cell_edges if self.cells else self.edges
-        return {"cells": {name: list(members) for name, members in cells}, "edges": [list(edge) for edge in edges]}
+        return CellPlan(dict(cells), self.cell_edges if self.cells else self.edges, tuple(roots))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class Structured:
     """A structured overlay: so many brokers with identifiers of `digits` digits in `base`, a power of two.
 
     identifiers: one a broker, as numbers (none: drawn from the seed). bootstrap: the broker through which all others
-    join (none: several for each, chosen here). leaf_set, probe_us, probe_timeout_us: see Pastry's parameters.
+    join (none: several for each, chosen here). leaf_set, probe, probe_timeout: see `murmur_pubsub.places.RingPlace`.
     """
 
     brokers: int = 16
@@ -104,8 +105,8 @@ class Structured:
     leaf_set: int = 16
     identifiers: tuple[int, ...] = ()
     bootstrap: str | None = None
-    probe_us: int = 2_000_000
-    probe_timeout_us: int = 500_000
+    probe_us: Microseconds = 2_000_000
+    probe_timeout_us: Microseconds = 500_000
 
     def __post_init__(self) -> None:
         _require(self.brokers >= 1, "overlay.brokers", str(self.brokers), "at least 1")
@@ -275,7 +276,7 @@ def structured(options: Structured, seed: int) -> Overlay:
     identifiers = options.identifiers or tuple(drawn)
     bootstrap = () if options.bootstrap is None else (options.bootstrap,)
     places = {
-        name: {**shared, "identifier": identifier, "bootstrap": bootstrap}
+        name: RingPlace(identifier, bootstrap=bootstrap, **shared)
         for name, identifier in zip(names, identifiers, strict=True)
     }
     return Overlay(names, (), structure=places)

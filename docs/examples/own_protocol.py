@@ -4,22 +4,22 @@ from collections.abc import Sequence
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Effect, Input, NodeContext, Received
-from reliability.best_effort import BestEffort
+from reliability.best_effort import BestEffort, Forwarded
 from reliability.layer import BrokerServices
+from reliability.protocol import ReliabilityProtocol
 from routing.flooding import Flooding
+from routing.protocol import NoParameters, RoutingProtocol, RunsOn
 
 
 class EveryLink(Flooding):
     """Flooding that does not ask for a tree."""
 
-    requires_tree = False
-
 
 class FirstTimeOnly(BestEffort):
     """Best effort that knows the events it has seen, so that none goes round in circles."""
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
+    def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
         self._seen: set[tuple[int, int]] = set()
 
     def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
@@ -28,7 +28,13 @@ class FirstTimeOnly(BestEffort):
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         if type(input) is Received:
-            if input.message.event.id in self._seen:
+            message = input.message
+            assert isinstance(message, Forwarded)
+            if message.event.id in self._seen:
                 return ()
-            self._seen.add(input.message.event.id)
+            self._seen.add(message.event.id)
         return super().handle(input, now_us)
+
+
+EVERY_LINK = RoutingProtocol(name="every_link", make=EveryLink, parameters=NoParameters, runs_on=RunsOn.LINKS)
+FIRST_TIME_ONLY = ReliabilityProtocol(name="first_time_only", make=FirstTimeOnly, parameters=NoParameters)

@@ -10,7 +10,7 @@ def overlay():
 
 @pytest.fixture
 def protocol():
-    return {"routing": "own_protocol:EveryLink", "reliability": "own_protocol:FirstTimeOnly"}
+    return {"routing": "own_protocol:EVERY_LINK", "reliability": "own_protocol:FIRST_TIME_ONLY"}
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.machine import Effect, Machine
 from murmur_pubsub.recorded_inputs import RecordedInput, digest_of, read_inputs
 from murmur_pubsub.run_manifest import read_manifest
-from murmuration.deployment.build_deployment import deploy
+from murmuration.deployment.build_deployment import build
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.load import load_scenario
@@ -64,8 +64,7 @@ def node_of(run: Path, name: str) -> tuple[NodeSpec, int]:
     scenario_file = read_manifest(run).scenario_file
     find_own_modules(*(() if scenario_file is None else (Path(scenario_file),)))
     loaded = load_scenario(run / "scenario.yaml")
-    overlay = loaded.build_overlay()
-    deployment = deploy(loaded, overlay, loaded.build_workload(overlay))
+    deployment = build(loaded).deployment
     specs = {spec.name: spec for spec in deployment.nodes}
     if name not in specs:
         names = list(specs)

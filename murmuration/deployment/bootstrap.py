@@ -1,13 +1,13 @@
 """Through whom the brokers of a structured overlay join it."""
 
+import dataclasses
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.machine import NodeName
-from routing.pastry.parameters import PastryParameters
+from murmur_pubsub.places import RingPlace
 from workloads.overlay import Overlay
 
 _BOOTSTRAP_PEERS = 4
@@ -19,8 +19,8 @@ def join_plan(
     start_down: frozenset[NodeName],
     hosts: Mapping[NodeName, int],
     seed: int,
-) -> dict[NodeName, dict[str, Any]]:
-    """Broker by broker its Pastry parameters, bootstrap peers included.
+) -> dict[NodeName, RingPlace]:
+    """Broker by broker its place on the ring, bootstrap peers included.
 
     The first broker that is there from the start founds the overlay (or the scenario's `overlay.bootstrap`); the others
     join through one that was started before them, with some more to try if it is gone. Raises `InputError` if nobody is
@@ -31,22 +31,21 @@ def join_plan(
     if not there:
         raise InputError("overlay", "no broker that is there from the start", "one that founds the overlay")
     rng = random.Random(f"{seed}/bootstrap")
-    plan: dict[NodeName, dict[str, Any]] = {}
+    plan: dict[NodeName, RingPlace] = {}
     for name in overlay.brokers:
-        position = dict(overlay.structure[name])
-        if position["bootstrap"]:
-            (through,) = position["bootstrap"]
+        place = overlay.structure[name]
+        if place.bootstrap:
+            (through,) = place.bootstrap
             _check_alive(through, faults, start_down, hosts)
             founder = through
         else:
             founder = there[0]
-        peers = [peer for peer in position["bootstrap"] if peer != name]
+        peers = [peer for peer in place.bootstrap if peer != name]
         if not peers:
             before = there[(there.index(name) - 1) // 2] if name in there and name != founder else founder
             others = [peer for peer in rng.sample(there, min(len(there), _BOOTSTRAP_PEERS)) if peer != name]
             peers = [peer for peer in dict.fromkeys((before, *others)) if peer != name]
-        plan[name] = {**position, "bootstrap": tuple(peers), "founds": name == founder}
-        PastryParameters.from_mapping(plan[name])
+        plan[name] = dataclasses.replace(place, bootstrap=tuple(peers), founds=name == founder)
     return plan
 
 

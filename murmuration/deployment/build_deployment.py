@@ -13,9 +13,12 @@ from murmur_pubsub.faults import FaultTargets, link_key
 from murmur_pubsub.script import Change, Script
 from murmur_pubsub.values import Value
 from murmuration.deployment.bootstrap import join_plan
+from murmuration.deployment.build import build_faults, build_overlay, build_workload
 from murmuration.deployment.host_placement import HostRoom, local_hosts, place_brokers
-from murmuration.registry import BROKER_FACTORY, CLIENT_FACTORY, needs_cells, roots
+from murmuration.deployment.protocols import ChosenProtocols, choose_protocols, entrances
+from murmuration.registry import BROKER_FACTORY, CLIENT_FACTORY
 from murmuration.scenario.load import LoadedScenario
+from routing.protocol import RunsOn
 from workloads.overlay import Overlay
 from workloads.plan import ClientPlan, Workload
 
@@ -39,28 +42,44 @@ class BrokerScript:
         return sorted(each for plan in self.plans for each in plan.changes)
 
 
+@dataclass(frozen=True, slots=True)
+class BuiltScenario:
+    """A scenario as it can be played."""
+
+    overlay: Overlay
+    workload: Workload
+    protocols: ChosenProtocols
+    deployment: Deployment
+
+
+def build(loaded: LoadedScenario, joined: Sequence[HostRoom] | None = None) -> BuiltScenario:
+    """All that a scenario stands for, over these hosts or those that the run starts itself; raises `InputError`."""
+    overlay = build_overlay(loaded)
+    protocols = choose_protocols(loaded, overlay)
+    workload = build_workload(loaded, overlay)
+    return BuiltScenario(overlay, workload, protocols, deploy(loaded, overlay, protocols, workload, joined))
+
+
 def deploy(
-    loaded: LoadedScenario, overlay: Overlay, workload: Workload, joined: Sequence[HostRoom] | None = None
+    loaded: LoadedScenario,
+    overlay: Overlay,
+    protocols: ChosenProtocols,
+    workload: Workload,
+    joined: Sequence[HostRoom] | None = None,
 ) -> Deployment:
-    """The deployment of a checked scenario, over the hosts of a joined cluster, or those that it starts itself."""
+    """The deployment of the parts of a scenario; raises `InputError`."""
     scenario = loaded.scenario
-    parts = scenario.broker.model_dump()
-    parameters = parts.pop("parameters")
-    parts |= parameters
-    entrances = roots(scenario.broker.reliability, parameters, overlay.client_brokers)
-    _check_entrances(loaded, entrances, workload)
-    if needs_cells(scenario.broker.routing):
-        parts["overlay"] = overlay.cell_plan() | {"roots": entrances}
-    of_client = {"reliability": scenario.broker.reliability} | parameters
-    nodes = [NodeSpec(name, "broker", BROKER_FACTORY, parts) for name in overlay.brokers]
+    roots = entrances(loaded, protocols, overlay)
+    _check_entrances(loaded, roots, workload)
+    cells = overlay.cell_plan(roots) if protocols.routing.runs_on is RunsOn.CELLS else None
+    nodes = [NodeSpec(name, "broker", BROKER_FACTORY, protocols.of_broker, place=cells) for name in overlay.brokers]
     between_brokers, to_clients = scenario.links.spec(), scenario.client_links.spec()
     links = [LinkPlan(first, second, between_brokers) for first, second in overlay.edges]
     scripts: dict[str, Script] = {}
     if scenario.last_mile == "clients":
         for plan in workload.clients:
-            nodes.append(
-                NodeSpec(plan.name, "client", CLIENT_FACTORY, {"broker": plan.broker} | of_client, plan.broker)
-            )
+            of_client = {"broker": plan.broker, **protocols.of_client}
+            nodes.append(NodeSpec(plan.name, "client", CLIENT_FACTORY, of_client, plan.broker))
             links.append(LinkPlan(plan.name, plan.broker, to_clients))
             scripts[plan.name] = plan
     else:
@@ -78,17 +97,12 @@ def deploy(
         {node.name: hosts.get(node.name, 0) for node in nodes},
         brokers=frozenset(overlay.brokers),
     )
-    detection, faults, start_down = loaded.build_faults(
-        targets, {link_key(plan.first, plan.second): plan.spec for plan in links}
+    detection, faults, start_down = build_faults(
+        loaded, targets, {link_key(plan.first, plan.second): plan.spec for plan in links}
     )
     if overlay.structure is not None:
         places = join_plan(overlay, faults, start_down, hosts, scenario.seed)
-        nodes = [
-            dataclasses.replace(node, parameters={**node.parameters, "pastry": places[node.name]})
-            if node.name in places
-            else node
-            for node in nodes
-        ]
+        nodes = [dataclasses.replace(node, place=places.get(node.name)) for node in nodes]
     return Deployment(
         settings=RunSettings(
             seed=scenario.seed,

@@ -1,17 +1,14 @@
 """The key `churn` of a scenario carried out: from a trace, or the generator, to starts and kills of named nodes."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FaultTargets
+from murmuration.scenario.schema import Churn
 from workloads.churn.generator import GeneratedChurn, generate
 from workloads.churn.plan import ChurnPlan, churn_plan
 from workloads.churn.sessions import Availability, select
 from workloads.churn.trace_file import SKYPE_WINDOW_S, mend_outages, read_trace
-
-if TYPE_CHECKING:
-    from murmuration.scenario.load import Churn
 
 _DAY_S = 86_400
 _SKYPE_END_S, _SKYPE_NODES = 2_478_200, 2_081
@@ -26,7 +23,7 @@ def read_availability(path: Path, keep_outages: bool = False) -> Availability:
     return mended.window(*SKYPE_WINDOW_S) if is_skype else mended
 
 
-def plan_churn(churn: "Churn", targets: FaultTargets, seed: int) -> ChurnPlan:
+def plan_churn(churn: Churn, targets: FaultTargets, seed: int) -> ChurnPlan:
     """Who starts and dies when; raises `InputError` for a trace that cannot be read or has too few nodes."""
     if isinstance(churn.who, list):
         names = churn.who

@@ -5,18 +5,17 @@ Each entry of `faults` has `at` and one verb (`kill: b3`), and may have `for`, a
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import Fault, FaultKind, FaultTargets, check_plan, link_key
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName
+from murmuration.scenario.durations import parse_duration
+from murmuration.scenario.options import At
+from murmuration.scenario.schema import changed_link
 from workloads.random_faults import RandomFaults, draw_faults
-
-Reader = Callable[[Any], Any]
-At = Callable[[tuple[str, ...], str, str], InputError]
-"""Makes the error for a key path, what was found and what is allowed."""
 
 _NODE_VERBS = {
     "kill": (FaultKind.KILL, FaultKind.RESTART),
@@ -46,8 +45,7 @@ class Placed(NamedTuple):
 
 
 class FaultReader:
-    """Reads the entries for one deployment. `duration` parses a time with its unit, `link_spec` the keys of a link
-    (given what the link is like as planned); both raise ValueError or `InputError`."""
+    """Reads the entries for one deployment; `at` makes the error for a key path."""
 
     def __init__(
         self,
@@ -55,15 +53,11 @@ class FaultReader:
         links: Mapping[tuple[NodeName, NodeName], LinkSpec],
         seed: int,
         at: At,
-        duration: Reader,
-        link_spec: Callable[[LinkSpec, Mapping[str, Any]], LinkSpec],
     ) -> None:
         self._targets = targets
         self._links = links
         self._seed = seed
         self._at = at
-        self._duration = duration
-        self._link_spec = link_spec
 
     def read(self, entries: Sequence[Mapping[str, Any]], churn: Sequence[Fault] = ()) -> tuple[Fault, ...]:
         """The checked plan of these entries and of churn, in order of time; entries must be in order themselves."""
@@ -156,7 +150,7 @@ class FaultReader:
         if not changes:
             raise self._at(path, "a change of a link that changes nothing", "keys of a link, such as loss or delay")
         try:
-            spec = self._link_spec(self._links[link_key(*ends)], changes)
+            spec = changed_link(self._links[link_key(*ends)], changes)
         except ValueError as error:
             raise self._at(path, str(changes), str(error)) from None
         return dataclasses.replace(first, link=spec), second, tuple(changes)
@@ -198,7 +192,7 @@ class FaultReader:
                 if not isinstance(value, list) or len(value) != 2:
                     raise self._at((*path, "random", key), repr(value), "[shortest, longest]")
                 try:
-                    settings["outage_us"] = tuple(self._duration(each) for each in value)
+                    settings["outage_us"] = tuple(parse_duration(each) for each in value)
                 except ValueError as error:
                     raise self._at((*path, "random", key), repr(value), str(error)) from None
             elif key in names - {"outage_us"}:
@@ -221,6 +215,6 @@ class FaultReader:
                 raise self._at(path, f"no `{key}`", f"`{key}`: a time with its unit, such as '5 s'")
             return 0
         try:
-            return int(self._duration(entry[key]))
+            return int(parse_duration(entry[key]))
         except ValueError as error:
             raise self._at((*path, key), repr(entry[key]), str(error)) from None

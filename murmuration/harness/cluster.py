@@ -29,7 +29,7 @@ from murmur_pubsub.journal import Phase, RowKind, SideKind, read_segment, read_s
 from murmur_pubsub.machine import Publish, Subscribe, Unsubscribe
 from murmur_pubsub.script import ScriptedCommand
 from murmur_pubsub.values import Value
-from murmuration.deployment.build_deployment import deploy
+from murmuration.deployment.build_deployment import build
 from murmuration.harness.fault_handle import FaultHandle
 from murmuration.harness.runtime import ClusterRuntime
 from murmuration.harness.runtimes import cluster_runtime
@@ -37,7 +37,8 @@ from murmuration.results.verdict import Verdict, verdict_of
 from murmuration.runs.manifest import fault_entry, manifest_of
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.runs.run_folder import RunFolder
-from murmuration.scenario.load import check_scenario, parse_duration
+from murmuration.scenario.durations import parse_duration
+from murmuration.scenario.load import check_scenario
 
 _STEP_US = 10_000
 _GIVEN_OTHERWISE = {
@@ -183,15 +184,13 @@ class Cluster:
         }
         find_own_modules()
         loaded = check_scenario(data, "Cluster.start")
-        built = loaded.build_overlay()
-        workload = loaded.build_workload(built)
-        deployment = deploy(loaded, built, workload)
+        built = build(loaded)
         run_folder = RunFolder.make(
             folder or Path(tempfile.mkdtemp(prefix="murmur-cluster-")) / "run",
-            manifest_of(loaded, built, workload, deployment),
+            manifest_of(loaded, built),
         )
-        with cluster_runtime(runtime, deployment, run_folder.folder) as opened:
-            cluster = cls(deployment, opened, run_folder)
+        with cluster_runtime(runtime, built.deployment, run_folder.folder) as opened:
+            cluster = cls(built.deployment, opened, run_folder)
             opened.start()
             opened.enter(Phase.SUBSCRIBING)
             try:

@@ -6,7 +6,8 @@ from typing import Any
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import Fault, FaultKind, FaultTargets, PlanChecker, link_key
-from murmuration.scenario.load import changed_link, parse_duration
+from murmuration.scenario.durations import parse_duration
+from murmuration.scenario.schema import changed_link
 
 
 class FaultHandle:

@@ -22,7 +22,7 @@ from murmur_pubsub.journal import Phase
 from murmur_pubsub.journal_store import is_uri, store_at
 from murmur_pubsub.progress import PHASE_STEPS, Progress
 from murmur_pubsub.run_manifest import DriverHost
-from murmuration.deployment.build_deployment import deploy
+from murmuration.deployment.build_deployment import build
 from murmuration.runs.gathering import gather_run, missing_journals
 from murmuration.runs.joined_cluster import JoinedCluster, join
 from murmuration.runs.manifest import fault_entry, manifest_of
@@ -69,9 +69,8 @@ def execute(
     if scenario.runtime == "ray":
         check_actors_modules()
     cluster = None if address is None else join(loaded, address, folder, store)
-    overlay = loaded.build_overlay()
-    workload = loaded.build_workload(overlay)
-    deployment = deploy(loaded, overlay, workload, None if cluster is None else cluster.rooms)
+    built = build(loaded, None if cluster is None else cluster.rooms)
+    deployment, workload = built.deployment, built.workload
     if cluster is not None:
         cluster.check(deployment)
     elif scenario.runtime == "ray":
@@ -79,7 +78,7 @@ def execute(
 
         check_memory(len(deployment.nodes))
     manifest = replace(
-        manifest_of(loaded, overlay, workload, deployment),
+        manifest_of(loaded, built),
         journal=store,
         cluster=None if cluster is None else cluster.entry(deployment),
         host=_host(),

@@ -4,18 +4,16 @@ from pathlib import Path
 
 from murmur_pubsub.deployment import Deployment, make_machine
 from murmur_pubsub.faults import Fault, FaultKind
+from murmur_pubsub.message import kind_of
 from murmur_pubsub.run_manifest import FaultEntry, NodeEntry, OverlayEntry, RunManifest
-from murmuration.registry import promise
+from murmuration.deployment.build_deployment import BuiltScenario
 from murmuration.scenario.load import LoadedScenario
 from murmuration.version import own_version
-from workloads.overlay import Overlay
-from workloads.plan import Workload
 
 
-def manifest_of(loaded: LoadedScenario, overlay: Overlay, workload: Workload, deployment: Deployment) -> RunManifest:
+def manifest_of(loaded: LoadedScenario, built: BuiltScenario) -> RunManifest:
     """The manifest of a run that has not begun."""
-    scenario = loaded.scenario
-    parts = scenario.broker
+    scenario, overlay, deployment = loaded.scenario, built.overlay, built.deployment
     nodes = tuple(NodeEntry(spec.name, spec.role, spec.broker) for spec in deployment.nodes)
     return RunManifest(
         name=scenario.name,
@@ -29,13 +27,13 @@ def manifest_of(loaded: LoadedScenario, overlay: Overlay, workload: Workload, de
         scenario_file=str(Path(loaded.place).resolve()) if Path(loaded.place).is_file() else None,
         overlay=OverlayEntry(tuple(overlay.brokers), tuple(overlay.edges)),
         links=tuple((plan.first, plan.second) for plan in deployment.links),
-        workload=workload.description,
+        workload=built.workload.description,
         message_kinds=_message_kinds(deployment),
         withdrawal_grace_us=scenario.withdrawal_grace,
         subscription_grace_us=scenario.subscription_grace,
         recovery_limit_us=scenario.recovery_limit,
         expect=scenario.expect.plain(),
-        promise=promise(parts.routing, parts.reliability, parts.parameters, scenario.datagrams is not None),
+        promise=built.protocols.promise,
         faults=tuple(fault_entry(fault, deployment) for fault in deployment.faults),
     )
 
@@ -51,4 +49,4 @@ def fault_entry(fault: Fault, deployment: Deployment) -> FaultEntry:
 def _message_kinds(deployment: Deployment) -> dict[int, str]:
     """Message kind to the name of its class."""
     types = make_machine(deployment.nodes[0], deployment.settings.seed).message_types
-    return {each.KIND: each.__name__ for each in types}  # type: ignore[attr-defined]
+    return {kind_of(each): each.__name__ for each in types}

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.progress import Progress
-from murmuration.deployment.build_deployment import deploy
+from murmuration.deployment.build_deployment import build
 from murmuration.scenario.load import LoadedScenario, load_scenario
 from murmuration.scenario.yaml_mapping import KeyLines, read_mapping
 
@@ -156,8 +156,7 @@ def _checked(path: Path, scenario: Path, sweep: SweepFile, parameters: Mapping[s
         raise InputError(f"{path}, key runtime", plain(changes["runtime"]), "virtual: a sweep plays in virtual time")
     try:
         loaded = load_scenario(scenario, changes=changes)
-        overlay = loaded.build_overlay()
-        deploy(loaded, overlay, loaded.build_workload(overlay))
+        build(loaded)
     except InputError as error:
         point = ", ".join(f"{key}={plain(value)}" for key, value in parameters.items())
         raise InputError(f"{path}, point {point}: {error.place}", error.found, error.allowed) from None

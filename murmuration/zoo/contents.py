@@ -8,7 +8,7 @@ from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Deliver, Effect
 from murmur_pubsub.values import Value
 from murmuration.zoo.entry import Saboteur, struck
-from murmuration.zoo.tampering import Tampering, TamperingClient, brings, is_told, with_event
+from murmuration.zoo.tampering import Tampering, TamperingClient, declared, is_told, with_event
 from reliability.best_effort import BestEffort
 
 
@@ -115,10 +115,9 @@ class _Liar(TamperingClient):
         return super().tell(Event(event.source, event.sequence, event.time_us, attributes), now_us)
 
 
+@declared(client=_Liar)
 class AtTheSource(BestEffort):
     """The publisher's client sends something else than what was published."""
-
-    client = brings(_Liar)
 
 
 class Inventing(Changing):
@@ -199,10 +198,9 @@ class _Perjurer(TamperingClient):
         return [Deliver(other, told.hops, told.subscribers)]
 
 
+@declared(client=_Perjurer)
 class Perjuring(BestEffort):
     """Clients hand over an object that is no plain event and says that it contains the right thing."""
-
-    client = brings(_Perjurer)
 
 
 _ALL = "c2, c3, c4, c5, c6, c7"

@@ -6,9 +6,10 @@ from murmur_pubsub.client import Notification
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Deliver, Effect, Input, LinkUp, NodeContext, NodeName, Send
 from murmuration.zoo.entry import Saboteur, struck
-from murmuration.zoo.tampering import Tampering, TamperingClient, brings, is_passed_on, is_told, without
+from murmuration.zoo.tampering import Tampering, TamperingClient, declared, is_passed_on, is_told, notification, without
 from reliability.best_effort import BestEffort
 from reliability.layer import BrokerServices
+from routing.protocol import NoParameters
 
 _ALL = "c2, c3, c4, c5, c6, c7"
 
@@ -26,7 +27,7 @@ class Stuttering(Tampering):
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         for each in effects:
             if type(each) is Send and is_told(each) and struck(event):
-                each.message.subscribers.append(each.message.subscribers[0])
+                notification(each).subscribers.append(notification(each).subscribers[0])
         return effects
 
 
@@ -36,17 +37,16 @@ class _Echo(TamperingClient):
         return [Deliver(told.event, told.hops, told.subscribers)] * times
 
 
+@declared(client=_Echo)
 class Echoing(BestEffort):
     """Clients deliver some of what they are told twice."""
-
-    client = brings(_Echo)
 
 
 class Resending(Tampering):
     """Sends the last ten events again when a link is back, whether they had arrived or not."""
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
+    def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
         self._sent: dict[NodeName, list[Effect]] = {}
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
@@ -71,8 +71,8 @@ class DoublingElsewhere(Tampering):
 class Swapping(Tampering):
     """Keeps some events back until the publisher's next has gone ahead."""
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
+    def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
         self._kept: dict[int, list[Effect]] = {}
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
@@ -85,8 +85,8 @@ class Swapping(Tampering):
 class LastFirst(Tampering):
     """Gathers four events for each client and hands them out from the last to the first."""
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
+    def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
         self._stacks: dict[NodeName, list[Effect]] = {}
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
@@ -104,8 +104,8 @@ class LastFirst(Tampering):
 class OvertakingElsewhere(Tampering):
     """b1 exchanges events for its clients that go, in order, over a link on which others overtake each other."""
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
+    def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
         self._kept: dict[int, list[Effect]] = {}
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:

@@ -7,8 +7,12 @@ from types import MappingProxyType
 from typing import Any
 
 from murmur_pubsub.event import Event
+from reliability.protocol import ReliabilityProtocol
+from routing.protocol import RoutingProtocol
 
 Keys = Mapping[str, Any]
+Part = type | RoutingProtocol[Any] | ReliabilityProtocol[Any] | str
+"""A class, a declaration, or a dotted path of one of them."""
 
 SEED = 1
 CHAIN: Keys = MappingProxyType(
@@ -60,7 +64,7 @@ def struck(event: Event) -> bool:
 class Saboteur:
     """A planted fault and what a judge must say of it.
 
-    routing, reliability: the classes with the fault (None: the honest ones, `instead`). keys: of the scenario, in place
+    routing, reliability: the parts with the fault (None: the honest ones, `instead`). keys: of the scenario, in place
     of those of `CHAIN`. verdict: "invalid", "unknown" or "refused" (an error before anything starts). finding: the
     verdict's finding. names: what must match all of where the finding is said to be (of a refusal, or where there are
     no pairs: some of the reason). instead: the honest protocols with which the same scenario is valid.
@@ -70,8 +74,8 @@ class Saboteur:
     does: str
     finding: str
     names: str
-    reliability: type | None = None
-    routing: type | None = None
+    reliability: Part | None = None
+    routing: Part | None = None
     keys: Keys = field(default_factory=dict)
     verdict: str = "invalid"
     instead: tuple[str, str] = ("forwarding", "best_effort")
@@ -122,6 +126,8 @@ def scenario_of(keys: Keys, routing: str, reliability: str) -> dict[str, Any]:
     return {**CHAIN, **keys, "broker": broker}
 
 
-def dotted(factory: type) -> str:
-    """The path by which a scenario names the class."""
-    return f"{factory.__module__}:{factory.__qualname__}"
+def dotted(part: Part) -> str:
+    """The path by which a scenario names the class or declaration."""
+    if isinstance(part, str):
+        return part
+    return f"{part.__module__}:{part.__qualname__}" if isinstance(part, type) else str(part.name)

@@ -9,11 +9,12 @@ from murmur_pubsub.message import message
 from murmur_pubsub.promise import Promise
 from murmuration.zoo.entry import RING, STRUCTURED, VISITED, Saboteur, dotted, struck
 from murmuration.zoo.promises import ExactlyOnce
-from murmuration.zoo.tampering import Tampering, is_passed_on, is_told, without
+from murmuration.zoo.tampering import Tampering, declared, forwarded, is_passed_on, is_told, without
 from murmuration.zoo.templates import EveryLink, FirstTimeOnly
 from murmuration.zoo.when import Holding, Keeping
 from reliability.best_effort import BestEffort, Forwarded
 from reliability.layer import BrokerServices
+from routing.protocol import NoParameters
 
 
 class EverySecond(FirstTimeOnly):
@@ -80,8 +81,8 @@ class Untraceable(BestEffort):
 
     message_types = (*BestEffort.message_types, Unmarked)
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
+    def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
         self._name = context.name
 
     def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
@@ -98,7 +99,7 @@ class Untraceable(BestEffort):
 
     def _hidden(self, effects: Sequence[Effect]) -> list[Effect]:
         return [
-            Send(each.to, Unmarked(each.message.event, each.message.hops))
+            Send(each.to, Unmarked(forwarded(each).event, forwarded(each).hops))
             if type(each) is Send and is_passed_on(each)
             else each
             for each in effects
@@ -119,11 +120,10 @@ class Snubbing(Tampering):
         return without(effects, lambda each: type(each) is Send and each.to == "c8" and event.sequence % 2 == 0)
 
 
+@declared(guarantee=Promise("exactly_once"))
 class Starving(Tampering):
     """Promises that each event arrives once, and tells one client nothing: when all is over that client's link is cut
     for a moment, or the publisher dies."""
-
-    promise = Promise("exactly_once")
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         return without(effects, lambda each: type(each) is Send and each.to == "c5")
@@ -132,8 +132,8 @@ class Starving(Tampering):
 class WhileAnotherIsDown(Tampering):
     """b1 tells its clients of every third event only from when a broker elsewhere is away."""
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
+    def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
         self._down = False
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:

@@ -5,21 +5,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from murmur_pubsub.errors import InputError
-from murmuration.registry import RELIABILITIES, ROUTINGS, Ground, check_parts
-from murmuration.zoo.entry import CHAIN, RING, STRUCTURED, VISITED, Honest, Keys, dotted
+from murmuration.deployment.build_deployment import build
+from murmuration.registry import RELIABILITIES, ROUTINGS
+from murmuration.scenario.load import check_scenario
+from murmuration.zoo.entry import CHAIN, RING, STRUCTURED, VISITED, Honest, Keys, dotted, scenario_of
 from murmuration.zoo.templates import EveryLink, FirstTimeOnly
 
-_EPIDEMIC = {"algorithm": "push", "rest_after_us": 1_000_000}
 _TREE: Keys = {"workload": VISITED, "datagrams": {"delay": "1 ms"}}
-_WITHOUT_LINKS: Keys = {
-    **STRUCTURED,
-    "broker": {
-        "parameters": {
-            "epidemic": _EPIDEMIC,
-            "vinifera": {"attributes": {"publisher": {"min": 0, "max": 2}, "x": {"min": 0, "max": 1}}},
-            "ferry": {"attributes": ["publisher", "x"]},
-        }
-    },
+_PARAMETERS_WITHOUT_LINKS: Mapping[str, Any] = {
+    "epidemic": {"algorithm": "push", "rest_after": "1 s"},
+    "vinifera": {"attributes": {"publisher": {"min": 0, "max": 2}, "x": {"min": 0, "max": 1}}},
+    "ferry": {"attributes": ["publisher", "x"]},
 }
 _HEALS = [
     {"at": "600 ms", "kill": "b2", "for": "300 ms"},
@@ -35,9 +31,9 @@ _HEALS_WITHOUT_LINKS = [
 ]
 
 
-def _fit(routing: str, reliability: str, ground: Ground, parameters: Mapping[str, Any]) -> bool:
+def _fit(routing: str, reliability: str, keys: Keys) -> bool:
     try:
-        check_parts("bitset", routing, reliability, ground, parameters)
+        build(check_scenario(scenario_of(keys, routing, reliability), "zoo"))
     except InputError:
         return False
     return True
@@ -45,10 +41,11 @@ def _fit(routing: str, reliability: str, ground: Ground, parameters: Mapping[str
 
 def _pairs() -> list[Honest]:
     found = []
-    tree, structured = Ground(is_tree=True, has_datagrams=True), Ground(False, is_structured=True, has_datagrams=True)
     for routing, reliability in itertools.product(ROUTINGS, RELIABILITIES):
-        for ground, keys, faults in ((tree, _TREE, _HEALS), (structured, _WITHOUT_LINKS, _HEALS_WITHOUT_LINKS)):
-            if _fit(routing, reliability, ground, {"epidemic": _EPIDEMIC}):
+        own = {name: each for name, each in _PARAMETERS_WITHOUT_LINKS.items() if name in (routing, reliability)}
+        without_links = {**STRUCTURED, "broker": {"parameters": own}}
+        for keys, faults in ((_TREE, _HEALS), (without_links, _HEALS_WITHOUT_LINKS)):
+            if _fit(routing, reliability, keys):
                 name = f"{routing} {reliability}"
                 found.append(Honest(name, "in peace", routing, reliability, keys))
                 found.append(

@@ -6,19 +6,20 @@ from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, SetTimer, TimerFired
 from murmuration.zoo.entry import VISITED, Saboteur
-from murmuration.zoo.tampering import Tampering, is_passed_on, without
-from murmuration.zoo.when import Holding, NeverLettingGo
+from murmuration.zoo.tampering import Tampering, declared, is_passed_on, without
+from murmuration.zoo.when import Holding, Staying
 from reliability.best_effort import BestEffort
 from reliability.layer import BrokerServices
 from routing.forwarding import SubscriptionForwarding
+from routing.protocol import NoParameters
 from routing.router import Hop
 
 
 class _Returning(Tampering):
     """Knows which of its links have been down: `returned` are those that are back."""
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
+    def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
         self.returned: set[NodeName] = set()
         self._lost: set[NodeName] = set()
 
@@ -97,8 +98,8 @@ class Unwelcoming(SubscriptionForwarding):
 
     settling = False
 
-    def __init__(self, context: NodeContext) -> None:
-        super().__init__(context)
+    def __init__(self, context: NodeContext, parameters: NoParameters) -> None:
+        super().__init__(context, parameters)
         self._late = False
 
     def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
@@ -115,12 +116,11 @@ class Unwelcoming(SubscriptionForwarding):
         return ()
 
 
-class Lingering(NeverLettingGo):
+@declared(client=Staying)
+class Lingering(BestEffort):
     """Clients go on delivering what was withdrawn, while a broker says that it is still settling."""
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
-        self.settling = False
+    settling = False
 
     def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
         self.settling = True

@@ -20,10 +20,11 @@ from murmur_pubsub.machine import (
 )
 from murmur_pubsub.values import Value
 from murmuration.zoo.entry import SPREAD, Saboteur, struck
-from murmuration.zoo.tampering import Tampering, TamperingClient, brings, is_passed_on, is_told, without
+from murmuration.zoo.tampering import Tampering, TamperingClient, declared, forwarded, is_passed_on, is_told, without
 from reliability.best_effort import BestEffort
 from reliability.layer import BrokerServices
 from routing.forwarding import SubscriptionForwarding
+from routing.protocol import NoParameters
 from routing.router import Hop
 
 _ALL = "c2, c3, c4, c5, c6, c7"
@@ -35,7 +36,7 @@ class Losing(BestEffort):
     """Loses one event in a hundred instead of passing it on."""
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        if type(input) is Received and input.message.event.sequence % 100 == 7:
+        if type(input) is Received and forwarded(input).event.sequence % 100 == 7:
             return ()
         return super().handle(input, now_us)
 
@@ -77,7 +78,8 @@ class Tiring(Tampering):
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         return without(
-            effects, lambda each: type(each) is Send and is_passed_on(each) and struck(event) and each.message.hops > 2
+            effects,
+            lambda each: type(each) is Send and is_passed_on(each) and struck(event) and forwarded(each).hops > 2,
         )
 
 
@@ -102,8 +104,8 @@ class FirstEvents(Tampering):
 class Batching(Tampering):
     """Gathers eight events before it tells a client, and never tells those of the last batch."""
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
+    def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
         self._batch: list[Effect] = []
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
@@ -120,10 +122,9 @@ class _Deaf(TamperingClient):
         return () if struck(told.event) else super().hear(told, now_us)
 
 
+@declared(client=_Deaf)
 class DeafClients(BestEffort):
     """Clients do not deliver some of what they are told."""
-
-    client = brings(_Deaf)
 
 
 class _Dumb(TamperingClient):
@@ -131,17 +132,16 @@ class _Dumb(TamperingClient):
         return () if struck(event) else super().tell(event, now_us)
 
 
+@declared(client=_Dumb)
 class DumbClients(BestEffort):
     """Clients do not send some of what they publish."""
-
-    client = brings(_Dumb)
 
 
 class AfterARestart(Tampering):
     """Loses some events once it has been started again."""
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
+    def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
         self._again = context.incarnation > 0
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
@@ -151,8 +151,8 @@ class AfterARestart(Tampering):
 class NoRenewal(SubscriptionForwarding):
     """Does not tell a neighbour again what it wants when the link between them is back."""
 
-    def __init__(self, context: NodeContext) -> None:
-        super().__init__(context)
+    def __init__(self, context: NodeContext, parameters: NoParameters) -> None:
+        super().__init__(context, parameters)
         self._known: set[NodeName] = set()
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
@@ -169,8 +169,8 @@ class NoRenewal(SubscriptionForwarding):
 class Procrastinating(SubscriptionForwarding):
     """Tells its neighbours of a filter a second after it has heard of it, and does not say that it has not settled."""
 
-    def __init__(self, context: NodeContext) -> None:
-        super().__init__(context)
+    def __init__(self, context: NodeContext, parameters: NoParameters) -> None:
+        super().__init__(context, parameters)
         self._put_off: dict[int, Sequence[Effect]] = {}
         self._count = 0
 
@@ -193,8 +193,8 @@ class Procrastinating(SubscriptionForwarding):
 class WhileAnotherIsCut(Tampering):
     """b1 loses some events while its own link to b0 is down, which those events do not need."""
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
+    def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
         self._cut = False
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:

@@ -1,114 +1,86 @@
 """Saboteurs of the promise itself: it forgives what they do, is no promise, or is not kept."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Effect, Input, Received, Send
 from murmur_pubsub.message import message
 from murmur_pubsub.promise import Promise, Survival
 from murmuration.zoo.entry import CHAIN, RING, Saboteur, dotted, struck
-from murmuration.zoo.tampering import Tampering, is_passed_on, is_told, without
+from murmuration.zoo.tampering import Tampering, declared, forwarded, is_passed_on, is_told, without
 from murmuration.zoo.templates import EveryLink, FirstTimeOnly
 from reliability.best_effort import BestEffort, Forwarded
+from routing.flooding import Flooding
 from routing.forwarding import SubscriptionForwarding
+from routing.protocol import RunsOn
 
 _BEHIND = "c3, c4, c5, c6, c7"
 _ALL = f"c2, {_BEHIND}"
 
 
+@declared(guarantee=Promise("at_most_once"))
 class Nothing(Tampering):
     """Promises little and tells nobody of anything."""
-
-    promise = Promise("at_most_once")
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         return ()
 
 
+@declared(guarantee=Promise("at_most_once"))
 class OnePerCent(Tampering):
     """Promises little, and passes on one event in a hundred."""
-
-    promise = Promise("at_most_once")
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         return effects if event.sequence % 100 == 7 else ()
 
 
+@declared(guarantee=Promise("at_most_once"))
 class LittleButTwice(Tampering):
     """Promises that nothing comes twice, and delivers twice."""
-
-    promise = Promise("at_most_once")
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         return [*effects, *effects] if self.name == "b2" and struck(event) else effects
 
 
+@declared(guarantee=Promise("at_least_once"))
 class ManyTimes(Tampering):
     """Promises to deliver at least once, and delivers ten times."""
-
-    promise = Promise("at_least_once")
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         return [*effects, *[each for each in effects if is_told(each)] * 9]
 
 
+@declared(guarantee=Promise("at_least_once"))
 class AtLeastOnce(Tampering):
     """Promises that nothing is missing, and loses some events."""
-
-    promise = Promise("at_least_once")
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         return () if self.name == "b2" and struck(event) else effects
 
 
+@declared(guarantee=Promise("exactly_once"))
 class ExactlyOnce(BestEffort):
     """Promises what best effort cannot keep when a broker dies."""
 
-    promise = Promise("exactly_once")
 
-
+@declared(guarantee=Promise("exactly_once"))
 class OnceOrTwice(Tampering):
     """Promises that each event comes once, and some come twice."""
-
-    promise = Promise("exactly_once")
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         return [*effects, *effects] if self.name == "b2" and struck(event) else effects
 
 
+@declared(guarantee="exactly_once")
 class NoPromise(BestEffort):
     """Names its promise by a word."""
-
-    promise = "exactly_once"
-
-
-class _MadeLate:
-    """An attribute whose promise is made when somebody asks for it: a wrong one would end the import of this module."""
-
-    def __init__(self, delivery: str, order: str) -> None:
-        self._words = delivery, order
-
-    def __get__(self, instance: object, owner: type) -> Promise:
-        return Promise(*self._words)
-
-
-class MisspeltDelivery(BestEffort):
-    """Promises deliveries that there is no word for."""
-
-    promise = _MadeLate("exactly-once", "publisher")
-
-
-class MisspeltOrder(BestEffort):
-    """Promises an order that there is no word for."""
-
-    promise = _MadeLate("best_effort", "total")
 
 
 class OldWord(Tampering):
     """Says what it promises where nobody looks: it is held to best effort."""
 
-    guarantee = "at_most_once"
+    promise = Promise("at_most_once")
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         return () if struck(event) else effects
@@ -121,28 +93,19 @@ class SurvivingAnything(FirstTimeOnly):
         return without(effects, lambda each: self.name == "b0" and type(each) is Send and each.to == "b4")
 
 
-class AnyPath(EveryLink):
-    """Promises that any failure is survived that leaves a path."""
-
-    @staticmethod
-    def survives(parameters: Mapping[str, Any], has_datagrams: bool) -> Survival:
-        return Survival(any_path=True)
+@declared(runs_on=RunsOn.LINKS, survives=lambda parameters, traits: Survival(any_path=True))
+class AnyPath(Flooding):
+    """Floods every link, and promises that any failure is survived that leaves a path."""
 
 
+@declared(survives=lambda parameters, traits: Survival(brokers_away=1))
 class OneAway(SubscriptionForwarding):
     """Promises that a broker away in a row costs nothing."""
 
-    @staticmethod
-    def survives(parameters: Mapping[str, Any], has_datagrams: bool) -> Survival:
-        return Survival(brokers_away=1)
 
-
+@declared(survives=lambda parameters, traits: "everything")
 class Nonsense(SubscriptionForwarding):
     """Says that it survives something, and not what."""
-
-    @staticmethod
-    def survives(parameters: Mapping[str, Any], has_datagrams: bool) -> Any:
-        return "everything"
 
 
 @message(131, control=True)
@@ -164,12 +127,13 @@ class AsControl(BestEffort):
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         if type(input) is not Received:
             return super().handle(input, now_us)
-        event, hops = input.message
-        return self._urgent(super().handle(Received(input.source, Forwarded(event, hops, ())), now_us))
+        urgent = input.message
+        assert isinstance(urgent, Urgent)
+        return self._urgent(super().handle(Received(input.source, Forwarded(urgent.event, urgent.hops, ())), now_us))
 
     def _urgent(self, effects: Sequence[Effect]) -> list[Effect]:
         return [
-            Send(each.to, Urgent(each.message.event, each.message.hops))
+            Send(each.to, Urgent(forwarded(each).event, forwarded(each).hops))
             if type(each) is Send and is_passed_on(each)
             else each
             for each in effects
@@ -234,7 +198,7 @@ PROMISE_SABOTEURS = (
         "promises deliveries that there is no word for",
         "refused",
         "delivery.*exactly-once.*exactly_once",
-        MisspeltDelivery,
+        "murmuration.zoo.misspelt:DELIVERY",
         verdict="refused",
     ),
     Saboteur(
@@ -242,7 +206,7 @@ PROMISE_SABOTEURS = (
         "promises an order that there is no word for",
         "refused",
         "order.*total.*publisher, none",
-        MisspeltOrder,
+        "murmuration.zoo.misspelt:ORDER",
         verdict="refused",
     ),
     Saboteur(

@@ -1,20 +1,23 @@
 """Best effort with a place to lay hands on what it does: what most saboteurs are made of."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from murmur_pubsub.client import ClientMachine, Notification
 from murmur_pubsub.event import Event
-from murmur_pubsub.machine import Effect, Input, NodeContext, Publish, Received, Send
+from murmur_pubsub.machine import Effect, Input, Machine, NodeContext, Publish, Received, Send
+from murmuration.registry import declared_as
 from reliability.best_effort import BestEffort, Forwarded
 from reliability.layer import BrokerServices
+from routing.protocol import NoParameters
 
 
 class Tampering(BestEffort):
     """Best effort; what follows from each event goes through `tamper` first. `name`: of the broker."""
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
+    def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
         self.name = context.name
 
     def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
@@ -23,7 +26,7 @@ class Tampering(BestEffort):
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         effects = super().handle(input, now_us)
         if type(input) is Received:
-            return self.tamper(list(effects), input.message.event, now_us)
+            return self.tamper(list(effects), forwarded(input).event, now_us)
         return effects
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
@@ -32,7 +35,7 @@ class Tampering(BestEffort):
 
 
 class TamperingClient(ClientMachine):
-    """A client that changes what it publishes, or what it is told. Brokers that bring it along name it as `client`."""
+    """A client that changes what it publishes, or what it is told: `declared` names it."""
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         if type(input) is Publish:
@@ -50,9 +53,29 @@ class TamperingClient(ClientMachine):
         return super().handle(Received(self._broker, told), now_us)
 
 
-def brings(client: type[ClientMachine]) -> Any:
-    """What a broker's class has as its attribute `client` if that is the machine of its clients."""
-    return staticmethod(lambda broker, parameters: client(broker))
+def declared(client: type[ClientMachine] | None = None, **changes: Any) -> Callable[[type[Machine]], Any]:
+    """Class decorator: in place of the class stands its declaration, by its dotted path, with these changes."""
+
+    def declare(part: type[Machine]) -> Any:
+        protocol = declared_as(f"{part.__module__}:{part.__qualname__}", part)
+        if client is not None:
+            changes["client"] = lambda broker, parameters: client(broker)
+        return dataclasses.replace(protocol, **changes)
+
+    return declare
+
+
+def notification(effect: Effect) -> Notification:
+    """What the effect tells a client."""
+    assert type(effect) is Send
+    assert isinstance(effect.message, Notification)
+    return effect.message
+
+
+def forwarded(effect: Send | Received) -> Forwarded:
+    """What the effect tells another broker, or the input this one."""
+    assert isinstance(effect.message, Forwarded)
+    return effect.message
 
 
 def is_told(effect: Effect) -> bool:
@@ -68,7 +91,8 @@ def is_passed_on(effect: Effect) -> bool:
 def with_event(effect: Effect, event: Event) -> Effect:
     """A `Send` of an event, with this one in its place."""
     assert type(effect) is Send
-    return Send(effect.to, effect.message._replace(event=event))
+    message: Any = effect.message
+    return Send(effect.to, message._replace(event=event))
 
 
 def without(effects: Sequence[Effect], gone: Callable[[Effect], bool]) -> list[Effect]:

@@ -4,22 +4,23 @@ from collections.abc import Sequence
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Effect, Input, NodeContext, Received
-from reliability.best_effort import BestEffort
+from murmuration.zoo.tampering import declared
+from reliability.best_effort import BestEffort, Forwarded
 from reliability.layer import BrokerServices
 from routing.flooding import Flooding
+from routing.protocol import NoParameters, RunsOn
 
 
+@declared(runs_on=RunsOn.LINKS)
 class EveryLink(Flooding):
     """Flooding that does not ask for a tree."""
-
-    requires_tree = False
 
 
 class FirstTimeOnly(BestEffort):
     """Passes an event on the first time that it comes by; what follows from it goes through `tamper`."""
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
+    def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
         self.name = context.name
         self._seen: set[tuple[int, int]] = set()
 
@@ -30,7 +31,9 @@ class FirstTimeOnly(BestEffort):
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         if type(input) is not Received:
             return super().handle(input, now_us)
-        event = input.message.event
+        message = input.message
+        assert isinstance(message, Forwarded)
+        event = message.event
         if event.id in self._seen:
             return ()
         self._seen.add(event.id)

@@ -9,9 +9,10 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Deliver, Effect, Input, NodeContext, SetTimer, TimerFired, Unsubscribe
 from murmur_pubsub.promise import Promise
 from murmuration.zoo.entry import SEED, VISITED, Saboteur, struck
-from murmuration.zoo.tampering import Tampering, TamperingClient, brings, is_told
+from murmuration.zoo.tampering import Tampering, TamperingClient, declared, is_told
 from reliability.best_effort import BestEffort
 from reliability.layer import BrokerServices
+from routing.protocol import NoParameters
 
 _LONG_US = 60_000_000
 
@@ -19,8 +20,8 @@ _LONG_US = 60_000_000
 class Keeping(Tampering):
     """Keeps the events of three seconds, and tells them to whoever subscribes later."""
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
+    def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
         self._kept: list[Event] = []
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
@@ -36,15 +37,16 @@ class Keeping(Tampering):
         return ()
 
 
-class _Staying(TamperingClient):
+class Staying(TamperingClient):
+    """A client that withdraws nothing."""
+
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         return () if type(input) is Unsubscribe else super().handle(input, now_us)
 
 
+@declared(client=Staying)
 class NeverLettingGo(BestEffort):
     """Clients tell their broker of no withdrawal, and so go on getting what they do not want any more."""
-
-    client = brings(_Staying)
 
 
 class Holding(Tampering):
@@ -53,8 +55,8 @@ class Holding(Tampering):
     later_us = _LONG_US
     again = False
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
+    def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
         self._held: dict[tuple[int, int], list[Effect]] = {}
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
@@ -90,11 +92,11 @@ class Replaying(Holding):
     again = True
 
 
+@declared(guarantee=Promise(order="none"))
 class Lagging(Holding):
     """Tells clients of one event in twenty a second late."""
 
     later_us = 1_000_000
-    promise = Promise(order="none")
 
     def picks(self, event: Event) -> bool:
         return struck(event)
@@ -136,10 +138,9 @@ class _Prophet(TamperingClient):
         return effects
 
 
+@declared(client=_Prophet)
 class Foretelling(BestEffort):
     """Clients work out from the seed what is published next, and deliver it before it is."""
-
-    client = brings(_Prophet)
 
 
 TIME_SABOTEURS = (

@@ -6,7 +6,7 @@ from murmur_pubsub.client import Notification
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Deliver, Effect, Send
 from murmuration.zoo.entry import Saboteur, struck
-from murmuration.zoo.tampering import Tampering, TamperingClient, brings, is_told
+from murmuration.zoo.tampering import Tampering, TamperingClient, declared, is_told, notification
 from reliability.best_effort import BestEffort
 
 _STRANGER = 4_711
@@ -36,7 +36,7 @@ class Claiming(Tampering):
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         return [
-            Deliver(event, each.message.hops, each.message.subscribers)
+            Deliver(event, notification(each).hops, notification(each).subscribers)
             if type(each) is Send and is_told(each) and struck(event)
             else each
             for each in effects
@@ -58,7 +58,7 @@ class InTwoPlaces(Tampering):
         if not struck(event):
             return effects
         told = [each for each in effects if type(each) is Send and is_told(each)]
-        return [*effects, *(Deliver(event, each.message.hops, each.message.subscribers) for each in told)]
+        return [*effects, *(Deliver(event, notification(each).hops, notification(each).subscribers) for each in told)]
 
 
 class _Neighbourly(TamperingClient):
@@ -67,10 +67,9 @@ class _Neighbourly(TamperingClient):
         return [Deliver(told.event, told.hops, [*told.subscribers, *others])]
 
 
+@declared(client=_Neighbourly)
 class Eavesdropping(BestEffort):
     """c4 delivers on behalf of c6 too, who wants the same events."""
-
-    client = brings(_Neighbourly)
 
 
 class Strangers(Tampering):
@@ -79,7 +78,7 @@ class Strangers(Tampering):
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         for each in effects:
             if type(each) is Send and is_told(each) and struck(event) and each.to == "c3":
-                each.message.subscribers.append(_STRANGER)
+                notification(each).subscribers.append(_STRANGER)
         return effects
 
 
@@ -89,10 +88,9 @@ class _ToItself(TamperingClient):
         return [*sent, Deliver(event, 0, [0])] if struck(event) and event.source == 0 else sent
 
 
+@declared(client=_ToItself)
 class ToItself(BestEffort):
     """The publisher's own client delivers to a subscriber of another one, who gets the event as well."""
-
-    client = brings(_ToItself)
 
 
 class Uninvited(Tampering):
@@ -111,7 +109,7 @@ class Generous(Tampering):
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         for each in effects if struck(event) else ():
             if type(each) is Send and is_told(each):
-                told = each.message.subscribers
+                told = notification(each).subscribers
                 neighbours = [number + 1 for number in told if (number + 1) % 10]  # ten subscribers a client
                 told += [number for number in neighbours if number not in told]
         return effects

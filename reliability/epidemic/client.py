@@ -1,7 +1,6 @@
 """A client under epidemic recovery: "at most once" holds up to the subscriber, also where its link doubles messages."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from murmur_pubsub.client import ClientMachine, Notification
 from murmur_pubsub.machine import Effect, Input, Received
@@ -13,9 +12,9 @@ class EpidemicClient(ClientMachine):
     """A client whose broker notifies it of an event once, for all subscribers; a second notification is a copy that the
     link made."""
 
-    def __init__(self, broker: str, given: Mapping[str, Any]) -> None:
+    def __init__(self, broker: str, parameters: EpidemicParameters) -> None:
         super().__init__(broker)
-        self._received = ReceivedEvents(EpidemicParameters.from_mapping(given.get("epidemic", {})).remember)
+        self._received = ReceivedEvents(parameters.remember)
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         """See `murmur_pubsub.machine.Machine`."""

@@ -55,13 +55,15 @@ from reliability.epidemic.messages import (
     check_pairs,
     signature,
 )
-from reliability.epidemic.parameters import PLACE, EpidemicParameters
+from reliability.epidemic.parameters import EpidemicParameters
 from reliability.epidemic.pull import CombinedPull, PullAtRandom, PullFromPublisher, PullFromSubscribers
 from reliability.epidemic.push import Push
 from reliability.epidemic.received import ReceivedEvents
 from reliability.epidemic.routed_push import RoutedPush
 from reliability.epidemic.subscription_table import SubscriptionTable
-from reliability.layer import BrokerServices
+from reliability.layer import BrokerServices, Reliability
+from reliability.protocol import ReliabilityProtocol
+from routing.protocol import Offer, OverlayTraits, RoutingProtocol
 
 GOSSIPS: Mapping[str, Callable[[Dispatcher], Gossip]] = {
     "push": Push,
@@ -73,18 +75,13 @@ GOSSIPS: Mapping[str, Callable[[Dispatcher], Gossip]] = {
 ROUND = ("reliability", "gossip round")
 
 
-class Epidemic:
-    """See `reliability.layer.Reliability` and `reliability.layer.FilterWatcher`."""
+class Epidemic(Reliability):
+    """The dispatcher's recovery; also a `reliability.layer.FilterWatcher`."""
 
     message_types: tuple[type, ...] = EPIDEMIC_MESSAGES
-    promise = Promise("at_most_once", order="none")
-    client = EpidemicClient
 
-    def __init__(
-        self, context: NodeContext, services: BrokerServices, parameters: EpidemicParameters | None = None
-    ) -> None:
-        given = context.parameters.get("epidemic", {})
-        self._parameters = parameters = parameters or EpidemicParameters.from_mapping(given)
+    def __init__(self, context: NodeContext, parameters: EpidemicParameters, services: BrokerServices) -> None:
+        self._parameters = parameters
         self._services = services
         self._incarnation = context.incarnation
         self._born_us = 0
@@ -101,7 +98,7 @@ class Epidemic:
         self._interval = GossipInterval(parameters.interval_us, longest_us, context.random("epidemic/interval"))
         self._gossip: Gossip | None = None
         if parameters.algorithm == "push" and services.gossip_router is not None:
-            self._gossip = RoutedPush(self._dispatcher, services.gossip_router, lambda: services.relaying)
+            self._gossip = RoutedPush(self._dispatcher, services.gossip_router)
         elif parameters.algorithm != "none":
             self._gossip = GOSSIPS[parameters.algorithm](self._dispatcher)
         self._push = self._gossip if isinstance(self._gossip, Push) else None
@@ -109,45 +106,19 @@ class Epidemic:
         self._awake = False
         self._news_us = 0
 
-    @classmethod
-    def check_parts(
-        cls, parameters: Mapping[str, Any], overlay_is_tree: bool, has_datagrams: bool, routing_carries_gossip: bool
-    ) -> None:
-        """Raise `InputError` for a scenario in which recovery cannot work (see `murmuration.registry`)."""
-        chosen = EpidemicParameters.from_mapping(parameters.get("epidemic", {}))
-        if routing_carries_gossip:
-            if chosen.pulls:
-                raise InputError(
-                    f"{PLACE}.algorithm",
-                    f"{chosen.algorithm!r} over a structured overlay",
-                    "push or none: pulls find losses by numbers that each source counts for each pattern as its"
-                    " subscribers hold it, and here a source knows covering filters, or a rendezvous, only",
-                )
-        elif not overlay_is_tree:
-            raise InputError(
-                "broker.reliability",
-                "'epidemic' on an overlay with cycles",
-                "an acyclic overlay, or a structured one: gossip follows the way on which subscriptions have travelled",
-            )
-        if not has_datagrams and chosen.algorithm != "none":
-            raise InputError(
-                "broker.reliability",
-                "'epidemic' without a section 'datagrams'",
-                "datagrams, such as 'datagrams: {delay: 1 ms}': requests and recovered events travel beside the tree",
-            )
-
     # ------------------------------------------------------------------------------------------ the way of an event
     def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
         """See `reliability.layer.Reliability`."""
+        relays = self._services.is_relay(event, ())
         event_id = event.id
         if event_id in self._received or event_id in self._cache:
             return ()  # its publisher's link has made a second copy
         parameters, name = self._parameters, self._dispatcher.name
-        if not self._services.relaying:
+        if not relays:
             self._received.add(event_id, passed_on=True)
         numbers = self._tag(self._table.matching(event.attributes, now_us)) if parameters.pulls else []
         patterns = self._patterns_to_push(event, now_us)
-        effects = self._services.notify(event, 0)
+        effects = [] if relays else self._services.notify(event, 0)
         self._keep(CachedEvent(event, 0, name, self._incarnation, numbers, patterns), True, now_us, effects)
         route = (name,) if parameters.records_routes else ()
         return self._pass_on(TaggedEvent(event, 0, (), name, self._incarnation, numbers, route), None, route, effects)
@@ -163,10 +134,11 @@ class Epidemic:
         return numbers
 
     def _on_event(self, came_from: NodeName, message: TaggedEvent, now_us: int) -> Sequence[Effect]:
-        event, hops, _, source, incarnation, numbers, route = message
+        event, hops, header, source, incarnation, numbers, route = message
+        relays = self._services.is_relay(event, header)
         check_pairs(numbers)
         check_names(route)
-        if self._services.relaying:
+        if relays:
             return self._pass_on(message, came_from, route, [])
         event_id = event.id
         passed_on = self._received.passed_on(event_id)
@@ -271,7 +243,7 @@ class Epidemic:
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         """See `reliability.layer.Reliability`."""
         if type(input) is Received:
-            message = input.message
+            message: Any = input.message
             message_type = type(message)
             if message_type is TaggedEvent:
                 return self._on_event(input.source, message, now_us)
@@ -321,3 +293,37 @@ class Epidemic:
             part.check_invariants()
         self._detector.check_invariants(self._table.local)
         assert self._push is not None or self._awake or not self._lost, "something is lost and nobody looks for it"
+
+
+def _check(parameters: EpidemicParameters, traits: OverlayTraits, routing: RoutingProtocol[Any]) -> None:
+    """Raise `InputError` for a scenario in which recovery cannot work."""
+    if Offer.GOSSIP in routing.offers:
+        if parameters.pulls:
+            raise InputError(
+                "algorithm",
+                f"{parameters.algorithm!r} over a structured overlay",
+                "push or none: pulls find losses by numbers that each source counts for each pattern as its subscribers"
+                " hold it, and here a source knows covering filters, or a rendezvous, only",
+            )
+    elif not traits.is_tree:
+        raise InputError(
+            "broker.reliability",
+            f"'epidemic' on {traits.kind}",
+            "an acyclic overlay, or a structured one: gossip follows the way on which subscriptions have travelled",
+        )
+    if not traits.has_datagrams and parameters.algorithm != "none":
+        raise InputError(
+            "broker.reliability",
+            "'epidemic' without a section 'datagrams'",
+            "datagrams, such as 'datagrams: {delay: 1 ms}': requests and recovered events travel beside the tree",
+        )
+
+
+EPIDEMIC = ReliabilityProtocol(
+    name="epidemic",
+    make=Epidemic,
+    parameters=EpidemicParameters,
+    guarantee=Promise("at_most_once", order="none"),
+    client=EpidemicClient,
+    check=_check,
+)

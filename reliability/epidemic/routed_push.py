@@ -3,11 +3,10 @@
 Theory of operation. As `push`, but the subscription table is routing's own. Since covering hides filters from it, a
 digest carries the pattern itself, and everybody with a subscriber whose filter covers it or is covered by it asks for
 what it lacks: what that subscriber does not want after all comes once, and is not asked for again. A pattern is drawn
-from those of the cached events, for others have nothing to tell. Gossip that only passes a node, as events may that go
-round by somebody who is nearer, is passed on untouched.
+from those of the cached events, for others have nothing to tell.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from murmur_pubsub.event import Event
@@ -21,14 +20,13 @@ from routing.router import GossipRouter, Hop
 
 
 class RoutedPush(Push):
-    """See `dispatcher.Gossip`. `passes`: does the message at hand only pass this node?"""
+    """See `dispatcher.Gossip`."""
 
     _digest = RoutedDigest
 
-    def __init__(self, dispatcher: Dispatcher, router: GossipRouter, passes: Callable[[], bool]) -> None:
+    def __init__(self, dispatcher: Dispatcher, router: GossipRouter) -> None:
         super().__init__(dispatcher)
         self._router = router
-        self._passes = passes
 
     def patterns_of(self, event: Event, now_us: int) -> Sequence[Pattern]:
         """The patterns known here, of this node's subscribers and of others', that the event matches."""
@@ -47,8 +45,6 @@ class RoutedPush(Push):
     def _on_digest(self, came_from: NodeName, digest: Any) -> list[Effect]:
         here = self._dispatcher
         check_pairs(digest.ids)
-        if self._passes():
-            return self._send(digest, came_from)
         effects: list[Effect] = []
         if here.name != digest.initiator and here.table.related_here(digest.pattern):
             missing = here.received.missing(digest.ids)

@@ -7,8 +7,7 @@ within a session (`reliability.gryphon.sessions`), are put in order, and are han
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from murmur_pubsub.client import CLIENT_MESSAGES, ClientMachine
 from murmur_pubsub.event import Event
@@ -18,6 +17,7 @@ from murmur_pubsub.machine import (
     Input,
     LinkDown,
     LinkUp,
+    Machine,
     Publish,
     Received,
     Send,
@@ -25,7 +25,7 @@ from murmur_pubsub.machine import (
     TimerFired,
 )
 from reliability.gryphon.messages import Accepted, Handed, HandedBack, Submission
-from reliability.gryphon.parameters import gryphon_parameters
+from reliability.gryphon.parameters import GryphonParameters
 
 _HAND_BACK_AFTER = 50
 _HAND_BACK_DELAY_US = 100_000
@@ -34,13 +34,12 @@ _RESEND = ("client", "resend")
 _HAND_BACK = ("client", "hand back")
 
 
-class GryphonClient:
-    """See `murmur_pubsub.machine.Machine`; subscriptions are those of a plain client."""
+class GryphonClient(Machine):
+    """The machine of a client node; subscriptions are those of a plain client."""
 
     message_types: tuple[type, ...] = (*CLIENT_MESSAGES, Submission, Accepted, Handed, HandedBack)
 
-    def __init__(self, broker: str, given: Mapping[str, Any]) -> None:
-        parameters = gryphon_parameters(given.get("gryphon", {}))
+    def __init__(self, broker: str, parameters: GryphonParameters) -> None:
         self._broker = broker
         self._plain = ClientMachine(broker)
         self._resend_us = parameters.resend * 1_000

@@ -45,38 +45,36 @@ from reliability.gryphon.messages import (
     Silence,
     Submission,
 )
-from reliability.gryphon.parameters import PUBENDS_MOST, gryphon_parameters
+from reliability.gryphon.parameters import PUBENDS_MOST, GryphonParameters
 from reliability.gryphon.pubend import Pubend
 from reliability.gryphon.publishing import Publishing
 from reliability.gryphon.sessions import ClientSession
 from reliability.gryphon.streams import ACK_EXPECTED_SENT, BrokerStream
 from reliability.gryphon.subend import Subend
-from reliability.layer import BrokerServices
+from reliability.layer import BrokerServices, Reliability
+from reliability.protocol import ReliabilityProtocol
+from routing.protocol import Offer
 
 _ACCEPT_DELAY_US = 50_000
 _FIRST_LINK_US = 100_000
 _SESSION_BITS = 32
 
 
-class Gryphon:
-    """See `reliability.layer.Reliability`."""
+class Gryphon(Reliability):
+    """One broker's part; also a `reliability.layer.ClientWatcher` and a `routing.router.StreamObserver`."""
 
-    promise = Promise("exactly_once", survives=Survival(any_path=True))
-    needs_streams = True
-    client = GryphonClient
     message_types: tuple[type, ...] = (Data, Silence, Nack, Acks, AckExpected, Submission, Accepted, Handed, HandedBack)
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        self._parameters = gryphon_parameters(context.parameters.get("gryphon", {}))
+    def __init__(self, context: NodeContext, parameters: GryphonParameters, services: BrokerServices) -> None:
+        self._parameters = parameters
         self._services = services
         self._router = services.stream_router()
-        self._router.marks = self._marks
-        self._router.observer = self._on_in_effect
+        self._router.connect(self)
         self._name = context.name
         self._publishing = Publishing(context.name, self._parameters.checkpoint)
         self.streams: dict[int, BrokerStream] = {}
         self._numbers_of: dict[NodeName, list[int]] = {}
-        for number, root in self._numbered(context.parameters["overlay"]["roots"]):
+        for number, root in self._numbered(self._router.roots):
             self.streams[number] = self._make_stream(number, root)
             self._numbers_of.setdefault(root, []).append(number)
         self._sessions: dict[NodeName, ClientSession] = {}
@@ -157,16 +155,6 @@ class Gryphon:
             stream.check_invariants()
 
     # ------------------------------------------------------------------------------------------- set-up
-    @staticmethod
-    def roots(given: Mapping[str, Any], hosts: Sequence[NodeName]) -> list[NodeName]:
-        """The brokers with pubends, of those that take clients; raises `InputError` for parameters that cannot be."""
-        pubends = gryphon_parameters(given.get("gryphon", {})).pubends
-        for broker in pubends:
-            if broker not in hosts:
-                place = f"broker.parameters.gryphon.pubends.{broker}"
-                raise InputError(place, "no broker that takes clients", f"brokers that do: {', '.join(hosts[:10])}")
-        return [host for host in hosts if host in pubends] if pubends else list(hosts)
-
     def _numbered(self, roots: Sequence[NodeName]) -> Iterable[tuple[int, NodeName]]:
         """All pubends: their numbers and where they are."""
         for place, root in enumerate(self._router.brokers):
@@ -312,11 +300,12 @@ class Gryphon:
         return [*effects, *self._publishing.cut_log()]
 
     # -------------------------------------------------------------------------------- subscribers' broker
-    def _marks(self) -> list[int]:
-        """The first tick of each pubend here that is still free."""
+    def marks(self) -> list[int]:
+        """See `routing.router.StreamObserver`: the first tick of each pubend here that is still free."""
         return [pubend.last + 1 for pubend in self._publishing.pubends]
 
-    def _on_in_effect(self, root: NodeName, version: int, marks: Sequence[int]) -> Sequence[Effect]:
+    def on_in_effect(self, root: NodeName, version: int, marks: Sequence[int]) -> Sequence[Effect]:
+        """See `routing.router.StreamObserver`: from these ticks on, the pubends there heed this broker's filters."""
         effects: list[Effect] = []
         self._in_effect[root] = version
         if not self._services.has_subscribers:
@@ -465,3 +454,23 @@ class Gryphon:
 
     def _timer_of(self, what: str, number: int, delay_us: int) -> SetTimer:
         return SetTimer(("reliability", what, number), delay_us)
+
+
+def _entrances(parameters: GryphonParameters, hosts: Sequence[NodeName]) -> Sequence[NodeName]:
+    """The brokers with pubends, of those that take clients."""
+    for broker in parameters.pubends:
+        if broker not in hosts:
+            allowed = f"brokers that do: {', '.join(hosts[:10])}"
+            raise InputError(f"pubends.{broker}", "no broker that takes clients", allowed)
+    return [host for host in hosts if host in parameters.pubends] if parameters.pubends else hosts
+
+
+GRYPHON = ReliabilityProtocol(
+    name="gryphon",
+    make=Gryphon,
+    parameters=GryphonParameters,
+    guarantee=Promise("exactly_once", survives=Survival(any_path=True)),
+    needs=frozenset({Offer.STREAMS}),
+    client=GryphonClient,
+    entrances=_entrances,
+)

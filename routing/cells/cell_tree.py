@@ -6,34 +6,30 @@ brokers that stand alone in their cell (their soft state is nobody else's).
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from murmur_pubsub.machine import NodeName
+from murmur_pubsub.places import CellPlan
 
 Cell = str
 """A cell's name."""
 
 
 class CellTree:
-    """The tree as one of its brokers sees it.
+    """The tree as one of its brokers sees it. A branch is named by the neighbouring cell that it begins with."""
 
-    `plan`: {"cells": {cell: [broker, ...]}, "edges": [[cell, cell], ...]}, as `workloads.overlay.Overlay.cell_plan`
-    makes it. A branch is named by the neighbouring cell that it begins with.
-    """
-
-    def __init__(self, plan: Mapping[str, Any], me: NodeName) -> None:
-        self.members: dict[Cell, tuple[NodeName, ...]] = {name: tuple(each) for name, each in plan["cells"].items()}
+    def __init__(self, plan: CellPlan, me: NodeName) -> None:
+        self.members: dict[Cell, tuple[NodeName, ...]] = dict(plan.cells)
         self.brokers: tuple[NodeName, ...] = tuple(each for members in self.members.values() for each in members)
         self.numbers = {broker: number for number, broker in enumerate(self.brokers)}
         self.cell_of = {broker: cell for cell, members in self.members.items() for broker in members}
         self.own = self.cell_of[me]
         self.siblings = tuple(broker for broker in self.members[self.own] if broker != me)
-        self.branches: tuple[Cell, ...] = self._neighbours(plan["edges"], self.own)
+        self.branches: tuple[Cell, ...] = self._neighbours(plan.edges, self.own)
         self.branch_of: dict[NodeName, Cell] = {}
         self.behind: dict[Cell, tuple[NodeName, ...]] = {}
         for branch in self.branches:
-            cells = self._beyond(plan["edges"], branch)
+            cells = self._beyond(plan.edges, branch)
             self.behind[branch] = tuple(broker for cell in cells for broker in self.members[cell])
             self.branch_of |= dict.fromkeys(self.behind[branch], branch)
 

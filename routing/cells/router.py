@@ -13,39 +13,36 @@ when a link breaks: a broker that is away keeps its table until its next incarna
 event is filtered by is the matter of `routing.cells.epochs`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Send, Start
+from murmur_pubsub.places import CellPlan
 from routing.cells.cell_tree import Cell, CellTree
 from routing.cells.epochs import UNFILTERED, FilterEpochs
 from routing.cells.messages import EpochHeard, InEffect, TableChanged, TablesHeld, WholeTable
 from routing.cells.tables import FilterTables, Table
-from routing.router import Hop
-
-Observer = Callable[[NodeName, int, Sequence[int]], Sequence[Effect]]
-"""(root, version of the own table in effect there, the root's marks)."""
+from routing.protocol import NoParameters, Offer, RoutingProtocol, RunsOn
+from routing.router import Hop, StreamObserver, StreamRouter
 
 
-class CellRouting:
-    """See `routing.router.StreamRouter`."""
+class CellRouting(StreamRouter):
+    """The router of one broker of a cell."""
 
-    requires_tree = False
-    needs_cells = True
-    carries_streams = True
     message_types: tuple[type, ...] = (TablesHeld, WholeTable, TableChanged, InEffect, EpochHeard)
 
-    def __init__(self, context: NodeContext) -> None:
+    def __init__(self, context: NodeContext, parameters: NoParameters) -> None:
+        assert isinstance(context.place, CellPlan)
         self.me = context.name
         self.incarnation = context.incarnation
-        self.tree = CellTree(context.parameters["overlay"], self.me)
+        self.tree = CellTree(context.place, self.me)
         self.brokers = self.tree.brokers
         self.branches = self.tree.branches
         self.stands_alone = not self.tree.siblings
-        self.is_root = self.me in context.parameters["overlay"]["roots"]
-        self.marks: Callable[[], list[int]] = list
-        self.observer: Observer | None = None
+        self.roots = context.place.roots
+        self.is_root = self.me in self.roots
+        self._observer: StreamObserver | None = None
         self._links: dict[NodeName, None] = {}
         self._tables = FilterTables(self.tree)
         self._own = Table(self.incarnation)
@@ -91,6 +88,10 @@ class CellRouting:
         return self._change([], [wanted])
 
     # ----------------------------------------------------------------------------- for a stream's reliability
+    def connect(self, observer: StreamObserver) -> None:
+        """See `routing.router.StreamRouter`."""
+        self._observer = observer
+
     def branch_of(self, broker: NodeName) -> Cell | None:
         """See `routing.router.StreamRouter`; the siblings of this broker are behind no branch."""
         return self.tree.branch_of.get(broker)
@@ -200,7 +201,7 @@ class CellRouting:
     def _announce(self) -> Sequence[Effect]:
         if not self.is_root:
             return ()
-        announced = self._epochs.announce(self._links, self.marks())
+        announced = self._epochs.announce(self._links, [] if self._observer is None else self._observer.marks())
         if announced is None:
             return ()
         return [*self._observed(announced), *(Send(peer, announced) for peer in self._links)]
@@ -217,10 +218,19 @@ class CellRouting:
 
     def _observed(self, announced: InEffect) -> Sequence[Effect]:
         incarnation, version = announced.tables.get(self.me, (-1, 0))
-        if self.observer is None or incarnation != self.incarnation:
+        if self._observer is None or incarnation != self.incarnation:
             return ()
-        return self.observer(announced.root, version, announced.marks)
+        return self._observer.on_in_effect(announced.root, version, announced.marks)
 
     def check_invariants(self) -> None:
         self._tables.check_invariants()
         self._epochs.check_invariants()
+
+
+CELLS = RoutingProtocol(
+    name="cells",
+    make=CellRouting,
+    parameters=NoParameters,
+    runs_on=RunsOn.CELLS,
+    offers=frozenset({Offer.STREAMS}),
+)

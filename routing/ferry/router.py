@@ -9,20 +9,18 @@ its attributes and from there down each tree to every node that has installed an
 the shared overlay.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
-from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import EVERYTHING, Filter
 from murmur_pubsub.machine import NodeContext
-from routing.smallworld.parameters import SmallWorldParameters
+from routing.protocol import RoutingProtocol, RunsOn
+from routing.smallworld.parameters import GossipOverlayParameters, SmallWorldParameters
 from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key
 from routing.smallworld.rendezvous import RendezvousRouter, Target
 from routing.smallworld.ring import RING_SIZE, clockwise
 from routing.smallworld.subscription_regions import SubscriptionRegions
 
-_DEFAULTS: Mapping[str, Any] = {"small_world_links": 8, "friend_links": 0, "inbound": False, "resets": False}
 _SPREAD = 2_654_435_769
 """Knuth's multiplier: names that differ little get places far apart."""
 
@@ -32,22 +30,31 @@ def place_of(attribute: int) -> int:
     return attribute * _SPREAD % RING_SIZE
 
 
-class Ferry(RendezvousRouter):
-    """See `routing.router.Router`. Parameters (`ferry`): those of the overlay, `prune` (default: false), and the names
-    of `attributes` that events are known to have (see `targets`)."""
+@dataclass(frozen=True, slots=True)
+class FerryParameters(GossipOverlayParameters):
+    """One node's parameters: a pure small world by default."""
 
-    def __init__(self, context: NodeContext) -> None:
-        given = context.parameters.get("ferry", {})
-        if not isinstance(given, Mapping):
-            raise InputError("broker.parameters.ferry", repr(given), "a mapping")
-        self.prunes = given.get("prune", False)
-        if type(self.prunes) is not bool:
-            raise InputError("broker.parameters.ferry.prune", repr(self.prunes), "true or false")
-        self._attributes = given.get("attributes", [])
-        if not isinstance(self._attributes, list | tuple):
-            raise InputError("broker.parameters.ferry.attributes", repr(self._attributes), "names of attributes")
-        of_overlay = {name: value for name, value in given.items() if name not in ("prune", "attributes")}
-        super().__init__(context, SmallWorldParameters.of(context.parameters["pastry"], "ferry", of_overlay, _DEFAULTS))
+    small_world_links: int = 8
+    """How many links it seeks at distances after Kleinberg."""
+    friend_links: int = 0
+    """The baseline knows nothing of subscriptions."""
+    inbound: bool = False
+    """Routing is by the node's own links."""
+    resets: bool = False
+    """Failures are found by heartbeats alone."""
+    prune: bool = False
+    """Match events on their way down each tree."""
+    attributes: tuple[str, ...] = ()
+    """The names of attributes that events are known to have (see `Ferry.targets`)."""
+
+
+class Ferry(RendezvousRouter):
+    """The baseline's router of one broker."""
+
+    def __init__(self, context: NodeContext, parameters: FerryParameters) -> None:
+        self.prunes = parameters.prune
+        self._attributes = parameters.attributes
+        super().__init__(context, SmallWorldParameters.of(context, parameters))
 
     def own_regions(self) -> SubscriptionRegions:
         """See `RendezvousRouter`."""
@@ -71,3 +78,8 @@ class Ferry(RendezvousRouter):
         own = self.overlay.parameters.identifier
         keys = sorted(map(attribute_key, wanted.attributes), key=lambda each: (clockwise(place_of(each), own), each))
         return keys[:1]
+
+
+FERRY = RoutingProtocol(
+    name="ferry", make=Ferry, parameters=FerryParameters, runs_on=RunsOn.STRUCTURED, keeps_order=False
+)

@@ -28,7 +28,8 @@ Concurrent operations (the text leaves them to a report that is lost). The rules
 Too much in a table costs messages only; too little costs events: so additions never wait, and removals may.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from murmur_pubsub.event import Event
@@ -41,19 +42,26 @@ from routing.pastry.changes import Answered, CellFilled, RoundEnded
 from routing.pastry.identifiers import FULL_RANGE, IdentifierRange
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer
-from routing.pastry.protocol_parameters import ProtocolParameters
-from routing.router import Hop
+from routing.protocol import Offer, RoutingProtocol, RunsOn
+from routing.router import GossipRouter, Hop
 
 
-class Irbr(OverPastry):
+@dataclass(frozen=True, slots=True)
+class IrbrParameters:
+    """What a scenario may say of IRBR."""
+
+    resets: bool = True
+    """Take a peer whose process has closed its connections for failed at once (decision 0010), and not only when it
+    leaves a probe unanswered."""
+
+
+class Irbr(OverPastry, GossipRouter):
     """See `routing.router.Router`. An event's header is the range it is for; without one it is for all."""
 
     message_types: tuple[type, ...] = (*PASTRY_MESSAGES, *IRBR_MESSAGES)
-    carries_gossip = True
 
-    def __init__(self, context: NodeContext) -> None:
-        super().__init__(context, self._note)
-        self.hears_resets = self.check_parameters(context.parameters).resets
+    def __init__(self, context: NodeContext, parameters: IrbrParameters) -> None:
+        super().__init__(context, parameters.resets, self._note)
         self._space = self.pastry.space
         self._own = self.pastry.own
         self._itself = self._space.range_of(self._own, self._space.digits)
@@ -76,11 +84,6 @@ class Irbr(OverPastry):
             Answered: self._on_answered,
             RoundEnded: self._on_round_ended,
         }
-
-    @classmethod
-    def check_parameters(cls, parameters: Mapping[str, Any]) -> ProtocolParameters:
-        """Those of this routing; raises `InputError` for what cannot be (see `murmuration.registry`)."""
-        return ProtocolParameters.of(parameters, "irbr", {"resets": True})
 
     # ------------------------------------------------------------------------------------- the operations
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
@@ -216,7 +219,7 @@ class Irbr(OverPastry):
     def _on_cell_filled(self, change: CellFilled) -> list[Effect]:
         cell, since_us = change.cell, change.failed_since_us
         # What the failed predecessor had got before it was last heard, it has passed on.
-        from_us = -1 if since_us is None else since_us - self.pastry.parameters.probe_us
+        from_us = -1 if since_us is None else since_us - self.pastry.place.probe_us
         ranges: list[IdentifierRange] = []
         filters: list[Filter] = []
         around = FilterSet()
@@ -275,7 +278,7 @@ class Irbr(OverPastry):
         cell = next((cell for cell, peer in self.pastry.table.cells() if peer.name == source), None)
         if cell is None or cell.length != message.length:
             return []
-        patience_us = (self._space.digits + 1) * self.pastry.parameters.probe_us
+        patience_us = (self._space.digits + 1) * self.pastry.place.probe_us
         said = FilterSet.of(message.filters)
         for held in self.table.of(cell):
             if held not in said and self.now_us - self.table.since_us(cell, held) > patience_us:
@@ -349,3 +352,13 @@ class Irbr(OverPastry):
         for wide in self.table.ranges():
             assert not self._space.contains(wide, self._own), "an entry for a range that this node is in"
             assert self._space.contains(self._space.range_of(self._space.first(wide), wide.length - 1), self._own)
+
+
+IRBR = RoutingProtocol(
+    name="irbr",
+    make=Irbr,
+    parameters=IrbrParameters,
+    runs_on=RunsOn.STRUCTURED,
+    offers=frozenset({Offer.GOSSIP}),
+    keeps_order=False,
+)

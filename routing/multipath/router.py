@@ -11,7 +11,7 @@ a word to anybody but the two at their ends. Soft links are datagrams to brokers
 The tree itself changes by joins and departures of edge brokers and by Δ-moves (`routing.multipath.delta_move`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from murmur_pubsub.errors import InputError
@@ -46,7 +46,8 @@ from routing.multipath.strategies import (
     compute_forwarding_s2,
 )
 from routing.multipath.subscription_spread import SubscriptionSpread
-from routing.router import Hop
+from routing.protocol import OverlayTraits, RoutingProtocol, RunsOn
+from routing.router import Hop, Router
 
 SOFT_LINKS, CANDIDATES = 1, 2
 """Topics of journal rows: how many soft links, and how many candidates, the broker has after a round."""
@@ -59,15 +60,13 @@ _COMPUTATIONS: dict[str, PathComputation] = {
 }
 
 
-class MultipathRouter:
-    """See `routing.router.Router`. Parameters: the mapping `multipath` of the node's, see `MultipathParameters`."""
+class MultipathRouter(Router):
+    """The multipath router of one broker."""
 
-    requires_tree = True
-    keeps_order = False
     message_types: tuple[type, ...] = wire.MESSAGES
 
-    def __init__(self, context: NodeContext, parameters: MultipathParameters | None = None) -> None:
-        self.parameters = parameters or self.check_parameters(context.parameters)
+    def __init__(self, context: NodeContext, parameters: MultipathParameters) -> None:
+        self.parameters = parameters
         self.knowledge = Knowledge(context.name, context.incarnation, self.parameters)
         self.spread = SubscriptionSpread(self.knowledge)
         self.moves = Moves(self.knowledge)
@@ -103,21 +102,6 @@ class MultipathRouter:
             wire.MoveConfirmed: lambda source, message, _: self.moves.on_confirmed(source, message),
             wire.MoveFinished: self._on_move_finished,
         }
-
-    @classmethod
-    def check_parameters(cls, parameters: Mapping[str, Any]) -> MultipathParameters:
-        """Those of this routing; raises `InputError` for what cannot be (see `murmuration.registry`)."""
-        return MultipathParameters.from_mapping(parameters.get("multipath", {}))
-
-    @classmethod
-    def survives(cls, parameters: Mapping[str, Any], has_datagrams: bool) -> Survival:
-        """A broker that is away is bridged by soft links: by two hops, so Δ must be at least two."""
-        return Survival(brokers_away=1 if has_datagrams and cls.check_parameters(parameters).delta >= 2 else 0)
-
-    @classmethod
-    def check_degree(cls, parameters: Mapping[str, Any], degree: int) -> None:
-        """Raise `InputError` for a fanout below the most links that a broker has."""
-        cls.check_parameters(parameters).check_degree(degree)
 
     # ------------------------------------------------------------------------------------------ the router's face
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
@@ -346,3 +330,23 @@ class MultipathRouter:
 
     def _grants(self, granted: Sequence[tuple[NodeName, int]]) -> Sequence[Effect]:
         return [Send(mover, wire.MoveGranted(number)) for mover, number in granted]
+
+
+def _survives(parameters: MultipathParameters, traits: OverlayTraits) -> Survival:
+    """A broker that is away is bridged by soft links: by two hops, so Δ must be at least two."""
+    return Survival(brokers_away=1 if traits.has_datagrams and parameters.delta >= 2 else 0)
+
+
+def _check(parameters: MultipathParameters, traits: OverlayTraits) -> None:
+    parameters.check_degree(traits.degree)
+
+
+MULTIPATH = RoutingProtocol(
+    name="multipath",
+    make=MultipathRouter,
+    parameters=MultipathParameters,
+    runs_on=RunsOn.ACYCLIC,
+    keeps_order=False,
+    survives=_survives,
+    check=_check,
+)

@@ -7,7 +7,7 @@ from routing.pastry.messages import PastryPeer
 
 
 class Joined(NamedTuple):
-    """this node is part of the overlay from now on; a `CellFilled` for each of its cells follows."""
+    """This node is part of the overlay from now on; a `CellFilled` for each of its cells follows."""
 
 
 class CellFilled(NamedTuple):
@@ -27,11 +27,11 @@ class PeerFailed(NamedTuple):
 
 
 class LeavesChanged(NamedTuple):
-    """the leaf set is another one."""
+    """The leaf set is another one."""
 
 
 class RoundEnded(NamedTuple):
-    """all that did not answer this round of probes have been found."""
+    """All that did not answer this round of probes have been found."""
 
 
 class Answered(NamedTuple):

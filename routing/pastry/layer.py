@@ -7,20 +7,18 @@ from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, 
 from routing.pastry.changes import OverlayChange
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer
 from routing.pastry.node import Pastry
+from routing.router import Router
 
 _PASTRY = frozenset(PASTRY_MESSAGES)
 
 
-class OverPastry:
+class OverPastry(Router):
     """A router (`routing.router.Router`) on a Pastry node. A protocol gives handlers of its messages, by class, and of
-    changes of the overlay; there are no links, since all messages are datagrams, but a node that `hears_resets` is told
-    of peers that are gone."""
+    changes of the overlay; there are no links, since all messages are datagrams. `resets`: it is told at once of peers
+    that are gone."""
 
-    requires_tree = False
-    requires_structure = True
-    keeps_order = False
-
-    def __init__(self, context: NodeContext, note: Callable[[int], int] | None = None) -> None:
+    def __init__(self, context: NodeContext, resets: bool, note: Callable[[int], int] | None = None) -> None:
+        self._resets = resets
         self.pastry = Pastry(context) if note is None else Pastry(context, note)
         self.now_us = 0
         self.receivers: dict[type, Callable[[NodeName, Any], list[Effect]]] = {}
@@ -28,8 +26,13 @@ class OverPastry:
 
     @property
     def settling(self) -> bool:
-        """See `murmur_pubsub.machine.is_settling`: who has not joined has told nobody what is wanted here."""
+        """A node that has not joined has told no other node what is wanted here."""
         return not self.pastry.joined
+
+    @property
+    def hears_resets(self) -> bool:
+        """See `murmur_pubsub.machine.Machine`."""
+        return self._resets
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         """See `routing.router.Router`."""

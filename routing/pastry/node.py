@@ -34,9 +34,10 @@ from murmur_pubsub.machine import (
     Start,
     TimerFired,
 )
+from murmur_pubsub.places import RingPlace
 from murmur_pubsub.procedure import Procedure
 from routing.pastry.changes import Answered, CellFilled, Joined, LeavesChanged, OverlayChange, PeerFailed, RoundEnded
-from routing.pastry.identifiers import IdentifierRange
+from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
 from routing.pastry.joining import TRANSITIONS, JoinState, JoinStep
 from routing.pastry.leaf_set import LeafSet
 from routing.pastry.messages import (
@@ -53,7 +54,6 @@ from routing.pastry.messages import (
     Seek,
     Welcome,
 )
-from routing.pastry.parameters import PastryParameters
 from routing.pastry.routing_table import RoutingTable
 
 _ROUND, _DEADLINE, _JOIN, _SETTLE = (("routing", "pastry", name) for name in ("round", "deadline", "join", "settle"))
@@ -70,23 +70,23 @@ class Pastry:
     message_types: tuple[type, ...] = PASTRY_MESSAGES
 
     def __init__(self, context: NodeContext, note: Callable[[int], int] = lambda length: 0) -> None:
-        self.parameters = PastryParameters.from_mapping(context.parameters["pastry"])
-        self.space = self.parameters.space
-        self.own = self.parameters.identifier
+        assert isinstance(context.place, RingPlace)
+        self.place = context.place
+        self.space = IdentifierSpace(self.place.base, self.place.digits)
+        self.own = self.place.identifier
+        self.space.check(self.own, "overlay.identifiers")
         self.me = PastryPeer(context.name, self.own, context.incarnation)
         self.table = RoutingTable(self.space, self.own)
-        self.leaves = LeafSet(self.space, self.own, self.parameters.leaf_set)
+        self.leaves = LeafSet(self.space, self.own, self.place.leaf_set)
         self._note = note
         self._random = context.random("pastry")
-        self._attempts = 0
+        self._attempts = self._seeks = self._pings = 0
         self._join = Procedure("joining", context.name, TRANSITIONS, JoinState.OUTSIDE)
         self._peers: dict[NodeName, PastryPeer] = {}
         self._watched: dict[NodeName, PastryPeer] = {}
         self._heard_us: dict[NodeName, int] = {}
         self._asked: dict[NodeName, PastryPeer] = {}
-        self._seeks = 0
         self._silent: dict[NodeName, PastryPeer] = {}
-        self._pings = 0
         self._failed_us: dict[NodeName, int] = {}
         self._vacant: dict[IdentifierRange, tuple[int, int | None]] = {}
         self._waiting: list[JoinRequest] = []
@@ -123,9 +123,9 @@ class Pastry:
             gone = self._peers.get(input.peer) or self._watched.get(input.peer)
             return [] if gone is None else self._fail(gone)
         if type(input) is Start:
-            period_us = self.parameters.probe_us
+            period_us = self.place.probe_us
             effects: list[Effect] = [SetTimer(_ROUND, period_us - now_us % period_us)]
-            first = not self.parameters.bootstrap or (self.parameters.founds and not self.me.incarnation)
+            first = not self.place.bootstrap or (self.place.founds and not self.me.incarnation)
             return effects + (self._become_joined(JoinStep.FOUND) if first else self._ask_to_join(JoinStep.ASK))
         raise TypeError(f"Pastry takes no {input!r}")
 
@@ -202,11 +202,11 @@ class Pastry:
 
     # ---------------------------------------------------------------------------------------- joining
     def _ask_to_join(self, step: JoinStep) -> list[Effect]:
-        peers = self.parameters.bootstrap
+        peers = self.place.bootstrap
         through = peers[self._attempts % len(peers)]
         self._join.take(step, f"through {through}")
         self._attempts += 1
-        return [Send(through, JoinRequest(self.me, ())), SetTimer(_JOIN, self.parameters.probe_timeout_us)]
+        return [Send(through, JoinRequest(self.me, ())), SetTimer(_JOIN, self.place.probe_timeout_us)]
 
     def _on_join_request(self, source: NodeName, request: JoinRequest) -> list[Effect]:
         if not self.joined:
@@ -232,7 +232,7 @@ class Pastry:
             return []
         self._join.take(JoinStep.REPLY, f"from {source}")
         effects = self._consider(reply.known)
-        return [*effects, *self._if_all_answered(), SetTimer(_SETTLE, self.parameters.probe_timeout_us)]
+        return [*effects, *self._if_all_answered(), SetTimer(_SETTLE, self.place.probe_timeout_us)]
 
     def _if_all_answered(self) -> list[Effect]:
         if self._join.state is not JoinState.GATHERING or self._asked or self._seeks or not self._peers:
@@ -361,7 +361,7 @@ class Pastry:
             self.table.put(peer)
             self._peers[peer.name] = peer
             failed_us, failed_since_us = self._vacant.pop(cell, (0, None))
-            if self._now_us - failed_us > self.parameters.probe_us:
+            if self._now_us - failed_us > self.place.probe_us:
                 failed_since_us = None
             if self.joined:
                 self._changes.append(CellFilled(cell, peer, failed_since_us))
@@ -412,7 +412,7 @@ class Pastry:
         return []
 
     def _begin_round(self) -> list[Effect]:
-        period_us = self.parameters.probe_us
+        period_us = self.place.probe_us
         effects: list[Effect] = [SetTimer(_ROUND, period_us - self._now_us % period_us)]
         if not self.joined:
             return effects
@@ -429,8 +429,8 @@ class Pastry:
             stands = self.table.get(cell)
             length = cell.length if stands is not None and stands.name == peer.name else 0
             effects.append(Send(peer.name, Ping(self.me, length)))
-        share_us = self.parameters.probe_timeout_us // _PINGS
-        left_us = self.parameters.probe_timeout_us - (_PINGS - 1) * share_us
+        share_us = self.place.probe_timeout_us // _PINGS
+        left_us = self.place.probe_timeout_us - (_PINGS - 1) * share_us
         return [*effects, SetTimer(_DEADLINE, left_us if self._pings == _PINGS else share_us)]
 
     def _end_round(self) -> list[Effect]:
@@ -444,7 +444,7 @@ class Pastry:
         self._peers.pop(peer.name, None)
         self._asked.pop(peer.name, None)
         if quarantine:
-            self._failed_us[peer.name] = self._now_us + _QUARANTINE_ROUNDS * self.parameters.probe_us
+            self._failed_us[peer.name] = self._now_us + _QUARANTINE_ROUNDS * self.place.probe_us
         cell = self.table.remove(peer)
         was_leaf = self.leaves.remove(peer.name)
         self._changes.append(PeerFailed(peer, cell))

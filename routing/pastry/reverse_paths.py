@@ -9,11 +9,25 @@ A routed event's header has that identifier behind the router's own field.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from routing.pastry.messages import PastryPeer
 from routing.pastry.node import Pastry
-from routing.pastry.protocol_parameters import ReversePath
 from routing.router import Hop
+
+ReversePath = Literal["direct", "routed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReversePathParameters:
+    """What a scenario may say of a routing whose events go back over edges."""
+
+    resets: bool = False
+    """Take a peer whose process has closed its connections for failed at once (decision 0010), and not only when it
+    leaves a probe unanswered."""
+    reverse_paths: ReversePath = "direct"
+    """How events go back over an edge."""
 
 
 class ReversePaths:

@@ -16,8 +16,8 @@ had asked for. Until the paths are built anew, events are lost. Filters and with
 their order: datagrams with random delays do not serve.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
@@ -28,9 +28,9 @@ from routing.pastry.changes import CellFilled, PeerFailed
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer, PastryPeerFields
 from routing.pastry.neighbour_filters import NeighbourFilters
-from routing.pastry.protocol_parameters import ProtocolParameters
-from routing.pastry.reverse_paths import ReversePaths
-from routing.router import Hop
+from routing.pastry.reverse_paths import ReversePathParameters, ReversePaths
+from routing.protocol import Offer, RoutingProtocol, RunsOn
+from routing.router import GossipRouter, Hop
 
 
 @message(80, control=True)
@@ -55,21 +55,18 @@ class PathReleased(NamedTuple):
     incarnation: int
 
 
-class ReversePathForwarding(OverPastry):
+class ReversePathForwarding(OverPastry, GossipRouter):
     """See `routing.router.Router`. An event's header is how many digits its last two nodes share, and what
     `ReversePaths` adds."""
 
     message_types: tuple[type, ...] = (*PASTRY_MESSAGES, PathFilter, PathWithdrawn, PathReleased)
-    carries_gossip = True
 
-    def __init__(self, context: NodeContext) -> None:
-        super().__init__(context)
+    def __init__(self, context: NodeContext, parameters: ReversePathParameters) -> None:
+        super().__init__(context, parameters.resets)
         self._space = self.pastry.space
         self._own = self.pastry.own
         self._local = FilterSet()
-        chosen = self.check_parameters(context.parameters)
-        self.hears_resets = chosen.resets
-        self._back = ReversePaths(self.pastry, chosen.reverse_paths)
+        self._back = ReversePaths(self.pastry, parameters.reverse_paths)
         self.received = NeighbourFilters()
         self._forwarded: dict[PastryPeer, FilterSet] = {}
         self.receivers = {
@@ -78,11 +75,6 @@ class ReversePathForwarding(OverPastry):
             PathReleased: self._on_released,
         }
         self.watchers = {CellFilled: self._on_cell_filled, PeerFailed: self._on_failed}
-
-    @classmethod
-    def check_parameters(cls, parameters: Mapping[str, Any]) -> ProtocolParameters:
-        """Those of this routing; raises `InputError` for what cannot be (see `murmuration.registry`)."""
-        return ProtocolParameters.of(parameters, "rpf", {"resets": False, "reverse_paths": "direct"})
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
         """See `routing.router.Router`."""
@@ -211,3 +203,13 @@ class ReversePathForwarding(OverPastry):
                 assert each in wanted, f"{peer.name} was sent a filter that nobody needs through here"
             for each in wanted:
                 assert forwarded.covers(each), f"{peer.name} lacks a filter that is wanted through here"
+
+
+RPF = RoutingProtocol(
+    name="rpf",
+    make=ReversePathForwarding,
+    parameters=ReversePathParameters,
+    runs_on=RunsOn.STRUCTURED,
+    offers=frozenset({Offer.GOSSIP}),
+    keeps_order=False,
+)

@@ -12,8 +12,8 @@ it wants to its next hop of now, a parent whose child is gone forgets what it wa
 closest node attaches itself to the one that is. Events are lost as long as that takes.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
@@ -24,9 +24,9 @@ from routing.pastry.identifiers import FULL_RANGE
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer, PastryPeerFields
 from routing.pastry.neighbour_filters import NeighbourFilters
-from routing.pastry.protocol_parameters import ProtocolParameters
-from routing.pastry.reverse_paths import ReversePaths
-from routing.router import Hop
+from routing.pastry.reverse_paths import ReversePathParameters, ReversePaths
+from routing.protocol import Offer, RoutingProtocol, RunsOn
+from routing.router import GossipRouter, Hop
 
 _UP, _DOWN, _CLIMBING = range(3)
 """The header's first field: on the way to the rendezvous; on the way down; gossip that goes up and down from there."""
@@ -54,20 +54,17 @@ class Detached(NamedTuple):
     incarnation: int
 
 
-class Scribe(OverPastry):
+class Scribe(OverPastry, GossipRouter):
     """See `routing.router.Router`."""
 
     message_types: tuple[type, ...] = (*PASTRY_MESSAGES, TreeSubscription, TreeCancellation, Detached)
-    carries_gossip = True
 
-    def __init__(self, context: NodeContext) -> None:
-        super().__init__(context)
+    def __init__(self, context: NodeContext, parameters: ReversePathParameters) -> None:
+        super().__init__(context, parameters.resets)
         self.rendezvous = self.pastry.space.middle(FULL_RANGE)
         self.parent: PastryPeer | None = None
         self.children = NeighbourFilters()
-        chosen = self.check_parameters(context.parameters)
-        self.hears_resets = chosen.resets
-        self._back = ReversePaths(self.pastry, chosen.reverse_paths)
+        self._back = ReversePaths(self.pastry, parameters.reverse_paths)
         self._wanted: dict[Filter, int] = {}
         self.receivers = {
             TreeSubscription: self._on_subscription,
@@ -78,11 +75,6 @@ class Scribe(OverPastry):
             PeerFailed: self._on_failed,
             **dict.fromkeys((Joined, CellFilled, LeavesChanged, RoundEnded), self._on_overlay_changed),
         }
-
-    @classmethod
-    def check_parameters(cls, parameters: Mapping[str, Any]) -> ProtocolParameters:
-        """Those of this routing; raises `InputError` for what cannot be (see `murmuration.registry`)."""
-        return ProtocolParameters.of(parameters, "scribe", {"resets": False, "reverse_paths": "direct"})
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
         """See `routing.router.Router`."""
@@ -191,3 +183,13 @@ class Scribe(OverPastry):
         self.children.check_invariants()
         assert all(count > 0 for count in self._wanted.values())
         assert self.parent is None or self.parent.name != self.pastry.me.name
+
+
+SCRIBE = RoutingProtocol(
+    name="scribe",
+    make=Scribe,
+    parameters=ReversePathParameters,
+    runs_on=RunsOn.STRUCTURED,
+    offers=frozenset({Offer.GOSSIP}),
+    keeps_order=False,
+)

@@ -28,7 +28,7 @@ from murmur_pubsub.machine import (
     Start,
     TimerFired,
 )
-from routing.router import Hop
+from routing.router import Hop, Router
 from routing.smallworld.changes import GossipChange, GossipPeerFailed, GossipPeerMoved, RingChanged
 from routing.smallworld.content_table import ContentTable
 from routing.smallworld.installation import Installation
@@ -53,15 +53,12 @@ def no_utility(profile: bytes) -> float:
     return 0.0
 
 
-class RendezvousRouter:
+class RendezvousRouter(Router):
     """See `routing.router.Router`. A protocol says what its node wants (`own_regions`), where events go (`targets`),
     how it compares profiles (`utility`, of a friend link to a node with that profile), and which neighbours want an
     event by their profiles (`interested_neighbours`). `prunes`: events are matched against filters on their way down;
     `spreads`: see above."""
 
-    requires_tree = False
-    requires_structure = True
-    keeps_order = False
     prunes = True
     spreads = False
     message_types: tuple[type, ...] = (*OVERLAY_MESSAGES, Install)
@@ -75,7 +72,7 @@ class RendezvousRouter:
         self.installation = Installation(self.overlay, self.table, uplinks, self.own_regions)
         self.filters: dict[Filter, None] = {}
         self.now_us = 0
-        self.hears_resets = parameters.resets
+        self._resets = parameters.resets
         self._flush_us = min(_FLUSH_US_MAX, max(1, parameters.cycle_us // 1_000))
         self._flushing = False
         """Is the timer set after which something is installed?"""
@@ -115,13 +112,18 @@ class RendezvousRouter:
     # ---------------------------------------------------------------------------------------------- the face
     @property
     def settling(self) -> bool:
-        """See `murmur_pubsub.machine.is_settling`: the ring or what is wanted has changed of late."""
+        """The ring or what is wanted has changed of late."""
         overlay = self.overlay
         if not overlay.joined:
             return True
         if overlay.round - self._asked_in > _UNSETTLED_ROUNDS_MAX:
             return False
         return self._flushing or overlay.round - self._changed_in < _STABLE_ROUNDS
+
+    @property
+    def hears_resets(self) -> bool:
+        """See `murmur_pubsub.machine.Machine`."""
+        return self._resets
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         """See `routing.router.Router`."""

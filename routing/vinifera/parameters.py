@@ -1,44 +1,38 @@
 """Parameters of Vinifera: those of the overlay, the domains of attributes, load balancing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from murmur_pubsub.errors import InputError
-from routing.smallworld.parameters import SmallWorldParameters
+from routing.smallworld.parameters import GossipOverlayParameters
 from routing.vinifera.hashing import AttributeDomain, read_domains
 
-_OWN = ("attributes", "beta", "balance_rounds", "spread")
-_AT = "broker.parameters.vinifera"
 
+@dataclass(frozen=True)
+class ViniferaParameters(GossipOverlayParameters):
+    """One node's parameters; K_sw is 0 and K_f 8 by default (the paper's, for 1,000 nodes)."""
 
-@dataclass(frozen=True, slots=True)
-class ViniferaParameters:
-    """overlay: see there; K_sw is 0 and K_f 8 by default (the paper's, for 1,000 nodes). attributes: declared domains.
-    beta: a node moves when its successor has relayed so many more events without interest than it (0: never; the paper
-    names no value). balance_rounds: how often a node compares. spread: pass an event on at once to friends who want it
-    and to all who have asked for it, and not only down from the rendezvous node."""
-
-    overlay: SmallWorldParameters
-    attributes: Mapping[str, AttributeDomain]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    """Declared domains: `{name: {min: …, max: …}}`."""
     beta: int = 20
+    """A node moves when its successor has relayed that many more events without interest than it (0: never; the paper
+    names no value)."""
     balance_rounds: int = 4
+    """After how many rounds a node compares."""
     spread: bool = True
+    """Pass an event on at once to friends that want it and to all that have asked for it, and not only down from the
+    rendezvous node."""
 
-    @classmethod
-    def of(cls, place: Mapping[str, Any], given: Any) -> "ViniferaParameters":
-        """From a broker's place and the scenario's `parameters.vinifera`; raises `InputError`."""
-        if not isinstance(given, Mapping):
-            raise InputError(_AT, repr(given), "a mapping")
-        numbers = {}
+    def __post_init__(self) -> None:
+        super().__post_init__()
         for name, least in (("beta", 0), ("balance_rounds", 1)):
-            value = given.get(name, cls.__dataclass_fields__[name].default)
-            if type(value) is not int or value < least:
-                raise InputError(f"{_AT}.{name}", repr(value), f"a whole number from {least} on")
-            numbers[name] = value
-        spread = given.get("spread", True)
-        if type(spread) is not bool:
-            raise InputError(f"{_AT}.spread", repr(spread), "true or false")
-        domains = read_domains(given.get("attributes", {}), f"{_AT}.attributes")
-        of_overlay = {name: value for name, value in given.items() if name not in _OWN}
-        return cls(SmallWorldParameters.of(place, "vinifera", of_overlay, {}), domains, **numbers, spread=spread)
+            if getattr(self, name) < least:
+                raise InputError(name, repr(getattr(self, name)), f"a whole number from {least} on")
+        assert self.domains is not None  # they are checked when they are read
+
+    @cached_property
+    def domains(self) -> Mapping[str, AttributeDomain]:
+        """The declared domains; raises `InputError`."""
+        return read_domains(self.attributes, "attributes")

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Effect, NodeContext, NodeName
+from routing.protocol import RoutingProtocol, RunsOn
+from routing.smallworld.parameters import SmallWorldParameters
 from routing.smallworld.profile import wants
 from routing.smallworld.rendezvous import RendezvousRouter, Target
 from routing.smallworld.subscription_regions import SubscriptionRegions
@@ -21,15 +23,15 @@ from routing.vinifera.parameters import ViniferaParameters
 
 
 class Vinifera(RendezvousRouter):
-    """See `routing.router.Router`."""
+    """The Vinifera router of one broker."""
 
-    def __init__(self, context: NodeContext) -> None:
-        self.parameters = ViniferaParameters.of(context.parameters["pastry"], context.parameters.get("vinifera", {}))
-        self.interests = OwnInterests(self.parameters.attributes, context.random("interests"))
+    def __init__(self, context: NodeContext, parameters: ViniferaParameters) -> None:
+        self.parameters = parameters
+        self.interests = OwnInterests(parameters.domains, context.random("interests"))
         self.load = Load()
         self._regions: SubscriptionRegions | None = {}
         self.spreads = self.parameters.spread
-        super().__init__(context, self.parameters.overlay, self.interests.utility)
+        super().__init__(context, SmallWorldParameters.of(context, parameters), self.interests.utility)
 
     def filters_changed(self) -> None:
         """See `RendezvousRouter`."""
@@ -85,3 +87,8 @@ class Vinifera(RendezvousRouter):
             return []
         self.load.become((self.load.events + successor.load) // 2)
         return self.overlay.move(moved, self.load.events)
+
+
+VINIFERA = RoutingProtocol(
+    name="vinifera", make=Vinifera, parameters=ViniferaParameters, runs_on=RunsOn.STRUCTURED, keeps_order=False
+)

@@ -14,6 +14,7 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Publish, Send, Subscribe
+from murmur_pubsub.message import kind_of
 from reliability.best_effort import Forwarded
 from tests.actors.net import Net, closed, joined, run, until
 
@@ -21,18 +22,18 @@ BLOB = msgpack.packb({"x": 1})
 
 
 def publication(source: int = 0, sequence: int = 0, time_us: int = 1) -> list[Any]:
-    return [Publication.KIND, [source, sequence, time_us, BLOB]]  # type: ignore[attr-defined]
+    return [kind_of(Publication), [source, sequence, time_us, BLOB]]
 
 
 def forwarded(hops: Any = 1, header: Any = ()) -> list[Any]:
-    return [Forwarded.KIND, [0, 0, 1, BLOB], hops, header]  # type: ignore[attr-defined]
+    return [kind_of(Forwarded), [0, 0, 1, BLOB], hops, header]
 
 
 def notification(subscribers: Any = (7,)) -> list[Any]:
-    return [Notification.KIND, [0, 0, 1, BLOB], 1, subscribers]  # type: ignore[attr-defined]
+    return [kind_of(Notification), [0, 0, 1, BLOB], 1, subscribers]
 
 
-SUBSCRIBE = [ClientSubscribe.KIND, 7, parse_filter("x > 0").to_wire()]  # type: ignore[attr-defined]
+SUBSCRIBE = [kind_of(ClientSubscribe), 7, parse_filter("x > 0").to_wire()]
 BY_A_CLIENT = {
     "source 2**40": publication(source=2**40),
     "source below zero": publication(source=-1),

@@ -19,7 +19,7 @@ def test_live_nodes_do_again_what_they_did(tmp_path: Path, capsys: pytest.Captur
             "rate_per_s": 100, "matching_rate": 0.3,
         },
         "datagrams": {"delay": "1 ms"}, "links": {"loss": 0.1},
-        "broker": {"reliability": "epidemic", "parameters": {"epidemic": {"algorithm": "push", "interval_us": 50_000}}},
+        "broker": {"reliability": "epidemic", "parameters": {"epidemic": {"algorithm": "push", "interval": "50 ms"}}},
         "faults": [{"at": "1 s", "kill": "b2", "for": "500 ms"}],
     }  # fmt: skip
     run = tmp_path / "run"

@@ -1,11 +1,8 @@
 """One suite over every registered routing, reliability and matching: what any of them must do on a tree."""
 
 import itertools
-from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, note, settings
@@ -14,19 +11,26 @@ from hypothesis import strategies as st
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_virtual.run import play_virtual
-from murmuration.registry import RELIABILITIES, ROUTINGS, Ground, check_parts, promise
+from murmuration.registry import RELIABILITIES, ROUTINGS, check_parts
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
 from routing.local_subscriptions import INDEXES
+from routing.protocol import OverlayTraits, RunsOn
 from spark_analysis.plain_judge import PlainVerdict, judge_plainly
 from tests.deployments import Shape, random_deployment, structured_deployment
+from tests.parameters import parameters_of
+from tests.parameters import parts as parts_of
 
-PUSH = {"epidemic": {"algorithm": "push", "rest_after_us": 1_000_000}}
+PUSH = {"epidemic": {"algorithm": "push", "rest_after": "1 s"}}
+TREE = OverlayTraits("a tree", frozenset({RunsOn.LINKS, RunsOn.ACYCLIC, RunsOn.CELLS}))
+WITHOUT_LINKS = OverlayTraits("no links", frozenset({RunsOn.STRUCTURED}), has_datagrams=True)
 
 
-def _fit(routing: str, reliability: str, ground: Ground, parameters: Mapping[str, Any] = MappingProxyType({})) -> bool:
+def _fit(routing: str, reliability: str, traits: OverlayTraits) -> bool:
+    above, below = RELIABILITIES[reliability], ROUTINGS[routing]
     try:
-        check_parts("bitset", routing, reliability, ground, parameters)
+        check_parts("bitset", below, above, traits)
+        above.check(parameters_of(above, PUSH.get(reliability, {})), traits, below)
     except InputError:
         return False
     return True
@@ -35,12 +39,12 @@ def _fit(routing: str, reliability: str, ground: Ground, parameters: Mapping[str
 PAIRS = [
     (routing, reliability, matching)
     for routing, reliability, matching in itertools.product(ROUTINGS, RELIABILITIES, INDEXES)
-    if _fit(routing, reliability, Ground(is_tree=True))
+    if _fit(routing, reliability, TREE)
 ]
 STRUCTURED = [
     (routing, reliability)
     for routing, reliability in itertools.product(ROUTINGS, RELIABILITIES)
-    if _fit(routing, reliability, Ground(is_tree=False, is_structured=True, has_datagrams=True), PUSH)
+    if _fit(routing, reliability, WITHOUT_LINKS)
 ]
 
 
@@ -107,7 +111,7 @@ def test_a_lossy_link_loses_only_what_the_journal_names(parts: dict[str, str], t
 
 
 def _promised(parts: dict[str, str]) -> str:
-    return promise(parts["routing"], parts["reliability"]).delivery
+    return RELIABILITIES[parts["reliability"]].guarantee.delivery
 
 
 def late_ones(parts: dict[str, str], verdict: PlainVerdict) -> int:
@@ -122,8 +126,8 @@ def test_on_structured_overlays_every_matching_event_arrives_once(
     routing: str, reliability: str, seed: int, brokers: int, clients: int, changes: int
 ) -> None:
     """Brokers join and clients subscribe at once; datagrams keep their order, events of one publisher may not."""
-    parts = {"matching": "bitset", "routing": routing, "reliability": reliability, **PUSH}
-    shape = Shape(brokers=brokers, clients=clients, changes=changes, parts=parts)
+    made = parts_of(routing, reliability, "bitset", **PUSH)
+    shape = Shape(brokers=brokers, clients=clients, changes=changes, parts=made)
     note(f"replay: structured_deployment({seed}, {shape})")
     with TemporaryDirectory() as folder:
         play_virtual(structured_deployment(seed, shape), Path(folder), lambda *_: None)

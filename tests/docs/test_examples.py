@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from murmuration.deployment.build_deployment import build
 from murmuration.scenario.load import load_scenario
 from spark_analysis.plain_judge import judge_plainly
 
@@ -20,7 +21,7 @@ def blocks(document: str, language: str) -> list[str]:
 def test_the_scenario_of_the_readme_is_valid(tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text(blocks("README.md", "yaml")[0])
     loaded = load_scenario(tmp_path / "small.yaml")
-    assert len(loaded.build_workload(loaded.build_overlay()).clients) == 16
+    assert len(build(loaded).workload.clients) == 16
 
 
 def test_the_protocol_of_the_guide_runs_and_loses_what_the_guide_says(tmp_path: Path) -> None:

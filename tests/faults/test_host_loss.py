@@ -10,7 +10,7 @@ from actors.ray_session import ray_session
 from actors.run import LiveRun
 from murmur_pubsub.journal import RowKind, read_segment
 from murmur_pubsub.journal_format import FileState
-from murmuration.deployment.build_deployment import deploy
+from murmuration.deployment.build_deployment import build
 from murmuration.scenario.load import check_scenario
 from tests.schedules import judge_faults
 
@@ -33,8 +33,7 @@ SCENARIO: dict[str, Any] = {
 def test_a_lost_host_is_noticed_and_its_brokers_start_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "journal").mkdir()
     loaded = check_scenario(SCENARIO, "test")
-    overlay = loaded.build_overlay()
-    deployment = deploy(loaded, overlay, loaded.build_workload(overlay))
+    deployment = build(loaded).deployment
     lost = [name for name, host in deployment.hosts.items() if host == 1]
     assert lost == ["b1", "b4"]
     with ray_session(actors=12, hosts=3) as session:

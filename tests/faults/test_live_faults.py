@@ -19,7 +19,7 @@ from murmur_pubsub.errors import RunError
 from murmur_pubsub.faults import Fault
 from murmur_pubsub.journal import RowKind, read_segment
 from murmur_virtual.run import play_virtual
-from murmuration.deployment.build_deployment import deploy
+from murmuration.deployment.build_deployment import build
 from murmuration.scenario.load import check_scenario
 from tests.schedules import Outcome, judge_faults
 
@@ -55,8 +55,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 def deployment_of(changes: dict[str, Any]) -> Deployment:
     loaded = check_scenario({**SCENARIO, **changes}, "test")
-    overlay = loaded.build_overlay()
-    return deploy(loaded, overlay, loaded.build_workload(overlay))
+    return build(loaded).deployment
 
 
 class Armed:

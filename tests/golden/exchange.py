@@ -37,8 +37,11 @@ from murmur_pubsub.machine import (
     Subscribe,
     Unsubscribe,
 )
+from murmur_pubsub.machine_around import MachineAround
 from murmur_virtual.virtual_runtime import VirtualRuntime
+from murmuration.deployment.build import build_overlay
 from murmuration.deployment.build_deployment import deploy
+from murmuration.deployment.protocols import choose_protocols
 from murmuration.scenario.load import check_scenario
 from reliability.epidemic.messages import signature
 from routing.smallworld.profile import attribute_key
@@ -52,17 +55,15 @@ LONGEST = 60
 """Of a longer list only the number of its elements is written down."""
 
 
-class Watched:
+class Watched(MachineAround):
     """A machine whose messages and deliveries are written down as they leave it."""
 
     def __init__(self, name: str, machine: Machine, exchange: "Exchange") -> None:
-        self.name, self.machine, self.exchange = name, machine, exchange
-        self.message_types = machine.message_types
-        self.check_invariants = machine.check_invariants
-        self.hears_resets = getattr(machine, "hears_resets", False)
+        super().__init__(machine)
+        self.name, self.exchange = name, exchange
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        effects = self.machine.handle(input, now_us)
+        effects = self.inner.handle(input, now_us)
         return [each for each in effects if self.exchange.passes(self.name, each, now_us)]
 
 
@@ -136,8 +137,8 @@ class Exchange:
     # ---------------------------------------------------------------------------------------- commands
     def _start(self, overlay: Overlay | None) -> None:
         loaded = check_scenario(self._scenario, "exchange")
-        built = overlay or loaded.build_overlay()
-        deployment = deploy(loaded, built, Workload(built, (), {}, 0))
+        built = overlay or build_overlay(loaded)
+        deployment = deploy(loaded, built, choose_protocols(loaded, built), Workload(built, (), {}, 0))
         writer = JournalWriter(self.folder, "run", len(deployment.nodes))
         self.runtime = VirtualRuntime(SEED, writer, dict(deployment.numbers), deployment.settings.default_link)
         self._specs = {spec.name: spec for spec in deployment.nodes}

@@ -1,5 +1,6 @@
 """One scenario on both runtimes: the same pairs of event and subscriber are delivered, live and in virtual time."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,13 @@ from actors.ray_session import RaySession
 from actors.run import LiveRun
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
+from murmur_pubsub.event import Event
 from murmur_pubsub.journal import RowKind, read_segment
-from murmuration.deployment.build_deployment import deploy
+from murmur_pubsub.machine import Effect
+from murmuration.deployment.build_deployment import build
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
+from reliability.best_effort import BestEffort
 from spark_analysis.plain_judge import PlainVerdict, judge_plainly
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("live_ray")]
@@ -34,8 +38,7 @@ def test_both_runtimes_deliver_the_same(tmp_path: Path, routing: str) -> None:
 
 def small_deployment() -> Deployment:
     loaded = load_scenario(Path("parity"), ["overlay.brokers=2", "workload.clients=2", "workload.publishers=1"])
-    overlay = loaded.build_overlay()
-    return deploy(loaded, overlay, loaded.build_workload(overlay))
+    return build(loaded).deployment
 
 
 def test_an_actor_that_dies_ends_the_run_by_name_and_leaves_the_journal_readable(
@@ -63,17 +66,13 @@ def test_a_machine_that_raises_ends_the_run_with_its_traceback(tmp_path: Path) -
     assert '"status": "interrupted"' in (tmp_path / "run" / "manifest.json").read_text()
 
 
-def Raising(context: object, services: object) -> object:
+class Raising(BestEffort):
     """A reliability part that fails at its fifth event."""
-    from reliability.best_effort import BestEffort
 
-    class _Raising(BestEffort):
-        count = 0
+    count = 0
 
-        def publish(self, event: object, now_us: int) -> object:  # type: ignore[override]
-            self.count += 1
-            if self.count == 5:
-                raise ValueError("a planted mistake")
-            return super().publish(event, now_us)  # type: ignore[arg-type]
-
-    return _Raising(context, services)  # type: ignore[arg-type]
+    def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
+        self.count += 1
+        if self.count == 5:
+            raise ValueError("a planted mistake")
+        return super().publish(event, now_us)

@@ -3,9 +3,9 @@
 What each broker delivered is counted, so that a test can compare it with a plain set of (node, filter).
 """
 
+import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -18,6 +18,8 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import Deliver, Effect, Input, Machine, NodeContext, Publish, Send, Subscribe, Unsubscribe
+from murmur_pubsub.machine_around import MachineAround
+from murmur_pubsub.places import RingPlace
 from murmur_virtual.virtual_node import CONTROL_MESSAGE, EVENT_MESSAGE
 from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.registry import make_broker
@@ -26,6 +28,7 @@ from routing.forwarding import FilterSet
 from routing.pastry.leaf_set import LeafSet
 from routing.pastry.messages import PastryPeer
 from routing.pastry.node import Pastry
+from tests.parameters import parts
 
 CONSTANT = Delay("constant", 1_000)
 PROBE_US = 2_000_000
@@ -33,34 +36,24 @@ PROBE_TIMEOUT_US = 500_000
 ROUND_US = PROBE_US
 
 
-@dataclass
-class Tap:
+class Tap(MachineAround):
     """A broker that notes what it delivers, and which messages it sends."""
 
-    name: str
-    broker: Broker
-    delivered: Counter[tuple[int, str]]
-    sent: Counter[str] = field(default_factory=Counter)
+    def __init__(self, name: str, broker: Broker, delivered: Counter[tuple[int, str]]) -> None:
+        super().__init__(broker)
+        self.name = name
+        self.broker = broker
+        self.delivered = delivered
+        self.sent: Counter[str] = Counter()
 
-    @property
-    def message_types(self) -> Sequence[type]:
-        return self.broker.message_types
-
-    @property
-    def hears_resets(self) -> bool:
-        return self.broker.hears_resets
-
-    def handle(self, given: Input, now_us: int) -> Sequence[Effect]:
-        effects = self.broker.handle(given, now_us)
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        effects = self.broker.handle(input, now_us)
         for effect in effects:
             if type(effect) is Deliver:
                 self.delivered[effect.event.sequence, self.name] += len(effect.subscribers)
             elif type(effect) is Send:
                 self.sent[type(effect.message).__name__] += 1
         return effects
-
-    def check_invariants(self) -> None:
-        self.broker.check_invariants()
 
 
 class StructuredNetwork:
@@ -85,19 +78,19 @@ class StructuredNetwork:
             seed, self.writer, self._numbers, LinkSpec(delay=delay, loss=loss, ordered=False), journal_hops=False
         )
         self.delivered: Counter[tuple[int, str]] = Counter()
-        self._parts = {"matching": "bitset", "routing": routing, "reliability": reliability, **parameters}
-        self._places = {"base": 4, "digits": digits, "leaf_set": leaf_set, "probe_us": PROBE_US}
+        self._parts = parts(routing, reliability, **parameters)
+        self._place = RingPlace(0, base=4, digits=digits, leaf_set=leaf_set, probe_us=PROBE_US)
         self._seed = seed
         self._events = 0
         self._specs: dict[str, NodeSpec] = {}
 
     def start(self, name: str, identifier: int, through: Sequence[str] = ()) -> None:
         """A new node, or the next incarnation of one that is down."""
-        place = {**self._places, "identifier": identifier, "bootstrap": tuple(through)}
-        spec = NodeSpec(name, "broker", "", {**self._parts, "pastry": place})
+        place = dataclasses.replace(self._place, identifier=identifier, bootstrap=tuple(through))
+        spec = NodeSpec(name, "broker", "", self._parts, place=place)
         known = self.runtime.nodes.get(name)
         incarnation = 0 if known is None else known.incarnation + 1
-        broker = make_broker(NodeContext(name, self._seed, spec.parameters, incarnation))
+        broker = make_broker(NodeContext(name, self._seed, spec.parameters, incarnation, place))
         assert isinstance(broker, Broker)
         machine: Machine = Tap(name, broker, self.delivered)
         if known is None:
@@ -184,7 +177,7 @@ class StructuredNetwork:
             found = dict(pastry.table.cells())
             assert cells == found.keys(), f"{name} lacks {cells - found.keys()}, has {found.keys() - cells} for nothing"
             assert {peer.name for peer in found.values()} <= nodes.keys(), f"{name} knows dead peers"
-            leaves = LeafSet(pastry.space, pastry.own, pastry.parameters.leaf_set)
+            leaves = LeafSet(pastry.space, pastry.own, pastry.place.leaf_set)
             for other in others:
                 leaves.add(PastryPeer(other.me.name, other.own))
             assert {leaf.name for leaf in leaves} == {leaf.name for leaf in pastry.leaves}, f"leaves of {name}"

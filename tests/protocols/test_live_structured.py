@@ -10,7 +10,7 @@ from spark_analysis.plain_judge import judge_plainly
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("live_ray")]
 CHANGES = [
-    "overlay.brokers=8", "overlay.probe_us=1000000", "overlay.probe_timeout_us=400000", "workload.clients=8",
+    "overlay.brokers=8", "overlay.probe=1 s", "overlay.probe_timeout=400 ms", "workload.clients=8",
     "workload.publishers=4", "workload.publications=400", "workload.rate_per_s=50", "workload.matching_rate=0.3",
     "drain.quiet=300 ms",
 ]  # fmt: skip

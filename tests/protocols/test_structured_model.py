@@ -117,7 +117,7 @@ class Model(RuleBasedStateMachine):
         """Crash the node; not before the others have joined, if they could not join without it."""
         joined = {each for each in self.network.up if self.network.pastry(each).joined} - {name}
         joining = set(self.network.up) - joined - {name}
-        if any(not joined & set(self.network.pastry(each).parameters.bootstrap) for each in joining) or not joined:
+        if any(not joined & set(self.network.pastry(each).place.bootstrap) for each in joining) or not joined:
             self.network.rounds(3)
         self.network.crash(name)
         self.wanted = {each for each in self.wanted if each[0] != name}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from murmur_pubsub.promise import Promise
-from murmuration.deployment.build_deployment import deploy
+from murmuration.deployment.build_deployment import build
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
 from reliability.best_effort import BestEffort
@@ -29,8 +29,7 @@ def test_spark_explains_what_the_plain_rules_explain(tmp_path: Path) -> None:
     loaded = check_scenario(SMALL, "test")
     run = execute(loaded, tmp_path / "run", lambda *_: None).folder
     verdict = analyze(run)
-    overlay = loaded.build_overlay()
-    plain = judge_faults(deploy(loaded, overlay, loaded.build_workload(overlay)), run / "journal")
+    plain = judge_faults(build(loaded).deployment, run / "journal")
     assert plain.unexplained == []
     assert verdict["missing"] == len(plain.verdict.missing) > 100
     assert verdict["duplicate"] > 0

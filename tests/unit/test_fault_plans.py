@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FailureDetection, Fault, FaultKind, FaultTargets, check_plan, link_key
 from murmur_pubsub.links import LinkSpec
-from murmuration.deployment.build_deployment import deploy
+from murmuration.deployment.build_deployment import build
 from murmuration.scenario.load import load_scenario
 from workloads.random_faults import RANDOM_FAULT_KINDS, RandomFaults, draw_faults
 
@@ -143,10 +143,8 @@ def test_an_entry_that_cannot_be_names_file_line_and_key(
     path = tmp_path / "bad.yaml"
     path.write_text(f"{SCENARIO}  - {entry}\n")
     loaded = load_scenario(path)
-    overlay = loaded.build_overlay()
-    workload = loaded.build_workload(overlay)
     with pytest.raises(InputError) as error:
-        deploy(loaded, overlay, workload)
+        build(loaded)
     assert error.value.place == f"{path}, line {line}, key {key}"
     assert found in error.value.found
 
@@ -160,8 +158,7 @@ def test_entries_mean_what_they_say(tmp_path: Path) -> None:
 """
     )
     loaded = load_scenario(path)
-    overlay = loaded.build_overlay()
-    plan = deploy(loaded, overlay, loaded.build_workload(overlay)).faults
+    plan = build(loaded).deployment.faults
     assert [(fault.time_us, fault.kind.name) for fault in plan] == [
         (1_000_000, "KILL"),
         (2_000_000, "RESTART"),

@@ -33,7 +33,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "forwarding": {"overlay": TREE, "workload": ZIPF, "links": {"loss": 0.1}},
     "epidemic": {
         "overlay": TREE, "workload": ZIPF, "links": {"loss": 0.2}, "datagrams": {"delay": "2 ms"},
-        "broker": {"reliability": "epidemic", "parameters": {"epidemic": {"algorithm": "push", "interval_us": 50_000}}},
+        "broker": {"reliability": "epidemic", "parameters": {"epidemic": {"algorithm": "push", "interval": "50 ms"}}},
     },
     "gryphon": {
         "overlay": CELLS, "workload": PACED,
@@ -43,7 +43,7 @@ RUNS: dict[str, dict[str, Any]] = {
     },
     "multipath": {
         "overlay": TREE, "workload": ZIPF, "datagrams": {"delay": "1 ms"},
-        "broker": {"routing": "multipath", "parameters": {"multipath": {"round_us": 100_000}}},
+        "broker": {"routing": "multipath", "parameters": {"multipath": {"round": "100 ms"}}},
     },
     "irbr": {
         "overlay": {"kind": "structured", "brokers": 8, "base": 4, "digits": 4}, "workload": {**ZIPF, "clients": 8},

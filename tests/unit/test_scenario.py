@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 from murmur_pubsub.errors import InputError
-from murmuration.deployment.build_deployment import deploy
-from murmuration.scenario.load import SCENARIO_FOLDER, LoadedScenario, load_scenario, parse_duration
+from murmuration.deployment.build import build_overlay
+from murmuration.deployment.build_deployment import build
+from murmuration.deployment.protocols import choose_protocols
+from murmuration.scenario.durations import parse_duration
+from murmuration.scenario.load import SCENARIO_FOLDER, LoadedScenario, load_scenario
 
 GOOD = "name: small\noverlay:\n  kind: balanced\n  brokers: 4\nworkload:\n  kind: zipf\n  clients: 4\n"
 
@@ -17,20 +20,14 @@ def load(tmp_path: Path, text: str, *overrides: str) -> LoadedScenario:
     return load_scenario(path, overrides)
 
 
-def deployed(tmp_path: Path, text: str) -> None:
-    loaded = load(tmp_path, text)
-    overlay = loaded.build_overlay()
-    deploy(loaded, overlay, loaded.build_workload(overlay))
-
-
-def build(tmp_path: Path, text: str, *overrides: str) -> None:
-    loaded = load(tmp_path, text, *overrides)
-    loaded.build_workload(loaded.build_overlay())
+def built(tmp_path: Path, text: str, *overrides: str) -> None:
+    build(load(tmp_path, text, *overrides))
 
 
 @pytest.mark.parametrize("path", sorted(SCENARIO_FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
 def test_the_built_in_scenarios_are_valid(path: Path) -> None:
-    assert load_scenario(path).build_overlay().brokers
+    loaded = load_scenario(path)
+    assert choose_protocols(loaded, build_overlay(loaded)).promise
     assert load_scenario(Path(path.stem)).scenario.description
 
 
@@ -56,7 +53,7 @@ def test_a_mistake_is_named_with_line_and_key(
     tmp_path: Path, text: str, line: int, key: str, found: str, allowed: str
 ) -> None:
     with pytest.raises(InputError) as caught:
-        build(tmp_path, text)
+        built(tmp_path, text)
     assert caught.value.place == f"{tmp_path / 'scenario.yaml'}, line {line}, key {key}"
     assert found in caught.value.found
     assert allowed in caught.value.allowed
@@ -74,7 +71,7 @@ def test_a_mistake_is_named_with_line_and_key(
 )
 def test_other_mistakes_are_named_too(tmp_path: Path, text: str, found: str) -> None:
     with pytest.raises(InputError) as caught:
-        build(tmp_path, text)
+        built(tmp_path, text)
     assert found in str(caught.value)
 
 
@@ -87,12 +84,12 @@ def test_routing_that_needs_a_tree_is_refused_on_a_cycle(tmp_path: Path) -> None
     (tmp_path / "ring.txt").write_text("a b\nb c\nc a\n")
     text = GOOD.replace("kind: balanced\n  brokers: 4", f"kind: file\n  path: {tmp_path / 'ring.txt'}")
     with pytest.raises(InputError, match="acyclic overlay"):
-        build(tmp_path, text)
+        built(tmp_path, text)
 
 
 def test_overrides_change_keys_and_are_checked_as_well(tmp_path: Path) -> None:
     loaded = load(tmp_path, GOOD, "overlay.brokers=7", "links.delay={uniform: [1 ms, 2 ms]}", "seed=9")
-    assert len(loaded.build_overlay().brokers) == 7
+    assert len(build(loaded).overlay.brokers) == 7
     assert loaded.scenario.links.delay.high_us == 2_000
     assert loaded.scenario.seed == 9
     with pytest.raises(InputError, match="key=value"):
@@ -137,12 +134,12 @@ broker:
         ("[b1, b2]", "[b1, p1]", "overlay.cells.p", "'p1'"),
         ("[[p, m], [m, s]]", "[[p, m], [m, x]]", "overlay.links", "'x'"),
         ("kind: cells\n  cells: {p: [p1], m: [b1, b2], s: [s1]}\n  links: [[p, m], [m, s]]", "kind: ring\n  brokers: 4",
-         "key broker.routing", "cycles that has no cells"),
+         "key broker.routing", "'cells' on an overlay with cycles"),
     ],
 )  # fmt: skip
 def test_cells_that_cannot_be_are_refused(tmp_path: Path, change: str, by: str, place: str, found: str) -> None:
     assert change in CELLS
     with pytest.raises(InputError) as caught:
-        deployed(tmp_path, CELLS.replace(change, by))
+        built(tmp_path, CELLS.replace(change, by))
     assert place in caught.value.place, caught.value
     assert found in caught.value.found, caught.value

@@ -8,23 +8,27 @@ import pytest
 from murmur_pubsub.deployment import LinkPlan, NodeSpec
 from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
-from murmur_pubsub.machine import LinkDown, Received, Send
+from murmur_pubsub.machine import Input, LinkDown, Machine, Received, Send
 from murmur_virtual.virtual_runtime import VirtualRuntime
-from murmuration.deployment.build_deployment import deploy
+from murmuration.deployment.build_deployment import build
 from murmuration.scenario.load import check_scenario
 from reliability.epidemic.messages import EPIDEMIC_MESSAGES, EventsRequested, PushDigest
 
 
-class Listener:
+class Listener(Machine):
     """Sends nothing, keeps what it gets."""
 
     def __init__(self, hears_resets: bool = False) -> None:
         self.message_types = EPIDEMIC_MESSAGES
-        self.hears_resets = hears_resets
+        self._hears_resets = hears_resets
         self.got: list[object] = []
         self.lost: list[str] = []
 
-    def handle(self, input: object, now_us: int) -> tuple[()]:
+    @property
+    def hears_resets(self) -> bool:
+        return self._hears_resets
+
+    def handle(self, input: Input, now_us: int) -> tuple[()]:
         if isinstance(input, Received):
             self.got.append(input.message)
         elif isinstance(input, LinkDown):
@@ -113,7 +117,6 @@ def test_datagrams_of_a_scenario_have_no_order() -> None:
         },
         "test",
     )
-    overlay = loaded.build_overlay()
-    beside = deploy(loaded, overlay, loaded.build_workload(overlay)).settings.default_link
+    beside = build(loaded).deployment.settings.default_link
     assert beside is not None
     assert (beside.ordered, beside.loss) == (False, 0.5)

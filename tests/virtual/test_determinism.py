@@ -34,7 +34,7 @@ def test_two_hash_seeds_give_identical_journals(tmp_path: Path) -> None:
 def test_two_hash_seeds_gossip_alike(algorithm: str, tmp_path: Path) -> None:
     more = [
         "broker.reliability=epidemic", "datagrams.delay=1 ms", "datagrams.loss=0.05",
-        "broker.parameters.epidemic.settle_us=0", f"broker.parameters.epidemic.algorithm={algorithm}",
+        "broker.parameters.epidemic.settle=0 s", f"broker.parameters.epidemic.algorithm={algorithm}",
     ]  # fmt: skip
     digests = [digest_of_run(tmp_path / hash_seed, hash_seed, more=more) for hash_seed in ("1", "4242")]
     assert digests[0] == digests[1]

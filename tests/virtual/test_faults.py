@@ -7,7 +7,7 @@ import pytest
 from murmur_pubsub.deployment import NodeSpec
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.journal import DropReason, JournalWriter, RowKind, read_segment
-from murmur_pubsub.machine import Effect, Input, Persist, Start, Stored
+from murmur_pubsub.machine import Effect, Input, Machine, Persist, Start, Stored
 from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.harness.cluster import Cluster
 from spark_analysis.plain_judge import judge_plainly
@@ -78,7 +78,7 @@ def test_a_client_that_is_down_does_nothing_and_renews_when_it_is_back(tmp_path:
     assert judge_plainly(tmp_path / "run" / "journal").counts == (0, 0, 0, 0)
 
 
-class Logger:
+class Logger(Machine):
     """Persists a record for each start, and knows what it was started with."""
 
     message_types: tuple[type, ...] = ()

@@ -169,9 +169,9 @@ class _MeteredBroker(Broker):
 
     def __init__(self, context: NodeContext, spec: RunSpec, probe: _Probe, number: int) -> None:
         parameters = spec.parameters()
-        super().__init__(
-            context, "bitset", ROUTINGS[spec.routing], lambda context, services: Epidemic(context, services, parameters)
-        )
+        routing = ROUTINGS[spec.routing]
+        router = routing.make(context, routing.parameters())
+        super().__init__("bitset", router, lambda services: Epidemic(context, parameters, services))
         self._probe = probe
         self._number = number
 

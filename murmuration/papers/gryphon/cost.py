@@ -12,7 +12,7 @@ from typing import Any
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.run_manifest import read_manifest
 from murmur_virtual.run import VirtualRun
-from murmuration.deployment.build_deployment import deploy
+from murmuration.deployment.build_deployment import build
 from murmuration.papers.gryphon.run import FailureTest, scenario
 from murmuration.papers.lab.judged_run import journal, play
 from murmuration.scenario.load import check_scenario
@@ -64,8 +64,7 @@ def measure_memory(slow: bool, seconds: int = 60, rate_per_s: float = 50.0) -> l
     faults: tuple[dict[str, Any], ...] = ({"at": "5 s", "slow": "c4", "work": "50 ms"},) if slow else ()
     test = FailureTest("memory", "a slow subscriber", seconds, faults, ())
     loaded = check_scenario(scenario(test, "virtual", rate_per_s=rate_per_s), "memory")
-    overlay = loaded.build_overlay()
-    deployment = deploy(loaded, overlay, loaded.build_workload(overlay))
+    deployment = build(loaded).deployment
     found: list[Kept] = []
     with tempfile.TemporaryDirectory() as folder:
         run = VirtualRun(deployment, Path(folder), lambda *_: None)

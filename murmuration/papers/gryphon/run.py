@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from murmur_pubsub.journal import NONE, FaultStage, RowKind
+from murmur_pubsub.message import kind_of
 from murmuration.papers.lab.judged_run import journal, node_names, play, publishing_from_us
 from reliability.gryphon.messages import AckExpected
 from reliability.gryphon.streams import NACK_SENT
@@ -177,6 +178,6 @@ def _noticed(rows: pd.DataFrame, names: list[str], begin_us: int, first_us: int)
 
 
 def _first_ack_expected(rows: pd.DataFrame, node: int, begin_us: int, after_us: int) -> float | None:
-    kind = AckExpected.KIND  # type: ignore[attr-defined]
+    kind = kind_of(AckExpected)
     sent = rows[(rows.kind == RowKind.SEND) & (rows.node == node) & (rows.value == kind) & (rows.time_us > after_us)]
     return None if sent.empty else float((sent.time_us.iloc[0] - begin_us) / 1e3)

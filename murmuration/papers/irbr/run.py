@@ -6,6 +6,7 @@ between nodes count as one each, those of Pastry do not. What each event has to 
 `Filter.matches`, so that missing and duplicate deliveries are counted against an oracle.
 """
 
+import dataclasses
 import functools
 import random
 import tempfile
@@ -21,16 +22,20 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import Deliver, Effect, Input, Machine, NodeContext, Publish, Send, Subscribe
+from murmur_pubsub.machine_around import MachineAround
+from murmur_pubsub.places import RingPlace
 from murmur_virtual.virtual_node import CONTROL_MESSAGE, EVENT_MESSAGE
 from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.papers.irbr.workload import Generator, Rates, measured_rates
-from murmuration.registry import make_broker
+from murmuration.registry import make_broker, routing_named
 from reliability.best_effort import Forwarded
 from reliability.broker import Broker
+from reliability.epidemic.parameters import EpidemicParameters
 from routing.irbr.messages import IRBR_MESSAGES
 from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PastryPeer
+from routing.protocol import NoParameters
 from routing.rpf.router import PathFilter, PathReleased, PathWithdrawn
 from routing.scribe.router import Detached, TreeCancellation, TreeSubscription
 
@@ -128,23 +133,20 @@ class Resilience:
         return sum(self.made[at] for at in bins) / required if required else 1.0
 
 
-class _Node:
+class _Node(MachineAround):
     """A broker whose sends and deliveries are counted."""
 
     def __init__(self, name: str, machine: Machine, overlay: "PastryNetwork") -> None:
+        super().__init__(machine)
         self._name = name
-        self._machine = machine
         assert isinstance(machine, Broker)
         assert isinstance(machine.router, OverPastry)
         self.router = machine.router
         self._overlay = overlay
-        self.message_types = machine.message_types
-        self.hears_resets = machine.hears_resets
-        self.check_invariants = machine.check_invariants
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         """See `murmur_pubsub.machine.Machine`."""
-        effects = self._machine.handle(input, now_us)
+        effects = self.inner.handle(input, now_us)
         for effect in effects:
             if type(effect) is Send:
                 if type(effect.message) in _OPERATIONS:
@@ -184,15 +186,18 @@ class PastryNetwork:
         identifiers = list(range(BASE ** DIGITS[nodes]))
         self.rng.shuffle(identifiers)
         routing, chosen = _VARIANTS.get(routing, (routing, {}))
-        self._parameters: dict[str, dict[str, Any]] = {
-            name: {
-                "matching": "bitset", "routing": routing, routing: chosen,
-                "reliability": "best_effort" if epidemic is None else "epidemic", "epidemic": epidemic or {},
-                "pastry": {
-                    "identifier": identifiers[number], "base": BASE, "digits": DIGITS[nodes], "leaf_set": 16,
-                    "probe_us": probe_us, "probe_timeout_us": PROBE_TIMEOUT_US,
-                },
-            }
+        self._parameters: dict[str, Any] = {
+            "matching": "bitset",
+            "routing": routing,
+            "routing_parameters": routing_named(routing).parameters(**chosen),
+            "reliability": "best_effort" if epidemic is None else "epidemic",
+            "reliability_parameters": NoParameters() if epidemic is None else EpidemicParameters(**epidemic),
+        }
+        self._places = {
+            name: RingPlace(
+                identifiers[number], BASE, DIGITS[nodes], leaf_set=16, probe_us=probe_us,
+                probe_timeout_us=PROBE_TIMEOUT_US,
+            )
             for number, name in enumerate(self.names)
         }  # fmt: skip
         self._identifiers = dict(zip(self.names, identifiers, strict=False))
@@ -203,13 +208,11 @@ class PastryNetwork:
 
     def start(self, name: str, through: Sequence[str] = ()) -> None:
         """Start the node, or restart it so that it joins through one of the given nodes."""
-        parameters = dict(self._parameters[name])
-        if through:
-            parameters["pastry"] = dict(parameters["pastry"], bootstrap=tuple(through))
+        place = dataclasses.replace(self._places[name], bootstrap=tuple(through))
         known = self.runtime.nodes.get(name)
-        spec = NodeSpec(name, "broker", "", parameters)
+        spec = NodeSpec(name, "broker", "", self._parameters, place=place)
         incarnation = 0 if known is None else known.incarnation + 1
-        machine = _Node(name, make_broker(NodeContext(name, self._seed, parameters, incarnation)), self)
+        machine = _Node(name, make_broker(NodeContext(name, self._seed, self._parameters, incarnation, place)), self)
         if known is None:
             self.runtime.add_node(spec, machine)
         else:

@@ -13,7 +13,7 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import FaultStage, Phase, RowKind, SideKind, read_segment, read_side
 from murmur_pubsub.run_manifest import read_manifest
 from murmur_pubsub.values import Value
-from murmuration.deployment.build_deployment import deploy
+from murmuration.deployment.build_deployment import build
 from murmuration.runs.driver import FinishedRun, execute
 from murmuration.scenario.load import LoadedScenario, check_scenario
 
@@ -47,8 +47,7 @@ def publishing_from_us(rows: pd.DataFrame) -> int:
 
 def touched_by_faults(loaded: LoadedScenario) -> set[str]:
     """The nodes that the scenario's plan, churn included, kills or starts."""
-    overlay = loaded.build_overlay()
-    return {name for fault in deploy(loaded, overlay, loaded.build_workload(overlay)).faults for name in fault.nodes}
+    return {name for fault in build(loaded).deployment.faults for name in fault.nodes}
 
 
 def fault_times_s(rows: pd.DataFrame, kind: FaultKind) -> list[float]:

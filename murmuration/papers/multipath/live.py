@@ -69,8 +69,8 @@ class LiveMeasures:
 def scenario(spec: LiveSpec) -> dict[str, Any]:
     """The keys of the run."""
     parameters = {
-        "strategy": spec.strategy, "fanout": 35, "maxlinks": 45, "round_us": ROUND_US,
-        "load_exchange_us": ROUND_US // 2,
+        "strategy": spec.strategy, "fanout": 35, "maxlinks": 45, "round": f"{ROUND_US} us",
+        "load_exchange": f"{ROUND_US // 2} us",
     }  # fmt: skip
     return {
         "name": f"multipath-{spec.strategy}",

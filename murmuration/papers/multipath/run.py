@@ -30,6 +30,7 @@ from reliability.layer import BrokerServices
 from routing.multipath.messages import LoadExchange
 from routing.multipath.parameters import MultipathParameters, Strategy
 from routing.multipath.router import MultipathRouter
+from routing.protocol import NoParameters
 from workloads.multipath_datasets import Dataset, covering_dataset, social_dataset, zipf_dataset
 from workloads.overlay import Overlay, Tree, balanced
 
@@ -167,7 +168,7 @@ class MeteredBestEffort(BestEffort):
     """Best effort that tells a probe of every publication that arrives."""
 
     def __init__(self, context: NodeContext, services: BrokerServices, probe: Probe, number: int) -> None:
-        super().__init__(context, services)
+        super().__init__(context, NoParameters(), services)
         self._probe = probe
         self._number = number
         self._now_us = 0
@@ -217,12 +218,8 @@ class MultipathNetwork:
         for name, number in self.numbers.items():
             context = NodeContext(name, self.spec.seed)
             router = self.routers[name] = MultipathRouter(context, parameters)
-            broker = Broker(
-                context,
-                "bitset",
-                lambda _, router=router: router,  # type: ignore[misc]
-                functools.partial(MeteredBestEffort, probe=self.probe, number=number),
-            )
+            reliability = functools.partial(MeteredBestEffort, context, probe=self.probe, number=number)
+            broker = Broker("bitset", router, reliability)
             self.runtime.add_node(NodeSpec(name, "broker", "", uplink=self.spec.uplink), broker)
         # Before there are links: each table then travels as a whole, and not filter by filter.
         for subscriber, (name, text) in enumerate(self.dataset.subscriptions):

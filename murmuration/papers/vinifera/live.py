@@ -42,8 +42,12 @@ class LiveSpec:
 
     def load(self) -> LoadedScenario:
         """The scenario; raises `InputError`."""
-        changes = [f"seed={self.seed}", f"broker.routing={self.routing}", *churn_of(self.trace), *self.changes]
+        routing = [] if self.routing == "vinifera" else [_BASELINE]
+        changes = [f"seed={self.seed}", *routing, *churn_of(self.trace), *self.changes]
         return load_scenario(Path("vinifera-live"), changes)
+
+
+_BASELINE = "broker={routing: ferry, parameters: {ferry: {attributes: [a0, a1]}}}"
 
 
 @dataclass(slots=True)

@@ -18,9 +18,11 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import Deliver, Effect, Input, NodeContext, Publish, Received, Subscribe
+from murmur_pubsub.machine_around import MachineAround
+from murmur_pubsub.places import RingPlace
 from murmur_pubsub.values import Value
 from murmur_virtual.virtual_runtime import VirtualRuntime
-from murmuration.registry import make_broker
+from murmuration.registry import make_broker, routing_named
 from reliability.best_effort import Forwarded
 from reliability.broker import Broker
 from routing.smallworld.messages import GossipPeer
@@ -86,32 +88,29 @@ class Totals:
         return (self.received - self.uninterested) / max(1, self.delivered)
 
 
-class _Node:
+class _Node(MachineAround):
     """A broker that is watched: who gets which event, over how many hops, and who has no use for it."""
 
     def __init__(self, name: str, broker: Broker, network: "GossipNetwork") -> None:
+        super().__init__(broker)
         self.broker = broker
-        self.message_types = broker.message_types
-        self.hears_resets = broker.hears_resets
         self._name = name
         self._network = network
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        if type(input) is Received and type(input.message) is not Forwarded:
-            return self.broker.handle(input, now_us)
         network = self._network
         if type(input) is Received:
+            message = input.message
+            if not isinstance(message, Forwarded):
+                return self.broker.handle(input, now_us)
             if not network.has_room(self._name):
                 return ()
-            network.note_received(self._name, input.message.event)
+            network.note_received(self._name, message.event)
         effects = self.broker.handle(input, now_us)
         for effect in effects:
             if type(effect) is Deliver:
                 network.note_delivered(self._name, effect.event.sequence, effect.hops)
         return effects
-
-    def check_invariants(self) -> None:
-        self.broker.check_invariants()
 
 
 class GossipNetwork:
@@ -145,7 +144,8 @@ class GossipNetwork:
         self.runtime = VirtualRuntime(seed, self._writer, self._numbers, datagrams, journal_hops=False)
         self._seed = seed
         self._parts = {
-            "matching": "naive", "routing": routing, "reliability": "best_effort", routing: dict(parameters),
+            "matching": "naive", "routing": routing, "reliability": "best_effort",
+            "routing_parameters": routing_named(routing).parameters(**parameters),
         }  # fmt: skip
         identifiers = self.rng.sample(range(RING_SIZE >> 8), len(self.names))
         self.identifiers = dict(zip(self.names, identifiers, strict=True))
@@ -157,14 +157,14 @@ class GossipNetwork:
     # --------------------------------------------------------------------------------------------- nodes
     def start(self, name: str, through: Sequence[str] = ()) -> None:
         """Start the node, or its next incarnation; it joins through one of the given nodes and subscribes again."""
-        place = {
-            "identifier": self.identifiers[name], "base": 256, "digits": 3, "bootstrap": tuple(through),
-            "founds": not through, "probe_us": self.cycle_us, "probe_timeout_us": TIMEOUT_US,
-        }  # fmt: skip
-        spec = NodeSpec(name, "broker", "", {**self._parts, "pastry": place})
+        place = RingPlace(
+            self.identifiers[name], base=256, digits=3, bootstrap=tuple(through), founds=not through,
+            probe_us=self.cycle_us, probe_timeout_us=TIMEOUT_US,
+        )  # fmt: skip
+        spec = NodeSpec(name, "broker", "", self._parts, place=place)
         known = self.runtime.nodes.get(name)
         incarnation = 0 if known is None else known.incarnation + 1
-        broker = make_broker(NodeContext(name, self._seed, spec.parameters, incarnation))
+        broker = make_broker(NodeContext(name, self._seed, spec.parameters, incarnation, place))
         assert isinstance(broker, Broker)
         machine = _Node(name, broker, self)
         if known is None:

@@ -55,7 +55,6 @@ class Station:
     """A dispatcher called `me` with neighbours; `hops` is where events go, whatever they are. `sent` and `delivered`
     are what the last input brought about; `wake_us` is when the next round is due (None: it sleeps)."""
 
-    relaying = False
     gossip_router = None
 
     def __init__(
@@ -68,7 +67,7 @@ class Station:
         self.sent: list[tuple[NodeName, Any]] = []
         self.delivered: list[int] = []
         parameters = EpidemicParameters(**({"settle_us": 0, "p_forward": 1.0} | given))
-        self.machine = Epidemic(NodeContext("me", 1, {}, incarnation), cast(BrokerServices, self), parameters)
+        self.machine = Epidemic(NodeContext("me", 1, {}, incarnation), parameters, cast(BrokerServices, self))
         self.carry(self.machine.handle(Start(), now_us))
         for peer in neighbours:
             self.carry(self.machine.handle(LinkUp(peer, True), now_us))
@@ -76,6 +75,9 @@ class Station:
     # what a broker does for its reliability part
     def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> list[Hop]:
         return [Hop(peer) for peer in self.hops if peer != came_from]
+
+    def is_relay(self, event: Event, header: Sequence[int]) -> bool:
+        return False
 
     def notify(self, event: Event, hops: int, until: int | None = None) -> list[Effect]:
         return [Deliver(event, hops, [0])] if any(each.matches(event.attributes) for each in self.local) else []

@@ -7,7 +7,7 @@ import pytest
 
 from actors.ray_session import RaySession
 from actors.run import LiveRun
-from murmuration.deployment.build_deployment import deploy
+from murmuration.deployment.build_deployment import build
 from murmuration.scenario.load import check_scenario
 from tests.schedules import Outcome, judge_faults
 
@@ -35,11 +35,10 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 def play(algorithm: str, folder: Path, session: RaySession) -> Outcome:
     """A live run, judged."""
-    given = {"algorithm": algorithm, "interval_us": 100_000, "settle_us": 500_000}
+    given = {"algorithm": algorithm, "interval": "100 ms", "settle": "500 ms"}
     broker = {"routing": "forwarding", "reliability": "epidemic", "parameters": {"epidemic": given}}
     loaded = check_scenario({**SCENARIO, "broker": broker}, "test")
-    overlay = loaded.build_overlay()
-    deployment = deploy(loaded, overlay, loaded.build_workload(overlay))
+    deployment = build(loaded).deployment
     (folder / "journal").mkdir(parents=True)
     LiveRun(deployment, folder, lambda *_: None, "127.0.0.1", session).play()
     return judge_faults(deployment, folder / "journal")

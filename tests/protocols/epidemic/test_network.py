@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import RowKind, read_segment
+from murmur_pubsub.message import kind_of
 from murmur_virtual.run import play_virtual
-from murmuration.deployment.build_deployment import deploy
+from murmuration.deployment.build_deployment import build
 from murmuration.papers.epidemic.run import DispatcherNetwork, RunSpec
 from murmuration.scenario.load import check_scenario
 from reliability.epidemic.messages import (
@@ -29,7 +30,7 @@ from tests.schedules import play, schedules
 
 RECOVERY: tuple[type, ...] = (PushDigest, SubscriberPull, PublisherPull, RandomPull, EventsRequested, EventRecovered)
 DATAGRAMS = {"datagrams": {"delay": "3 ms"}, "drain": {"quiet": "1 s", "limit": "30 s"}}
-SETTLED: dict[str, Any] = {"settle_us": 0, "interval_us": 20_000}
+SETTLED: dict[str, Any] = {"settle": "0 ms", "interval": "20 ms"}
 
 
 def broker(algorithm: str, routing: str = "forwarding", **given: Any) -> dict[str, Any]:
@@ -107,9 +108,8 @@ def test_epidemic_s5_without_losses_push_gossips_but_no_dispatcher_asks(data: st
 def run(data: dict[str, Any], folder: Path) -> tuple[PlainVerdict, list[type]]:
     """The verdict, and the kinds of recovery's messages that were sent."""
     loaded = check_scenario(data, "test")
-    overlay = loaded.build_overlay()
-    play_virtual(deploy(loaded, overlay, loaded.build_workload(overlay)), folder, lambda *_: None)
-    kinds = {each.KIND: each for each in RECOVERY}  # type: ignore[attr-defined]
+    play_virtual(build(loaded).deployment, folder, lambda *_: None)
+    kinds = {kind_of(each): each for each in RECOVERY}
     sent: list[type] = []
     for path in folder.glob("*.seg"):
         _, rows = read_segment(path)
@@ -180,8 +180,7 @@ def test_gossip_does_not_keep_a_run_from_ending(algorithm: str, tmp_path: Path) 
         ],
     }
     loaded = check_scenario(data, "test")
-    overlay = loaded.build_overlay()
-    finished = play_virtual(deploy(loaded, overlay, loaded.build_workload(overlay)), tmp_path, lambda *_: None)
+    finished = play_virtual(build(loaded).deployment, tmp_path, lambda *_: None)
     assert finished.runtime.now_us < 15_000_000
 
 

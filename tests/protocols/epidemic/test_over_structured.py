@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.filter_parser import parse_filter
+from murmuration.deployment.build_deployment import build
 from murmuration.scenario.load import load_scenario
 from reliability.epidemic.parameters import ALGORITHMS
 from tests.protocols.structured import StructuredNetwork
@@ -21,7 +22,7 @@ FILTERS = ("x > 2", "x > 5", "x BETWEEN 3 AND 6", "y > 0", "x > 2 AND y > 0", "x
 def network_of(routing: str, algorithm: str, loss: float, seed: int = 1) -> StructuredNetwork:
     return StructuredNetwork(
         routing=routing, reliability="epidemic", loss=loss, seed=seed,
-        parameters={"epidemic": {"algorithm": algorithm, "interval_us": 50_000, "rest_after_us": 2_000_000}},
+        parameters={"epidemic": {"algorithm": algorithm, "interval": "50 ms", "rest_after": "2 s"}},
     )  # fmt: skip
 
 
@@ -111,9 +112,9 @@ def test_that_a_peer_of_datagrams_is_gone_is_the_routings_alone() -> None:
 def test_pulls_are_refused_since_sources_cannot_count(algorithm: str) -> None:
     changes = ["broker.reliability=epidemic", f"broker.parameters.epidemic.algorithm={algorithm}"]
     with pytest.raises(InputError, match="push or none: pulls find losses by numbers"):
-        load_scenario(Path("irbr"), changes).build_overlay()
+        build(load_scenario(Path("irbr"), changes))
 
 
 def test_gryphon_is_refused_since_it_needs_streams() -> None:
     with pytest.raises(InputError, match="a routing that carries streams"):
-        load_scenario(Path("irbr"), ["broker.reliability=gryphon"]).build_overlay()
+        build(load_scenario(Path("irbr"), ["broker.reliability=gryphon"]))

@@ -5,7 +5,7 @@ time pass. There are no clients: subscribers and publishers are the brokers' own
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from murmur_pubsub.event import Event
@@ -30,16 +30,19 @@ from murmur_pubsub.machine import (
     TimerFired,
     Truncate,
 )
+from murmur_pubsub.message import is_control
+from murmur_pubsub.places import CellPlan
 from murmuration.registry import make_broker
 from reliability.broker import Broker
 from reliability.gryphon.gryphon import Gryphon
+from reliability.gryphon.parameters import GryphonParameters
 from reliability.gryphon.streams import BrokerStream
 
-TWO_BRANCHES = {
-    "cells": {"p": ["p"], "m": ["m0", "m1"], "s": ["s"], "t": ["t"]},
-    "edges": [["p", "m"], ["m", "s"], ["m", "t"]],
-    "roots": ["p"],
-}
+TWO_BRANCHES = CellPlan(
+    cells={"p": ("p",), "m": ("m0", "m1"), "s": ("s",), "t": ("t",)},
+    edges=(("p", "m"), ("m", "s"), ("m", "t")),
+    roots=("p",),
+)
 """A publishers' broker, a cell of two, and two subscribers' brokers; the links of a cell's brokers are there too."""
 
 
@@ -54,7 +57,7 @@ class Parcel(NamedTuple):
 class Bench:
     """`bag` holds what is on its way; `delivered` what subscribers got, in order; `records` the journal's rows."""
 
-    def __init__(self, plan: Mapping[str, Any] = TWO_BRANCHES, **parameters: Any) -> None:
+    def __init__(self, plan: CellPlan = TWO_BRANCHES, **parameters: Any) -> None:
         self.plan = plan
         self.now_us = 1_000_000
         self.bag: list[Parcel] = []
@@ -71,7 +74,7 @@ class Bench:
         self._control: deque[Parcel] = deque()
         self._linking = False
         self.hold_storage = False
-        names = [name for members in plan["cells"].values() for name in members]
+        names = [name for members in plan.cells.values() for name in members]
         for name in names:
             self.start(name)
         for first, second in self._pairs(plan):
@@ -84,9 +87,9 @@ class Bench:
         self._incarnations[name] = incarnation
         parameters = {
             "matching": "bitset", "routing": "cells", "reliability": "gryphon",
-            "overlay": self.plan, "gryphon": self._parameters,
+            "reliability_parameters": GryphonParameters(**self._parameters),
         }  # fmt: skip
-        broker = make_broker(NodeContext(name, 1, parameters, incarnation))
+        broker = make_broker(NodeContext(name, 1, parameters, incarnation, self.plan))
         assert isinstance(broker, Broker)
         self.brokers[name] = broker
         self.links[name] = {}
@@ -204,7 +207,7 @@ class Bench:
                     continue
                 parcel = Parcel(name, effect.to, effect.message)
                 self.sent.append(parcel)
-                if effect.message.CONTROL:
+                if is_control(type(effect.message)):
                     self._control.append(parcel)
                 else:
                     self.bag.append(parcel)
@@ -225,7 +228,7 @@ class Bench:
                 self.records.append((name, effect))
 
     @staticmethod
-    def _pairs(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
-        cells = plan["cells"]
-        pairs = [(a, b) for first, second in plan["edges"] for a in cells[first] for b in cells[second]]
+    def _pairs(plan: CellPlan) -> list[tuple[str, str]]:
+        cells = plan.cells
+        pairs = [(a, b) for first, second in plan.edges for a in cells[first] for b in cells[second]]
         return pairs + [(a, b) for members in cells.values() for a in members for b in members if a < b]

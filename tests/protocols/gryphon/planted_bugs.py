@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from murmur_pubsub.machine import Effect, NodeContext, NodeName
 from reliability.gryphon.gryphon import Gryphon
 from reliability.gryphon.knowledge import KnowledgeStream
+from reliability.gryphon.parameters import GryphonParameters
 from reliability.gryphon.pubend import Pubend
 from reliability.gryphon.streams import BrokerStream
 from reliability.layer import BrokerServices
@@ -51,8 +52,8 @@ class _StreamThatForgets(BrokerStream):
 class ReusedTick(Gryphon):
     """After a restart the pubend begins again on the tick of its last message."""
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
+    def __init__(self, context: NodeContext, parameters: GryphonParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
         self._restarted = context.incarnation > 0
 
     def _recover(self, records: Sequence[bytes]) -> Sequence[Effect]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from murmur_pubsub.machine import Effect, NodeContext
 from reliability.gryphon.gryphon import Gryphon
+from reliability.gryphon.parameters import GryphonParameters
 from reliability.layer import BrokerServices
 
 SENT_BEFORE = 60
@@ -13,8 +14,8 @@ SENT_BEFORE = 60
 class StuckAfterLogging(Gryphon):
     """In its first life it stops between the log and the send; in the next it is well."""
 
-    def __init__(self, context: NodeContext, services: BrokerServices) -> None:
-        super().__init__(context, services)
+    def __init__(self, context: NodeContext, parameters: GryphonParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
         self._stuck_after = SENT_BEFORE if context.incarnation == 0 else None
         self._seen = 0
 

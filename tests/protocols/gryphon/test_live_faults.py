@@ -15,7 +15,8 @@ from actors.run import LiveRun
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.journal import RowKind, read_segment
-from murmuration.deployment.build_deployment import deploy
+from murmur_pubsub.message import kind_of
+from murmuration.deployment.build_deployment import build
 from murmuration.scenario.load import check_scenario
 from reliability.gryphon.messages import Data
 from tests.protocols.gryphon.stuck import SENT_BEFORE
@@ -47,8 +48,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 def deployment_of(changes: dict[str, Any]) -> Deployment:
     loaded = check_scenario({**SCENARIO, **changes}, "test")
-    overlay = loaded.build_overlay()
-    return deploy(loaded, overlay, loaded.build_workload(overlay))
+    return build(loaded).deployment
 
 
 def rows_of(folder: Path, pattern: str) -> np.ndarray:
@@ -60,7 +60,7 @@ def test_gryphon_s2_a_kill_between_log_and_send_loses_nothing(live_ray: RaySessi
     (tmp_path / "journal").mkdir()
     LiveRun(deployment, tmp_path, lambda *_: None, "127.0.0.1", live_ray).play()
     first_life = rows_of(tmp_path, "p1-0-*.seg")
-    sent = first_life[(first_life["kind"] == RowKind.SEND) & (first_life["value"] == Data.KIND)]  # type: ignore[attr-defined]
+    sent = first_life[(first_life["kind"] == RowKind.SEND) & (first_life["value"] == kind_of(Data))]
     received = first_life[(first_life["kind"] == RowKind.RECEIVE) & (first_life["source"] >= 0)]
     assert len(np.unique(sent["sequence"])) <= SENT_BEFORE < len(np.unique(received["sequence"]))
     outcome = judge_faults(deployment, tmp_path / "journal")

@@ -10,8 +10,10 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Publish
 from reliability.gryphon.curiosity import Curiosity
+from reliability.gryphon.gryphon import GRYPHON
 from reliability.gryphon.knowledge import DataTick, KnowledgeStream
 from reliability.gryphon.messages import AckExpected, Acks, Data, Nack, Silence
+from tests.parameters import parameters_of
 from tests.protocols.gryphon.bench import Bench
 
 
@@ -378,11 +380,13 @@ def test_gryphon_a_foreign_log_is_refused() -> None:
 @pytest.mark.parametrize(
     ("given", "place"),
     [
-        ({"gct": 2_000}, "gct"),
-        ({"nrt": 0}, "nrt"),
-        ({"forgetting": 5_000}, "forgetting"),
-        ({"dct": 400}, "dct"),
-        ({"aet": 100}, "ack_delay"),
+        ({"gct": "2 s"}, "gct"),
+        ({"nrt": "0 s"}, "nrt"),
+        ({"nrt": 1_000}, "nrt"),
+        ({"nrt": "1500 us"}, "nrt"),
+        ({"forgetting": "5 s"}, "forgetting"),
+        ({"dct": "400 ms"}, "dct"),
+        ({"aet": "100 ms"}, "ack_delay"),
         ({"patience": 3}, "patience"),
         ({"pubends": {"p": 0}}, "pubends.p"),
         ({"pubends": "p"}, "pubends"),
@@ -390,8 +394,6 @@ def test_gryphon_a_foreign_log_is_refused() -> None:
     ],
 )
 def test_gryphon_thresholds_that_contradict_each_other_are_refused(given: dict[str, object], place: str) -> None:
-    from reliability.gryphon.parameters import gryphon_parameters
-
     with pytest.raises(InputError) as caught:
-        gryphon_parameters(given)
+        parameters_of(GRYPHON, given)
     assert caught.value.place == f"broker.parameters.gryphon.{place}"

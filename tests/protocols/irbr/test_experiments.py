@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from murmur_pubsub.errors import InputError
+from murmuration.deployment.build_deployment import build
 from murmuration.papers.irbr.live import CHURN_S, FOUND_S, KILL_S, LiveSpec, read_live
 from murmuration.papers.irbr.run import (
     FOUND_US,
@@ -81,12 +82,12 @@ def test_irbr_s6_events_are_lost_until_failures_are_found_and_none_afterwards(ro
         ("overlay.base=6", "power of two"),
         ("overlay.digits=2", "at most 16"),
         ("datagrams=null", "talk by datagrams"),
-        ("overlay={kind: chain, brokers: 64}", "irbr, scribe, rpf"),
+        ("overlay={kind: chain, brokers: 64}", "kind 'structured'"),
     ],
 )
 def test_parts_that_do_not_fit_a_structured_overlay_are_refused(change: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        load_scenario(Path("irbr"), [change]).build_overlay()
+        build(load_scenario(Path("irbr"), [change]))
 
 
 @pytest.mark.parametrize("routing", ["irbr", "rpf"])

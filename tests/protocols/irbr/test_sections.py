@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.links import Delay
+from murmuration.deployment.build_deployment import build as build_scenario
 from murmuration.scenario.load import load_scenario
 from routing.pastry.identifiers import IdentifierRange
 from tests.protocols.structured import StructuredNetwork
 
-OPERATIONS = ("Subscription", "Cancellation")
+OPERATIONS = ("RangeSubscription", "Cancellation")
 EVERY_PREFIX = ["0000", "0001", "0002", "0010", "0013", "0020", "0100", "0123", "0122", "1000", "1203", "2222", "3100"]
 
 
@@ -47,7 +48,7 @@ def test_irbr_s5_3_a_subscription_makes_an_entry_for_the_subscribers_range_every
     network.subscribe(at["0123"], "x > 0.5")
     network.quiet()
     network.check_filter_tables({at["0123"]: ["x > 0.5"]})
-    assert network.sent("Subscription") == len(EVERY_PREFIX) - 1, "one message for each other node"
+    assert network.sent("RangeSubscription") == len(EVERY_PREFIX) - 1, "one message for each other node"
 
 
 def test_irbr_s5_3_a_covered_subscription_stays_within_the_range_that_holds_the_covering_one(
@@ -56,10 +57,10 @@ def test_irbr_s5_3_a_covered_subscription_stays_within_the_range_that_holds_the_
     at = build(network, EVERY_PREFIX)
     network.subscribe(at["0122"], "x > 0.2")
     network.quiet()
-    before = network.sent("Subscription")
+    before = network.sent("RangeSubscription")
     network.subscribe(at["0123"], "x > 0.5")
     network.quiet()
-    assert network.sent("Subscription") - before == 1, "only the sibling with the same three digits has to know"
+    assert network.sent("RangeSubscription") - before == 1, "only the sibling with the same three digits has to know"
     network.check_filter_tables({at["0122"]: ["x > 0.2"], at["0123"]: ["x > 0.5"]})
     assert reached(network, at["3100"], {"x": 0.6}) == {at["0122"]: 1, at["0123"]: 1}
     assert reached(network, at["0122"], {"x": 0.6}) == {at["0122"]: 1, at["0123"]: 1}
@@ -100,12 +101,12 @@ def test_irbr_s5_3_a_cancellation_brings_back_what_it_had_covered(network: Struc
         for text in texts:
             network.subscribe(name, text)
             network.quiet()
-    before = network.sent("Subscription")
+    before = network.sent("RangeSubscription")
     network.unsubscribe(at["0122"], "x > 0.1")
     network.quiet()
     wanted[at["0122"]] = []
     network.check_filter_tables(wanted)
-    assert network.sent("Subscription") == before, "the cancellations themselves carry the added filters"
+    assert network.sent("RangeSubscription") == before, "the cancellations themselves carry the added filters"
     assert reached(network, at["3100"], {"x": 0.45}) == {at["0000"]: 1, at["0001"]: 1}
 
 
@@ -187,7 +188,7 @@ def test_irbr_s5_5_a_node_that_cannot_send_to_a_neighbour_redirects_at_once(rese
 @pytest.mark.parametrize("given", ["{reverse_paths: direct}", "{resets: 1}"])
 def test_irbr_refuses_parameters_that_it_does_not_have(given: str) -> None:
     with pytest.raises(InputError, match=r"broker\.parameters\.irbr"):
-        load_scenario(Path("irbr"), [f"broker.parameters={{irbr: {given}}}"]).build_overlay()
+        build_scenario(load_scenario(Path("irbr"), [f"broker.parameters={{irbr: {given}}}"]))
 
 
 def test_irbr_s5_5_the_filters_of_an_empty_range_are_cancelled(network: StructuredNetwork) -> None:

@@ -14,8 +14,9 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import NONE, DropReason, JournalWriter, Phase, RowKind, read_segment
 from murmur_pubsub.links import LinkSpec
-from murmur_pubsub.machine import Received, Send
+from murmur_pubsub.machine import Effect, Input, Machine, Received, Send
 from murmur_virtual.virtual_runtime import VirtualRuntime
+from murmuration.deployment.build_deployment import build
 from murmuration.papers.lab import run_cache as kept_runs
 from murmuration.papers.lab.framework import PaperResult
 from murmuration.papers.lab.judged_run import RUNTIMES
@@ -79,13 +80,13 @@ def test_publiy_s7_dt_fb_subscribes_to_friends_and_publishes_by_activity(tmp_pat
 
 def test_publiy_s7_the_scenario_is_the_dataset() -> None:
     loaded = load_scenario(Path("multipath"), ["workload.publications=50"])
-    workload = loaded.build_workload(loaded.build_overlay())
+    workload = build(loaded).workload
     assert sum(len(plan.subscriptions) for plan in workload.clients) == workload.description["subscriptions"]
     times = [time_us for plan in workload.clients for time_us, _, _ in plan.publications]
     assert sorted(times) == [int(number * 1e6 / 60) for number in range(50)]
     bad = load_scenario(Path("multipath"), ["workload.dataset=DT9"])
     with pytest.raises(InputError, match="DT9"):
-        bad.build_workload(bad.build_overlay())
+        build(bad)
 
 
 @pytest.mark.parametrize("strategy", ["S0", "S2"])
@@ -124,18 +125,16 @@ def test_publiy_s7_soft_links_raise_the_yield_and_shorten_paths() -> None:
 
 
 def test_an_uplink_is_shared_by_all_links_of_a_node(tmp_path: Path) -> None:
-    class Talker:
+    class Talker(Machine):
         message_types = (OriginSubscriptions,)
 
         def __init__(self) -> None:
             self.heard_us: list[int] = []
 
-        def handle(self, given: object, now_us: int) -> list[Send]:
-            if type(given) is Received:
+        def handle(self, input: Input, now_us: int) -> list[Effect]:
+            if type(input) is Received:
                 self.heard_us.append(now_us)
             return []
-
-        def check_invariants(self) -> None: ...
 
     numbers = {"a": 0, "b": 1, "c": 2}
     writer = JournalWriter(tmp_path, "run", 3)

@@ -14,8 +14,10 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Publish, Received, Subscribe, Unsubscribe
+from murmur_pubsub.message import Message
 from murmur_pubsub.procedure import IllegalStep
 from murmur_virtual.virtual_runtime import VirtualRuntime
+from murmuration.deployment.build_deployment import build
 from murmuration.scenario.load import load_scenario
 from reliability.best_effort import BestEffort
 from reliability.broker import Broker
@@ -24,7 +26,9 @@ from routing.multipath.delta_move import END, INIT
 from routing.multipath.messages import Departed, MoveOrdered, MovePhase
 from routing.multipath.overlay_maps import MasterOverlayMap
 from routing.multipath.parameters import MultipathParameters
-from routing.multipath.router import MultipathRouter
+from routing.multipath.router import MULTIPATH, MultipathRouter
+from routing.protocol import NoParameters
+from tests.parameters import parameters_of
 from workloads.overlay import Overlay, Tree, balanced, random_tree
 
 MS = 1_000
@@ -82,7 +86,7 @@ class Network:
     def machine(self, name: NodeName, incarnation: int = 0) -> Broker:
         context = NodeContext(name, 1, {}, incarnation)
         router = self.routers[name] = MultipathRouter(context, self.parameters)
-        return Counted(name, self.got, context, "bitset", lambda _: router, BestEffort)
+        return Counted(name, self.got, "bitset", router, functools.partial(BestEffort, context, NoParameters()))
 
     def connect(self, first: NodeName, second: NodeName) -> None:
         self.runtime.connect(LinkPlan(first, second, self.links))
@@ -99,7 +103,7 @@ class Network:
         self.runtime.nodes[name].take_input(Publish(event), self.runtime.now_us)
         return event.sequence
 
-    def order(self, name: NodeName, message: object) -> None:
+    def order(self, name: NodeName, message: Message) -> None:
         self.runtime.nodes[name].take_input(Received("operator", message), self.runtime.now_us)
 
     def adjacency(self) -> dict[NodeName, list[NodeName]]:
@@ -213,10 +217,10 @@ def test_publiy_s5_s0_delivers_and_routes_as_the_other_s0_does(tmp_path: Path) -
             router = (
                 MultipathRouter(context, parameters(strategy="S0", delta=1))
                 if kind == "multipath"
-                else SubscriptionForwarding(context)
+                else SubscriptionForwarding(context, NoParameters())
             )
             routers[name] = router
-            broker = Broker(context, "bitset", functools.partial(lambda _, r: r, r=router), BestEffort)
+            broker = Broker("bitset", router, functools.partial(BestEffort, context, NoParameters()))
             runtime.add_node(NodeSpec(name, "broker", ""), broker)
         for first, second in overlay.edges:
             runtime.connect(LinkPlan(first, second, CONSTANT))
@@ -265,7 +269,7 @@ def test_publiy_s6_soft_links_come_and_go_under_traffic_and_nothing_is_lost(stra
 
 
 def test_publiy_s6_a_fanout_below_the_degree_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"multipath.fanout: found 2; allowed: at least 3, the broker's degree"):
+    with pytest.raises(InputError, match=r"fanout: found 2; allowed: at least 3, the broker's degree"):
         Network(balanced(Tree(8, 3), 1), tmp_path, parameters(fanout=2, maxlinks=4))
 
 
@@ -274,16 +278,16 @@ def test_publiy_s6_a_fanout_below_the_degree_is_refused(tmp_path: Path) -> None:
     [
         ({"delta": 0}, "multipath.delta: found 0; allowed: at least 1"),
         ({"fanout": 10, "maxlinks": 9}, "multipath.maxlinks: found 9; allowed: at least 10, the fanout"),
-        ({"strategy": "S3"}, "multipath.strategy: found 'S3'; allowed: S0, S1, S2, SH"),
+        ({"strategy": "S3"}, "multipath.strategy: found 'S3'; allowed: 'S0', 'S1', 'S2' or 'SH'"),
         ({"uplink_threshold": 1.5}, "multipath.uplink_threshold: found 1.5; allowed: above 0, at most 1"),
         ({"fan": 3}, "multipath.fan: found an unknown key"),
-        ({"fanout": "many"}, "multipath.fanout: found 'many'; allowed: a value of type int"),
-        ({"covering": 1}, "multipath.covering: found 1; allowed: a value of type bool"),
+        ({"fanout": "many"}, "multipath.fanout: found 'many'; allowed: a valid integer"),
+        ({"covering": 1}, "multipath.covering: found 1; allowed: a valid boolean"),
     ],
 )
 def test_publiy_bad_parameters_are_named(given: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        MultipathParameters.from_mapping(given)
+        parameters_of(MULTIPATH, given)
 
 
 @pytest.mark.parametrize(
@@ -297,12 +301,12 @@ def test_publiy_bad_parameters_are_named(given: dict[str, object], message: str)
 def test_publiy_bad_parameters_are_refused_when_the_scenario_is_read(given: str, words: str) -> None:
     loaded = load_scenario(Path("multipath"), ["overlay.degree=4", f"broker.parameters={{multipath: {given}}}"])
     with pytest.raises(InputError, match=rf"broker\.parameters\.multipath\.{words}"):
-        loaded.build_overlay()
+        build(loaded)
 
 
 def test_publiy_parameters_as_a_scenario_writes_them() -> None:
     given = {"uplink_threshold": 1, "coordinator": "b0", "uplink_messages_per_s": None, "strategy": "SH"}
-    assert MultipathParameters.from_mapping(given).coordinator == "b0"
+    assert parameters_of(MULTIPATH, given).coordinator == "b0"
 
 
 # ------------------------------------------------------------------------------------------------ Δ-moves

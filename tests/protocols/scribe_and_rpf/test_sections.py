@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from murmur_pubsub.errors import InputError
+from murmuration.deployment.build_deployment import build as build_scenario
 from murmuration.scenario.load import load_scenario
 from tests.protocols.structured import StructuredNetwork
 
@@ -159,7 +160,7 @@ def test_parameters_that_there_are_not_are_refused(routing: str, given: Mapping[
     text = ", ".join(f"{key}: {value}" for key, value in given.items())
     changes = [f"broker.routing={routing}", f"broker.parameters={{{routing}: {{{text}}}}}"]
     with pytest.raises(InputError, match=f"broker.parameters.{routing}"):
-        load_scenario(Path("irbr"), changes).build_overlay()
+        build_scenario(load_scenario(Path("irbr"), changes))
 
 
 @pytest.mark.parametrize("routing", ["rpf", "scribe"])

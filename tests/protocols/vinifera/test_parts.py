@@ -15,9 +15,9 @@ from murmur_pubsub.filter import EVERYTHING
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.intervals import union
 from murmur_pubsub.machine import Effect, NodeContext, Received, Send, Start, TimerFired
+from murmur_pubsub.places import RingPlace
 from routing.smallworld.content_table import ContentTable, Entry
 from routing.smallworld.messages import Beat, BeatAnswer, GossipPeer, Install
-from routing.smallworld.parameters import SmallWorldParameters
 from routing.smallworld.peer_sampling import PeerSampling
 from routing.smallworld.profile import attribute_key, pack_profile, unpack_profile
 from routing.smallworld.rendezvous import DOWN, UP
@@ -28,11 +28,12 @@ from routing.vinifera.balance import Load, new_identifier
 from routing.vinifera.hashing import AttributeDomain
 from routing.vinifera.interests import OwnInterests
 from routing.vinifera.parameters import ViniferaParameters
-from routing.vinifera.router import Vinifera
+from routing.vinifera.router import VINIFERA, Vinifera
+from tests.parameters import parameters_of
 
 identifiers = st.integers(0, RING_SIZE - 1)
 ranges = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)).map(lambda ends: (min(ends), max(ends))))
-PLACE = {"identifier": 5, "base": 4, "digits": 8}
+PLACE = RingPlace(5, base=4, digits=8, founds=True)
 PERCENT = {"x": AttributeDomain("x", 0, 100), "y": AttributeDomain("y", 0, 100)}
 
 
@@ -260,22 +261,17 @@ def test_vinifera_s4b5_a_new_identifier_halves_the_successors_load() -> None:
         ({"degree": 10, "small_world_links": 4, "friend_links": 5}, "4 small-world and 5 friend links of degree 10"),
         ({"degree": 1}, "at least 2"),
         ({"friends": 3}, "an unknown key"),
-        ({"friend_links": "many"}, "a whole number"),
+        ({"friend_links": "many"}, "a valid integer"),
         ({"view": 3}, "at most 3, the view"),
         ({"beta": -1}, "from 0 on"),
-        ({"attributes": ["x"]}, "a mapping"),
+        ({"attributes": ["x"]}, "a valid dictionary"),
         ({"attributes": {"x": {"min": 1}}}, "min"),
         ({"attributes": {"x": {"min": 9, "max": 1}}}, "a min below the max"),
     ],
 )
 def test_parameters_that_cannot_be_are_refused(given: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        ViniferaParameters.of(PLACE, given)
-
-
-def test_a_node_needs_a_place_in_a_structured_overlay() -> None:
-    with pytest.raises(InputError, match="structured"):
-        SmallWorldParameters.of({}, "vinifera", {}, {})
+        parameters_of(VINIFERA, given)
 
 
 # -------------------------------------------------------------------------------------------------- installation
@@ -285,7 +281,7 @@ AT_P = [1, 3 * (RING_SIZE // 4) - 10, 3 * (RING_SIZE // 4), 0]
 
 def router_between() -> Vinifera:
     """A node whose contact a is at P; y wants what is just below P, and that is installed at a."""
-    router = Vinifera(NodeContext("n", 1, {"pastry": {**PLACE, "founds": True}, "vinifera": {"attributes": {}}}, 0))
+    router = Vinifera(NodeContext("n", 1, place=PLACE), ViniferaParameters())
     router.handle(Start([]), 0)
     for name, identifier in (("a", AT_P[2]), ("b", RING_SIZE // 2), ("y", RING_SIZE // 8)):
         router.handle(Received(name, Beat(identifier, 0, [], 0, 0, 0, 0)), 1)
@@ -295,8 +291,8 @@ def router_between() -> Vinifera:
 
 
 def installed(effects: Sequence[Effect]) -> dict[str, Sequence[int]]:
-    sent = [each for each in effects if isinstance(each, Send) and isinstance(each.message, Install)]
-    return {each.to: each.message.regions for each in sent}
+    sent = [(each.to, each.message) for each in effects if isinstance(each, Send)]
+    return {to: message.regions for to, message in sent if isinstance(message, Install)}
 
 
 def test_who_wants_nothing_new_brings_nothing_about() -> None:
@@ -324,8 +320,7 @@ def beats(effects: Sequence[Effect]) -> set[str]:
 @pytest.mark.parametrize(("resets", "beaten"), [(True, {"b", "y"}), (False, {"a", "b", "y"})])
 def test_one_heartbeat_and_its_answer_tell_both_sides_all(resets: bool, beaten: set[str]) -> None:
     """A node sends no heartbeat to a neighbour that it has answered since its last round; it asks a silent one."""
-    given = {"attributes": {}, "resets": resets}
-    router = Vinifera(NodeContext("n", 1, {"pastry": {**PLACE, "founds": True}, "vinifera": given}, 0))
+    router = Vinifera(NodeContext("n", 1, place=PLACE), ViniferaParameters(resets=resets))
     router.handle(Start([]), 0)
     identifiers = {"a": RING_SIZE // 4, "b": RING_SIZE // 2, "y": RING_SIZE // 8}
     router.know([GossipPeer(name, 0, identifier, b"") for name, identifier in identifiers.items()])
@@ -368,7 +363,7 @@ def test_an_addition_to_what_is_not_here_is_left_and_the_whole_is_sent_for_the_n
 # ------------------------------------------------------------------------------------------------ delivery
 def friends_of(*wanted: str) -> Vinifera:
     """A node that knows a node for each subscription, called f0, f1…"""
-    router = Vinifera(NodeContext("n", 1, {"pastry": {**PLACE, "founds": True}, "vinifera": {"attributes": {}}}, 0))
+    router = Vinifera(NodeContext("n", 1, place=PLACE), ViniferaParameters())
     router.handle(Start([]), 0)
     profiles = [OwnInterests({}, random.Random(1)).change([parse_filter(text)]) for text in wanted]
     router.know([GossipPeer(f"f{at}", 0, (at + 1) * (RING_SIZE // 10), profile) for at, profile in enumerate(profiles)])

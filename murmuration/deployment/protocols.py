@@ -1,0 +1,114 @@
+"""The protocols of a scenario: found by name, their parameters read and typed, and checked against its overlay."""
+
+import itertools
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.promise import Promise
+from murmuration import registry
+from murmuration.scenario.load import LoadedScenario
+from murmuration.scenario.options import read_options
+from murmuration.scenario.schema import BrokerParts
+from routing.protocol import OverlayTraits, RunsOn
+from workloads.overlay import Overlay
+
+_PARAMETERS = ("broker", "parameters")
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenProtocols:
+    """What a broker is made of."""
+
+    parts: BrokerParts
+    """Their names, as the scenario has them."""
+    routing: registry.Routing
+    routing_parameters: Any
+    """Of the class that the routing declares."""
+    reliability: registry.Delivery
+    reliability_parameters: Any
+    """Of the class that the reliability protocol declares."""
+    traits: OverlayTraits
+
+    @property
+    def promise(self) -> Promise:
+        """What they promise of deliveries; raises `InputError` for a promise that is none."""
+        return registry.promise(self.routing, self.reliability, self.routing_parameters, self.traits)
+
+    @property
+    def of_broker(self) -> Mapping[str, Any]:
+        """The parameters of `registry.make_broker`."""
+        return {
+            "matching": self.parts.matching,
+            "routing": self.parts.routing,
+            "routing_parameters": self.routing_parameters,
+            **self.of_client,
+        }
+
+    @property
+    def of_client(self) -> Mapping[str, Any]:
+        """The parameters of `registry.make_client`, but for its broker."""
+        return {"reliability": self.parts.reliability, "reliability_parameters": self.reliability_parameters}
+
+
+def choose_protocols(loaded: LoadedScenario, overlay: Overlay) -> ChosenProtocols:
+    """The protocols that the scenario names, for that overlay; raises `InputError`."""
+    parts = loaded.scenario.broker
+    try:
+        routing, reliability = registry.routing_named(parts.routing), registry.reliability_named(parts.reliability)
+        traits = traits_of(overlay, loaded.scenario.datagrams is not None)
+        registry.check_parts(parts.matching, routing, reliability, traits)
+    except InputError as error:
+        raise _error_at(loaded, (), error) from None
+    for name in parts.parameters:
+        if name not in (routing.name, reliability.name):
+            known = name in registry.ROUTINGS or name in registry.RELIABILITIES
+            found = f"parameters of {name!r}, which does not take part" if known else f"{name!r}, which is no protocol"
+            allowed = f"parameters of {routing.name} and {reliability.name}"
+            raise loaded.error_at((*_PARAMETERS, name), found, allowed)
+
+    def parameters_of(protocol: registry.Routing | registry.Delivery) -> Any:
+        given = parts.parameters.get(protocol.name, {})
+        return read_options(protocol.parameters, given, (*_PARAMETERS, protocol.name), loaded.error_at)
+
+    chosen = ChosenProtocols(parts, routing, parameters_of(routing), reliability, parameters_of(reliability), traits)
+    checked = routing.name
+    try:
+        routing.check(chosen.routing_parameters, traits)
+        checked = reliability.name
+        reliability.check(chosen.reliability_parameters, traits, routing)
+        assert chosen.promise
+    except InputError as error:
+        raise _error_at(loaded, (*_PARAMETERS, checked), error) from None
+    return chosen
+
+
+def traits_of(overlay: Overlay, has_datagrams: bool) -> OverlayTraits:
+    """What of an overlay decides which protocols work on it."""
+    if overlay.structure is not None:
+        return OverlayTraits("an overlay without links", frozenset({RunsOn.STRUCTURED}), 0, has_datagrams)
+    suits = {RunsOn.LINKS}
+    if overlay.is_tree:
+        suits |= {RunsOn.ACYCLIC, RunsOn.CELLS}
+    elif overlay.cells:
+        suits.add(RunsOn.CELLS)
+    kind = "an acyclic overlay" if overlay.is_tree else "an overlay with cycles"
+    degree = max(Counter(itertools.chain(*overlay.edges)).values(), default=0)
+    return OverlayTraits(kind, frozenset(suits), degree, has_datagrams)
+
+
+def entrances(loaded: LoadedScenario, chosen: ChosenProtocols, overlay: Overlay) -> tuple[str, ...]:
+    """The brokers at which events may be published; raises `InputError`."""
+    try:
+        return tuple(chosen.reliability.entrances(chosen.reliability_parameters, overlay.client_brokers))
+    except InputError as error:
+        raise _error_at(loaded, (*_PARAMETERS, chosen.reliability.name), error) from None
+
+
+def _error_at(loaded: LoadedScenario, parameters: tuple[str, ...], error: InputError) -> InputError:
+    """The protocol's error with its place in the file: a key of the scenario, or one of the protocol's parameters."""
+    steps = tuple(error.place.split("."))
+    of_scenario = steps[0] in type(loaded.scenario).model_fields
+    return loaded.error_at(steps if of_scenario else (*parameters, *steps), error.found, error.allowed)

@@ -1,0 +1,122 @@
+"""The protocols' pages of docs/reference.md, made from their declarations: `python -m murmuration.reference FILE`.
+
+What a field means stands below it in the source, as text; its type, unit and default are the field's own.
+"""
+
+import ast
+import dataclasses
+import inspect
+import sys
+import textwrap
+import types
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from murmur_pubsub.promise import Promise
+from murmuration.registry import RELIABILITIES, ROUTINGS, Delivery, Routing
+from murmuration.scenario.durations import duration_text
+from murmuration.scenario.options import keys_of, unit_of
+
+_BEGIN, _END = "<!-- protocols: made by murmuration.reference -->", "<!-- protocols: end -->"
+_WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+
+
+def protocols() -> str:
+    """All routing and reliability protocols, as Markdown."""
+    lines = ["### Routing", ""]
+    for routing in ROUTINGS.values():
+        lines += [f"**`{routing.name}`**", "", *_facts(_of_routing(routing)), *_parameters(routing.parameters)]
+    lines += ["### Reliability", ""]
+    for reliability in RELIABILITIES.values():
+        facts = _facts(_of_reliability(reliability))
+        lines += [f"**`{reliability.name}`**", "", *facts, *_parameters(reliability.parameters)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def with_protocols(page: str) -> str:
+    """The page with what is between its two marks made anew. Raises ValueError for a page without them."""
+    before, rest = page.split(f"{_BEGIN}\n")
+    _, after = rest.split(_END)
+    return f"{before}{_BEGIN}\n{protocols()}{_END}{after}"
+
+
+def field_texts(kind: type[Any]) -> Mapping[str, str]:
+    """What stands below each field of a dataclass, those of its bases included."""
+    texts: dict[str, str] = {}
+    for base in reversed(kind.__mro__[:-1]):
+        (declared,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+        assert isinstance(declared, ast.ClassDef)
+        for field, below in zip(declared.body, declared.body[1:], strict=False):
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+                if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+                    texts[field.target.id] = " ".join(str(below.value.value).split())
+    return texts
+
+
+def _of_routing(routing: Routing) -> Iterator[str]:
+    yield f"Runs on {routing.runs_on.value}."
+    if routing.offers:
+        yield f"Offers {' and '.join(sorted(each.value for each in routing.offers))}."
+    if not routing.keeps_order:
+        yield "Events of one publisher may overtake each other."
+
+
+def _of_reliability(reliability: Delivery) -> Iterator[str]:
+    yield f"Promises {_promise(reliability.guarantee)}."
+    if reliability.needs:
+        yield f"Needs a routing that carries {' and '.join(sorted(each.value for each in reliability.needs))}."
+
+
+def _promise(promise: Promise) -> str:
+    order = "in the publisher's order" if promise.order == "publisher" else "in any order"
+    return f"{promise.delivery.replace('_', ' ')}, {order}; survives {promise.survives}"
+
+
+def _facts(facts: Iterator[str]) -> list[str]:
+    return [" ".join(facts), ""]
+
+
+def _parameters(kind: type[Any]) -> list[str]:
+    keys = keys_of(kind)
+    if not keys:
+        return ["No parameters.", ""]
+    fields = {each.name: each for each in dataclasses.fields(kind)}
+    hints = get_type_hints(kind, include_extras=True)
+    texts = field_texts(kind)
+    rows = [
+        f"| `{key}` | {_value(hints[name])} | {_default(fields[name], hints[name])} | {texts[name]} |"
+        for key, name in keys.items()
+    ]
+    return ["| parameter | value | default | meaning |", "| --- | --- | --- | --- |", *rows, ""]
+
+
+def _value(annotation: Any) -> str:
+    if unit_of(annotation) is not None:
+        return "a time"
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return ", ".join(f"`{each}`" for each in arguments)
+    if origin in (Union, types.UnionType):
+        return " or ".join(_value(each) for each in arguments if each is not type(None))
+    if origin in (tuple, list):
+        return f"a list, each {_value(arguments[0])}"
+    return _WORDS.get(annotation, "a mapping")
+
+
+def _default(field: "dataclasses.Field[Any]", annotation: Any) -> str:
+    if field.default_factory is not dataclasses.MISSING or field.default is None or field.default == ():
+        return "none"
+    unit = unit_of(annotation)
+    if unit is not None and isinstance(field.default, int):
+        return duration_text(field.default * unit.value)
+    return str(field.default).lower() if isinstance(field.default, bool) else f"{field.default}"
+
+
+def main(path: Path) -> None:
+    """Bring the page up to date."""
+    path.write_text(with_protocols(path.read_text()))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

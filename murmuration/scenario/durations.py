@@ -1,0 +1,36 @@
+"""Times as people write them, with their unit."""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from murmur_pubsub.units import Unit
+
+_UNITS_US = {"us": 1, "ms": 1_000, "s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(us|ms|s|min|h)\s*")
+
+
+def parse_duration(value: Any) -> int:
+    """Microseconds from a text such as "5 ms"; raises ValueError."""
+    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError("a time with its unit, such as '5 ms' (units: us, ms, s, min, h)")
+    return round(float(match[1]) * _UNITS_US[match[2]])
+
+
+def parse_in(unit: Unit, value: Any) -> int:
+    """The same in that unit; raises ValueError for a time that is no whole number of them."""
+    whole, rest = divmod(parse_duration(value), unit.value)
+    if rest:
+        raise ValueError(f"a whole number of {unit.name.lower()}")
+    return whole
+
+
+def duration_text(value_us: int) -> str:
+    """The shortest text that `parse_duration` reads back, such as "30 ms"."""
+    unit = next(name for name in reversed(_UNITS_US) if value_us % _UNITS_US[name] == 0)
+    return f"{value_us // _UNITS_US[unit]} {unit}"
+
+
+DurationUs = Annotated[int, BeforeValidator(parse_duration)]

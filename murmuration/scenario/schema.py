@@ -1,0 +1,168 @@
+"""What a scenario file may say, as data: the sections and their keys.
+
+`overlay`, `workload` and `broker.parameters` are mappings here; their keys are those of the kind or protocol named
+(`murmuration.scenario.options`).
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from murmur_pubsub.faults import DEFAULT_DETECTION, FailureDetection
+from murmur_pubsub.links import Delay, LinkSpec
+from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US
+from murmuration.scenario.durations import DurationUs, parse_duration
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+def _parse_delay(value: Any) -> Delay:
+    if isinstance(value, Delay):
+        return value
+    if isinstance(value, str):
+        return Delay("constant", parse_duration(value))
+    if isinstance(value, dict) and len(value) == 1:
+        ((kind, amount),) = value.items()
+        if kind == "exponential":
+            return Delay("exponential", 0, parse_duration(amount))
+        if kind in ("uniform", "normal") and isinstance(amount, list) and len(amount) == 2:
+            return Delay(kind, parse_duration(amount[0]), parse_duration(amount[1]))
+    raise ValueError("a time ('5 ms'), {uniform: [low, high]}, {exponential: mean} or {normal: [mean, deviation]}")
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+
+class Links(_Section):
+    """What links are like; see `murmur_pubsub.links.LinkSpec`."""
+
+    delay: Annotated[Delay, BeforeValidator(_parse_delay)] = Delay()
+    bytes_per_s: Annotated[int, Field(ge=1)] | None = None
+    messages_per_s: Annotated[int, Field(ge=1)] | None = None
+    loss: Probability = 0.0
+    duplication: Probability = 0.0
+    reordering: Probability = 0.0
+    reordering_by: DurationUs = 10_000
+    queue_messages: Annotated[int, Field(ge=1)] = 10_000
+    on_overflow: Literal["slow", "drop"] = "slow"
+
+    def spec(self) -> LinkSpec:
+        """The same for the link model."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields if name != "reordering_by"}
+        return LinkSpec(**fields, reordering_us=self.reordering_by)
+
+
+class BrokerParts(_Section):
+    """The three parts of a broker, by name (see `murmur list`) or dotted path, and the parameters of those that take
+    some, by the protocol's name: `parameters: {multipath: {strategy: S1}}`."""
+
+    matching: str = "bitset"
+    routing: str = "forwarding"
+    reliability: str = "best_effort"
+    parameters: dict[str, dict[str, Any]] = {}
+
+
+class Drain(_Section):
+    """When a run is over: nothing has moved for `quiet`, or `limit` has passed since the last publication."""
+
+    quiet: DurationUs = 1_000_000
+    limit: DurationUs = 60_000_000
+
+
+class Detection(_Section):
+    """How the ends of a link notice a silent failure; see `murmur_pubsub.faults.FailureDetection`."""
+
+    heartbeat: DurationUs = DEFAULT_DETECTION.heartbeat_us
+    timeout: DurationUs = DEFAULT_DETECTION.timeout_us
+    reconnect: DurationUs = DEFAULT_DETECTION.reconnect_us
+
+    def detection(self) -> FailureDetection:
+        """The same for the runtimes; raises `InputError` for times that contradict each other."""
+        return FailureDetection(self.heartbeat, self.timeout, self.reconnect)
+
+
+class Churn(_Section):
+    """Nodes that come and go as those of a trace (an .avt file), or without one of a generator fitted to a real one.
+
+    window: the first and the last day that are played (default: all; of the Skype trace its 25 good days). speed: so
+    many seconds of the trace pass in an emulated one. select: which nodes of the trace are played. scale: stretches
+    generated sessions and gaps. shortest: shorter ones, after scaling, are left out. begin: how far into the run the
+    first day begins; until then all nodes are there.
+    """
+
+    trace: Path | None = None
+    days: Annotated[float, Field(gt=0)] = 25.0
+    window: tuple[float, float] | None = None
+    keep_outages: bool = False
+    speed: Annotated[float, Field(gt=0)] = 1.0
+    who: Literal["clients", "brokers"] | list[str] = "clients"
+    select: Literal["random", "active", "present"] = "random"
+    scale: Annotated[float, Field(gt=0)] = 1.0
+    shortest: DurationUs = 1_000_000
+    begin: DurationUs = 0
+
+
+class Expect(_Section):
+    """What the run is expected to reach, beside what its protocols promise: else it is invalid.
+
+    delivery_rate: of the required deliveries at least this share is made. delay_p99: at most. recovery: how long after
+    a repair events may still be lost or late. unexplained: so many findings at most without a fault that explains them.
+    """
+
+    delivery_rate: Probability | None = None
+    delay_p99: DurationUs | None = None
+    recovery: DurationUs | None = None
+    unexplained: Annotated[int, Field(ge=0)] | None = None
+
+    def plain(self) -> dict[str, float]:
+        """Those given, by their names in the manifest."""
+        named = {"delay_p99": "delay_p99_us", "recovery": "recovery_us"}
+        return {
+            named.get(key, key): getattr(self, key) for key in type(self).model_fields if getattr(self, key) is not None
+        }
+
+
+class Scenario(_Section):
+    """One experiment. `overlay` and `workload` have a `kind`; their other keys depend on it."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,60}$")] = "scenario"
+    description: str = ""
+    seed: int = 1
+    runtime: Literal["ray", "virtual"] = "ray"
+    overlay: dict[str, Any]
+    workload: dict[str, Any]
+    broker: BrokerParts = BrokerParts()
+    last_mile: Literal["clients", "broker"] = "clients"
+    links: Links = Links()
+    client_links: Links = Links()
+    time_dilation: Annotated[float, Field(gt=0, le=1000)] = 1.0
+    drain: Drain = Drain()
+    journal: Literal["hops", "deliveries"] = "hops"
+    keep_inputs: bool = False
+    withdrawal_grace: DurationUs = 1_000_000
+    subscription_grace: DurationUs = 1_000_000
+    recovery_limit: DurationUs = DEFAULT_RECOVERY_LIMIT_US
+    expect: Expect = Expect()
+    faults: list[dict[str, Any]] = []
+    churn: Churn | None = None
+    failure_detection: Detection = Detection()
+    hosts: Annotated[int, Field(ge=1, le=64)] = 1
+    placement: Literal["spread", "pack"] | dict[str, int | str] = "spread"
+    datagrams: Links | None = None
+
+
+def changed_link(planned: LinkSpec, changes: Mapping[str, Any]) -> LinkSpec:
+    """The planned link with some keys of the section `links` changed; raises ValueError."""
+    try:
+        links = Links.model_validate(changes)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ValueError(f"{'.'.join(str(step) for step in first['loc'])}: {first['msg']}") from None
+    given = {name: getattr(links, name) for name in links.model_fields_set}
+    if "reordering_by" in given:
+        given["reordering_us"] = given.pop("reordering_by")
+    return dataclasses.replace(planned, **given)

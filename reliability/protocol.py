@@ -1,0 +1,46 @@
+"""A reliability protocol is a declaration: one value with all that the rest of the product has to know of it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic
+
+from murmur_pubsub.client import ClientMachine
+from murmur_pubsub.machine import Machine, NodeContext, NodeName
+from murmur_pubsub.promise import Promise
+from reliability.layer import BrokerServices, Reliability
+from routing.protocol import Offer, OverlayTraits, Parameters, RoutingProtocol
+
+
+def _plain_client(broker: NodeName, parameters: object) -> Machine:
+    return ClientMachine(broker)
+
+
+def _all_entrances(parameters: object, hosts: Sequence[NodeName]) -> Sequence[NodeName]:
+    return hosts
+
+
+def _works_over_all(parameters: object, traits: OverlayTraits, routing: RoutingProtocol[Any]) -> None:
+    """The protocol checks nothing but its parameters themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityProtocol(Generic[Parameters]):
+    """What a reliability protocol says of itself."""
+
+    name: str
+    """By which scenarios name it and its parameters."""
+    make: Callable[[NodeContext, Parameters, BrokerServices], Reliability]
+    """Makes the reliability part of one broker."""
+    parameters: type[Parameters]
+    """A frozen dataclass: its fields are what a scenario may say under `broker.parameters` and the protocol's name."""
+    guarantee: Promise = field(default_factory=Promise)
+    """What it promises of deliveries; the judge holds it to that."""
+    needs: frozenset[Offer] = frozenset()
+    """What the routing below it must offer."""
+    client: Callable[[NodeName, Parameters], Machine] = _plain_client
+    """Makes the machine of a client of that broker."""
+    entrances: Callable[[Parameters, Sequence[NodeName]], Sequence[NodeName]] = _all_entrances
+    """The brokers at which events may be published, of those that take clients. Raises `InputError`, its place a
+    parameter."""
+    check: Callable[[Parameters, OverlayTraits, RoutingProtocol[Any]], None] = _works_over_all
+    """Raises `InputError`, its place a parameter or a key of the scenario, if it cannot work so over that routing."""

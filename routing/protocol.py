@@ -1,0 +1,77 @@
+"""A routing protocol is a declaration: one value with all that the rest of the product has to know of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Generic, TypeVar
+
+from murmur_pubsub.machine import NodeContext
+from murmur_pubsub.promise import Survival
+from routing.router import Router
+
+Parameters = TypeVar("Parameters")
+
+
+@dataclass(frozen=True, slots=True)
+class NoParameters:
+    """Of a protocol that takes none."""
+
+
+class RunsOn(Enum):
+    """Which overlays a routing works on."""
+
+    LINKS = "an overlay with links"
+    ACYCLIC = "an acyclic overlay: on a cycle an event would go round for ever"
+    CELLS = "an acyclic overlay, or one of the kind 'cells'"
+    STRUCTURED = "an overlay of the kind 'structured', whose brokers have no links and talk by datagrams"
+
+
+class Offer(Enum):
+    """What a routing can do for the reliability protocol above it, beside `Router`."""
+
+    STREAMS = "streams"
+    """It is a `routing.router.StreamRouter`."""
+    GOSSIP = "gossip about filters"
+    """It is a `routing.router.GossipRouter`."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverlayTraits:
+    """What of a scenario decides which protocols can work in it."""
+
+    kind: str
+    """The overlay's, as a message says it."""
+    suits: frozenset[RunsOn]
+    """The demands that it meets."""
+    degree: int = 0
+    """The most links that a broker has."""
+    has_datagrams: bool = False
+
+    @property
+    def is_tree(self) -> bool:
+        """No cycles?"""
+        return RunsOn.ACYCLIC in self.suits
+
+
+def _allows_all(parameters: object, traits: OverlayTraits) -> None:
+    """The protocol checks nothing but its parameters themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingProtocol(Generic[Parameters]):
+    """What a routing protocol says of itself."""
+
+    name: str
+    """By which scenarios name it and its parameters."""
+    make: Callable[[NodeContext, Parameters], Router]
+    """Makes the router of one broker."""
+    parameters: type[Parameters]
+    """A frozen dataclass: its fields are what a scenario may say under `broker.parameters` and the protocol's name."""
+    runs_on: RunsOn = RunsOn.LINKS
+    offers: frozenset[Offer] = frozenset()
+    keeps_order: bool = True
+    """Do events of one publisher stay in order on their way?"""
+    survives: Callable[[Parameters, OverlayTraits], Survival] | None = None
+    """The failures that its deliveries survive, whatever the reliability protocol (None: what that says)."""
+    check: Callable[[Parameters, OverlayTraits], None] = _allows_all
+    """Raises `InputError`, its place a parameter, if the protocol cannot work so on such an overlay."""
