@@ -68,11 +68,10 @@ def test_a_withdrawal_while_a_fault_holds_deliveries_up_is_no_loss(parts: Mappin
 
 def test_an_event_from_long_before_a_subscription_is_spurious_unless_events_are_kept() -> None:
     """The recovery of lost events must not give them to subscribers that came later."""
-    epidemic = {"epidemic": {"algorithm": "push", "interval": "50 ms"}}
-    broker = {"routing": "forwarding", "reliability": "epidemic", "parameters": epidemic}
     with _cluster(
-        broker=broker, datagrams={"delay": "1 ms"}, clients={"alice": "b0", "bob": "b2", "carol": "b2"}
-    ) as cluster:
+        reliability="epidemic", parameters={"epidemic": {"algorithm": "push", "interval": "50 ms"}},
+        datagrams={"delay": "1 ms"}, clients={"alice": "b0", "bob": "b2", "carol": "b2"},
+    ) as cluster:  # fmt: skip
         first = cluster.clients["bob"].subscribe("x >= 0")
         cluster.settle()
         cluster.faults.link("b1", "b2", loss=1.0)
