@@ -1,11 +1,11 @@
 """One connection between two actors: TCP that carries frames.
 
-Both sides prove that they know the run's random token (`actors.handshake`); whoever cannot is cut off and journaled.
-Until then nothing else is read or written, and no more than a greeting's size is kept. A link is made once both have
-proven themselves: a peer whose process is stopped accepts a connection (its kernel does) and never answers. Connections
-for datagrams are one-way, dialled when there is something to say. Messages gather in an outbox and leave as one frame
-when the node has worked off what it was doing. A link model that delays messages keeps them here until their emulated
-time has come. An empty frame is a heartbeat.
+Both sides prove that they know the run's random token (`actors.handshake`); a side that cannot is cut off and
+journaled. Until then nothing else is read or written, and no more than a greeting's size is kept. A link is made once
+both have proven themselves: a peer whose process is stopped accepts a connection (its kernel does) and never answers.
+Connections for datagrams are one-way, dialled when there is something to say. Messages gather in an outbox and leave as
+one frame when the node has worked off what it was doing. A link model that delays messages keeps them here until their
+emulated time has come. An empty frame is a heartbeat.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Who has connected to a node and has not yet proven that it belongs to the run.
+"""Processes that have connected to a node and have not yet proven that they belong to the run.
 
 Such connections are bounded in number and time, and each that is turned away is counted and journaled. When there are
 too many, the one that has waited longest goes, so that silent strangers cannot keep a peer out, which is through within
@@ -45,7 +45,7 @@ class Entrance:
         self._closed = False
 
     def came(self, connection: HalfOpen) -> None:
-        """Somebody has connected."""
+        """A process has connected."""
         if self._closed:
             connection.abort()
             return
@@ -72,7 +72,7 @@ class Entrance:
         connection.abort()
 
     def end(self) -> None:
-        """Let nobody in any more, and write what is not yet in the journal."""
+        """Let no process in any more, and write what is not yet in the journal."""
         self._closed = True
         for connection in list(self._half_open):
             self.turn_away(connection, Refusal.LEFT)

@@ -1,4 +1,4 @@
-"""Who a live node is connected with: dialling, heartbeats, links cut by a fault, datagrams.
+"""The connections of a live node with its peers: dialling, heartbeats, links cut by a fault, datagrams.
 
 Of the two ends of a link one has the duty to dial, and tries again for as long as the link is down. Heartbeats find
 a peer that is gone without a word: one from which nothing came for the timeout loses its connection. A node that was
@@ -45,7 +45,7 @@ class LiveLinks:
         self._beating = self._loop.create_task(self._beat())
 
     def end(self) -> None:
-        """Dial no more, let nobody in any more, close what carried datagrams."""
+        """Dial no more, let no peer in any more, close what carried datagrams."""
         self._owner.entrance.end()
         tasks = [*self._dialling.values(), *self._carrying.values()]
         for task in (*tasks, *([self._beating] if self._beating else ())):

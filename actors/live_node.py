@@ -174,7 +174,7 @@ class LiveNode:
     def _fail(self) -> None:
         """The machine raised: keep the first traceback for the driver and fall silent, as a crashed node does.
 
-        asyncio would only log it, and a run would go on with a node whose state nobody can trust."""
+        asyncio would only log it, and a run would go on with a node whose state cannot be trusted."""
         if self.failure is None:
             self.failure = traceback.format_exc()
         for connection in list(self.connections.values()):
@@ -252,7 +252,7 @@ class LiveNode:
             connection.link.change(spec, self.clock.now_us())
 
     def cut_off(self, connection: Connection) -> None:
-        """What the peer sends is no frame, and nobody knows where the next one begins."""
+        """What the peer sends is no frame, and where the next one begins is unknown."""
         self._note_malformed(connection.peer)
         connection.abort()
 

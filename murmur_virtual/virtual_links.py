@@ -58,12 +58,12 @@ class VirtualLinks:
 
     @property
     def quiet(self) -> bool:
-        """Has everybody noticed what broke, and is every link up that can be?"""
+        """Have all nodes noticed what broke, and is every link up that can be?"""
         return not self._unquiet
 
     # --------------------------------------------------------------------------------- what happens to nodes
     def node_died(self, name: NodeName, silently: bool) -> None:
-        """The process is gone; silently: so is its host, and nobody closes its sockets."""
+        """The process is gone; silently: so is its host, and its sockets are not closed."""
         now_us = self._network.now_us
         dead = self._network.nodes[name]
         for wire in self._wires_of(name):
@@ -114,7 +114,7 @@ class VirtualLinks:
         self._review(wire)
 
     def heal(self, first: NodeName, second: NodeName) -> None:
-        """The link may come up again; who had not noticed the cut finds the connection broken."""
+        """The link may come up again; an end that had not noticed the cut finds the connection broken."""
         wire = self._wires[link_key(first, second)]
         wire.cut = False
         self._lose_both(wire, "the link was cut")
@@ -180,8 +180,8 @@ class VirtualLinks:
         nodes = self._network.nodes
         for name in wire.ends:
             node, peer = nodes[name], nodes[wire.other(name)]
-            who = f"{self._network.seed}/{name}/link/{peer.spec.name}"
-            rng = random.Random(who if wire.connection == 1 else f"{who}/{wire.connection}")
+            seed = f"{self._network.seed}/{name}/link/{peer.spec.name}"
+            rng = random.Random(seed if wire.connection == 1 else f"{seed}/{wire.connection}")
             node.take_link(peer, Link(wire.spec, rng), wire.clear_us)
             ends.append((node, peer))
         self._review(wire)

@@ -77,12 +77,7 @@ class VirtualNetwork(Protocol):
 
 
 class VirtualNode:
-    """One incarnation of a node. Links are kept with the peer's node, looked up once.
-
-    `addressed`: to whom it has sent datagrams, if its machine wants to hear when they are gone. `down`, `stalled` and
-    `work_us` (so much more for each message) are what faults have done to it; `stalls` counts how often it was stalled;
-    `disturbed` says that any of that matters, or a severed link, so that an undisturbed node pays for one test.
-    """
+    """One incarnation of a node. Links are kept with the peer's node, looked up once."""
 
     __slots__ = (
         "_awake", "_busy_until_us", "_clients", "_codec", "_datagrams", "_encoded", "_encoded_message", "_encoders",
@@ -106,8 +101,13 @@ class VirtualNode:
         self.storage = storage
         self.incarnation = incarnation
         self.paused_until_us = 0
-        self.disturbed = self.down = self.stalled = False
-        self.stalls = self.work_us = 0
+        self.down = self.stalled = False
+        self.work_us = 0
+        """A fault makes each message cost this much more time."""
+        self.stalls = 0
+        """How often it was stalled."""
+        self.disturbed = False
+        """Does any of these, or a severed link, matter? An undisturbed node pays for this one test."""
         self._busy_until_us = 0
         self._waiting: deque[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
         self._awake = False
@@ -129,6 +129,7 @@ class VirtualNode:
         self._held: deque[tuple[NodeName, int, bytes]] | None = None
         self._datagrams = network.datagrams
         self.addressed: dict[NodeName, None] | None = {} if machine.hears_resets else None
+        """The nodes to which it has sent datagrams, if its machine wants to hear when they are gone."""
         self._uplink: Link | None = None
         if spec.uplink is not None:
             self._uplink = Link(spec.uplink, random.Random(f"{network.seed}/{spec.name}/uplink"))
@@ -228,7 +229,7 @@ class VirtualNode:
             self.take_input(LinkDown(peer, "connection reset"), now_us)
 
     def forget_addressed(self) -> None:
-        """The next incarnation has been made, and has sent nothing to anybody."""
+        """The next incarnation has been made, and has sent nothing yet."""
         for peer in self.addressed or ():
             del self._network.addressed_by[peer][self._name]
         self.addressed = None
@@ -380,7 +381,7 @@ class VirtualNode:
                 if to not in self.addressed:
                     self.addressed[to] = None
                     network.addressed_by[to][self._name] = None
-                if target.down:  # nobody listens there
+                if target.down:  # no process listens there
                     network.call_at(now_us + link.draw_us(), functools.partial(self.reset_by, to))
             if network.divided(self._name, to):
                 self._recorder.dropped(now_us, message, to, DropReason.LINK_BROKEN)

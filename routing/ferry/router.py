@@ -1,12 +1,12 @@
 """The Ferry-like baseline of the Vinifera paper (V): rendezvous routing that knows nothing of subscriptions.
 
 Theory of operation. A pure small world: two ring links, all others at distances after Kleinberg, identifiers that never
-change. The hash of an attribute's *name* is a place on the ring, and the node closest above it the attribute's
-rendezvous node: one tree an attribute. A node installs each subscription whole at one of its attributes' rendezvous
-nodes, that closest to it in the direction in which it routes (Ferry's choice among them); an event goes to those of all
-its attributes and from there down each tree to every node that has installed anything, whatever it wants, unless
-`prune` has it matched on the way. Routing is greedy by the node's own links; heartbeats, expiry and repair are those of
-the shared overlay.
+change. The hash of an attribute's *name* is a place on the ring, and the node closest above it is the attribute's
+rendezvous node: one tree for each attribute. A node installs each subscription whole at the rendezvous node of one of
+its attributes, the closest in the direction of routing (Ferry's choice among them). An event goes to the rendezvous
+nodes of all its attributes, and from there down each tree to every node that has installed anything, whatever that node
+wants; with `prune` it is matched on the path. Routing is greedy by the node's own links. Heartbeats, expiry and repair
+are those of the shared overlay.
 """
 
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ class Ferry(RendezvousRouter):
 
     def targets(self, event: Event) -> list[Target]:
         """See `RendezvousRouter`. An event with none of the known attributes has one more target, where those are
-        registered who want events whatever they say."""
+        registered that have no constraint."""
         attributes = list(map(attribute_key, event.attributes))
         if not any(name in self._attributes for name in event.attributes):
             attributes.append(ANY_ATTRIBUTE)

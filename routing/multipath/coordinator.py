@@ -1,8 +1,8 @@
 """The coordinator of Δ-moves: grants them one after the other where their neighbourhoods overlap (section 6).
 
 Brokers report their primary neighbours to it, so that it knows the whole tree. A move touches the brokers within Δ of
-the mover and of its path; two moves are kept apart if no broker could be touched by both. Who waits is granted in
-the order of asking, once nobody before it is in its way.
+the mover and of its path; two moves are kept apart if no broker could be touched by both. Moves that wait are
+granted in the order of asking, once none before them is in their way.
 """
 
 from collections.abc import Mapping, Sequence
@@ -83,7 +83,7 @@ class Coordinator:
                 self._last += 1
                 self.active[self._last] = heart
                 granted.append((wanted.mover, self._last))
-            held.append(heart)  # who asks later does not overtake one who waits
+            held.append(heart)  # a broker that asks later does not overtake one that waits
         self._waiting = waiting
         return granted
 

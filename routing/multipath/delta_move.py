@@ -9,10 +9,10 @@ new link within Δ can still have an anchor on the way there, on the other arm o
 zone, hop by hop, and are confirmed back when they have reached its end.
 
 While m_inprog spreads, some brokers use the old tree and some the new one. It begins at B, so that on the way to A by
-the new tree nobody lags behind. A copy that was sent by the old tree is passed on by the old tree, which everybody in
-the zone keeps until a while after the end; it is known by its header, which lacks the number of the move though its
-sender belongs to the zone. So every publication reaches A over N, over B or over both; A drops what has come before,
-and nobody may bypass A in the meantime. A itself sends by the old tree until m_inprog has been confirmed.
+the new tree no broker lags behind. A copy that was sent by the old tree is passed on by the old tree, which every
+broker of the zone keeps until a while after the end; it is known by its header, which lacks the number of the move
+though its sender belongs to the zone. So every publication reaches A over N, over B or over both; A drops what has come
+before, and no broker may bypass A in the meantime. A itself sends by the old tree until m_inprog has been confirmed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,20 +30,25 @@ Ppaths = Mapping[NodeName, Path]
 
 @dataclass(slots=True)
 class Zone:
-    """What a broker in the zone of a move knows of it. `confirm_to`: who waits for this broker's confirmation of the
-    phase; `awaited`: whose confirmations are missing. `before`: the view before the move, from phase 2 on, and
-    `peers_before` the primary links it is for. `members`: the brokers of the zone, as far as this broker knows them.
-    `marking`: it sends by the new tree, and says so."""
+    """What a broker in the zone of a move knows of it."""
 
     move: int
+    """The move's number."""
     mover: NodeName
     path: Path
+    """From the neighbour that the mover leaves to its destination."""
     confirm_to: NodeName | None = None
+    """The broker that waits for this one's confirmation of the phase."""
     awaited: dict[NodeName, None] = field(default_factory=dict)
+    """The brokers whose confirmations are missing."""
     before: View | None = None
+    """The view before the move, from m_inprog to the end of the grace."""
     peers_before: Path = ()
+    """The primary links that this view is for."""
     members: frozenset[NodeName] = frozenset()
+    """The brokers of the zone, as far as this broker knows them."""
     marking: bool = False
+    """Does it send by the new tree, and say so?"""
 
     @property
     def heart(self) -> tuple[NodeName, ...]:

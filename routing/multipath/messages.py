@@ -88,7 +88,7 @@ class SoftLinkAccepted(NamedTuple):
 @message(31, control=True)
 class BrokerAway(NamedTuple):
     """The broker cannot be reached over the primary link from `witness`, or can again; spread through the
-    neighbourhood of the witness, who numbers what it says."""
+    neighbourhood of the witness, which numbers what it says."""
 
     broker: str
     witness: str
@@ -100,7 +100,7 @@ class BrokerAway(NamedTuple):
 
 @message(32, control=True)
 class MoveOrdered(NamedTuple):
-    """From whoever manages the overlay: leave `neighbour` for `destination` (a Δ-move of the receiver)."""
+    """From the operator of the overlay: leave `neighbour` for `destination` (a Δ-move of the receiver)."""
 
     neighbour: str
     destination: str
@@ -158,7 +158,7 @@ class MovePhase(NamedTuple):
 
 @message(38, control=True)
 class MoveConfirmed(NamedTuple):
-    """Everybody to whom the receiver passed the phase on has seen it."""
+    """All brokers to which the receiver passed the phase on have seen it."""
 
     move: int
     phase: int

@@ -11,7 +11,7 @@ class Joined(NamedTuple):
 
 
 class CellFilled(NamedTuple):
-    """The peer stands for a range for which nobody stood. `failed_since_us`: when its predecessor, found to
+    """The peer stands for a range for which no peer stood. `failed_since_us`: when its predecessor, found to
     have failed just now, was last heard. None: there was none, or the peer is a new node."""
 
     cell: IdentifierRange

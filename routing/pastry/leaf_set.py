@@ -22,7 +22,7 @@ class LeafSet:
         self._smaller: list[PastryPeer] = []
         self._larger: list[PastryPeer] = []
         self._reach_up = self._reach_down = space.size
-        """Who is closer than that on the side would be a leaf."""
+        """A node closer than that on the side would be a leaf."""
 
     def __iter__(self) -> Iterator[PastryPeer]:
         return iter(self._members.values())

@@ -67,7 +67,7 @@ class Seek(NamedTuple):
 
 @message(45, control=True)
 class Arrived(NamedTuple):
-    """The node has joined: to everybody in the destination, through whoever stands for its parts."""
+    """The node has joined: to all nodes in the destination, through the peers that stand for its parts."""
 
     peer: PastryPeerFields
     destination: RangeFields
@@ -82,7 +82,7 @@ class Introduced(NamedTuple):
 
 @message(47, control=True)
 class RepairRequest(NamedTuple):
-    """Who stands for this range, if you know? The answer is an `Introduced`."""
+    """Asks which peer stands for this range. The answer is an `Introduced`, if the receiver knows."""
 
     destination: RangeFields
 

@@ -27,7 +27,7 @@ class NeighbourFilters:
 
     @property
     def peers(self) -> Mapping[NodeName, PastryPeer]:
-        """Who has asked for something."""
+        """The neighbours that have asked for something."""
         return self._peers
 
     def add(self, peer: PastryPeer, wanted: Filter) -> bool:
@@ -79,7 +79,7 @@ class NeighbourFilters:
         return list(dict.fromkeys(self._entries[key][1] for key in self._index.matching(attributes)))
 
     def destinations(self, attributes: Mapping[str, Value]) -> list[PastryPeer]:
-        """The neighbours who want an event with these attributes."""
+        """The neighbours that want an event with these attributes."""
         return [self._peers[name] for name in self._index.destinations(attributes)]
 
     def check_invariants(self) -> None:

@@ -5,11 +5,11 @@ and differs in the next digit) and a leaf set (its neighbours on the ring). A me
 closest leaf if the leaf set spans it, else to the peer in the cell it belongs to, which shares one digit more, else to
 any known peer that shares as many digits and is numerically closer.
 
-Joining: a request is routed to the new node's own identifier and gathers peers on the way; a random member of each
-cell's range is then sought, so that the load of standing for a range is spread. In the layer above, an empty cell means
-that nobody is there, so tables must be complete: the new node says that it has `Arrived` to everybody who shares as
-many digits with it as anybody does, for in their tables, and no others, its cell is empty. Who hears of two new nodes
-introduces them to each other, so that concurrent joins meet.
+Joining (`routing.pastry.joining`): a request is routed to the new node's own identifier and gathers peers on the way.
+The new node then seeks a random member of each cell's range, so that the load of standing for a range is spread. In the
+layer above, an empty cell means that its range is empty, so tables must be complete. The new node tells that it has
+`Arrived` to all nodes that share the greatest number of digits with it, for in their tables, and no others, its cell is
+empty. A node that hears of two new nodes introduces them to each other, so that concurrent joins meet.
 
 Only a peer that has itself answered is taken into the tables: hearsay is asked first (`Hello`). Rounds of probes begin
 at the multiples of `probe_us`, at all nodes at once, so that between them nothing moves; a peer that is silent for
@@ -58,7 +58,7 @@ from routing.pastry.routing_table import RoutingTable
 
 _ROUND, _DEADLINE, _JOIN, _SETTLE = (("routing", "pastry", name) for name in ("round", "deadline", "join", "settle"))
 _QUARANTINE_ROUNDS = 10
-"""For so many rounds hearsay about a failed peer is not believed."""
+"""For this many rounds hearsay about a failed peer is not believed."""
 _ASKED_FOR_REPAIR = 3
 _PINGS = 3
 """Of a round to a silent peer: messages may get lost."""
@@ -183,7 +183,7 @@ class Pastry:
         return best
 
     def towards(self, cell: IdentifierRange) -> PastryPeer | None:
-        """The peer to which a message for a range goes of which this node shares all digits but the last: whoever
+        """The peer to which a message for a range goes of which this node shares all digits but the last: a peer that
         stands for it or is in it, else a peer closer to its middle identifier among those that share as many digits
         (IRBR 5.5). None: as far as this node knows, the range is empty."""
         stands = self.table.get(cell)
@@ -294,7 +294,7 @@ class Pastry:
             Send(seeking.name, Welcome(self.me, self.joined, True, self._useful_to(seeking))),
         ]
 
-    # ----------------------------------------------------------------------------- whom this node knows
+    # --------------------------------------------------------------------------- peers that this node knows
     def _consider(self, known: Iterable[Sequence[Any]]) -> list[Effect]:
         """Ask those that would be of use whether they are there."""
         effects: list[Effect] = []
@@ -353,7 +353,7 @@ class Pastry:
                 del self._peers[current.name]
 
     def _take_in(self, peer: PastryPeer) -> list[Effect]:
-        """The peer is there: let it stand for its cell if nobody does, and be a leaf if it is close enough."""
+        """The peer is there: let it stand for its cell if no other does, and be a leaf if it is close enough."""
         self._heard_us[peer.name] = self._now_us
         cell = self.table.cell_of(peer.identifier)
         if self.table.get(cell) is None:

@@ -1,9 +1,10 @@
 """How an event goes back over an edge by which a subscription came (IRBR section 3).
 
-A routing table is a directed graph: that a node has somebody in its table does not put it into his. The text counts the
-way back in hops of the overlay, "usually larger" than the way there, and that is why its baselines need more messages
-to publish than IRBR. Here it is `routed`: an event takes Pastry's way to the identifier of whoever asked for it. A node
-that keeps the address of whoever asked needs one message instead: `direct`, the default, since nothing forbids it.
+A routing table is a directed graph: a node that has a peer in its table need not be in the table of that peer. The text
+counts the way back in hops of the overlay, "usually larger" than the way there, and that is why its baselines need more
+messages to publish than IRBR. Here it is `routed`: an event takes Pastry's way to the identifier of the node that asked
+for it. A node that keeps the address of that node needs one message instead: `direct`, the default, since nothing
+forbids it.
 
 A routed event's header has that identifier behind the router's own field.
 """
@@ -38,7 +39,7 @@ class ReversePaths:
         self._routed = path == "routed"
 
     def back_to(self, peer: PastryPeer, field: int) -> list[Hop]:
-        """The hop to whoever asked, with the router's own field of the header; none if there is no way."""
+        """The hop to the node that asked, with the router's own field of the header; none if there is no way."""
         return self._towards(peer.identifier, field) if self._routed else [Hop(peer.name, (field,))]
 
     def passes_on(self, header: Sequence[int]) -> bool:

@@ -1,8 +1,8 @@
 """The routing table: for each range of identifiers outside this node's own, the peer that stands for it.
 
-A cell is a range that shares some leading digits with this node's identifier and differs in the next one; the ranges
-of one length are a row. Ranges are fixed, who stands for them changes (IRBR section 3): a peer belongs in exactly one
-cell.
+A cell is a range that shares some leading digits with this node's identifier and differs in the next one; the ranges of
+one length are a row. Ranges are fixed, the peers that stand for them change (IRBR section 3): a peer belongs in exactly
+one cell.
 """
 
 from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
@@ -23,15 +23,15 @@ class RoutingTable:
         return self._space.range_of(identifier, self._space.shared(self._own, identifier) + 1)
 
     def get(self, cell: IdentifierRange) -> PastryPeer | None:
-        """Who stands for the cell."""
+        """The peer that stands for the cell."""
         return self._rows[cell.length].get(cell)
 
     def row(self, length: int) -> dict[IdentifierRange, PastryPeer]:
-        """The cells of this length that have somebody."""
+        """The cells of this length that have a peer."""
         return self._rows[length]
 
     def cells(self, longer_than: int = 0) -> list[tuple[IdentifierRange, PastryPeer]]:
-        """All cells of a greater length that have somebody, the shortest first: the parts, but for this node, of its
+        """All cells of a greater length that have a peer, the shortest first: the parts, but for this node, of its
         own range of the given length."""
         found = self._below[longer_than]
         if found is None:

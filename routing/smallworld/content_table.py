@@ -1,7 +1,7 @@
 """The content routing table: which neighbour has asked for which ranges (Vinifera IV-B3).
 
-An entry is what one neighbour wants by way of this node, all its attributes together, replaced as a whole by the
-neighbour's next lookup, or extended by it. It expires when the neighbour has not confirmed it for some rounds.
+An entry is what one neighbour wants by way of this node, in all attributes together. The neighbour's next lookup
+replaces it as a whole, or extends it. It expires when the neighbour has not confirmed it for some rounds.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,9 +1,9 @@
 """Load balancing by moving identifiers (Vinifera IV-B5, after Karger and Ruhl).
 
-A node's load is the events that it received as a rendezvous node without interest in them, half forgotten with each
-comparison. When its successor's load is more than `beta` above its own, a node takes an identifier between the two of
-them so as to halve the successor's load: the successor's median, or the midpoint if all of its events had one value.
-Both then take the average of their loads for their own.
+A node's load is the number of events that it received as a rendezvous node without interest in them; half of it is
+forgotten with each comparison. When its successor's load is more than `beta` above its own, a node takes an identifier
+between the two of them, so as to halve the successor's load: the successor's median, or the midpoint if all of its
+events had one value. Each of the two then takes the average of both loads for its own.
 """
 
 from collections import deque
@@ -30,13 +30,13 @@ class Load:
         self.events //= 2
 
     def become(self, events: int) -> None:
-        """The load has been divided with a neighbour; so much is this node's part."""
+        """The load has been divided with a neighbour; `events` is this node's part."""
         self.events = events
         self._values.clear()
 
     def median(self, own: int) -> int:
-        """Half of the events were at or before it, on the way up to this node's identifier; that one, if it is not
-        known."""
+        """The value that half of the events were at or before, on the arc up to this node's identifier (`own`, if no
+        event is remembered)."""
         if not self._values:
             return own
         ordered = sorted(self._values, key=lambda value: -clockwise(value, own))

@@ -1,10 +1,11 @@
-"""A node's own subscriptions in the eyes of Vinifera: profile, utility, primary attribute (IV-B1, Algorithm 1).
+"""A node's own subscriptions as Vinifera uses them: profile, utility, primary attribute (IV-B1, Algorithm 1).
 
 Every attribute that a filter names gives ranges of hashed values. The *primary attribute* is the one on which most
-candidate neighbours have a range that overlaps with the node's own; ranks are compared anew each round, and another
-attribute takes its place when it leads by a fifth, so that chance does not change it to and fro. A node's utility for
-friendship is the share of what either wants on the primary attribute that both do. A filter is registered for its
-ranges on the primary attribute, or if it does not name that, on the one of its own with the highest rank.
+candidate neighbours have a range that overlaps with the node's own. Ranks are compared anew each round; another
+attribute becomes the primary one when it leads by a fifth, so that chance does not change it to and fro. The utility
+of a friend link is the share of the values wanted by either node, on the primary attribute, that both want. A filter
+is registered for its ranges on the primary attribute, or, if it does not name that, on its own attribute with the
+highest rank.
 """
 
 import functools
@@ -90,8 +91,8 @@ class OwnInterests:
         return found
 
     def targets(self, event: Event) -> list[tuple[int, int]]:
-        """One rendezvous for each attribute of the event; if it has none that is declared, one more where those are
-        registered who want events whatever they say."""
+        """One rendezvous for each attribute of the event. If none of them is declared, there is one more: filters
+        without a constraint are registered there."""
         found = [(attribute_key(name), self._domain(name).hash(value)) for name, value in event.attributes.items()]
         if not any(name in self._domains for name in event.attributes):
             found.append((ANY_ATTRIBUTE, 0))

@@ -2,10 +2,10 @@
 
 Theory of operation. Values of every attribute are hashed, in order, onto the ring of node identifiers; the node closest
 above a value is its rendezvous node. A node registers each subscription with the rendezvous nodes of its range on one
-attribute, its primary one, leaving an entry at every node on the way; an event goes to the rendezvous node of its value
-in each attribute and back along those ways, matched against what is registered at each step. Links to nodes with
-similar subscriptions make the ways of those meet early, so that few others are on them. What is shared with the
-baseline is in `routing.smallworld`; here is what knows of subscriptions: the hash, friendship, balancing.
+attribute, its primary one, and every node on the path keeps an entry. An event goes to the rendezvous node of its value
+in each attribute and back along those paths; each node matches it against its entries. Nodes link to nodes with similar
+subscriptions, so that the paths of those meet early and few other nodes are on them. What is shared with the baseline
+is in `routing.smallworld`; here is what knows of subscriptions: the hash, friendship, balancing.
 """
 
 from collections.abc import Sequence
