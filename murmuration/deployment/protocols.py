@@ -8,7 +8,16 @@ from typing import Any
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.promise import Promise
-from murmuration import registry
+from murmuration.registry import (
+    RELIABILITIES,
+    ROUTINGS,
+    Delivery,
+    Routing,
+    check_parts,
+    promise,
+    reliability_named,
+    routing_named,
+)
 from murmuration.scenario.load import LoadedScenario
 from murmuration.scenario.options import read_options
 from murmuration.scenario.schema import BrokerParts
@@ -24,10 +33,10 @@ class ChosenProtocols:
 
     parts: BrokerParts
     """Their names, as the scenario has them."""
-    routing: registry.Routing
+    routing: Routing
     routing_parameters: Any
     """Of the class that the routing declares."""
-    reliability: registry.Delivery
+    reliability: Delivery
     reliability_parameters: Any
     """Of the class that the reliability protocol declares."""
     traits: OverlayTraits
@@ -35,11 +44,11 @@ class ChosenProtocols:
     @property
     def promise(self) -> Promise:
         """What they promise of deliveries; raises `InputError` for a promise that is none."""
-        return registry.promise(self.routing, self.reliability, self.routing_parameters, self.traits)
+        return promise(self.routing, self.reliability, self.routing_parameters, self.traits)
 
     @property
     def of_broker(self) -> Mapping[str, Any]:
-        """The parameters of `registry.make_broker`."""
+        """The parameters of `murmuration.registry.make_broker`."""
         return {
             "matching": self.parts.matching,
             "routing": self.parts.routing,
@@ -49,7 +58,7 @@ class ChosenProtocols:
 
     @property
     def of_client(self) -> Mapping[str, Any]:
-        """The parameters of `registry.make_client`, but for its broker."""
+        """The parameters of `murmuration.registry.make_client`, but for its broker."""
         return {"reliability": self.parts.reliability, "reliability_parameters": self.reliability_parameters}
 
 
@@ -57,19 +66,19 @@ def choose_protocols(loaded: LoadedScenario, overlay: Overlay) -> ChosenProtocol
     """The protocols that the scenario names, for that overlay; raises `InputError`."""
     parts = loaded.scenario.broker
     try:
-        routing, reliability = registry.routing_named(parts.routing), registry.reliability_named(parts.reliability)
+        routing, reliability = routing_named(parts.routing), reliability_named(parts.reliability)
         traits = traits_of(overlay, loaded.scenario.datagrams is not None)
-        registry.check_parts(parts.matching, routing, reliability, traits)
+        check_parts(parts.matching, routing, reliability, traits)
     except InputError as error:
         raise _error_at(loaded, (), error) from None
     for name in parts.parameters:
         if name not in (routing.name, reliability.name):
-            known = name in registry.ROUTINGS or name in registry.RELIABILITIES
+            known = name in ROUTINGS or name in RELIABILITIES
             found = f"parameters of {name!r}, which does not take part" if known else f"{name!r}, which is no protocol"
             allowed = f"parameters of {routing.name} and {reliability.name}"
             raise loaded.error_at((*_PARAMETERS, name), found, allowed)
 
-    def parameters_of(protocol: registry.Routing | registry.Delivery) -> Any:
+    def parameters_of(protocol: Routing | Delivery) -> Any:
         given = parts.parameters.get(protocol.name, {})
         return read_options(protocol.parameters, given, (*_PARAMETERS, protocol.name), loaded.error_at)
 

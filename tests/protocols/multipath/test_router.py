@@ -1,9 +1,8 @@
-"""Publiy sections 4 to 6 on whole networks: subscriptions, soft links, joins, departures, Δ-moves, brokers away."""
+"""Publiy sections 4 to 6 on whole networks: subscriptions, soft links, joins, departures, brokers away."""
 
 import functools
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,142 +11,19 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import JournalWriter
-from murmur_pubsub.links import Delay, LinkSpec
-from murmur_pubsub.machine import Effect, NodeContext, NodeName, Publish, Received, Subscribe, Unsubscribe
-from murmur_pubsub.message import Message
-from murmur_pubsub.procedure import IllegalStep
+from murmur_pubsub.machine import NodeContext, Subscribe, Unsubscribe
 from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.deployment.build_deployment import build
 from murmuration.scenario.load import load_scenario
 from reliability.best_effort import BestEffort
 from reliability.broker import Broker
 from routing.forwarding import SubscriptionForwarding
-from routing.multipath.delta_move import END, INIT
-from routing.multipath.messages import Departed, MoveOrdered, MovePhase
-from routing.multipath.overlay_maps import MasterOverlayMap
-from routing.multipath.parameters import MultipathParameters
+from routing.multipath.messages import Departed
 from routing.multipath.router import MULTIPATH, MultipathRouter
 from routing.protocol import NoParameters
 from tests.parameters import parameters_of
+from tests.protocols.multipath.network import CONSTANT, MS, Network, parameters, topics_by_broker
 from workloads.overlay import Overlay, Tree, balanced, random_tree
-
-MS = 1_000
-CONSTANT = LinkSpec(delay=Delay("constant", 1 * MS))
-UNEVEN = LinkSpec(delay=Delay("uniform", 200, 5 * MS), ordered=False)
-
-
-class Counted(Broker):
-    """A broker that counts in `got` how often its subscribers were handed each event."""
-
-    def __init__(self, name: NodeName, got: dict[tuple[NodeName, int], int], *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.name, self.got = name, got
-
-    def notify(self, event: Event, hops: int, until: int | None = None) -> list[Effect]:
-        effects = super().notify(event, hops, until)
-        if effects:
-            self.got[self.name, event.sequence] = self.got.get((self.name, event.sequence), 0) + 1
-        return effects
-
-
-class Network:
-    """Multipath brokers whose deliveries are counted. Each broker's subscriber 0 holds the filters it is given."""
-
-    def __init__(
-        self,
-        overlay: Overlay,
-        folder: Path,
-        parameters: MultipathParameters,
-        links: LinkSpec = CONSTANT,
-        datagrams: LinkSpec = CONSTANT,
-        seed: int = 1,
-        more: int = 0,
-    ) -> None:
-        self.links = links
-        self.names = [*overlay.brokers, *(f"new{number}" for number in range(more))]
-        self.numbers = {name: number for number, name in enumerate(self.names)}
-        self.writer = JournalWriter(folder, "run", len(self.numbers))
-        self.runtime = VirtualRuntime(seed, self.writer, self.numbers, datagrams, journal_hops=False)
-        self.parameters = parameters
-        self.routers: dict[NodeName, MultipathRouter] = {}
-        self.got: dict[tuple[NodeName, int], int] = {}
-        self.published = 0
-        self.edges = {frozenset(edge) for edge in overlay.edges}
-        for name in overlay.brokers:
-            self.add(name)
-        for first, second in overlay.edges:
-            self.connect(first, second)
-        self.run_ms(50)
-
-    def add(self, name: NodeName, incarnation: int = 0) -> None:
-        machine = self.machine(name, incarnation)
-        self.runtime.add_node(NodeSpec(name, "broker", ""), machine)
-
-    def machine(self, name: NodeName, incarnation: int = 0) -> Broker:
-        context = NodeContext(name, 1, {}, incarnation)
-        router = self.routers[name] = MultipathRouter(context, self.parameters)
-        return Counted(name, self.got, "bitset", router, functools.partial(BestEffort, context, NoParameters()))
-
-    def connect(self, first: NodeName, second: NodeName) -> None:
-        self.runtime.connect(LinkPlan(first, second, self.links))
-
-    def run_ms(self, time_ms: int) -> None:
-        self.runtime.run(until_us=self.runtime.now_us + time_ms * MS)
-
-    def subscribe(self, name: NodeName, text: str) -> None:
-        self.runtime.nodes[name].take_input(Subscribe(0, parse_filter(text)), self.runtime.now_us)
-
-    def publish(self, name: NodeName, **attributes: int) -> int:
-        event = Event(self.numbers[name], self.published, self.runtime.now_us, attributes)
-        self.published += 1
-        self.runtime.nodes[name].take_input(Publish(event), self.runtime.now_us)
-        return event.sequence
-
-    def order(self, name: NodeName, message: Message) -> None:
-        self.runtime.nodes[name].take_input(Received("operator", message), self.runtime.now_us)
-
-    def adjacency(self) -> dict[NodeName, list[NodeName]]:
-        found: dict[NodeName, list[NodeName]] = {name: [] for name in self.routers}
-        for edge in self.edges:
-            first, second = sorted(edge)
-            found[first].append(second)
-            found[second].append(first)
-        return found
-
-    def check_from_scratch(self) -> None:
-        """MOM, and anchors and ppaths of the MST, of every broker against those computed for the tree."""
-        adjacency = self.adjacency()
-        delta = self.parameters.delta
-        for name, router in self.routers.items():
-            scratch = MasterOverlayMap(name, delta, adjacency)
-            assert router.knowledge.network.mom == scratch, name
-            whole_map = MasterOverlayMap(name, len(adjacency), adjacency)
-            assert router.knowledge.mst.ppaths == {origin: whole_map.path(origin)[:delta] for origin in adjacency}, name
-            router.check_invariants()
-            assert router.moves.zone is None
-
-    def check_deliveries(self, wanted: dict[int, set[NodeName]]) -> None:
-        missing = [(name, event) for event, names in wanted.items() for name in names if (name, event) not in self.got]
-        assert not missing, missing[:5]
-        duplicate = [key for key, count in self.got.items() if count > 1]
-        assert not duplicate, duplicate[:5]
-        assert {(name, event) for event, names in wanted.items() for name in names} == set(self.got)
-
-
-def parameters(**given: Any) -> MultipathParameters:
-    base: dict[str, Any] = {"round_us": 200 * MS, "load_exchange_us": 100 * MS, "move_grace_us": 60 * MS}
-    return MultipathParameters(**(base | given))
-
-
-def topics_by_broker(network: Network, rng: random.Random, topics: int = 8, share: float = 0.4) -> dict[int, set[str]]:
-    holders: dict[int, set[str]] = {topic: set() for topic in range(topics)}
-    for name in network.routers:
-        for topic in range(topics):
-            if rng.random() < share:
-                network.subscribe(name, f"topic = {topic}")
-                holders[topic].add(name)
-    network.run_ms(60)
-    return holders
 
 
 def test_publiy_s4_tables_are_those_computed_from_scratch(tmp_path: Path) -> None:
@@ -307,127 +183,6 @@ def test_publiy_bad_parameters_are_refused_when_the_scenario_is_read(given: str,
 def test_publiy_parameters_as_a_scenario_writes_them() -> None:
     given = {"uplink_threshold": 1, "coordinator": "b0", "uplink_messages_per_s": None, "strategy": "SH"}
     assert parameters_of(MULTIPATH, given).coordinator == "b0"
-
-
-# ------------------------------------------------------------------------------------------------ Δ-moves
-def a_move(network: Network, rng: random.Random) -> tuple[NodeName, NodeName, NodeName] | None:
-    """Some move that is possible in the tree as it is."""
-    mover = rng.choice(network.names)
-    mom = MasterOverlayMap(mover, network.parameters.delta, network.adjacency())
-    neighbour = rng.choice(network.adjacency()[mover])
-    behind = [peer for peer in mom.brokers if peer != neighbour and mom.first_hop(peer) == neighbour]
-    behind = [peer for peer in behind if len(network.adjacency()[peer]) < 4]
-    return (mover, neighbour, rng.choice(behind)) if behind else None
-
-
-@pytest.mark.parametrize(
-    ("strategy", "datagrams", "moves", "seed"),
-    [
-        ("S2", UNEVEN, 50, 1),
-        pytest.param("S2", UNEVEN, 200, 1, marks=pytest.mark.slow),
-        pytest.param("S1", UNEVEN, 200, 2, marks=pytest.mark.slow),
-        pytest.param("S2", CONSTANT, 200, 3, marks=pytest.mark.slow),
-        pytest.param("S0", UNEVEN, 200, 4, marks=pytest.mark.slow),
-        pytest.param("SH", UNEVEN, 200, 5, marks=pytest.mark.slow),
-    ],
-)
-def test_publiy_s6_random_moves_under_traffic_lose_and_repeat_nothing(
-    strategy: str, datagrams: LinkSpec, moves: int, seed: int, tmp_path: Path
-) -> None:
-    # At this uplink SH takes S1 for two choices of nine.
-    chosen = parameters(strategy=strategy, fanout=9, maxlinks=14, coordinator="b0", delta=4, uplink_messages_per_s=150)
-    network = Network(random_tree(Tree(30, 3), seed), tmp_path, chosen, datagrams=datagrams, seed=seed)
-    rng = random.Random(seed)
-    holders = topics_by_broker(network, rng, share=0.25)
-    wanted = {}
-    made = 0
-    while made < moves:
-        move = a_move(network, rng)
-        if move is None:
-            continue
-        mover, neighbour, destination = move
-        network.order(mover, MoveOrdered(neighbour, destination))
-        network.edges = network.edges - {frozenset((mover, neighbour))} | {frozenset((mover, destination))}
-        made += 1
-        for _ in range(60):
-            topic = rng.randrange(8)
-            wanted[network.publish(rng.choice(network.names), topic=topic)] = holders[topic]
-            network.run_ms(3)
-        network.run_ms(120)
-        if made % 25 == 0:
-            network.check_from_scratch()
-    network.run_ms(300)
-    network.check_deliveries(wanted)
-    network.check_from_scratch()
-
-
-def test_publiy_s6_the_coordinator_makes_an_overlapping_move_wait(tmp_path: Path) -> None:
-    overlay = Overlay(tuple(f"b{n}" for n in range(30)), tuple((f"b{n}", f"b{n + 1}") for n in range(29)))
-    network = Network(overlay, tmp_path, parameters(delta=2, coordinator="b0"))
-    coordinator = network.routers["b0"].coordinator
-    assert coordinator is not None
-    network.order("b3", MoveOrdered("b4", "b5"))
-    network.order("b8", MoveOrdered("b7", "b6"))
-    network.order("b25", MoveOrdered("b26", "b27"))
-    network.run_ms(2)
-    assert sorted(heart[0] for heart in coordinator.active.values()) == ["b25", "b3"]
-    assert [each.mover for each in coordinator.waiting] == ["b8"]
-    network.run_ms(300)
-    assert not coordinator.waiting
-    network.run_ms(300)
-    assert not coordinator.active
-    network.edges -= {frozenset(("b3", "b4")), frozenset(("b8", "b7")), frozenset(("b25", "b26"))}
-    network.edges |= {frozenset(("b3", "b5")), frozenset(("b8", "b6")), frozenset(("b25", "b27"))}
-    network.check_from_scratch()
-
-
-@pytest.mark.parametrize(
-    ("neighbour", "destination", "message"),
-    [
-        ("b5", "b4", r"Δ-move of b9: found to leave b5; allowed: a primary neighbour \(b8, b10\)"),
-        ("b8", "b2", r"found to go to b2; allowed: a broker within 4 hops behind b8 \(b7, b6, b5\)"),
-        ("b8", "b11", "found to go to b11; allowed: a broker within 4 hops behind b8"),
-        ("b8", "b8", "found to go to b8; allowed: a broker within 4 hops behind b8"),
-    ],
-)
-def test_publiy_s6_a_move_outside_the_neighbourhood_is_refused(
-    neighbour: str, destination: str, message: str, tmp_path: Path
-) -> None:
-    overlay = Overlay(tuple(f"b{n}" for n in range(15)), tuple((f"b{n}", f"b{n + 1}") for n in range(14)))
-    network = Network(overlay, tmp_path, parameters(coordinator="b0"))
-    with pytest.raises(InputError, match=message):
-        network.order("b9", MoveOrdered(neighbour, destination))
-
-
-def phase_at_b3(network: Network, move: int, phase: int) -> None:
-    """b2 passes on a phase of b0's move from b1 to b2, to whatever broker hears it first."""
-    announced = MovePhase(move, phase, 0, "b0", ("b1", "b2"), (), (), ())
-    network.runtime.nodes["b3"].take_input(Received("b2", announced), network.runtime.now_us)
-
-
-def test_a_broker_that_missed_the_end_of_a_move_takes_part_in_the_next_one(tmp_path: Path) -> None:
-    overlay = Overlay(tuple(f"b{n}" for n in range(5)), tuple((f"b{n}", f"b{n + 1}") for n in range(4)))
-    network = Network(overlay, tmp_path, parameters())
-    moves = network.routers["b3"].moves
-    for number in (1, 2):
-        phase_at_b3(network, number, INIT)
-        assert moves.zone is not None
-        assert moves.zone.move == number
-    phase_at_b3(network, 2, END)
-    network.run_ms(200)
-    assert moves.zone is None
-    network.check_from_scratch()
-
-
-def test_a_phase_out_of_turn_tells_the_story_of_the_move(tmp_path: Path) -> None:
-    overlay = Overlay(tuple(f"b{n}" for n in range(5)), tuple((f"b{n}", f"b{n + 1}") for n in range(4)))
-    network = Network(overlay, tmp_path, parameters())
-    phase_at_b3(network, 1, INIT)
-    phase_at_b3(network, 1, END)
-    with pytest.raises(
-        IllegalStep, match=r"Δ-move at b3: no M_INIT \(move 1\) in the state END, after OUTSIDE -> M_INIT"
-    ):
-        phase_at_b3(network, 1, INIT)
 
 
 # ------------------------------------------------------------------------------------------------ join, leave, away

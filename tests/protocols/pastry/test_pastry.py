@@ -135,8 +135,7 @@ def test_pastry_s2_a_node_tries_its_next_bootstrap_peer(network: StructuredNetwo
 
 def test_pastry_s2_a_node_whose_second_request_is_lost_too_asks_a_third_time() -> None:
     """The only peer of the first reply was dead; the second request has no reply."""
-    place = {"identifier": 5, "bootstrap": ("a", "b", "c")}
-    node = Pastry(NodeContext("n", 1, {"pastry": place}))
+    node = Pastry(NodeContext("n", 1, place=RingPlace(5, bootstrap=("a", "b", "c"))))
     sent: list[Send] = []
     reply = Received("a", JoinReply([("dead", 9, 0)]))
     settle, join = (TimerFired(("routing", "pastry", name)) for name in ("settle", "join"))

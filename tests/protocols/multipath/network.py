@@ -1,0 +1,140 @@
+"""A network of multipath brokers on the virtual runtime, whose deliveries are counted."""
+
+import functools
+import random
+from pathlib import Path
+from typing import Any
+
+from murmur_pubsub.deployment import LinkPlan, NodeSpec
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.journal import JournalWriter
+from murmur_pubsub.links import Delay, LinkSpec
+from murmur_pubsub.machine import Effect, NodeContext, NodeName, Publish, Received, Subscribe
+from murmur_pubsub.message import Message
+from murmur_virtual.virtual_runtime import VirtualRuntime
+from reliability.best_effort import BestEffort
+from reliability.broker import Broker
+from routing.multipath.overlay_maps import MasterOverlayMap
+from routing.multipath.parameters import MultipathParameters
+from routing.multipath.router import MultipathRouter
+from routing.protocol import NoParameters
+from workloads.overlay import Overlay
+
+MS = 1_000
+CONSTANT = LinkSpec(delay=Delay("constant", 1 * MS))
+UNEVEN = LinkSpec(delay=Delay("uniform", 200, 5 * MS), ordered=False)
+
+
+class Counted(Broker):
+    """A broker that counts in `got` how often its subscribers were handed each event."""
+
+    def __init__(self, name: NodeName, got: dict[tuple[NodeName, int], int], *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.name, self.got = name, got
+
+    def notify(self, event: Event, hops: int, until: int | None = None) -> list[Effect]:
+        effects = super().notify(event, hops, until)
+        if effects:
+            self.got[self.name, event.sequence] = self.got.get((self.name, event.sequence), 0) + 1
+        return effects
+
+
+class Network:
+    """Multipath brokers whose deliveries are counted. Each broker's subscriber 0 holds the filters it is given."""
+
+    def __init__(
+        self,
+        overlay: Overlay,
+        folder: Path,
+        parameters: MultipathParameters,
+        links: LinkSpec = CONSTANT,
+        datagrams: LinkSpec = CONSTANT,
+        seed: int = 1,
+        more: int = 0,
+    ) -> None:
+        self.links = links
+        self.names = [*overlay.brokers, *(f"new{number}" for number in range(more))]
+        self.numbers = {name: number for number, name in enumerate(self.names)}
+        self.writer = JournalWriter(folder, "run", len(self.numbers))
+        self.runtime = VirtualRuntime(seed, self.writer, self.numbers, datagrams, journal_hops=False)
+        self.parameters = parameters
+        self.routers: dict[NodeName, MultipathRouter] = {}
+        self.got: dict[tuple[NodeName, int], int] = {}
+        self.published = 0
+        self.edges = {frozenset(edge) for edge in overlay.edges}
+        for name in overlay.brokers:
+            self.add(name)
+        for first, second in overlay.edges:
+            self.connect(first, second)
+        self.run_ms(50)
+
+    def add(self, name: NodeName, incarnation: int = 0) -> None:
+        machine = self.machine(name, incarnation)
+        self.runtime.add_node(NodeSpec(name, "broker", ""), machine)
+
+    def machine(self, name: NodeName, incarnation: int = 0) -> Broker:
+        context = NodeContext(name, 1, {}, incarnation)
+        router = self.routers[name] = MultipathRouter(context, self.parameters)
+        return Counted(name, self.got, "bitset", router, functools.partial(BestEffort, context, NoParameters()))
+
+    def connect(self, first: NodeName, second: NodeName) -> None:
+        self.runtime.connect(LinkPlan(first, second, self.links))
+
+    def run_ms(self, time_ms: int) -> None:
+        self.runtime.run(until_us=self.runtime.now_us + time_ms * MS)
+
+    def subscribe(self, name: NodeName, text: str) -> None:
+        self.runtime.nodes[name].take_input(Subscribe(0, parse_filter(text)), self.runtime.now_us)
+
+    def publish(self, name: NodeName, **attributes: int) -> int:
+        event = Event(self.numbers[name], self.published, self.runtime.now_us, attributes)
+        self.published += 1
+        self.runtime.nodes[name].take_input(Publish(event), self.runtime.now_us)
+        return event.sequence
+
+    def order(self, name: NodeName, message: Message) -> None:
+        self.runtime.nodes[name].take_input(Received("operator", message), self.runtime.now_us)
+
+    def adjacency(self) -> dict[NodeName, list[NodeName]]:
+        found: dict[NodeName, list[NodeName]] = {name: [] for name in self.routers}
+        for edge in self.edges:
+            first, second = sorted(edge)
+            found[first].append(second)
+            found[second].append(first)
+        return found
+
+    def check_from_scratch(self) -> None:
+        """MOM, and anchors and ppaths of the MST, of every broker against those computed for the tree."""
+        adjacency = self.adjacency()
+        delta = self.parameters.delta
+        for name, router in self.routers.items():
+            scratch = MasterOverlayMap(name, delta, adjacency)
+            assert router.knowledge.network.mom == scratch, name
+            whole_map = MasterOverlayMap(name, len(adjacency), adjacency)
+            assert router.knowledge.mst.ppaths == {origin: whole_map.path(origin)[:delta] for origin in adjacency}, name
+            router.check_invariants()
+            assert router.moves.zone is None
+
+    def check_deliveries(self, wanted: dict[int, set[NodeName]]) -> None:
+        missing = [(name, event) for event, names in wanted.items() for name in names if (name, event) not in self.got]
+        assert not missing, missing[:5]
+        duplicate = [key for key, count in self.got.items() if count > 1]
+        assert not duplicate, duplicate[:5]
+        assert {(name, event) for event, names in wanted.items() for name in names} == set(self.got)
+
+
+def parameters(**given: Any) -> MultipathParameters:
+    base: dict[str, Any] = {"round_us": 200 * MS, "load_exchange_us": 100 * MS, "move_grace_us": 60 * MS}
+    return MultipathParameters(**(base | given))
+
+
+def topics_by_broker(network: Network, rng: random.Random, topics: int = 8, share: float = 0.4) -> dict[int, set[str]]:
+    holders: dict[int, set[str]] = {topic: set() for topic in range(topics)}
+    for name in network.routers:
+        for topic in range(topics):
+            if rng.random() < share:
+                network.subscribe(name, f"topic = {topic}")
+                holders[topic].add(name)
+    network.run_ms(60)
+    return holders

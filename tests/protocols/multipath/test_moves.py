@@ -1,0 +1,136 @@
+"""Publiy section 6: Δ-moves on whole networks, one by one, overlapping and interrupted."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.machine import NodeName, Received
+from murmur_pubsub.procedure import IllegalStep
+from routing.multipath.delta_move import END, INIT
+from routing.multipath.messages import MoveOrdered, MovePhase
+from routing.multipath.overlay_maps import MasterOverlayMap
+from tests.protocols.multipath.network import CONSTANT, UNEVEN, Network, parameters, topics_by_broker
+from workloads.overlay import Overlay, Tree, random_tree
+
+
+def a_move(network: Network, rng: random.Random) -> tuple[NodeName, NodeName, NodeName] | None:
+    """Some move that is possible in the tree as it is."""
+    mover = rng.choice(network.names)
+    mom = MasterOverlayMap(mover, network.parameters.delta, network.adjacency())
+    neighbour = rng.choice(network.adjacency()[mover])
+    behind = [peer for peer in mom.brokers if peer != neighbour and mom.first_hop(peer) == neighbour]
+    behind = [peer for peer in behind if len(network.adjacency()[peer]) < 4]
+    return (mover, neighbour, rng.choice(behind)) if behind else None
+
+
+@pytest.mark.parametrize(
+    ("strategy", "datagrams", "moves", "seed"),
+    [
+        ("S2", UNEVEN, 50, 1),
+        pytest.param("S2", UNEVEN, 200, 1, marks=pytest.mark.slow),
+        pytest.param("S1", UNEVEN, 200, 2, marks=pytest.mark.slow),
+        pytest.param("S2", CONSTANT, 200, 3, marks=pytest.mark.slow),
+        pytest.param("S0", UNEVEN, 200, 4, marks=pytest.mark.slow),
+        pytest.param("SH", UNEVEN, 200, 5, marks=pytest.mark.slow),
+    ],
+)
+def test_publiy_s6_random_moves_under_traffic_lose_and_repeat_nothing(
+    strategy: str, datagrams: LinkSpec, moves: int, seed: int, tmp_path: Path
+) -> None:
+    # At this uplink SH takes S1 for two choices of nine.
+    chosen = parameters(strategy=strategy, fanout=9, maxlinks=14, coordinator="b0", delta=4, uplink_messages_per_s=150)
+    network = Network(random_tree(Tree(30, 3), seed), tmp_path, chosen, datagrams=datagrams, seed=seed)
+    rng = random.Random(seed)
+    holders = topics_by_broker(network, rng, share=0.25)
+    wanted = {}
+    made = 0
+    while made < moves:
+        move = a_move(network, rng)
+        if move is None:
+            continue
+        mover, neighbour, destination = move
+        network.order(mover, MoveOrdered(neighbour, destination))
+        network.edges = network.edges - {frozenset((mover, neighbour))} | {frozenset((mover, destination))}
+        made += 1
+        for _ in range(60):
+            topic = rng.randrange(8)
+            wanted[network.publish(rng.choice(network.names), topic=topic)] = holders[topic]
+            network.run_ms(3)
+        network.run_ms(120)
+        if made % 25 == 0:
+            network.check_from_scratch()
+    network.run_ms(300)
+    network.check_deliveries(wanted)
+    network.check_from_scratch()
+
+
+def test_publiy_s6_the_coordinator_makes_an_overlapping_move_wait(tmp_path: Path) -> None:
+    overlay = Overlay(tuple(f"b{n}" for n in range(30)), tuple((f"b{n}", f"b{n + 1}") for n in range(29)))
+    network = Network(overlay, tmp_path, parameters(delta=2, coordinator="b0"))
+    coordinator = network.routers["b0"].coordinator
+    assert coordinator is not None
+    network.order("b3", MoveOrdered("b4", "b5"))
+    network.order("b8", MoveOrdered("b7", "b6"))
+    network.order("b25", MoveOrdered("b26", "b27"))
+    network.run_ms(2)
+    assert sorted(heart[0] for heart in coordinator.active.values()) == ["b25", "b3"]
+    assert [each.mover for each in coordinator.waiting] == ["b8"]
+    network.run_ms(300)
+    assert not coordinator.waiting
+    network.run_ms(300)
+    assert not coordinator.active
+    network.edges -= {frozenset(("b3", "b4")), frozenset(("b8", "b7")), frozenset(("b25", "b26"))}
+    network.edges |= {frozenset(("b3", "b5")), frozenset(("b8", "b6")), frozenset(("b25", "b27"))}
+    network.check_from_scratch()
+
+
+@pytest.mark.parametrize(
+    ("neighbour", "destination", "message"),
+    [
+        ("b5", "b4", r"Δ-move of b9: found to leave b5; allowed: a primary neighbour \(b8, b10\)"),
+        ("b8", "b2", r"found to go to b2; allowed: a broker within 4 hops behind b8 \(b7, b6, b5\)"),
+        ("b8", "b11", "found to go to b11; allowed: a broker within 4 hops behind b8"),
+        ("b8", "b8", "found to go to b8; allowed: a broker within 4 hops behind b8"),
+    ],
+)
+def test_publiy_s6_a_move_outside_the_neighbourhood_is_refused(
+    neighbour: str, destination: str, message: str, tmp_path: Path
+) -> None:
+    overlay = Overlay(tuple(f"b{n}" for n in range(15)), tuple((f"b{n}", f"b{n + 1}") for n in range(14)))
+    network = Network(overlay, tmp_path, parameters(coordinator="b0"))
+    with pytest.raises(InputError, match=message):
+        network.order("b9", MoveOrdered(neighbour, destination))
+
+
+def phase_at_b3(network: Network, move: int, phase: int) -> None:
+    """b2 passes on a phase of b0's move from b1 to b2, to whatever broker hears it first."""
+    announced = MovePhase(move, phase, 0, "b0", ("b1", "b2"), (), (), ())
+    network.runtime.nodes["b3"].take_input(Received("b2", announced), network.runtime.now_us)
+
+
+def test_a_broker_that_missed_the_end_of_a_move_takes_part_in_the_next_one(tmp_path: Path) -> None:
+    overlay = Overlay(tuple(f"b{n}" for n in range(5)), tuple((f"b{n}", f"b{n + 1}") for n in range(4)))
+    network = Network(overlay, tmp_path, parameters())
+    moves = network.routers["b3"].moves
+    for number in (1, 2):
+        phase_at_b3(network, number, INIT)
+        assert moves.zone is not None
+        assert moves.zone.move == number
+    phase_at_b3(network, 2, END)
+    network.run_ms(200)
+    assert moves.zone is None
+    network.check_from_scratch()
+
+
+def test_a_phase_out_of_turn_tells_the_story_of_the_move(tmp_path: Path) -> None:
+    overlay = Overlay(tuple(f"b{n}" for n in range(5)), tuple((f"b{n}", f"b{n + 1}") for n in range(4)))
+    network = Network(overlay, tmp_path, parameters())
+    phase_at_b3(network, 1, INIT)
+    phase_at_b3(network, 1, END)
+    with pytest.raises(
+        IllegalStep, match=r"Δ-move at b3: no M_INIT \(move 1\) in the state END, after OUTSIDE -> M_INIT"
+    ):
+        phase_at_b3(network, 1, INIT)
