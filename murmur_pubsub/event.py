@@ -14,11 +14,13 @@ import msgpack
 
 from murmur_pubsub.errors import InputError, WireError
 from murmur_pubsub.unpacking import unpack
-from murmur_pubsub.values import Value
+from murmur_pubsub.values import Value, domain_of
 
 _pack = msgpack.Packer().pack
 _VALUE_TYPES = (int, float, str, bool)
 _TIME = struct.Struct("<q")
+_INT_MIN, _INT_MAX = -(1 << 63), (1 << 64) - 1
+"""The integers that msgpack can carry."""
 EVENT_BYTES_MAX = 1024 * 1024
 """Of an event's packed attributes. A message adds to them what its protocol wants to say, and has to fit a frame."""
 
@@ -70,6 +72,18 @@ class Event:
         if self._blob is None:
             self._blob = _pack(self._attributes)
         return self._blob
+
+    def check_attributes(self) -> None:
+        """Raise `InputError` for a name or value that an event may not have, or if the event is too large."""
+        for name, value in (self._attributes or {}).items():
+            place = f"publication {self.source}:{self.sequence}, attribute {name!r:.40}"
+            if type(name) is not str:
+                raise InputError(place, f"a name of type {type(name).__name__}", "a text")
+            if domain_of(value) is None:
+                raise InputError(place, f"{value!r:.60}", "an int, float, str or bool, and not NaN")
+            if type(value) is int and not _INT_MIN <= value <= _INT_MAX:
+                raise InputError(place, f"{value}", f"an int from {_INT_MIN} to {_INT_MAX}")
+        self.check_size()
 
     def check_size(self) -> None:
         """Raise `InputError` if the event is too large to be published."""

@@ -96,11 +96,11 @@ class Client:
         self._change(Unsubscribe(subscription.subscriber, parse_filter(subscription.filter)))
 
     def publish(self, *events: Mapping[str, Value]) -> None:
-        """Publish the events, in order. Raises `InputError` for one that is too large, and publishes none."""
+        """Publish the events, in order. Raises `InputError` for one that cannot be, and publishes none."""
         commands = []
         for sequence, attributes in enumerate(events, self._sequence):
             event = Event(self.publisher, sequence, self._cluster.now_us, dict(attributes))
-            event.check_size()
+            event.check_attributes()
             commands.append(ScriptedCommand(Publish(event)))
         self._sequence += len(commands)
         self._cluster.issue(self.name, commands)

@@ -22,7 +22,7 @@ def spark_tables(spark: SparkSession, manifest: RunManifest, place: str) -> RunT
     )
     events = journal.events.select(
         F.col("source").alias("publisher"), "sequence", F.col("time_us").alias("published_us"),
-        F.udf(_as_json, "string")("attributes").alias("attributes"),
+        F.udf(lambda blob: json.dumps(unpack_attributes(bytes(blob))), "string")("attributes").alias("attributes"),
     )  # fmt: skip
     events = events.join(published, ["publisher", "sequence"], "left")
     return RunTables(
@@ -39,10 +39,6 @@ def spark_tables(spark: SparkSession, manifest: RunManifest, place: str) -> RunT
         _deliveries(rows, events),
         _faults(spark, manifest, rows),
     )
-
-
-def _as_json(attributes: bytes) -> str:
-    return json.dumps(unpack_attributes(bytes(attributes)))
 
 
 def _with_names(spark: SparkSession, manifest: RunManifest, table: DataFrame, column: str) -> DataFrame:

@@ -56,5 +56,5 @@ class RunFolder:
 
 
 def default_folder(name: str) -> Path:
-    """Where a run goes unless told otherwise."""
-    return Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+    """Where a run goes unless told otherwise: microseconds keep apart what parallel jobs start in the same second."""
+    return Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S-%f}"

@@ -80,6 +80,13 @@ def test_ray_accepts_the_cluster_file(name: str) -> None:
     assert config["head_node_type"] in config["available_node_types"]
 
 
+def test_every_host_of_the_cloud_cluster_has_an_image_of_its_own_choice() -> None:
+    config = check_cluster((ROOT / "cluster.yaml").read_text())
+    images = {each["node_config"].get("ImageId") for each in config["available_node_types"].values()}
+    (image,) = images
+    assert image, "without one Ray takes an image whose Python is too old"
+
+
 def test_the_cloud_cluster_has_spot_workers_as_an_option_and_one_narrow_group() -> None:
     config = check_cluster((ROOT / "cluster.yaml").read_text())
     spot = config["available_node_types"]["spot_worker"]

@@ -1,0 +1,62 @@
+"""A client publishes what the content model allows, and says which attribute is something else."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.values import Value
+from murmuration.harness.cluster import Cluster
+
+CHAIN = {"kind": "chain", "brokers": 2}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "attribute", "found"),
+    [
+        ({"price": None}, "'price'", "None"),
+        ({"symbol": "A", "price": [1]}, "'price'", "[1]"),
+        ({"price": {"of": 1}}, "'price'", "{'of': 1}"),
+        ({"price": b"1"}, "'price'", "b'1'"),
+        ({"price": math.nan}, "'price'", "nan"),
+        ({"price": 2**70}, "'price'", "1180591620717411303424"),
+        ({"price": -(2**63) - 1}, "'price'", "-9223372036854775809"),
+        ({1: 1}, "1", "a name of type int"),
+    ],
+)
+def test_what_no_event_may_have_is_refused_by_its_name(
+    tmp_path: Path, attributes: dict[Any, Any], attribute: str, found: str
+) -> None:
+    with Cluster.start(CHAIN, folder=tmp_path / "run") as cluster:
+        with pytest.raises(InputError) as caught:
+            cluster.clients["c0"].publish({"price": 1}, attributes)
+        assert caught.value.place == f"publication 0:1, attribute {attribute}"
+        assert caught.value.found == found
+        wanted = cluster.clients["c1"].subscribe("TRUE")
+        cluster.settle()
+        cluster.clients["c0"].publish({"price": 3})
+        cluster.drain()
+        (delivery,) = cluster.clients["c1"].deliveries(wanted)
+        assert (delivery.sequence, delivery.attributes) == (0, {"price": 3}), (
+            "nothing of the refused call was published"
+        )
+
+
+def test_every_kind_of_value_arrives_as_it_was_published(tmp_path: Path) -> None:
+    attributes: dict[str, Value] = {
+        "int": 2**64 - 1,
+        "least": -(2**63),
+        "float": 1.5,
+        "infinite": math.inf,
+        "text": "ü",
+        "yes": True,
+    }
+    with Cluster.start(CHAIN, folder=tmp_path / "run") as cluster:
+        wanted = cluster.clients["c1"].subscribe("TRUE")
+        cluster.settle()
+        cluster.clients["c0"].publish(attributes)
+        cluster.drain()
+        (delivery,) = cluster.clients["c1"].deliveries(wanted)
+    assert delivery.attributes == attributes
