@@ -48,8 +48,8 @@ class FaultEntry:
 
     text: str
     kind: FaultKind
-    time_us: int = 0
-    """When it was due, counted from the beginning of publishing."""
+    time_us: int | None = None
+    """When it was due, counted from the beginning of publishing as in a scenario (None: before that)."""
     nodes: tuple[str, ...] = ()
     """The node it is about, the two ends of a link, or all nodes of a lost host."""
     groups: tuple[tuple[str, ...], ...] = ()

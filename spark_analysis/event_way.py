@@ -18,7 +18,8 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import unpack_attributes
 from murmur_pubsub.journal import NONE, DropReason, FaultStage, RowKind, SideKind, parse_segment, parse_side
 from murmur_pubsub.journal_store import JournalStore, store_at
-from murmur_pubsub.run_manifest import RunManifest, read_manifest
+from murmur_pubsub.run_manifest import FaultEntry, RunManifest, read_manifest
+from spark_analysis.wording import duration
 
 LOSSES = {
     DropReason.LOSS: "lost by the link",
@@ -207,4 +208,9 @@ def _named(rows: np.ndarray, manifest: RunManifest, begin_us: int, end_us: int) 
         if row["kind"] == RowKind.START:
             yield Incident(time_us, f"{names[int(row['node'])]} begins again")
         elif int(row["sequence"]) < len(manifest.faults):
-            yield Incident(time_us, manifest.faults[int(row["sequence"])].text)
+            yield Incident(time_us, _fault_words(manifest.faults[int(row["sequence"])]))
+
+
+def _fault_words(entry: FaultEntry) -> str:
+    """The fault and its time as the scenario counts it."""
+    return entry.text if entry.time_us is None else f"{entry.text} (at {duration(entry.time_us)} of publishing)"

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from murmur_pubsub.journal import RowKind
-from murmur_pubsub.run_manifest import RunManifest
+from murmur_pubsub.run_manifest import FaultEntry, RunManifest
 from spark_analysis.connections import Connections, LinkRow, times_away
 from spark_analysis.excuses import Excuses
 from spark_analysis.fault_checks import FaultCheck, check_faults
@@ -153,9 +153,13 @@ def _within(stretches: Mapping[Any, np.ndarray]) -> Callable[[Iterator[pd.DataFr
     return keep
 
 
-def checks_table(checks: Sequence[FaultCheck], windows: Sequence[Window], recovery: Recovery) -> pd.DataFrame:
-    """The checks as a table with the columns `CHECK_COLUMNS`, and `recovery_us` of each fault that was repaired."""
+def checks_table(
+    checks: Sequence[FaultCheck], entries: Sequence[FaultEntry], windows: Sequence[Window], recovery: Recovery
+) -> pd.DataFrame:
+    """The checks as a table with the columns `CHECK_COLUMNS`. `at_us` counts from the beginning of publishing, as in a
+    scenario; other times from the start of the run. `recovery_us`: of each fault that was repaired."""
     table = pd.DataFrame([asdict(check) for check in checks], columns=list(CHECK_COLUMNS))
+    table.insert(2, "at_us", pd.Series([entries[step].time_us for step in table["step"]], dtype="Int64"))
     after = {window.step.number: recovery.times_us.get(window.repaired_us) for window in windows}
     table["recovery_us"] = pd.array([after.get(step) for step in table["step"]], dtype="Int64")
     table["until_us"] = table["until_us"].astype("Int64")

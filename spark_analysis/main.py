@@ -177,7 +177,7 @@ class _Analysis:
         if manifest.faults:
             checks = self._faults.checks(self._span_us[1])
             recovery = self._faults.recovery(self._outcomes, self._span_us[1])
-        self._folder.write_frame("faults", checks_table(checks, self._faults.windows, recovery))
+        self._folder.write_frame("faults", checks_table(checks, manifest.faults, self._faults.windows, recovery))
         facts = Facts(
             manifest.completeness,
             counts,

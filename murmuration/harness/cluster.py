@@ -142,7 +142,7 @@ class Cluster:
         self._folder = folder
         self._subscribers = 0
         self._over = False
-        self._publishing = False
+        self._published_from_us: int | None = None
 
     @classmethod
     @contextlib.contextmanager
@@ -258,8 +258,8 @@ class Cluster:
             raise RunError("the cluster is over")
         if not self.faults.runs(name):
             raise RunError(f"{name} is not running")
-        if not self._publishing and any(type(scripted.command) is Publish for scripted in commands):
-            self._publishing = True
+        if self._published_from_us is None and any(type(scripted.command) is Publish for scripted in commands):
+            self._published_from_us = self.now_us
             self._runtime.enter(Phase.PUBLISHING)
         self._runtime.issue(name, commands)
 
@@ -285,7 +285,9 @@ class Cluster:
     def _break(self, fault: Fault) -> None:
         if self._over:
             raise RunError("the cluster is over")
-        faults = (*self._folder.manifest.faults, fault_entry(fault, self._deployment))
+        since_us = None if self._published_from_us is None else self.now_us - self._published_from_us
+        entry = replace(fault_entry(fault, self._deployment), time_us=since_us)
+        faults = (*self._folder.manifest.faults, entry)
         self._folder.write(replace(self._folder.manifest, faults=faults))
         for name in self._runtime.carry_out(len(faults) - 1, fault):
             if name in self.clients:

@@ -103,6 +103,6 @@ def _faults(manifest: RunManifest, rows: pd.DataFrame) -> pd.DataFrame:
             )
             for step, entry in enumerate(manifest.faults)
         ],
-        columns=["step", "fault", "kind", "nodes", "due_us", "ordered_us", "in_effect_us"],
+        columns=["step", "fault", "kind", "nodes", "at_us", "ordered_us", "in_effect_us"],
     )
-    return faults.astype({"ordered_us": "Int64", "in_effect_us": "Int64"})
+    return faults.astype({"at_us": "Int64", "ordered_us": "Int64", "in_effect_us": "Int64"})

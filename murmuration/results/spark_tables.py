@@ -75,7 +75,7 @@ def _faults(spark: SparkSession, manifest: RunManifest, rows: DataFrame) -> Data
             (step, entry.text, entry.kind.name, list(entry.nodes), entry.time_us)
             for step, entry in enumerate(manifest.faults)
         ],
-        "step long, fault string, kind string, nodes array<string>, due_us long",
+        "step long, fault string, kind string, nodes array<string>, at_us long",
     )
     seen = rows.where(F.col("kind") == RowKind.FAULT.name).groupBy(F.col("sequence").alias("step"))
     times = seen.agg(

@@ -33,7 +33,7 @@ class RunTables(Generic[Frame]):
     deliveries: Frame
     """publisher, sequence, subscriber, node, published_us, delivered_us, delay_us, hops: a row for each delivery."""
     faults: Frame
-    """step, fault, kind, nodes, due_us, ordered_us, in_effect_us: `due_us` counts from the beginning of publishing."""
+    """step, fault, kind, nodes, at_us, ordered_us, in_effect_us: `at_us` counts from the beginning of publishing."""
 
 
 @overload

@@ -101,7 +101,7 @@ def test_the_table_of_faults_says_when_each_took_effect(run: murmuration.Run) ->
     assert list(tables.faults["fault"]) == ["kill b1", "restart b1"]
     phases = tables.rows[tables.rows["meaning"] == "PUBLISHING"]
     begun_us = int(phases["time_us"].iloc[0])
-    assert list(tables.faults["in_effect_us"] - begun_us) == list(tables.faults["due_us"]) == [50_000, 60_000]
+    assert list(tables.faults["in_effect_us"] - begun_us) == list(tables.faults["at_us"]) == [50_000, 60_000]
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_kill_shows_where_the_event_ended(tmp_path: Path) -> None:
     run = played(tmp_path, faults=faults, failure_detection=detection, links={"delay": "20 ms"})
     ways = way_of_each(run)
     incidents = {incident.text for way in ways for incident in way.incidents}
-    assert "kill b1" in incidents
+    assert "kill b1 (at 100\u202fms of publishing)" in incidents
     reasons = {message.loss for way in ways for message in way.messages}
     assert {"the node is down"} <= reasons or {"the link is down"} <= reasons
     met = next(way for way in ways if way.incidents)
