@@ -1,0 +1,1 @@
+"""The command `murmur`: reads arguments, calls one of the other rooms, and prints."""

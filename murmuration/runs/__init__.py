@@ -1,0 +1,1 @@
+"""One run: a deployment played on either runtime, and the run folder that it leaves."""

@@ -1,5 +1,8 @@
-"""Declarations whose promise there is no word for. They are made when they are asked for: a promise that is none raises
-an error, which would end the import of this module."""
+"""Declarations whose promise there is no word for.
+
+They are made when they are asked for: a promise that is none raises an error, which would end the import of this
+module.
+"""
 
 import dataclasses
 from typing import Any

@@ -1,0 +1,1 @@
+"""The laboratory: what the reproductions of several papers share."""

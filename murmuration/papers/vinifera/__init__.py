@@ -1,0 +1,1 @@
+"""The Vinifera paper (Rahimian et al., AP2PS 2012): its plan, networks, runs and plots."""
