@@ -18,6 +18,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from murmur_pubsub.errors import InputError, RunError
+from murmur_pubsub.run_manifest import read_manifest
 from murmuration.commands.console import RunProgress
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.version import own_version
@@ -88,12 +89,13 @@ def run_command(
     """Run a scenario, judge it, and write its report."""
     from murmuration.runs.driver import execute
     from murmuration.runs.run_folder import default_folder
+    from murmuration.scenario.changes import Change
     from murmuration.scenario.load import load_scenario
 
-    overrides = list(changes or []) + ([f"runtime={runtime}"] if runtime else [])
-    overrides += ["keep_inputs=true"] if keep_inputs else []
+    options = {"runtime": runtime, "seed": seed, "keep_inputs": keep_inputs or None}
+    given = [Change((key,), value, f"--{key.replace('_', '-')}") for key, value in options.items() if value is not None]
     find_own_modules(Path(scenario))
-    loaded = load_scenario(Path(scenario), overrides, seed)
+    loaded = load_scenario(Path(scenario), changes or (), given)
     if analysis:
         from spark_analysis.session import check_java
 
@@ -110,7 +112,9 @@ def run_command(
         _tell_missing(finished.missing_journals)
     if analysis:
         _analyze(finished.folder, as_json, master, executor_memory)
-    elif not as_json:
+    elif as_json:
+        print(json.dumps(_run_named(finished.folder)))
+    else:
         print(f"run folder: {finished.folder}")
 
 
@@ -315,7 +319,7 @@ def _analyze(folder: Path, as_json: bool, master: str | None, executor_memory: s
     with RunProgress(quiet=as_json) as progress:
         verdict = analyze_run(folder, master, progress.step, executor_memory)
     if as_json:
-        print(json.dumps(verdict))
+        print(json.dumps(verdict | _run_named(folder)))
     else:
         if verdict.get("finding") == "damage":
             _print_damage(verdict, folder / "analysis" / "damage.csv")
@@ -325,6 +329,12 @@ def _analyze(folder: Path, as_json: bool, master: str | None, executor_memory: s
         print(f"report: {folder / 'report.html'}")
     if verdict["verdict"] != "valid":
         raise typer.Exit(1)
+
+
+def _run_named(folder: Path) -> dict[str, Any]:
+    """Which run it is, for a script that did not choose the folder."""
+    manifest = read_manifest(folder)
+    return {"name": manifest.name, "runtime": manifest.runtime, "seed": manifest.seed, "folder": str(folder)}
 
 
 def _tell_missing(hosts: Mapping[str, str]) -> None:

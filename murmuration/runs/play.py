@@ -11,7 +11,8 @@ from murmuration.results.verdict import Verdict, verdict_of
 from murmuration.runs.driver import execute
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.runs.run_folder import default_folder
-from murmuration.scenario.load import change_key, check_scenario, load_scenario
+from murmuration.scenario.changes import KeyPath, apply_change, changes_of
+from murmuration.scenario.load import check_scenario, load_scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +41,16 @@ def run(
     run that ended early.
     """
     given = {"runtime": runtime, "seed": seed}
-    changes = {**changes, **{key: value for key, value in given.items() if value is not None}}
+    changed = changes_of(changes, "changes")
+    changed += changes_of({key: value for key, value in given.items() if value is not None}, "the arguments")
     if isinstance(scenario, Mapping):
         find_own_modules()
-        data = copy.deepcopy(dict(scenario))
-        for key, value in changes.items():
-            change_key(data, key, value, key)
-        loaded = check_scenario(data, "the scenario")
+        data, places = copy.deepcopy(dict(scenario)), dict[KeyPath, str]()
+        for change in changed:
+            apply_change(data, places, change)
+        loaded = check_scenario(data, "the scenario", places)
     else:
         find_own_modules(Path(scenario))
-        loaded = load_scenario(Path(scenario), changes=changes)
+        loaded = load_scenario(Path(scenario), changes=changed)
     place = default_folder(loaded.scenario.name) if folder is None else Path(folder)
     return Run(execute(loaded, place, lambda *_: None).folder)

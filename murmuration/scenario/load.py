@@ -5,15 +5,15 @@ unit ("5 ms", "2 s", "250 us") and kept as integer microseconds.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from murmur_pubsub.errors import InputError
+from murmuration.scenario.changes import Change, KeyPath, apply_change, change_of_option
 from murmuration.scenario.schema import Scenario
 from murmuration.scenario.yaml_mapping import read_mapping
 
@@ -22,12 +22,15 @@ SCENARIO_FOLDER = Path(__file__).parents[1] / "scenarios"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LoadedScenario:
-    """A scenario, as checked and as written (with overrides), and where its keys stand in the file."""
+    """A scenario, as it was checked."""
 
     scenario: Scenario
     data: Mapping[str, Any]
+    """As it was written, with every change."""
     place: str
-    lines: Mapping[tuple[str, ...], int]
+    """The file, or what else gave it."""
+    places: Mapping[KeyPath, str]
+    """Where each key has its value from: a line of the file, or a change."""
 
     def _first_error(self, error: ValidationError, prefix: tuple[str, ...]) -> InputError:
         first = error.errors()[0]
@@ -44,21 +47,16 @@ class LoadedScenario:
 
     def error_at(self, path: tuple[str, ...], found: str, allowed: str) -> InputError:
         """The error to raise for what was found under that key."""
-        steps = path
-        while steps and steps not in self.lines:
-            steps = steps[:-1]
-        line = f", line {self.lines[steps]}" if steps else ""
-        return InputError(f"{self.place}{line}, key {'.'.join(path)}", found, allowed)
+        above = (path[:length] for length in range(len(path), 0, -1))
+        place = next((self.places[steps] for steps in above if steps in self.places), self.place)
+        return InputError(f"{place}, key {'.'.join(path)}", found, allowed)
 
 
-def load_scenario(
-    path: Path,
-    overrides: Sequence[str] = (),
-    seed: int | None = None,
-    changes: Mapping[str, Any] = MappingProxyType({}),
-) -> LoadedScenario:
-    """Read and check a scenario file; `changes` are values by "key.subkey", `overrides` "key.subkey=value" texts.
-    Raises `InputError`."""
+def load_scenario(path: Path, overrides: Iterable[str] = (), changes: Iterable[Change] = ()) -> LoadedScenario:
+    """Read a scenario file, change some of its keys and check it; raises `InputError`.
+
+    `overrides` are texts as `--set` takes them.
+    """
     if not path.is_file() and (SCENARIO_FOLDER / f"{path}.yaml").is_file():
         path = SCENARIO_FOLDER / f"{path}.yaml"
     try:
@@ -67,46 +65,21 @@ def load_scenario(
         names = ", ".join(sorted(each.stem for each in SCENARIO_FOLDER.glob("*.yaml")))
         raise InputError(str(path), str(error), f"a scenario file, or the name of a built-in one ({names})") from None
     data, lines = read_mapping(path, text)
-    for key, value in changes.items():
-        change_key(data, key, value, key)
-    for override in overrides:
-        _override(data, override)
-    if seed is not None:
-        data["seed"] = seed
-    return check_scenario(data, str(path), lines)
+    places = {key: f"{path}, line {line}" for key, line in lines.items()}
+    for change in (*map(change_of_option, overrides), *changes):
+        apply_change(data, places, change)
+    return check_scenario(data, str(path), places)
 
 
 def check_scenario(
-    data: Mapping[str, Any], place: str, lines: Mapping[tuple[str, ...], int] = MappingProxyType({})
+    data: Mapping[str, Any], place: str, places: Mapping[KeyPath, str] = MappingProxyType({})
 ) -> LoadedScenario:
-    """The scenario of these keys; raises `InputError` naming `place`, and the line of the key if it is known."""
-    draft = LoadedScenario(Scenario.model_construct(), data, place, lines)
+    """The scenario of these keys; raises `InputError` naming the key's own place if it is known, else `place`."""
+    draft = LoadedScenario(Scenario.model_construct(), data, place, places)
     try:
         return dataclasses.replace(draft, scenario=Scenario.model_validate(data))
     except ValidationError as error:
         raise draft._first_error(error, ()) from None
-
-
-def _override(data: dict[str, Any], override: str) -> None:
-    key, equals, text = override.partition("=")
-    if not equals or not key:
-        raise InputError(f"--set {override}", repr(override), "key=value, such as overlay.brokers=32")
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
-        raise InputError(f"--set {override}", repr(text), "a YAML value") from None
-    change_key(data, key, value, f"--set {override}")
-
-
-def change_key(data: dict[str, Any], key: str, value: Any, place: str) -> None:
-    """Set the value of "key.subkey"."""
-    steps = key.split(".")
-    section = data
-    for step in steps[:-1]:
-        section = section.setdefault(step, {})
-        if not isinstance(section, dict):
-            raise InputError(place, f"{step!r}, which is a value", "a section of the scenario")
-    section[steps[-1]] = value
 
 
 def _allowed_keys(path: tuple[str, ...]) -> str:

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.progress import Progress
 from murmuration.deployment.build_deployment import build
+from murmuration.scenario.changes import changes_of
 from murmuration.scenario.load import LoadedScenario, load_scenario
 from murmuration.scenario.yaml_mapping import KeyLines, read_mapping
 
@@ -155,7 +156,7 @@ def _checked(path: Path, scenario: Path, sweep: SweepFile, parameters: Mapping[s
     if changes.setdefault("runtime", "virtual") != "virtual":
         raise InputError(f"{path}, key runtime", plain(changes["runtime"]), "virtual: a sweep plays in virtual time")
     try:
-        loaded = load_scenario(scenario, changes=changes)
+        loaded = load_scenario(scenario, changes=changes_of(changes, "the sweep's change"))
         build(loaded)
     except InputError as error:
         point = ", ".join(f"{key}={plain(value)}" for key, value in parameters.items())

@@ -1,6 +1,7 @@
 """The command line: exit code 2 and one message for bad input, and never a traceback."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,26 @@ def test_no_java_is_said_before_anything_runs(tmp_path: Path) -> None:
     assert "Java" in result.stderr
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    result = murmur("--version")
+    assert result.returncode == 0
+    assert re.fullmatch(r"murmur \d+\.\d+\.\d+\n", result.stdout)
+
+
+def test_the_bare_command_prints_its_help() -> None:
+    result = murmur()
+    assert result.returncode == 0
+    assert "Usage: murmur" in result.stdout
+    assert "Run a scenario" in result.stdout
+    assert result.stderr == ""
+
+
+def test_a_run_without_analysis_names_itself_as_json(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    result = murmur("run", "parity", "--no-analysis", "--json", "--seed", "5", "--out", str(run))
+    assert json.loads(result.stdout) == {"name": "parity", "runtime": "virtual", "seed": 5, "folder": str(run)}
 
 
 def test_a_virtual_run_leaves_a_whole_run_folder(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_times_are_written_with_their_unit_everywhere(tmp_path: Path) -> None:
     path.write_text(RING.replace("brokers: 4", "brokers: 4, probe: 3 s, probe_timeout: 700 ms") + "  routing: irbr\n")
     (place, *_) = (node.place for node in build(load_scenario(path)).deployment.nodes)
     assert (place.probe_us, place.probe_timeout_us) == (3_000_000, 700_000)  # type: ignore[union-attr]
-    with pytest.raises(InputError, match=r"line 3, key overlay\.probe: found 3; allowed: a time with its unit"):
+    with pytest.raises(InputError, match=r"--set overlay\.probe=3, key overlay\.probe: found 3; allowed: a time with"):
         build(load_scenario(path, ["overlay.probe=3"]))
 
 

@@ -1,5 +1,6 @@
 """Scenario files: an error names the file, the line, the key, what was found and what is allowed."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,29 @@ def test_routing_that_needs_a_tree_is_refused_on_a_cycle(tmp_path: Path) -> None
     text = GOOD.replace("kind: balanced\n  brokers: 4", f"kind: file\n  path: {tmp_path / 'ring.txt'}")
     with pytest.raises(InputError, match="acyclic overlay"):
         built(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("override", "place"),
+    [
+        ("overlay.brokers=0", "--set overlay.brokers=0, key overlay.brokers"),
+        ("overlay={kind: chain, brokers: 0}", "--set overlay={kind: chain, brokers: 0}, key overlay.brokers"),
+        ("broker.routing=nowhere", "--set broker.routing=nowhere, key broker.routing"),
+        ("links.los=1", "--set links.los=1, key links.los"),
+    ],
+)
+def test_an_error_about_an_option_names_the_option_and_no_line_of_the_file(
+    tmp_path: Path, override: str, place: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        built(tmp_path, GOOD, override)
+    assert caught.value.place == place
+
+
+def test_an_error_about_what_an_option_left_alone_names_the_line_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        built(tmp_path, GOOD.replace("brokers: 4", "brokers: 0"), "overlay.degree=4")
+    assert re.search(r"yaml, line \d+, key overlay.brokers$", caught.value.place)
 
 
 def test_overrides_change_keys_and_are_checked_as_well(tmp_path: Path) -> None:

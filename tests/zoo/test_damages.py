@@ -29,7 +29,7 @@ OF_NODES = {
 
 
 def play(folder: Path, seed: int = 7) -> Path:
-    return execute(load_scenario(Path("parity"), SETTINGS, seed=seed), folder, lambda *_: None).folder
+    return execute(load_scenario(Path("parity"), [*SETTINGS, f"seed={seed}"]), folder, lambda *_: None).folder
 
 
 @pytest.fixture(scope="module")
