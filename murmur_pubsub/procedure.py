@@ -12,8 +12,8 @@ from typing import Generic, TypeVar
 
 from murmur_pubsub.machine import NodeName
 
-State = TypeVar("State", bound=Enum)
-Step = TypeVar("Step", bound=Enum)
+_State = TypeVar("_State", bound=Enum)
+_Step = TypeVar("_Step", bound=Enum)
 _REMEMBERED = 20
 
 
@@ -21,12 +21,12 @@ class IllegalStep(Exception):
     """A procedure has taken a step that its table does not have."""
 
 
-class Procedure(Generic[State, Step]):
+class Procedure(Generic[_State, _Step]):
     """One run through the table, at one node."""
 
     __slots__ = ("_name", "_node", "_story", "_table", "state")
 
-    def __init__(self, name: str, node: NodeName, table: Mapping[tuple[State, Step], State], start: State) -> None:
+    def __init__(self, name: str, node: NodeName, table: Mapping[tuple[_State, _Step], _State], start: _State) -> None:
         self.state = start
         """The state it is in; only `take` changes it."""
         self._name = name
@@ -35,7 +35,7 @@ class Procedure(Generic[State, Step]):
         self._story: deque[str] = deque([start.name], maxlen=_REMEMBERED)
         """The last steps, each with its note and the state it led to."""
 
-    def take(self, step: Step, note: str = "") -> None:
+    def take(self, step: _Step, note: str = "") -> None:
         """Go on to the next state; `note` says in the story what brought the step about. Raises `IllegalStep`."""
         after = self._table.get((self.state, step))
         said = f"{step.name} ({note})" if note else step.name

@@ -36,7 +36,7 @@ class MoveStep(Enum):
 _LATE = {(state, MoveStep.OTHER_MOVE): MoveState.OUTSIDE for state in list(MoveState)[2:]}
 """A broker that could not be reached may have missed the end of a move, and one that was stalled, its own timers."""
 
-TRANSITIONS: Mapping[tuple[MoveState, MoveStep], MoveState] = {
+MOVE_TRANSITIONS: Mapping[tuple[MoveState, MoveStep], MoveState] = {
     (MoveState.OUTSIDE, MoveStep.GRANTED): MoveState.PREPARATION,
     (MoveState.PREPARATION, MoveStep.NO_ROOM): MoveState.OUTSIDE,
     (MoveState.PREPARATION, MoveStep.MAP): MoveState.INIT,

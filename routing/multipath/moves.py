@@ -33,7 +33,7 @@ from routing.multipath.messages import (
     MovePhase,
     Path,
 )
-from routing.multipath.move_states import TRANSITIONS, MoveState, MoveStep
+from routing.multipath.move_states import MOVE_TRANSITIONS, MoveState, MoveStep
 from routing.multipath.primary_network import network_from_wire, network_to_wire
 from routing.multipath.view import View, WorkingView
 
@@ -51,7 +51,7 @@ class Moves:
     def __init__(self, knowledge: Knowledge) -> None:
         self._knowledge = knowledge
         self.zone: Zone | None = None
-        self._states = Procedure("Δ-move", knowledge.name, TRANSITIONS, MoveState.OUTSIDE)
+        self._states = Procedure("Δ-move", knowledge.name, MOVE_TRANSITIONS, MoveState.OUTSIDE)
         self._ordered: MoveOrdered | None = None
         self._path: Path = ()
         self._announced: MovePhase | None = None

@@ -28,7 +28,7 @@ class JoinStep(Enum):
     START_OVER = "time is over, and no peer has answered"
 
 
-TRANSITIONS: Mapping[tuple[JoinState, JoinStep], JoinState] = {
+JOIN_TRANSITIONS: Mapping[tuple[JoinState, JoinStep], JoinState] = {
     (JoinState.OUTSIDE, JoinStep.FOUND): JoinState.JOINED,
     (JoinState.OUTSIDE, JoinStep.ASK): JoinState.ASKING,
     (JoinState.ASKING, JoinStep.ASK_AGAIN): JoinState.ASKING,

@@ -38,7 +38,7 @@ from murmur_pubsub.places import RingPlace
 from murmur_pubsub.procedure import Procedure
 from routing.pastry.changes import Answered, CellFilled, Joined, LeavesChanged, OverlayChange, PeerFailed, RoundEnded
 from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
-from routing.pastry.joining import TRANSITIONS, JoinState, JoinStep
+from routing.pastry.joining import JOIN_TRANSITIONS, JoinState, JoinStep
 from routing.pastry.leaf_set import LeafSet
 from routing.pastry.messages import (
     PASTRY_MESSAGES,
@@ -81,7 +81,7 @@ class Pastry:
         self._note = note
         self._random = context.random("pastry")
         self._attempts = self._seeks = self._pings = 0
-        self._join = Procedure("joining", context.name, TRANSITIONS, JoinState.OUTSIDE)
+        self._join = Procedure("joining", context.name, JOIN_TRANSITIONS, JoinState.OUTSIDE)
         self._peers: dict[NodeName, PastryPeer] = {}
         self._watched: dict[NodeName, PastryPeer] = {}
         self._heard_us: dict[NodeName, int] = {}

@@ -14,19 +14,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLES = [
-    f"{'.'.join(path.relative_to(ROOT).with_suffix('').parts)}"
-    for folder in ("routing", "reliability")
-    for path in sorted((ROOT / folder).rglob("*.py"))
-    if re.search(r"^TRANSITIONS\b", path.read_text(), re.MULTILINE)
-]
-PICTURE = re.compile(r"<!-- states of ([\w.]+) -->\n```mermaid\n(.*?)```\n", re.DOTALL)
-PAGES = {path: path.read_text() for path in sorted((ROOT / "docs").rglob("*.md"))}
-PICTURES = {found[1]: (path, found[2]) for path, text in PAGES.items() for found in PICTURE.finditer(text)}
+TABLES = sorted(
+    f"{'.'.join(path.relative_to(ROOT).with_suffix('').parts)}:{name}"
+    for folder in ("routing", "reliability", "tests/protocols")
+    for path in (ROOT / folder).rglob("*.py")
+    for name in re.findall(r"^(\w+_TRANSITIONS)\b", path.read_text(), re.MULTILINE)
+)
+PICTURE = re.compile(r"(<!-- states of ([\w.:]+) -->\n```mermaid\n)(.*?)```\n", re.DOTALL)
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+PICTURES = {found[2]: (path, found[3]) for path in PAGES for found in PICTURE.finditer(path.read_text())}
 
 
-def table_of(module: str) -> Mapping[tuple[Enum, Enum], Enum]:
-    table: Mapping[tuple[Enum, Enum], Enum] = importlib.import_module(module).TRANSITIONS
+def table_of(place: str) -> Mapping[tuple[Enum, Enum], Enum]:
+    module, _, name = place.partition(":")
+    table: Mapping[tuple[Enum, Enum], Enum] = getattr(importlib.import_module(module), name)
     return table
 
 
@@ -43,25 +44,21 @@ def test_every_table_is_pictured() -> None:
     assert sorted(PICTURES) == TABLES != []
 
 
-@pytest.mark.parametrize("module", TABLES)
-def test_the_picture_is_that_of_the_table(module: str) -> None:
-    path, drawn = PICTURES[module]
-    expected = picture(table_of(module))
-    if drawn != expected and os.environ.get("MURMUR_REWRITE"):
+@pytest.mark.parametrize("place", TABLES)
+def test_the_picture_is_that_of_the_table(place: str) -> None:
+    path, drawn = PICTURES[place]
+    expected = picture(table_of(place))
+    if os.environ.get("MURMUR_REWRITE"):
         path.write_text(
-            re.sub(
-                rf"(states of {re.escape(module)} -->\n```mermaid\n).*?```",
-                lambda found: found[1] + expected + "```",
-                path.read_text(),
-                flags=re.DOTALL,
-            )
+            PICTURE.sub(lambda found: f"{found[1]}{expected}```\n" if found[2] == place else found[0], path.read_text())
         )
-    assert drawn == expected or os.environ.get("MURMUR_REWRITE")
+    else:
+        assert drawn == expected
 
 
-@pytest.mark.parametrize("module", TABLES)
-def test_every_state_is_reached_and_every_step_taken(module: str) -> None:
-    table = table_of(module)
+@pytest.mark.parametrize("place", TABLES)
+def test_every_state_is_reached_and_every_step_taken(place: str) -> None:
+    table = table_of(place)
     states = list(type(next(iter(table.values()))))
     assert {before for before, _ in table} | set(table.values()) == set(states)
     assert {step for _, step in table} == set(type(next(step for _, step in table)))
