@@ -17,9 +17,10 @@ __all__ = ["Cluster", "InputError", "Run", "RunError", "RunTables", "Verdict", "
 if TYPE_CHECKING:
     from murmur_pubsub.errors import InputError, RunError
     from murmuration.harness.cluster import Cluster
-    from murmuration.results.tables import RunTables, load_run
+    from murmuration.results.load import load_run
+    from murmuration.results.play import Run, run
+    from murmuration.results.run_tables import RunTables
     from murmuration.results.verdict import Verdict
-    from murmuration.runs.play import Run, run
 
     __version__: str
 else:
@@ -27,12 +28,12 @@ else:
     _MODULES = {
         "Cluster": "murmuration.harness.cluster",
         "InputError": "murmur_pubsub.errors",
-        "Run": "murmuration.runs.play",
+        "Run": "murmuration.results.play",
         "RunError": "murmur_pubsub.errors",
-        "RunTables": "murmuration.results.tables",
+        "RunTables": "murmuration.results.run_tables",
         "Verdict": "murmuration.results.verdict",
-        "load_run": "murmuration.results.tables",
-        "run": "murmuration.runs.play",
+        "load_run": "murmuration.results.load",
+        "run": "murmuration.results.play",
     }
 
     def __getattr__(name: str) -> Any:

@@ -1,1 +1,1 @@
-"""Runs that were played: what the judge says of them, and what happened, as tables."""
+"""Runs for programs: play one, have it judged, and load what happened as tables."""

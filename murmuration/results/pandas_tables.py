@@ -12,7 +12,7 @@ from murmur_pubsub.journal_format import ROW_TYPE
 from murmur_pubsub.journal_store import JournalStore, store_at
 from murmur_pubsub.run_manifest import RunManifest
 from murmuration.results.meanings import meanings_of
-from murmuration.results.tables import RunTables
+from murmuration.results.run_tables import RunTables
 
 _ROW_COLUMNS = ["time_us", "kind", "node", "source", "sequence", "peer", "hops", "bytes", "value", "meaning"]
 _EVENT_COLUMNS = ["publisher", "sequence", "published_us", "attributes"]

@@ -9,7 +9,7 @@ from murmur_pubsub.event import unpack_attributes
 from murmur_pubsub.journal import FaultStage, RowKind
 from murmur_pubsub.run_manifest import RunManifest
 from murmuration.results.meanings import meanings_of
-from murmuration.results.tables import RunTables
+from murmuration.results.run_tables import RunTables
 from spark_analysis.journal_source import read_journal
 
 
