@@ -1,0 +1,45 @@
+"""All that a protocol of one's own is written with, under one name.
+
+The parts themselves live on the floors that built-in protocols use; docs/guide.md goes through them with an example.
+"""
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import (
+    CancelTimer,
+    Deliver,
+    Effect,
+    Input,
+    LinkDown,
+    LinkUp,
+    NodeContext,
+    NodeName,
+    Persist,
+    Received,
+    Record,
+    Send,
+    SetTimer,
+    Start,
+    Stored,
+    TimerFired,
+    Truncate,
+)
+from murmur_pubsub.message import Hops, Message, message
+from murmur_pubsub.promise import Promise, Survival
+from murmur_pubsub.units import Microseconds, Milliseconds
+from reliability.best_effort import BEST_EFFORT, BestEffort, Forwarded
+from reliability.layer import BrokerServices, Reliability
+from reliability.protocol import ReliabilityProtocol
+from routing.flooding import FLOODING, Flooding
+from routing.protocol import NoParameters, Offer, OverlayTraits, RoutingProtocol, RunsOn
+from routing.router import Hop, Router
+
+__all__ = [
+    *("RoutingProtocol", "RunsOn", "Offer", "OverlayTraits", "Router", "Hop", "Flooding", "FLOODING"),
+    *("ReliabilityProtocol", "Reliability", "BrokerServices", "BestEffort", "BEST_EFFORT", "Forwarded"),
+    *("Promise", "Survival", "NoParameters", "Microseconds", "Milliseconds", "InputError"),
+    *("NodeContext", "NodeName", "Event", "Filter", "Message", "message", "Hops"),
+    *("Input", "Start", "Received", "TimerFired", "LinkUp", "LinkDown", "Stored"),
+    *("Effect", "Send", "SetTimer", "CancelTimer", "Deliver", "Persist", "Truncate", "Record"),
+]
