@@ -16,10 +16,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.units import Unit
+from murmuration.scenario.changes import KeyPath
 from murmuration.scenario.durations import duration_text, parse_in
 
 Options = TypeVar("Options")
-KeyPath = tuple[str, ...]
 At = Callable[[KeyPath, str, str], InputError]
 """Makes the error for a key path, what was found and what is allowed."""
 
