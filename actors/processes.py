@@ -14,7 +14,7 @@ import psutil
 
 from murmur_pubsub.errors import RunError
 
-State = Literal["running", "stopped", "gone"]
+ProcessState = Literal["running", "stopped", "gone"]
 _POLL_S = 0.005
 
 
@@ -41,14 +41,14 @@ def send_signal(place: ProcessPlace, number: signal.Signals) -> None:
     _there(place, _send, place.pid, int(number))
 
 
-def await_state(place: ProcessPlace, wanted: State, timeout_s: float = 10.0) -> None:
+def await_state(place: ProcessPlace, wanted: ProcessState, timeout_s: float = 10.0) -> None:
     """Return when the process is in that state; raises `RunError` if it is not within the time."""
     found = _there(place, _await, place.pid, wanted, timeout_s)
     if found != wanted:
         raise RunError(f"process {place.pid} on {place.hostname} is {found} after {timeout_s:.0f} s, not {wanted}")
 
 
-def state_of(pid: int) -> State:
+def state_of(pid: int) -> ProcessState:
     """What a process of this host is doing."""
     try:
         status = psutil.Process(pid).status()
@@ -66,7 +66,7 @@ def _send(pid: int, number: int) -> None:
         raise RunError(f"process {pid} is gone already") from None
 
 
-def _await(pid: int, wanted: State, timeout_s: float) -> State:
+def _await(pid: int, wanted: ProcessState, timeout_s: float) -> ProcessState:
     deadline = time.monotonic() + timeout_s
     while (found := state_of(pid)) != wanted and time.monotonic() < deadline:
         time.sleep(_POLL_S)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from murmur_pubsub.promise import Promise
-from murmuration.registry import RELIABILITIES, ROUTINGS, Delivery, Routing
+from murmuration.registry import RELIABILITIES, ROUTINGS, ReliabilityDeclaration, RoutingDeclaration
 from murmuration.scenario.durations import duration_text
 from murmuration.scenario.options import keys_of, unit_of
 
@@ -54,7 +54,7 @@ def field_texts(kind: type[Any]) -> Mapping[str, str]:
     return texts
 
 
-def _of_routing(routing: Routing) -> Iterator[str]:
+def _of_routing(routing: RoutingDeclaration) -> Iterator[str]:
     yield f"Runs on {routing.runs_on.value}."
     if routing.offers:
         yield f"Offers {' and '.join(sorted(each.value for each in routing.offers))}."
@@ -62,7 +62,7 @@ def _of_routing(routing: Routing) -> Iterator[str]:
         yield "Events of one publisher may overtake each other."
 
 
-def _of_reliability(reliability: Delivery) -> Iterator[str]:
+def _of_reliability(reliability: ReliabilityDeclaration) -> Iterator[str]:
     yield f"Promises {_promise(reliability.guarantee)}."
     if reliability.needs:
         yield f"Needs a routing that carries {' and '.join(sorted(each.value for each in reliability.needs))}."

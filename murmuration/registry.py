@@ -33,13 +33,13 @@ from routing.rpf.router import RPF
 from routing.scribe.router import SCRIBE
 from routing.vinifera.router import VINIFERA
 
-Routing = RoutingProtocol[Any]
-Delivery = ReliabilityProtocol[Any]
+RoutingDeclaration = RoutingProtocol[Any]
+ReliabilityDeclaration = ReliabilityProtocol[Any]
 
-ROUTINGS: Mapping[str, Routing] = {
+ROUTINGS: Mapping[str, RoutingDeclaration] = {
     each.name: each for each in (FLOODING, FORWARDING, MULTIPATH, CELLS, IRBR, SCRIBE, RPF, VINIFERA, FERRY)
 }
-RELIABILITIES: Mapping[str, Delivery] = {each.name: each for each in (BEST_EFFORT, EPIDEMIC, GRYPHON)}
+RELIABILITIES: Mapping[str, ReliabilityDeclaration] = {each.name: each for each in (BEST_EFFORT, EPIDEMIC, GRYPHON)}
 
 BROKER_FACTORY = "murmuration.registry:make_broker"
 CLIENT_FACTORY = "murmuration.registry:make_client"
@@ -62,19 +62,23 @@ def make_client(context: NodeContext) -> Machine:
     return reliability.client(given["broker"], _parameters_of(reliability, given, "reliability_parameters"))
 
 
-def routing_named(name: str) -> Routing:
+def routing_named(name: str) -> RoutingDeclaration:
     """The routing protocol of that name or dotted path; raises `InputError`."""
-    protocol: Routing = _named(name, "broker.routing", ROUTINGS, RoutingProtocol, Router)
+    protocol: RoutingDeclaration = _named(name, "broker.routing", ROUTINGS, RoutingProtocol, Router)
     return protocol
 
 
-def reliability_named(name: str) -> Delivery:
+def reliability_named(name: str) -> ReliabilityDeclaration:
     """The reliability protocol of that name or dotted path; raises `InputError`."""
-    protocol: Delivery = _named(name, "broker.reliability", RELIABILITIES, ReliabilityProtocol, Reliability)
+    protocol: ReliabilityDeclaration = _named(
+        name, "broker.reliability", RELIABILITIES, ReliabilityProtocol, Reliability
+    )
     return protocol
 
 
-def promise(routing: Routing, reliability: Delivery, parameters: Any, traits: OverlayTraits) -> Promise:
+def promise(
+    routing: RoutingDeclaration, reliability: ReliabilityDeclaration, parameters: Any, traits: OverlayTraits
+) -> Promise:
     """What the two protocols promise of deliveries; `parameters` are the routing's. Raises `InputError` for a promise
     that is none."""
     guarantee = reliability.guarantee
@@ -89,7 +93,9 @@ def promise(routing: Routing, reliability: Delivery, parameters: Any, traits: Ov
     return dataclasses.replace(guarantee, order=order, survives=survives)
 
 
-def check_parts(matching: str, routing: Routing, reliability: Delivery, traits: OverlayTraits) -> None:
+def check_parts(
+    matching: str, routing: RoutingDeclaration, reliability: ReliabilityDeclaration, traits: OverlayTraits
+) -> None:
     """Raise `InputError`, with the reason, for parts that do not exist or cannot work together. What a protocol has
     against its parameters here, its own `check` says."""
     if matching not in INDEXES:
@@ -108,7 +114,7 @@ def check_parts(matching: str, routing: Routing, reliability: Delivery, traits: 
         raise InputError("broker.reliability", found, f"a routing that carries {wants} ({able})")
 
 
-def _parameters_of(protocol: Routing | Delivery, given: Mapping[str, Any], key: str) -> Any:
+def _parameters_of(protocol: RoutingDeclaration | ReliabilityDeclaration, given: Mapping[str, Any], key: str) -> Any:
     return given[key] if key in given else protocol.parameters()
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FaultTargets
-from murmuration.scenario.schema import Churn
+from murmuration.scenario.schema import ChurnSection
 from workloads.churn.generator import GeneratedChurn, generate
 from workloads.churn.plan import ChurnPlan, churn_plan
 from workloads.churn.sessions import Availability, select
@@ -23,7 +23,7 @@ def read_availability(path: Path, keep_outages: bool = False) -> Availability:
     return mended.window(*SKYPE_WINDOW_S) if is_skype else mended
 
 
-def plan_churn(churn: Churn, targets: FaultTargets, seed: int) -> ChurnPlan:
+def plan_churn(churn: ChurnSection, targets: FaultTargets, seed: int) -> ChurnPlan:
     """Who starts and dies when; raises `InputError` for a trace that cannot be read or has too few nodes."""
     if isinstance(churn.who, list):
         names = churn.who

@@ -11,8 +11,8 @@ from murmur_pubsub.promise import Promise
 from murmuration.registry import (
     RELIABILITIES,
     ROUTINGS,
-    Delivery,
-    Routing,
+    ReliabilityDeclaration,
+    RoutingDeclaration,
     check_parts,
     promise,
     reliability_named,
@@ -33,10 +33,10 @@ class ChosenProtocols:
 
     parts: BrokerParts
     """Their names, as the scenario has them."""
-    routing: Routing
+    routing: RoutingDeclaration
     routing_parameters: Any
     """Of the class that the routing declares."""
-    reliability: Delivery
+    reliability: ReliabilityDeclaration
     reliability_parameters: Any
     """Of the class that the reliability protocol declares."""
     traits: OverlayTraits
@@ -78,7 +78,7 @@ def choose_protocols(loaded: LoadedScenario, overlay: Overlay) -> ChosenProtocol
             allowed = f"parameters of {routing.name} and {reliability.name}"
             raise loaded.error_at((*_PARAMETERS, name), found, allowed)
 
-    def parameters_of(protocol: Routing | Delivery) -> Any:
+    def parameters_of(protocol: RoutingDeclaration | ReliabilityDeclaration) -> Any:
         given = parts.parameters.get(protocol.name, {})
         return read_options(protocol.parameters, given, (*_PARAMETERS, protocol.name), loaded.error_at)
 

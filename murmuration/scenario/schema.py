@@ -85,7 +85,7 @@ class Detection(_Section):
         return FailureDetection(self.heartbeat, self.timeout, self.reconnect)
 
 
-class Churn(_Section):
+class ChurnSection(_Section):
     """Nodes that come and go as those of a trace (an .avt file), or without one of a generator fitted to a real one.
 
     window: the first and the last day that are played (default: all; of the Skype trace its 25 good days). speed: so
@@ -148,7 +148,7 @@ class Scenario(_Section):
     recovery_limit: DurationUs = DEFAULT_RECOVERY_LIMIT_US
     expect: Expect = Expect()
     faults: list[dict[str, Any]] = []
-    churn: Churn | None = None
+    churn: ChurnSection | None = None
     failure_detection: Detection = Detection()
     hosts: Annotated[int, Field(ge=1, le=64)] = 1
     placement: Literal["spread", "pack"] | dict[str, int | str] = "spread"

@@ -456,13 +456,13 @@ class Gryphon(Reliability):
         return SetTimer(("reliability", what, number), delay_us)
 
 
-def _entrances(parameters: GryphonParameters, hosts: Sequence[NodeName]) -> Sequence[NodeName]:
+def _entrances(parameters: GryphonParameters, client_brokers: Sequence[NodeName]) -> Sequence[NodeName]:
     """The brokers with pubends, of those that take clients."""
     for broker in parameters.pubends:
-        if broker not in hosts:
-            allowed = f"brokers that do: {', '.join(hosts[:10])}"
+        if broker not in client_brokers:
+            allowed = f"brokers that do: {', '.join(client_brokers[:10])}"
             raise InputError(f"pubends.{broker}", "no broker that takes clients", allowed)
-    return [host for host in hosts if host in parameters.pubends] if parameters.pubends else hosts
+    return [broker for broker in client_brokers if broker in parameters.pubends] or client_brokers
 
 
 GRYPHON = ReliabilityProtocol(
