@@ -1,6 +1,6 @@
 """The manifest of a run: what its driver says about it, in the file `manifest.json` of the run folder.
 
-The driver writes it before anything starts, and anew whenever it knows more. The judge reads it: how nodes are
+The driver writes it before anything starts, and again whenever it knows more. The judge reads it: how nodes are
 numbered in the journal, what was promised, and what was broken. What happened is the journal's to say.
 
 The schema is this module; `MANIFEST_VERSION` changes when a key does. Times are emulated microseconds.

@@ -4,11 +4,8 @@ Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 t
 130 interrupted. Bad input is one message, never a traceback.
 """
 
-import csv
-import itertools
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,9 +17,9 @@ from rich.table import Table
 from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.run_manifest import read_manifest
 from murmuration.commands.console import RunProgress
+from murmuration.commands.outcome import print_analysis, tell_missing, warn_of_lag
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.version import own_version
-from spark_analysis.wording import duration
 
 application = typer.Typer(
     name="murmur",
@@ -37,9 +34,6 @@ MasterOption = Annotated[
 ]
 ExecutorMemoryOption = Annotated[str | None, typer.Option(help="Of each executor of that master, such as 3g.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print results as one JSON line.")]
-_LAG_WORTH_A_WARNING_US = 20_000
-_COUNTS = ("missing", "duplicate", "spurious", "out_of_order")
-_DAMAGES_PRINTED = 20
 
 
 class CutShort(Exception):
@@ -64,7 +58,7 @@ def prepare(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Make protocols in the current folder known, whatever the command; without a command, say which there are."""
+    """Let protocols in the current folder be found by every command; without a command, print the help."""
     if context.invoked_subcommand is None:
         print(context.get_help())
         raise typer.Exit
@@ -108,8 +102,8 @@ def run_command(
         raise CutShort(folder, f"what was journaled is kept: `murmur analyze {folder}` reads it", error) from None
     if not as_json:
         print("workload:", ", ".join(f"{name} {value}" for name, value in finished.workload.items()))
-        _warn_of_lag(finished.lag_us)
-        _tell_missing(finished.missing_journals)
+        warn_of_lag(finished.lag_us)
+        tell_missing(finished.missing_journals)
     if analysis:
         _analyze(finished.folder, as_json, master, executor_memory)
     elif as_json:
@@ -139,14 +133,14 @@ def gather_command(
 
     with RunProgress(quiet=False) as progress:
         missing = gather_again(run_folder, address, progress.step)
-    _tell_missing(missing)
+    tell_missing(missing)
     if missing:
         raise typer.Exit(1)
 
 
 @application.command("report")
 def report_command(run_folder: RunFolderArgument) -> None:
-    """Write the report of an analysed run anew."""
+    """Write the report of an analysed run again."""
     from spark_analysis.main import report as write_report
 
     print(write_report(run_folder))
@@ -321,12 +315,7 @@ def _analyze(folder: Path, as_json: bool, master: str | None, executor_memory: s
     if as_json:
         print(json.dumps(verdict | _run_named(folder)))
     else:
-        if verdict.get("finding") == "damage":
-            _print_damage(verdict, folder / "analysis" / "damage.csv")
-        else:
-            _print_verdict(verdict)
-            _print_rates(folder / "analysis")
-        print(f"report: {folder / 'report.html'}")
+        print_analysis(verdict, folder)
     if verdict["verdict"] != "valid":
         raise typer.Exit(1)
 
@@ -335,78 +324,6 @@ def _run_named(folder: Path) -> dict[str, Any]:
     """Which run it is, for a script that did not choose the folder."""
     manifest = read_manifest(folder)
     return {"name": manifest.name, "runtime": manifest.runtime, "seed": manifest.seed, "folder": str(folder)}
-
-
-def _tell_missing(hosts: Mapping[str, str]) -> None:
-    for name, why in hosts.items():
-        Console(stderr=True).print(
-            f"[yellow]the journals of {name} are not here ({escape(why)});"
-            " `murmur gather` fetches them when it is back[/yellow]",
-            highlight=False,
-        )
-
-
-def _print_verdict(verdict: dict[str, Any]) -> None:
-    rare = [name for name in ("misplaced", "altered") if verdict[name]]
-    counts = ", ".join(f"{verdict[name]:,} {name.replace('_', ' ')}" for name in (*_COUNTS, *rare))
-    colour = {"valid": "green", "invalid": "red"}.get(verdict["verdict"], "yellow")
-    console = Console()
-    console.print(f"[bold {colour}]{verdict['verdict']}[/bold {colour}]: {counts}", highlight=False)
-    console.print(
-        f"{verdict['published']:,} published, {verdict['required']:,} deliveries required,"
-        f" {verdict['delivered']:,} made",
-        highlight=False,
-    )
-    faults = [
-        f"{verdict[f'faults_{name}']:,} {name.replace('_', ' ')}"
-        for name in ("took_effect", "not_exercised", "failed")
-        if verdict[f"faults_{name}"]
-    ]
-    if faults:
-        told = f"faults: {', '.join(faults)}; {verdict['explained']:,} findings explained by them"
-        if verdict["recovery_us"] is not None:
-            told += f"; recovered from each within {duration(verdict['recovery_us'])}"
-        console.print(told, highlight=False)
-    if verdict.get("reason"):
-        console.print(verdict["reason"], highlight=False)
-
-
-def _print_damage(verdict: dict[str, Any], table: Path) -> None:
-    """Of a journal that is damaged nothing else can be told."""
-    console = Console()
-    console.print(f"[bold yellow]{verdict['verdict']}[/bold yellow]: the journal is damaged", highlight=False)
-    with table.open(newline="") as opened:
-        for row in itertools.islice(csv.DictReader(opened), _DAMAGES_PRINTED):
-            print(f"  {row['file']} {row['what']}")
-    if verdict["damage"] > _DAMAGES_PRINTED:
-        print(f"  and {verdict['damage'] - _DAMAGES_PRINTED:,} more: {table}")
-
-
-def _print_rates(analysis: Path) -> None:
-    """Rates over the publishing phase and times of hops and deliveries, from the tables of the analysis."""
-    rates, hop, delivery = (_first_row(analysis / f"{name}.csv") for name in ("rates", "hop_latency", "delivery_delay"))
-    parts = []
-    if rates:
-        parts.append(f"{float(rates['publications_per_second']):,.0f} publications/s")
-        parts.append(f"{float(rates['deliveries_per_second']):,.0f} deliveries/s")
-    for words, row in (("hop latency", hop), ("delivery delay", delivery)):
-        if row.get("p50_us"):
-            parts.append(f"{words} p50 {float(row['p50_us']) / 1e3:.1f} ms, p99 {float(row['p99_us']) / 1e3:.1f} ms")
-    print("; ".join(parts))
-
-
-def _first_row(path: Path) -> dict[str, str]:
-    with path.open(newline="") as table:
-        return next(iter(csv.DictReader(table)), {})
-
-
-def _warn_of_lag(lag_us: int) -> None:
-    if lag_us > _LAG_WORTH_A_WARNING_US:
-        Console(stderr=True).print(
-            f"[yellow]actors fell up to {lag_us / 1000:.0f} ms behind emulated time:"
-            " delays below that are not to be trusted (raise time_dilation, or publish more slowly)[/yellow]",
-            highlight=False,
-        )
 
 
 def main() -> None:

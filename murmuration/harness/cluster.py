@@ -1,4 +1,4 @@
-"""A cluster to hold in one's hands: start it, let clients do things, break it, ask the judge.
+"""A cluster that a program steers: start it, give commands to its clients, break it, ask the judge.
 
     with Cluster.start(overlay={"kind": "chain", "brokers": 3}, clients={"alice": "b0", "bob": "b2"}) as cluster:
         wanted = cluster.clients["bob"].subscribe("price > 10")
@@ -8,9 +8,9 @@
         ...
         cluster.verdict().assert_valid()
 
-The same code runs in virtual time and on live Ray actors (`runtime="ray"`): what a client is told, it is told now,
-and time passes in `advance`, `settle`, `wait_for` and `drain`. Everything is journaled as in a run of a scenario, so
-`murmur analyze` and `murmur report` work on its folder.
+The same code runs in virtual time and on live Ray actors (`runtime="ray"`). A client gets each command at once;
+emulated time passes in `advance`, `settle`, `wait_for` and `drain`. Everything is journaled as in a run of a scenario,
+so `murmur analyze` and `murmur report` work on its folder.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ from murmuration.results.verdict import Verdict, verdict_of
 from murmuration.runs.manifest import fault_entry, manifest_of
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.runs.run_folder import RunFolder
-from murmuration.scenario.durations import parse_duration
+from murmuration.scenario.durations import duration_of
 from murmuration.scenario.load import check_scenario
 
 _STEP_US = 10_000
@@ -58,9 +58,12 @@ class Delivery:
     subscriber: int
     publisher: int
     sequence: int
+    """The event's number: the events of one publisher count from 0."""
     attributes: Mapping[str, Value]
     delivered_us: int
+    """Emulated time."""
     hops: int
+    """How many links between brokers the event passed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,7 @@ class Client:
         self._cluster.issue(self.name, commands)
 
     def deliveries(self, subscription: Subscription | None = None) -> list[Delivery]:
-        """What this client's subscribers (or that one) were handed so far, in order."""
+        """What the subscribers of this client were handed so far, in order; or only those of that subscription."""
         return [
             delivery
             for delivery in self._cluster.deliveries(self.name)
@@ -114,7 +117,7 @@ class Client:
         ]
 
     def renew(self) -> None:
-        """After a restart of the client's process: it knows its subscriptions and issues them again."""
+        """Issue all subscriptions and withdrawals again, as a client does whose process was started again."""
         if self._issued:
             self._cluster.issue(self.name, self._issued)
 
@@ -156,11 +159,12 @@ class Cluster:
         parameters: Mapping[str, Mapping[str, Any]] | None = None,
         runtime: str = "virtual",
         seed: int = 1,
-        folder: Path | None = None,
+        folder: str | Path | None = None,
         **keys: Any,
     ) -> Iterator[Self]:
-        """Start brokers (and a client at each, or those named with their brokers) and end them with the block.
+        """Start brokers and clients, and end them with the block.
 
+        `clients` are names with their brokers; without them, each broker has one: `c0` at the first, and so on.
         `parameters` are those of the protocols, by the protocol's name, such as `{"epidemic": {"algorithm": "push"}}`.
         `keys` are further keys of a scenario, such as `links={"delay": "2 ms"}`, `failure_detection`, `hosts`,
         `datagrams`. The run folder is made in `folder`, or in a temporary place that is kept. Raises `InputError`.
@@ -185,10 +189,8 @@ class Cluster:
         find_own_modules()
         loaded = check_scenario(data, "Cluster.start")
         built = build(loaded)
-        run_folder = RunFolder.make(
-            folder or Path(tempfile.mkdtemp(prefix="murmur-cluster-")) / "run",
-            manifest_of(loaded, built),
-        )
+        place = Path(tempfile.mkdtemp(prefix="murmur-cluster-")) / "run" if folder is None else Path(folder)
+        run_folder = RunFolder.make(place, manifest_of(loaded, built))
         with cluster_runtime(runtime, built.deployment, run_folder.folder) as opened:
             cluster = cls(built.deployment, opened, run_folder)
             opened.start()
@@ -206,8 +208,8 @@ class Cluster:
         return self._runtime.now_us
 
     def advance(self, stretch: str) -> None:
-        """Let so much emulated time pass, such as "500 ms"."""
-        self._runtime.advance(_duration(stretch))
+        """Let that much emulated time pass, such as "500 ms"."""
+        self._runtime.advance(duration_of(stretch, "time"))
 
     def settle(self) -> None:
         """Wait until every subscription issued so far is known wherever it must be, and all links are up."""
@@ -215,7 +217,7 @@ class Cluster:
 
     def wait_for(self, condition: Callable[[], bool], within: str = "10 s") -> None:
         """Let time pass until the condition holds; raises AssertionError if it does not within that time."""
-        limit_us = self.now_us + _duration(within)
+        limit_us = self.now_us + duration_of(within, "time")
         while not condition():
             assert self.now_us < limit_us, f"it did not happen within {within} (run folder: {self.folder})"
             self._runtime.advance(_STEP_US)
@@ -248,7 +250,7 @@ class Cluster:
 
     # ------------------------------------------------------------------------------------------- clients
     def next_subscriber(self) -> int:
-        """A subscriber number that nobody has yet."""
+        """A subscriber number that is not in use."""
         self._subscribers += 1
         return self._subscribers - 1
 
@@ -292,10 +294,3 @@ class Cluster:
         for name in self._runtime.carry_out(len(faults) - 1, fault):
             if name in self.clients:
                 self.clients[name].renew()
-
-
-def _duration(text: str) -> int:
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise InputError("time", repr(text), str(error)) from None

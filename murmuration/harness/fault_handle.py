@@ -1,4 +1,4 @@
-"""Faults by hand: what `Cluster.faults` offers, checked against the state of the cluster before it is done."""
+"""Faults by hand: what `Cluster.faults` offers, each checked against the state of the cluster beforehand."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,13 +6,16 @@ from typing import Any
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import Fault, FaultKind, FaultTargets, PlanChecker, link_key
-from murmuration.scenario.durations import parse_duration
+from murmuration.scenario.durations import duration_of
 from murmuration.scenario.schema import changed_link
 
 
 class FaultHandle:
-    """Breaks and mends the nodes and links of a running cluster, now. Every call raises `InputError` for what could
-    not take effect (a kill of a node that is down) and `RunError` if it did not."""
+    """Breaks and mends the nodes and links of a running cluster, at once.
+
+    Every call raises `InputError` for what could not take effect, such as a kill of a node that is down, and `RunError`
+    for what did not.
+    """
 
     def __init__(self, deployment: Deployment, carry_out: Callable[[Fault], None]) -> None:
         self._carry_out = carry_out
@@ -42,8 +45,8 @@ class FaultHandle:
         self._do(Fault(0, FaultKind.RESUME, (name,)))
 
     def slow(self, name: str, work: str) -> None:
-        """Make each message cost the node so much time, such as "2 ms"; "0 s" ends it."""
-        self._do(Fault(0, FaultKind.SLOW, (name,), work_us=parse_duration(work)))
+        """Make each message cost the node that much more time, such as "2 ms"; "0 s" ends it."""
+        self._do(Fault(0, FaultKind.SLOW, (name,), work_us=duration_of(work, "faults.slow")))
 
     def cut(self, first: str, second: str) -> None:
         """Let nothing pass the link between the two."""
@@ -54,11 +57,14 @@ class FaultHandle:
         self._do(Fault(0, FaultKind.HEAL, (first, second)))
 
     def link(self, first: str, second: str, **changes: Any) -> None:
-        """Change the link: the keys of a scenario's `links`, such as loss=0.2 or delay="50 ms"; none: as planned."""
+        """Change keys of the link, as in a scenario's `links`: loss=0.2, delay="50 ms". None: as planned."""
         key = link_key(first, second)
         if key not in self._links:
             raise InputError("faults.link", f"{first}-{second}", "two nodes with a link between them")
-        spec = changed_link(self._links[key], changes) if changes else None
+        try:
+            spec = changed_link(self._links[key], changes) if changes else None
+        except ValueError as error:
+            raise InputError("faults.link", f"{changes!r:.80}", str(error)) from None
         self._do(Fault(0, FaultKind.CHANGE_LINK, (first, second), link=spec))
 
     def partition(self, *groups: Sequence[str]) -> None:

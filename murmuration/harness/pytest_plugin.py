@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the plugin."""
     group = parser.getgroup("murmur")
-    group.addoption("--murmur-runtime", choices=("virtual", "ray"), default="virtual", help="what carries the brokers")
+    group.addoption(
+        "--murmur-runtime", choices=("virtual", "ray"), default="virtual", help="the runtime of every cluster"
+    )
     group.addoption("--murmur-seed", type=int, default=1, help="the seed of every cluster")
 
 
@@ -127,7 +129,7 @@ def murmur_spark() -> Iterator[object]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Say below a failure where its run is and how to have it again."""
+    """Say below a failure where its run folder is, and the command that plays the test again."""
     report = yield
     if report.failed:
         report.sections += [("murmur", str(text)) for name, text in item.user_properties if name == "murmur"]

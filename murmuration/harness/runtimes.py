@@ -1,4 +1,4 @@
-"""The two runtimes behind one face for `murmuration.harness.cluster`."""
+"""The virtual and the live runtime as a `ClusterRuntime`."""
 
 import contextlib
 import time

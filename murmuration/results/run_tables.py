@@ -1,4 +1,4 @@
-"""What a run is as tables, whatever makes them."""
+"""The tables of a run: pandas frames or Spark's, as `murmuration.results.load` is told."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar

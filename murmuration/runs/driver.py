@@ -33,36 +33,45 @@ from murmuration.scenario.load import LoadedScenario
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """`folder` is the run folder; `workload` what was generated; `lag_us` the worst lag (live only);
-    `missing_journals`: the hosts whose journals are not with the others, and why."""
+    """A run that has ended by itself."""
 
     folder: Path
+    """The run folder."""
     workload: Mapping[str, float | int | str]
+    """What was generated, for people."""
     lag_us: int
+    """How far the slowest actor fell behind emulated time (0 in virtual time)."""
     missing_journals: Mapping[str, str]
+    """The hosts whose journals are not with the others, and why."""
 
 
 @dataclass(slots=True)
 class RunCosts:
-    """What a run has taken: wall-clock seconds by phase, CPU seconds of its nodes."""
+    """The time that a run took."""
 
     wall_seconds: dict[str, float] = field(default_factory=dict)
+    """Of each phase."""
     cpu_seconds: dict[str, float] = field(default_factory=dict)
+    """Of each phase, all nodes together."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """A run that has ended by itself: its worst lag, and how many incarnations each writer of the journal had."""
+    """What a runtime knows at the end of a run."""
 
     lag_us: int
     writers: Mapping[str, int]
+    """How many incarnations each writer of the journal had."""
 
 
 def execute(
     loaded: LoadedScenario, folder: Path, progress: Progress, address: str | None = None, store: str | None = None
 ) -> FinishedRun:
-    """Play the scenario, on the Ray cluster at the address if one is given; the journal goes to the store at that URI,
-    or stays in the run folder. Raises `InputError` before anything starts if it cannot be."""
+    """Play the scenario, on the Ray cluster at the address if there is one.
+
+    The journal goes to the store at that URI, or stays in the run folder. Raises `InputError` for a scenario that
+    cannot be played, before anything starts.
+    """
     scenario = loaded.scenario
     if store is not None:
         check_store(store)

@@ -30,7 +30,7 @@ def gather_run(cluster: JoinedCluster, run_folder: RunFolder, deployment: Deploy
 
 
 def gather_again(folder: Path, address: str, progress: Progress) -> dict[str, str]:
-    """Gather from hosts of the cluster that were away when the run ended; which are still missing, and why."""
+    """Gather from hosts of the cluster that were away when the run ended; the hosts still missing, and why."""
     run_folder = RunFolder.of(folder)
     manifest = run_folder.manifest
     if manifest.cluster is None:
@@ -59,7 +59,8 @@ def missing_journals(manifest: RunManifest) -> dict[str, str]:
 
 
 def _with(cluster: ClusterEntry, ends: Mapping[int, Gathered]) -> ClusterEntry:
-    """The entry with what came of gathering, by the host's number; a host that has journals and is not there failed."""
+    """The entry with the results of gathering, by the host's number. A host that has journals and was not reached has
+    failed."""
     hosts = []
     for number, host in enumerate(cluster.hosts):
         gathered = ends.get(number, host.gathered)

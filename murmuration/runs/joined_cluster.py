@@ -1,4 +1,4 @@
-"""A run on a cluster that is there already: who may join, and which node goes to which host."""
+"""A Ray cluster that is there already: its hosts, and whether a run can be played on them."""
 
 import secrets
 from collections.abc import Mapping
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JoinedCluster:
-    """The hosts of the cluster at an address, the one with the driver first. `scratch`: the run's folder on those
-    that keep journals until they are gathered, by number."""
+    """The cluster at an address."""
 
     address: str
     hosts: "tuple[Host, ...]"
+    """The host of the driver is the first."""
     scratch: Mapping[int, str]
+    """The run's folder on each host that keeps journals until they are gathered, by the host's number."""
 
     @property
     def rooms(self) -> list[HostRoom]:
@@ -32,7 +33,7 @@ class JoinedCluster:
         return [HostRoom(each.name, each.address, each.room, each.zone) for each in self.hosts]
 
     def check(self, deployment: Deployment) -> None:
-        """Raise `InputError` for a deployment that does not fit, or whose faults would break what is not ours."""
+        """Raise `InputError` for a deployment that does not fit, or whose faults would break hosts of the cluster."""
         clients = len(deployment.nodes) - len(deployment.hosts)
         check_room(deployment.hosts, clients, self.rooms)
         for fault in deployment.faults:

@@ -41,7 +41,7 @@ class RunFolder:
         return self.manifest.journal_at(self.folder)
 
     def write(self, manifest: RunManifest) -> None:
-        """Write the manifest anew."""
+        """Replace the manifest."""
         self.manifest = manifest
         write_manifest(self.folder, manifest)
 

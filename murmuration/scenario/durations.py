@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from murmur_pubsub.errors import InputError
 from murmur_pubsub.units import Unit
 
 _UNITS_US = {"us": 1, "ms": 1_000, "s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000}
@@ -17,6 +18,14 @@ def parse_duration(value: Any) -> int:
     if match is None:
         raise ValueError("a time with its unit, such as '5 ms' (units: us, ms, s, min, h)")
     return round(float(match[1]) * _UNITS_US[match[2]])
+
+
+def duration_of(text: str, place: str) -> int:
+    """The same of a text that a program gives; raises `InputError` naming `place`."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise InputError(place, repr(text), str(error)) from None
 
 
 def parse_in(unit: Unit, value: Any) -> int:

@@ -47,6 +47,16 @@ def test_a_key_that_would_replace_an_argument_is_refused(tmp_path: Path, key: st
     assert not (tmp_path / "run").exists()
 
 
+def test_a_time_or_a_link_that_a_fault_cannot_have_is_refused(tmp_path: Path) -> None:
+    with Cluster.start(CHAIN, folder=str(tmp_path / "run")) as cluster:
+        with pytest.raises(InputError, match=r"faults\.slow: found '2'; allowed: a time with its unit"):
+            cluster.faults.slow("b0", "2")
+        with pytest.raises(InputError, match=r"faults\.link: found \{'loss': 2}"):
+            cluster.faults.link("b0", "b1", loss=2)
+        with pytest.raises(InputError, match="time: found 'soon'"):
+            cluster.advance("soon")
+
+
 def suite(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     """Play a suite in a folder of its own."""
     (folder / "test_it.py").write_text(text)
