@@ -1,4 +1,6 @@
-"""The protocols' pages of docs/reference.md, made from their declarations: `python -m murmuration.reference FILE`.
+"""The tables of docs/reference.md that are made from declarations: `python -m murmuration.reference FILE`.
+
+They are those of overlays, workloads, random faults and protocols.
 
 What a field means stands below it in the source, as text; its type, unit and default are the field's own.
 """
@@ -9,7 +11,7 @@ import inspect
 import sys
 import textwrap
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -17,8 +19,10 @@ from murmur_pubsub.promise import Promise
 from murmuration.registry import RELIABILITIES, ROUTINGS, ReliabilityDeclaration, RoutingDeclaration
 from murmuration.scenario.durations import duration_text
 from murmuration.scenario.options import keys_of, unit_of
+from workloads import OVERLAYS, WORKLOADS
+from workloads.random_faults import RandomFaults
 
-_BEGIN, _END = "<!-- protocols: made by murmuration.reference -->", "<!-- protocols: end -->"
+_PLURALS = {int: "whole numbers", float: "numbers", str: "texts"}
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
@@ -34,11 +38,42 @@ def protocols() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def with_protocols(page: str) -> str:
-    """The page with what is between its two marks made anew. Raises ValueError for a page without them."""
-    before, rest = page.split(f"{_BEGIN}\n")
-    _, after = rest.split(_END)
-    return f"{before}{_BEGIN}\n{protocols()}{_END}{after}"
+def kinds(known: Mapping[str, tuple[type[Any], Any]]) -> str:
+    """Overlays or workloads by their kind, as Markdown; those of one class are told together."""
+    named: dict[type[Any], list[str]] = {}
+    for kind, (options, _) in known.items():
+        named.setdefault(options, []).append(f"`{kind}`")
+    lines = []
+    for options, names in named.items():
+        lines += [f"**{', '.join(names)}**", "", _first_line(options), "", *_parameters(options)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def random_faults() -> str:
+    """What `random:` takes under `faults`, as Markdown."""
+    return "\n".join(_parameters(RandomFaults)).rstrip() + "\n"
+
+
+SECTIONS: Mapping[str, Callable[[], str]] = {
+    "overlays": lambda: kinds(OVERLAYS),
+    "workloads": lambda: kinds(WORKLOADS),
+    "random faults": random_faults,
+    "protocols": protocols,
+}
+
+
+def brought_up_to_date(page: str) -> str:
+    """The page with each section between its two marks made anew. Raises ValueError for a page without them."""
+    for name, section in SECTIONS.items():
+        before, rest = page.split(f"<!-- {name}: made by murmuration.reference -->\n")
+        _, after = rest.split(f"<!-- {name}: end -->")
+        begin, end = f"<!-- {name}: made by murmuration.reference -->\n", f"<!-- {name}: end -->"
+        page = f"{before}{begin}{section()}{end}{after}"
+    return page
+
+
+def _first_line(kind: type[Any]) -> str:
+    return (inspect.getdoc(kind) or "").split("\n\n")[0].replace("\n", " ")
 
 
 def field_texts(kind: type[Any]) -> Mapping[str, str]:
@@ -92,30 +127,35 @@ def _parameters(kind: type[Any]) -> list[str]:
 
 
 def _value(annotation: Any) -> str:
-    if unit_of(annotation) is not None:
-        return "a time"
     origin, arguments = get_origin(annotation), get_args(annotation)
+    if unit_of(annotation) is not None:
+        return "two times" if origin is tuple else "a time"
     if origin is Literal:
         return ", ".join(f"`{each}`" for each in arguments)
     if origin in (Union, types.UnionType):
         return " or ".join(_value(each) for each in arguments if each is not type(None))
     if origin in (tuple, list):
-        return f"a list, each {_value(arguments[0])}"
+        return f"a list of {_PLURALS.get(arguments[0], 'pairs')}"
     return _WORDS.get(annotation, "a mapping")
 
 
 def _default(field: "dataclasses.Field[Any]", annotation: Any) -> str:
+    if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+        return "required"
     if field.default_factory is not dataclasses.MISSING or field.default is None or field.default == ():
         return "none"
     unit = unit_of(annotation)
-    if unit is not None and isinstance(field.default, int):
-        return duration_text(field.default * unit.value)
+    if unit is not None:
+        times = field.default if isinstance(field.default, tuple) else (field.default,)
+        return " to ".join(duration_text(each * unit.value) for each in times)
+    if isinstance(field.default, tuple):
+        return ", ".join(f"`{each}`" for each in field.default)
     return str(field.default).lower() if isinstance(field.default, bool) else f"{field.default}"
 
 
 def main(path: Path) -> None:
     """Bring the page up to date."""
-    path.write_text(with_protocols(path.read_text()))
+    path.write_text(brought_up_to_date(path.read_text()))
 
 
 if __name__ == "__main__":

@@ -10,9 +10,10 @@ from workloads.plan import ClientPlan, Workload
 
 @dataclass(frozen=True, slots=True)
 class ByHandOptions:
-    """`clients`: the name of each client and its broker; empty: one client `c<n>` at each broker."""
+    """Clients without a plan, which do what they are told."""
 
     clients: Mapping[str, str] = field(default_factory=dict)
+    """The name of each client and its broker; empty: one client `c<n>` at each broker."""
 
 
 def build_by_hand(overlay: Overlay, config: ByHandOptions, seed: int) -> Workload:

@@ -17,16 +17,20 @@ from workloads.plan import ClientPlan, TimedPublication, Workload
 
 @dataclass(frozen=True, slots=True)
 class MultipathOptions:
-    """dataset: DT1 to DT5, DT-C or DT-FB. publications: how many, all publishers together. payload_bytes: carried by
-    each besides what filters look at. path, wall: for DT-FB, a recorded friendship graph and recorded wall posts
-    (null: generated)."""
+    """The datasets of the multipath paper, one client a broker."""
 
     dataset: str = "DT1"
+    """`DT1` to `DT5`, `DT-C` or `DT-FB`."""
     publications: int = 36_000
+    """Events of all publishers together."""
     rate_per_s: float = 60.0
+    """Publications a second, all publishers together."""
     payload_bytes: int = 1_000
+    """Bytes that an event carries besides what filters look at."""
     path: str | None = None
+    """For `DT-FB`: a recorded friendship graph (none: generated)."""
     wall: str | None = None
+    """For `DT-FB`: recorded wall posts (none: generated)."""
 
     def __post_init__(self) -> None:
         if self.dataset not in PUBLISHED:

@@ -69,9 +69,10 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """A chain or a star of so many brokers."""
+    """A chain, a star or a ring."""
 
     brokers: int = 16
+    """How many brokers there are."""
 
     def __post_init__(self) -> None:
         _require(self.brokers >= 1, "overlay.brokers", str(self.brokers), "at least 1")
@@ -82,7 +83,9 @@ class Tree:
     """A tree in which no broker has more than `degree` links."""
 
     brokers: int = 16
+    """How many brokers there are."""
     degree: int = 3
+    """The most links that a broker has."""
 
     def __post_init__(self) -> None:
         _require(self.brokers >= 1, "overlay.brokers", str(self.brokers), "at least 1")
@@ -93,20 +96,24 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Structured:
-    """A structured overlay: so many brokers with identifiers of `digits` digits in `base`, a power of two.
-
-    identifiers: one a broker, as numbers (none: drawn from the seed). bootstrap: the broker through which all others
-    join (none: several for each, chosen here). leaf_set, probe, probe_timeout: see `murmur_pubsub.places.RingPlace`.
-    """
+    """Brokers without links, which find each other by their identifiers."""
 
     brokers: int = 16
+    """How many brokers there are."""
     base: int = 4
+    """Of the digits of identifiers: a power of two."""
     digits: int = 8
+    """Of an identifier."""
     leaf_set: int = 16
+    """How many brokers Pastry keeps around one on the ring, half on each side."""
     identifiers: tuple[int, ...] = ()
+    """One a broker, as numbers (none: drawn from the seed)."""
     bootstrap: str | None = None
+    """The broker through which all others join (none: several for each, chosen by the seed)."""
     probe_us: Microseconds = 2_000_000
+    """Time between rounds of probes (Pastry) or gossip (small world)."""
     probe_timeout_us: Microseconds = 500_000
+    """A probed broker that has not answered for that long has failed."""
 
     def __post_init__(self) -> None:
         _require(self.brokers >= 1, "overlay.brokers", str(self.brokers), "at least 1")
@@ -133,6 +140,7 @@ class FromFile:
     """An edge list: two broker names a line, `#` begins a comment."""
 
     path: str
+    """The file."""
 
 
 def chain(options: Sized, seed: int) -> Overlay:
@@ -213,17 +221,17 @@ def ring(config: Sized, seed: int) -> Overlay:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Cells of redundant brokers in a tree, as guaranteed delivery is run on.
-
-    cells: the brokers of each cell. links: pairs of neighbouring cells; each broker of one is linked with each of the
-    other, and the brokers of a cell with one another. without: links between brokers that are left out all the same.
-    redundancy: how many brokers a cell claims to have, and links to each neighbouring cell.
-    """
+    """A tree of cells of redundant brokers, as guaranteed delivery is run on."""
 
     cells: dict[str, list[str]]
+    """The brokers of each cell."""
     links: list[tuple[str, str]]
+    """Pairs of neighbouring cells. Each broker of one is linked with each of the other, and the brokers of a cell with
+    one another."""
     without: list[tuple[str, str]] = field(default_factory=list)
+    """Links between brokers that are left out all the same."""
     redundancy: dict[str, int] = field(default_factory=dict)
+    """How many brokers a cell claims to have, and links to each neighbouring cell."""
 
 
 def cells(options: Cells, seed: int) -> Overlay:

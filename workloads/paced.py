@@ -21,19 +21,24 @@ _DECIMALS = 6
 
 @dataclass(frozen=True, slots=True)
 class PacedOptions:
-    """publishers, subscribers: how many there are at each of these brokers, one client each; subscribers take the
-    publishers in turn. rate_per_s: of each publisher. seconds: how long they publish. share: of its publisher's
-    events that a subscriber wants. pauses: [from, to] in seconds without publications. padding: bytes of each event.
-    visits: at each of these brokers, [from, to] in seconds of each visitor, who is numbered after the subscribers."""
+    """Steady publishers, and subscribers of one publisher each, for watching one stream through a failure."""
 
     publishers: Mapping[str, int]
+    """How many there are at each of these brokers, one client each."""
     subscribers: Mapping[str, int]
+    """How many there are at each of these brokers, one client each; they take the publishers in turn."""
     rate_per_s: float = 25.0
+    """Publications a second of each publisher."""
     seconds: float = 30.0
+    """How long they publish."""
     share: float = 1.0
+    """Share of its publisher's events that a subscriber wants."""
     pauses: tuple[tuple[float, float], ...] = ()
+    """`[from, to]` in seconds without publications."""
     padding: int = 0
+    """Bytes that each event carries besides."""
     visits: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
+    """At each of these brokers, `[from, to]` in seconds of each visitor, numbered after the subscribers."""
 
     def __post_init__(self) -> None:
         for name, at in (("publishers", self.publishers), ("subscribers", self.subscribers)):

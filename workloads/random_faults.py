@@ -13,6 +13,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import Fault, FaultKind, FaultTargets, link_key
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import NodeName
+from murmur_pubsub.units import Microseconds
 
 RANDOM_FAULT_KINDS = (
     "kill",
@@ -32,40 +33,50 @@ RANDOM_FAULT_KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class RandomFaults:
-    """A mean of one fault every `every_us`, from `from_us` to `until_us` after the start of publishing.
+    """Faults drawn from the run's seed, for each of which the plan has its repair."""
 
-    `kinds` are drawn with equal probability, outages uniformly between `outage_us`. At most `at_once` faults are in
-    force together. `only` restricts the nodes (and links' ends) that may be hit, `spare` exempts some. `limit`: at
-    most so many faults. The numbers of the last five kinds: `loss`, `duplication`, `reordering` are probabilities,
-    `delay_us` a constant delay, `messages_per_s` a bandwidth; `work_us` is what each message costs a slow node.
-    """
-
-    every_us: int
-    until_us: int
-    from_us: int = 0
+    every_us: Microseconds
+    """Mean time between faults."""
+    until_us: Microseconds
+    """When the last fault may come, after the start of publishing."""
+    from_us: Microseconds = 0
+    """When the first fault may come, after the start of publishing."""
     kinds: tuple[str, ...] = ("kill", "cut", "stall")
-    outage_us: tuple[int, int] = (1_000_000, 5_000_000)
+    """`kill`, `sigkill`, `stall`, `slow`, `cut`, `partition`, `loss`, `delay`, `duplication`, `reordering` and
+    `bandwidth`, drawn with equal probability: a kind listed twice is twice as likely."""
+    outage_us: tuple[Microseconds, Microseconds] = (1_000_000, 5_000_000)
+    """The shortest and the longest time until a fault is repaired, drawn uniformly between."""
     at_once: int = 3
+    """How many faults are in force together at most."""
     limit: int | None = None
+    """How many faults there are at most."""
     only: tuple[NodeName, ...] | None = None
+    """The nodes, and links between them, that may be hit (none: all)."""
     spare: tuple[NodeName, ...] = ()
+    """The nodes that are exempt."""
     loss: float = 0.3
+    """Probability of loss on a link hit by `loss`."""
     duplication: float = 0.3
+    """Probability of a second copy on a link hit by `duplication`."""
     reordering: float = 0.3
-    delay_us: int = 20_000
+    """Probability that a message is held back on a link hit by `reordering`."""
+    delay_us: Microseconds = 20_000
+    """Delay of a link hit by `delay`."""
     messages_per_s: int = 100
-    work_us: int = 2_000
+    """Messages a second on a link hit by `bandwidth`."""
+    work_us: Microseconds = 2_000
+    """What each message costs a node hit by `slow`."""
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
             if kind not in RANDOM_FAULT_KINDS:
-                raise InputError("random faults, kinds", repr(kind), ", ".join(RANDOM_FAULT_KINDS))
+                raise InputError("kinds", repr(kind), ", ".join(RANDOM_FAULT_KINDS))
         if self.every_us < 1 or not self.kinds or self.at_once < 1:
-            raise InputError("random faults", "no time between faults, or no kind", "every above 0, one kind or more")
+            raise InputError("every_us", "no time between faults, or no kind", "a time above 0, one kind or more")
         if not 0 <= self.from_us < self.until_us:
-            raise InputError("random faults", f"from {self.from_us} until {self.until_us} us", "a stretch of time")
+            raise InputError("until_us", f"{self.until_us} us", f"after {self.from_us}, where faults begin")
         if not 0 < self.outage_us[0] <= self.outage_us[1]:
-            raise InputError("random faults, outage", str(self.outage_us), "a shortest and a longest time above zero")
+            raise InputError("outage_us", str(self.outage_us), "a shortest and a longest time above zero")
 
 
 def draw_faults(
@@ -73,11 +84,11 @@ def draw_faults(
 ) -> list[Fault]:
     """The plan, in order of time; `links` are the planned links (key: `murmur_pubsub.faults.link_key`).
 
-    Raises `InputError` if `only` or `spare` names nobody's node, or nothing is left to break.
+    Raises `InputError` if `only` or `spare` names no node of the run, or nothing is left to break.
     """
     for name in (*(settings.only or ()), *settings.spare):
         if name not in targets.nodes:
-            raise InputError("random faults", repr(name), "nodes of the run")
+            raise InputError("only" if name in (settings.only or ()) else "spare", repr(name), "nodes of the run")
     drawer = _Drawer(settings, targets, links, random.Random(f"{seed}/faults"))
     return drawer.draw()
 

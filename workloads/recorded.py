@@ -42,27 +42,39 @@ Line = tuple[str, int, str]
 
 @dataclass(frozen=True, slots=True)
 class RecordedOptions:
-    """path: archive, folder or file. publications: how many events to take, equally many of each file as far as it
-    goes. take: the latest, the first, or a sample drawn by the seed; each in order of time. client_brokers: where
-    clients attach, in turn, in place of `clients_at`. Filters: equality over `category` (Zipf over its values) and
-    intervals over the numeric attributes `ranges`. matching_rate: share of all filters that an event should match;
-    a sample keeps to it however many events are taken, while the latest or first differ as far as the data drifts."""
+    """Recorded events, and filters over them."""
 
     path: str
+    """An archive, folder or file."""
     publications: int = 5_000
+    """How many events are taken, equally many of each file as far as it goes."""
     take: Take = "sample"
+    """The latest events, the first, or a sample drawn by the seed; each in order of time."""
     rate_per_s: float | None = 500.0
+    """Publications a second, all publishers together (none: as fast as the system takes them)."""
     arrival: Arrival = "uniform"
+    """How publications follow each other."""
     publishers: int = 4
+    """How many publishers there are."""
     publisher_by: str = "symbol"
+    """The attribute by whose value an event belongs to a publisher."""
     clients: int = 8
+    """Client nodes."""
     clients_at: Where = "all"
+    """The brokers at which clients attach: all, or the leaves of the tree."""
     client_brokers: tuple[str, ...] = ()
+    """Brokers at which clients attach, in turn, in place of `clients_at`."""
     subscriptions: int = 500
+    """How many filters there are."""
     category: str = "symbol"
+    """The attribute that filters compare for equality, Zipf-distributed over its values."""
     ranges: tuple[str, ...] = ("close", "volume")
+    """The numeric attributes for which filters have intervals."""
     exponent: float = 0.8
+    """Of the Zipf distribution."""
     matching_rate: float = 0.005
+    """Share of all filters that an event should match. A sample keeps to it; the latest or first events differ as far
+    as the data drifts."""
 
     def __post_init__(self) -> None:
         at_least_one(self, "publications", "publishers", "clients", "subscriptions")

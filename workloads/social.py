@@ -29,18 +29,26 @@ _TOPICS = ("family", "music", "news", "sport", "travel", "work")
 
 @dataclass(frozen=True, slots=True)
 class SocialOptions:
-    """path: an edge list "u v" a line (null: a power-law graph of `users` with `mean_degree` is generated).
-    users_at: users of one broker are spread by chance, or are each other's neighbours in the graph."""
+    """Posts on the walls of a social graph, read by friends."""
 
     path: str | None = None
+    """A file with a friendship `u v` a line (none: a power-law graph is generated)."""
     users: int = 500
+    """Users of a generated graph."""
     mean_degree: int = 10
+    """Friends of a user in a generated graph, on average."""
     posts: int = 2_000
+    """How many posts there are."""
     rate_per_s: float | None = 500.0
+    """Publications a second, all publishers together (none: as fast as the system takes them)."""
     arrival: Arrival = "poisson"
+    """How publications follow each other."""
     exponent: float = 0.8
+    """Of the Zipf distribution of topics."""
     users_at: Literal["random", "neighbours"] = "random"
+    """Users of one broker are drawn at random, or are neighbours in the graph."""
     clients_per_broker: int = 1
+    """Client nodes at each broker."""
 
     def __post_init__(self) -> None:
         at_least_one(self, "users", "mean_degree", "posts", "clients_per_broker")

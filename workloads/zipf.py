@@ -30,28 +30,40 @@ _INTEGERS_MAX = 2**53
 
 @dataclass(frozen=True, slots=True)
 class ZipfOptions:
-    """clients: client nodes, each standing for `subscribers_per_actor` subscribers; publishers are dealt out to them
-    in turn. client_brokers: where clients attach, in turn, in place of `clients_at`. matching_rate: share of all
-    subscriptions that an event should match. rate_per_s: publications a second, all publishers together (null: as
-    fast as the system takes them). integers: values are the whole numbers below it (null: floats from 0 to 1).
-    categories: how many values the string attribute `category` has (0: there is no such attribute)."""
+    """Zipf-distributed interest at a wanted matching rate."""
 
     clients: int = 16
+    """Client nodes; publishers are dealt out to them in turn."""
     clients_at: Where = "all"
+    """The brokers at which clients attach: all, or the leaves of the tree."""
     client_brokers: tuple[str, ...] = ()
+    """Brokers at which clients attach, in turn, in place of `clients_at`."""
     subscribers_per_actor: int = 10
+    """Subscribers that one client node stands for."""
     subscriptions_per_subscriber: int = 1
+    """Filters of each subscriber."""
     publishers: int = 4
+    """How many publishers there are."""
     publications: int = 2_000
+    """Events of all publishers together."""
     rate_per_s: float | None = 400.0
+    """Publications a second, all publishers together (none: as fast as the system takes them)."""
     arrival: Arrival = "poisson"
+    """How publications follow each other."""
     attributes: int = 5
+    """Attributes of an event, `a0`, `a1` and so on."""
     predicates: int = 2
+    """Attributes that a filter constrains."""
     integers: int | None = None
+    """Values are the whole numbers below it (none: numbers from 0 to 1)."""
     categories: int = 0
+    """How many values the text attribute `category` has (0: events have none)."""
     exponent: float = 0.8
+    """Of the Zipf distribution."""
     buckets: int = 50
+    """Parts of the domain of a value, whose popularity follows the distribution."""
     matching_rate: float = 0.05
+    """Share of all subscriptions that an event should match."""
 
     def __post_init__(self) -> None:
         at_least_one(

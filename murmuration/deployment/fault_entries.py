@@ -13,7 +13,7 @@ from murmur_pubsub.faults import Fault, FaultKind, FaultTargets, check_plan, lin
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName
 from murmuration.scenario.durations import parse_duration
-from murmuration.scenario.options import At
+from murmuration.scenario.options import At, read_options
 from murmuration.scenario.schema import changed_link
 from workloads.random_faults import RandomFaults, draw_faults
 
@@ -34,7 +34,6 @@ _HOST_VERBS = {
     "return_host": (FaultKind.RETURN_HOST, None),
 }
 _VERBS = (*_NODE_VERBS, *_LINK_VERBS, *_HOST_VERBS, "partition", "unite", "random")
-_RANDOM_TIMES = {"every": "every_us", "from": "from_us", "until": "until_us", "delay": "delay_us", "work": "work_us"}
 
 
 class Placed(NamedTuple):
@@ -183,31 +182,12 @@ class FaultReader:
             raise self._at(
                 (*path, "random"), repr(options)[:60], "a mapping with `every` and `until`, and nothing beside it"
             )
-        settings: dict[str, Any] = {}
-        names = {field.name for field in dataclasses.fields(RandomFaults)} - set(_RANDOM_TIMES.values())
-        for key, value in options.items():
-            if key in _RANDOM_TIMES:
-                settings[_RANDOM_TIMES[key]] = self._time(options, (*path, "random"), key)
-            elif key == "outage":
-                if not isinstance(value, list) or len(value) != 2:
-                    raise self._at((*path, "random", key), repr(value), "[shortest, longest]")
-                try:
-                    settings["outage_us"] = tuple(parse_duration(each) for each in value)
-                except ValueError as error:
-                    raise self._at((*path, "random", key), repr(value), str(error)) from None
-            elif key in names - {"outage_us"}:
-                settings[key] = tuple(value) if isinstance(value, list) else value
-            else:
-                allowed = ", ".join(sorted([*_RANDOM_TIMES, "outage", *(names - {"outage_us"})]))
-                raise self._at((*path, "random", str(key)), "an unknown key", allowed)
+        path = (*path, "random")
+        settings = read_options(RandomFaults, options, path, self._at)
         try:
-            return draw_faults(RandomFaults(**settings), self._targets, self._links, self._seed)
+            return draw_faults(settings, self._targets, self._links, self._seed)
         except InputError as error:
-            raise self._at((*path, "random"), error.found, error.allowed) from None
-        except TypeError as error:
-            raise self._at(
-                (*path, "random"), str(error).replace("RandomFaults.__init__() ", ""), "`every`, `until`, …"
-            ) from None
+            raise self._at((*path, error.place), error.found, error.allowed) from None
 
     def _time(self, entry: Mapping[str, Any], path: tuple[str, ...], key: str, required: bool = False) -> int:
         if key not in entry:

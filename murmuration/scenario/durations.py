@@ -38,6 +38,8 @@ def parse_in(unit: Unit, value: Any) -> int:
 
 def duration_text(value_us: int) -> str:
     """The shortest text that `parse_duration` reads back, such as "30 ms"."""
+    if not value_us:
+        return "0 s"
     unit = next(name for name in reversed(_UNITS_US) if value_us % _UNITS_US[name] == 0)
     return f"{value_us // _UNITS_US[unit]} {unit}"
 

@@ -132,8 +132,8 @@ faults:
         ("{at: 2 s, slow: b2}", 6, "faults.1", "no `work`"),
         ("{at: 2 s, partition: [[b0, b9]]}", 6, "faults.1.partition", "'b9'"),
         ("{at: 2 s, partition: [[b0, b1, b2]]}", 6, "faults.1", "which separates nobody"),
-        ("{random: {every: 1 s}}", 6, "faults.1.random", "until_us"),
-        ("{random: {every: 1 s, until: 5 s, kinds: [flood]}}", 6, "faults.1.random", "'flood'"),
+        ("{random: {every: 1 s}}", 6, "faults.1.random.until", "nothing"),
+        ("{random: {every: 1 s, until: 5 s, kinds: [flood]}}", 6, "faults.1.random.kinds", "'flood'"),
         ("{random: {every: 1 s, until: 5 s, mood: bad}}", 6, "faults.1.random.mood", "an unknown key"),
     ],
 )
