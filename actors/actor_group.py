@@ -26,17 +26,17 @@ from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName
 
 _ANSWER_TIMEOUT_S = 180.0
-"""An actor that does not answer for so long never will; the longest answer is to a call that starts actors."""
+"""An actor that does not answer within this time never will; the longest answer is to a call that starts actors."""
 _LOOK_AGAIN_S = 0.25
 _LOSS_NOTICED_S = 60.0
-"""Ray takes a host for dead after so many missed health checks; by default that takes a quarter of a minute."""
+"""Ray takes a host for dead after this number of missed health checks; by default that takes a quarter of a minute."""
 
 
 class ActorGroup:
     """All actors of one run.
 
     `hosts`: Ray's identifiers of the hosts, by their number in the deployment; `scratch`: the folders of those
-    that keep journals and logs for themselves. `watched`: somebody notices when a host is gone. `held_up` were
+    that keep journals and logs for themselves. `watched`: a `HostWatch` notices when a host is gone. `held_up` were
     stalled or slowed down once: their lag is no fault of the host. `cut` are the links that a fault keeps down,
     `partition` is the group of each node while datagrams pass within groups only.
     """
@@ -103,14 +103,14 @@ class ActorGroup:
         return self._peers[name]
 
     def cut_off_from(self, name: NodeName) -> tuple[list[NodeName], frozenset[NodeName]]:
-        """The peers whose links with the node are cut, and all with whom it may exchange no datagrams."""
+        """The peers whose links with the node are cut, and all with which it may exchange no datagrams."""
         severed = [peer for peer in self._peers[name] if link_key(name, peer) in self.cut]
         groups = self.partition or {}
         return severed, frozenset(other for other in groups if groups[other] != groups[name])
 
     # ------------------------------------------------------------------------------------------ starting
     def start(self, names: Sequence[NodeName]) -> None:
-        """Start (the next incarnation of) these nodes and have them listen; they know nobody yet."""
+        """Start (the next incarnation of) these nodes and have them listen; they know no peer yet."""
         for name in names:
             script = self._deployment.scripts.get(name)
             incarnation = self.incarnations[name] = self.incarnations.get(name, -1) + 1
@@ -128,7 +128,7 @@ class ActorGroup:
             self.places[name] = listening.place
 
     def introduce(self, names: Sequence[NodeName]) -> None:
-        """Tell these nodes their links and where everybody is, and only then let them dial."""
+        """Tell these nodes their links and the addresses of all nodes, and only then let them dial."""
         arguments = {}
         for name in names:
             specs = {peer: self.link_specs[link_key(name, peer)] for peer in self._peers[name]}
@@ -174,7 +174,7 @@ class ActorGroup:
 
     def unlinked(self, statuses: Mapping[NodeName, Mapping[str, Any]]) -> list[NodeName]:
         """The nodes whose links are not as they should be: all up between nodes in service that are not cut, to
-        the incarnation that is there now, and none to anybody else."""
+        the incarnation that is there now, and none to any other node."""
         wrong = []
         for name, status in statuses.items():
             wanted = {
@@ -220,8 +220,8 @@ class ActorGroup:
                     raise RunError(f"the actor of {name} did not answer in {_ANSWER_TIMEOUT_S:.0f} s") from error
 
     def _vanished(self, name: NodeName) -> bool:
-        """Did a host go away with this node, which does not answer? Ray knows some seconds later; then whoever
-        watches takes the node out of service."""
+        """Did a host go away with this node, which does not answer? Ray knows some seconds later; then the `HostWatch`
+        takes the node out of service."""
         deadline = time.monotonic() + _LOSS_NOTICED_S
         while self._watched and self._serves(name) and time.monotonic() < deadline:
             try:

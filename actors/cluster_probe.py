@@ -31,7 +31,7 @@ def look(address: str, folder: Path, store: str | None) -> dict[str, Any]:
     try:
         socket.create_connection((host, int(port)), timeout=_CONNECT_TIMEOUT_S).close()
     except OSError as error:
-        return {"error": ["nobody", str(error)]}
+        return {"error": ["absent", str(error)]}
     import ray
     from ray._raylet import GcsClient  # type: ignore[attr-defined]
 
@@ -40,9 +40,9 @@ def look(address: str, folder: Path, store: str | None) -> dict[str, Any]:
     except ray.exceptions.AuthenticationError as error:
         return {"error": ["token", str(error)]}
     except (ray.exceptions.RayError, RuntimeError) as error:
-        return {"error": ["nobody", str(error)]}
+        return {"error": ["absent", str(error)]}
     if metadata is None:
-        return {"error": ["nobody", "something that is no Ray cluster"]}
+        return {"error": ["absent", "something that is no Ray cluster"]}
     versions = json.loads(metadata)
     found = {"ray": versions["ray_version"], "python": versions["python_version"], "hosts": []}
     own = {"ray": ray.__version__, "python": ".".join(map(str, sys.version_info[:3]))}

@@ -65,7 +65,7 @@ class ConnectionOwner(Protocol):
 
 class Connection(asyncio.BufferedProtocol):
     """A connection with one peer, dialled at the address; without one it was dialled by the other side, and `peer` is
-    None until that has proven who it is.
+    None until the peer has proven its name.
 
     `link` is this direction's link model, set by the node when the connection becomes a link. `backlog`:
     messages that had arrived when the node stopped taking input, for it to take up again. `severed`: a fault lets

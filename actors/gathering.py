@@ -20,13 +20,13 @@ from murmur_pubsub.progress import Progress
 from murmur_pubsub.run_manifest import Gathered
 
 _FILES_AHEAD = 2
-"""A host holds so many files ready for the driver: they wait in the memory of its object store."""
+"""The most files that a host holds ready for the driver: they wait in the memory of its object store."""
 
 
 def gather(sources: Mapping[int, tuple[str, str]], place: str, progress: Progress) -> dict[int, Gathered]:
     """Bring the journals of these hosts (number: Ray's identifier, folder of the run there) to the path or URI.
 
-    Ray must be initialised. A host that goes away costs its own journals and nobody else's; raises `OSError` if the
+    Ray must be initialised. A host that goes away costs its own journals and no others; raises `OSError` if the
     driver cannot write.
     """
     store = store_at(place)

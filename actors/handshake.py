@@ -7,9 +7,10 @@
                                                <-  WELCOME
 
 A proof is an HMAC under the token over everything that was said, the address at which the acceptor is reached, and the
-end that makes it. Whoever does not know the token cannot make one: not by repeating an old one (each end adds a nonce),
-nor by sending an end its own (it names the end), nor by passing on what another node answers (that one is reached at
-another address). The acceptor proves itself first: whoever sits on a dead node's port gets a name and a nonce.
+end that makes it. A process that does not know the token cannot make one: not by repeating an old one (each end adds a
+nonce), nor by sending an end its own (it names the end), nor by passing on what another node answers (that one is
+reached at another address). The acceptor proves itself first: a process that has taken a dead node's port gets a name
+and a nonce.
 
 This is the exchange alone, without sockets: `take` is given what came, and returns what is to be sent.
 """
@@ -146,7 +147,7 @@ WELCOME = _packed(_WELCOME)
 
 
 def _unpacked(body: bytes, kind: int, size: int) -> list[Any]:
-    """The fields after the kind; raises `Refused` if there are not so many in all, or it is another kind."""
+    """The fields after the kind; raises `Refused` if their number or the kind is another."""
     try:
         fields = msgpack.unpackb(body, max_array_len=size, max_map_len=0, max_ext_len=0)
     except Exception:

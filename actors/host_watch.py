@@ -1,6 +1,6 @@
 """Notices when a host of a cluster that is not the run's own goes away, and when it comes back.
 
-Nobody ordered that, so nobody knows when it happened: between the last answer of all its nodes and Ray's word that the
+The loss was not ordered, so its time is not known: between the last answer of all its nodes and Ray's word that the
 host is dead. Both times are journaled, as with a fault of the plan. A host is the same one when name and address
 are; Ray's identifier is new each time.
 """

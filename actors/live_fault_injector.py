@@ -27,7 +27,7 @@ from murmur_pubsub.recorder import Recorder
 
 class LiveFaultInjector:
     """Does to a group of actors what a fault says. `base_us`: when publishing began, for scripts of nodes that come
-    back; None before that. `lose_host(number)` takes a whole host away. `observed`: what nobody planned; its
+    back; None before that. `lose_host(number)` takes a whole host away. `observed`: faults that were not planned; its
     steps in the journal come after those of the plan."""
 
     def __init__(
@@ -138,7 +138,7 @@ class LiveFaultInjector:
             send_signal(place, signal.SIGKILL)
         else:
             group.kill(name)
-            if name in group.stalled:  # Ray asks first, and a stopped process answers nobody
+            if name in group.stalled:  # Ray asks first, and a stopped process does not answer
                 send_signal(place, signal.SIGKILL)
         await_state(place, "gone")
         self._gone.append(name)

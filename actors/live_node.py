@@ -65,7 +65,7 @@ class Counters:
 class LiveNode:
     """One incarnation of a node. `link_specs` says which peers may have a link here and what it is like,
     `brokers` which of them are brokers; both may grow. `failure` is the traceback of a machine that raised.
-    `work_us`: a fault makes each message cost so much more time. `keeper` has the node's stable log.
+    `work_us`: the time that a fault adds to each message. `keeper` has the node's stable log.
     """
 
     def __init__(
@@ -289,7 +289,7 @@ class LiveNode:
         return self._loop.call_later(self.clock.wall_s(time_us - self.clock.now_us()), action)
 
     def note_lag(self, lag_us: int) -> None:
-        """Something happened so much later than it was due; the journal gets the worst of each second."""
+        """Something happened later than it was due, by the lag; the journal gets the worst of each second."""
         if lag_us > self.counters.lag_us_max:
             self.counters.lag_us_max = lag_us
             now_us = self.clock.now_us()

@@ -26,7 +26,7 @@ class LogKeeper:
         self._fail: Callable[[], None]
 
     def attach(self, take_input: Callable[[Input], None], fail: Callable[[], None]) -> None:
-        """Whom to tell of what is stored, and that the disk failed (called while the exception is handled)."""
+        """`take_input` is called with each `Stored`, `fail` when the disk failed (while the exception is handled)."""
         self._take_input, self._fail = take_input, fail
 
     def records(self) -> list[bytes]:

@@ -31,7 +31,7 @@ from murmur_pubsub.recorder import Recorder
 from murmur_pubsub.script import Player, Script, ScriptedCommand
 
 _PUBLISH_BATCH = 64
-"""So many events a publisher that is behind may publish before it lets its links breathe."""
+"""The most events that a publisher that is behind publishes before it lets its links breathe."""
 
 
 class Listening(NamedTuple):
@@ -92,7 +92,7 @@ class NodeActor:
     async def attach(
         self, links: Mapping[NodeName, LinkSpec], brokers: frozenset[NodeName], addresses: Mapping[NodeName, Address]
     ) -> None:
-        """Learn the node's links, who the brokers are, and where nodes are reached."""
+        """Learn the node's links, which nodes are brokers, and where nodes are reached."""
         node = self._running
         node.link_specs.update(links)
         node.brokers |= brokers
@@ -131,7 +131,7 @@ class NodeActor:
         return node.link_specs[peer] if connection is None or connection.link is None else connection.link.spec
 
     async def slow_down(self, work_us: int) -> int:
-        """Each message costs so much more time; 0 ends it."""
+        """Each message costs this time in addition; 0 ends it."""
         self._running.work_us = work_us
         return self._running.work_us
 

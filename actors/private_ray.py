@@ -1,4 +1,4 @@
-"""A Ray that nobody else can use: it listens on loopback only, and asks for a token that this run has made.
+"""A Ray for one run alone: it listens on loopback only, and asks for a token that this run has made.
 
 Ray takes both from the environment, so that every process it starts has them, and no command line does. What this
 process had read before is read again, for Ray looks once. On Linux Ray turns a loopback address that it is given into

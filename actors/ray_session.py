@@ -68,11 +68,11 @@ def _lives(process: psutil.Process) -> bool:
 def ray_session(
     actors: int, address: str | None = None, hosts: int = 1, joined: Sequence[Host] = ()
 ) -> Iterator[RaySession]:
-    """Ray for so many actors and the length of the block; what was started here is stopped at its end.
+    """Ray for this number of actors, for the length of the block; what was started here is stopped at its end.
 
-    `address` None starts a Ray of this run's own, with a folder of its own, which nobody else can use (`private_ray`);
-    otherwise the cluster is joined, of whose hosts those `joined` are used (none: the one this process is on).
-    `hosts` above one starts so many raylets here, each of which stands for a host that can be lost.
+    `address` None starts a Ray of this run's own, with a folder of its own, which no other program can use
+    (`private_ray`); otherwise the cluster is joined, of whose hosts those `joined` are used (none: the one this process
+    is on). `hosts` above one starts this number of raylets here, each of which stands for a host that can be lost.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -183,8 +183,8 @@ def _start_raylets(hosts: int, folder: str, config: dict[str, Any]) -> Any:
 
 @contextlib.contextmanager
 def _address_file_in(folder: str) -> Iterator[None]:
-    """Ray's test cluster writes its address where `ray.init()` of any other program looks for one, and fails if nobody
-    has made that folder yet: let it write into ours."""
+    """Ray's test cluster writes its address where `ray.init()` of any other program looks for one, and fails if that
+    folder does not exist yet: let it write into ours."""
     before = os.environ.get("RAY_TMPDIR")
     os.environ["RAY_TMPDIR"] = folder
     (Path(folder) / "ray").mkdir()

@@ -33,7 +33,7 @@ def main(driver: int, folder: str) -> None:
     time.sleep(_GRACE_S)  # most of Ray's processes end with their parent
     for process in known.values():
         with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()  # nobody, if another process has got its number
+            process.kill()  # does nothing if another process has got its number
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -105,7 +105,7 @@ class LiveRun:
 
     @property
     def writers(self) -> dict[str, int]:
-        """Who wrote the journal, and in how many incarnations so far."""
+        """The nodes that wrote the journal, and each one's number of incarnations so far."""
         nodes = {name: last + 1 for name, last in self.group.incarnations.items()}
         return nodes | {"driver": 1, FAULTS_WRITER: 1}
 

@@ -1,6 +1,6 @@
 """The folder in which a host keeps a run's journals and logs until they are gathered.
 
-Its place is read from a manifest, which anybody may have written: only a folder with the mark that murmur leaves is
+Its place is read from a manifest, which may be forged: only a folder with the mark that murmur leaves is
 read or removed.
 """
 

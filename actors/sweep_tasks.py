@@ -1,8 +1,8 @@
 """A plain function of many pieces of work, as Ray tasks on all hosts of a cluster.
 
-So many tasks as there are workers are under way at any time: the next is submitted before a result is handed on, so
-that whoever takes the results may take their time. Nothing is tried twice: a task whose process died is reported, and
-its piece of work can be done again by whoever knows what it left behind.
+As many tasks are under way at any time as there are workers: the next is submitted before a result is handed on, so
+that the caller may take its time over a result. Nothing is tried twice: a task whose process died is reported, and its
+piece of work can be done again by a caller that knows what it left behind.
 """
 
 import collections

@@ -34,7 +34,7 @@ class Codec:
     """Encodes and decodes the messages of the given classes; kinds must be unique small integers.
 
     A codec keeps no state but caches: all nodes of one process that speak the same messages share one. `from_body`
-    makes a message of an unpacked array, whoever sent it; raises `WireError`.
+    makes a message of an unpacked array from any sender; raises `WireError`.
     """
 
     def __init__(self, message_types: Sequence[type]) -> None:

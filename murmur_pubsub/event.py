@@ -2,7 +2,7 @@
 
 An event is known by (publisher number, sequence number); sequence numbers of one publisher start at 0 and
 rise by one. Its attributes travel as one msgpack blob that brokers pass on untouched: it is packed once, by
-the publisher, and unpacked only where somebody looks inside (a subscriber's client never does).
+the publisher, and unpacked only where its attributes are read (a subscriber's client never does).
 """
 
 import hashlib

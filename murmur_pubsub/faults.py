@@ -64,7 +64,7 @@ REPAIRS = tuple(kind for kind, began in ENDS.items() if kind is not began)
 class Fault:
     """One step of a plan.
 
-    `nodes`: the node it is about; the two ends of a link (CUT, HEAL, CHANGE_LINK); nobody for a PARTITION, whose
+    `nodes`: the node it is about; the two ends of a link (CUT, HEAL, CHANGE_LINK); none for a PARTITION, whose
     `groups` hold every node once. `work_us` is SLOW's, `link` CHANGE_LINK's, `host` a number from 0.
     """
 
@@ -111,8 +111,8 @@ DEFAULT_DETECTION = FailureDetection()
 
 @dataclass(frozen=True, slots=True)
 class FaultTargets:
-    """What a plan is checked against: the nodes' names, the links between them, who is on which host, who is not
-    there at first, and which nodes are brokers."""
+    """What a plan is checked against: the nodes' names, the links between them, which node is on which host, which
+    nodes are not there at first, and which nodes are brokers."""
 
     nodes: Sequence[NodeName]
     links: Iterable[tuple[NodeName, NodeName]]
@@ -141,7 +141,7 @@ def check_plan(plan: Sequence[Fault], targets: FaultTargets, places: Sequence[st
 
 
 class PlanChecker:
-    """Who is down, stalled or cut off as a plan goes, step by step."""
+    """Which nodes are down, stalled or cut off as a plan goes, step by step."""
 
     def __init__(self, targets: FaultTargets) -> None:
         self._targets = targets
@@ -222,7 +222,7 @@ class PlanChecker:
         if len(listed) != len(groups) or groups.keys() != self._nodes.keys() or not all(fault.groups):
             raise InputError(place, f"{fault}", "every node in exactly one group, and no group empty")
         if len(fault.groups) < 2 or all(groups[first] == groups[second] for first, second in self._links):
-            raise InputError(place, f"a {fault}, which separates nobody", "two groups or more with links between them")
+            raise InputError(place, f"a {fault}, which cuts no link", "two groups or more with links between them")
         self._divided = True
 
     def _check_host(self, fault: Fault, place: str) -> None:

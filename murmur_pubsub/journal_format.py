@@ -57,7 +57,7 @@ class FileState(IntEnum):
 class SegmentHeader:
     """What a segment or side file says of itself.
 
-    `node`, `incarnation` and `number`: who wrote it, and its number in the series; `run`: the run's identifier;
+    `node`, `incarnation` and `number`: the writer, and the file's number in the series; `run`: the run's identifier;
     `allocated`: its size while it is open. Of a closed file: `used` bytes count, the header among them, and `checksum`
     is of those after the header. `side_files`, `side_bytes`, `side_checksum`: all side files of the series, said by its
     last segment.

@@ -1,4 +1,4 @@
-"""The matching index: which filters, or whose, does an event match; which filters cover which.
+"""The matching index: which filters does an event match, or whose are they; which filters cover which.
 
 Theory of operation. Filters live in a few levels of bit sets (`murmur_pubsub.matching_level`), each at least twice
 as large as the next, and a short list of newcomers that are asked one by one. When the list is full it
@@ -61,7 +61,7 @@ _NEWCOMERS_MAX = 24
 _GROWTH = 2
 """A level at least this many times larger than what is built stays apart: a filter is then built in about log2."""
 _MERGED_MAX = 16_384
-"""Levels are merged up to this size, for whoever asks next waits while it is done (0.3 s for so many)."""
+"""Levels are merged up to this size, for the next query waits while it is done (0.3 s for this size)."""
 _SCOUTS = 4_096
 """The size of the level that is split off a larger one, to be asked first."""
 _SPLIT_FROM = 4 * _SCOUTS
@@ -189,7 +189,8 @@ class MatchingIndex(Generic[Destination]):
         yield from self._barren.values()
 
     def _settle(self) -> None:
-        """Before a query: see that the newcomers, who are asked one by one, are few, and no level a third alive."""
+        """Before a query: see that the newcomers, which are evaluated one by one, are few, and no level a third
+        alive."""
         if self._wasted:
             self._wasted = False
             for level in [each for each in self._levels if len(each) * 3 < each.size]:

@@ -16,10 +16,10 @@ from murmur_pubsub.filter import Constraint
 from murmur_pubsub.values import Domain, Value
 
 _OWN_BITS_FROM = 16
-"""A value of so many filters has a bit set; with fewer, in a large level, it lists their numbers."""
+"""A value of at least this number of filters has a bit set; with fewer, in a large level, it lists their numbers."""
 _SMALL_SIZE = 4_096
 _STRIDE = 16
-"""For questions of covering, every so many cells there is the union of all cells before, and after."""
+"""For questions of covering, the distance, in cells, between two unions of all cells before, and after."""
 
 
 def bits_of(numbers: Sequence[int], size: int) -> int:
@@ -133,7 +133,7 @@ def _edges(intervals: Sequence[tuple[int, Constraint]], cells_max: int) -> list[
     distinct = set(bounds)
     if len(distinct) < cells_max:
         return sorted(distinct)
-    bounds.sort()  # every so many bounds, however often each occurs: cells then are uncertain of equally many
+    bounds.sort()  # at equal numbers of bounds, however often each occurs: cells then are uncertain of equally many
     return list(dict.fromkeys(bounds[:: -(-len(bounds) // (cells_max - 1))]))
 
 

@@ -1,7 +1,7 @@
 """One level of the matching index: a fixed set of filters as bit sets, built in bulk; filters can be struck out.
 
 Theory. For an event, the bit sets of its values (`murmur_pubsub.matching_cells`) are ANDed over its attributes, which
-leaves the filters that match for certain and a few more to be asked one by one. Whoever asks only for
+leaves the filters that match for certain and a few more to be asked one by one. A query only for
 destinations mostly needs no more than the certain ones: the possible ones are ANDed when a destination is still
 missing. Filters that name an attribute which the event lacks are told by counting, with bit sets as the digits
 of binary counters, how many of its attributes each filter names; the answer is kept, with the bit sets to walk

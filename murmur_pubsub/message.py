@@ -1,4 +1,4 @@
-"""What makes a NamedTuple a message: its number on the wire, who sends it to whom, and how it travels.
+"""What makes a NamedTuple a message: its number on the wire, which role sends it to which, and how it travels.
 
 Numbers: 1 to 15 between clients and brokers, 16 to 127 routing, 128 and above reliability. Control messages
 (subscriptions and their like) are never lost, duplicated or reordered by the link model, and a run counts as
@@ -25,7 +25,7 @@ Role = Literal["broker", "client"]
 
 
 class Way(Enum):
-    """Who sends a message to whom."""
+    """Which role sends a message to which."""
 
     BETWEEN_BROKERS = "broker to broker"
     TO_BROKER = "client to its broker"
@@ -47,7 +47,7 @@ class Like(NamedTuple):
 
 INT64 = Within(-(2**63), 2**63 - 1)
 Hops: TypeAlias = Annotated[int, Within(0, 2**15 - 2)]
-"""Links passed by an event: a journal row holds 15 bits, and whoever gets it may pass it on with one more."""
+"""Links passed by an event: a journal row holds 15 bits, and a receiver may pass it on with one more."""
 
 
 def message(
@@ -73,7 +73,7 @@ def kind_of(message_type: type) -> int:
 
 
 def way_of(message_type: type) -> Way:
-    """Who sends messages of the class to whom."""
+    """Which role sends messages of the class to which."""
     way: Way = message_type.WAY  # type: ignore[attr-defined]
     return way
 

@@ -25,8 +25,8 @@ ORDERS = ("publisher", "none")
 class Survival:
     """Failures under which deliveries are still required, once the overlay has settled without what is broken.
 
-    `brokers_away`: so many neighbouring brokers in a row may be away. `any_path`: links and brokers may be away as long
-    as the overlay has a path left between the publisher and the subscriber.
+    `brokers_away`: this number of neighbouring brokers in a row may be away. `any_path`: links and brokers may be away
+    as long as the overlay has a path left between the publisher and the subscriber.
     """
 
     brokers_away: int = 0

@@ -31,7 +31,7 @@ class Recorder:
         self._row(now_us, kind, self.node, peer=self._number(peer), value=value)
 
     def refused(self, now_us: int, reason: Refusal, count: int) -> None:
-        """So many connections were refused for the reason."""
+        """This number of connections was refused for the reason."""
         self._row(now_us, RowKind.REFUSED, self.node, hops=int(reason), value=count)
 
     def sent(self, now_us: int, message: Any, to: str, size: int) -> None:

@@ -1,6 +1,6 @@
 """Play a whole deployment in virtual time: start, subscribe, settle, publish, drain, stop.
 
-`play` does all of it by the deployment's scripts and fault plan; the steps are public for those who drive a run by
+`play` does all of it by the deployment's scripts and fault plan; the steps are public for callers that drive a run by
 hand, command by command (`murmuration.harness.cluster`).
 """
 
@@ -58,7 +58,7 @@ class VirtualRun:
 
     @property
     def writers(self) -> dict[str, int]:
-        """Who wrote the journal, and in how many incarnations."""
+        """The nodes that wrote the journal, and each one's number of incarnations."""
         return {RUN_WRITER: 1}
 
     def play(self) -> None:
@@ -89,7 +89,7 @@ class VirtualRun:
         self._run(until_us=_SUBSCRIBE_US)
 
     def advance(self, stretch_us: int) -> None:
-        """Let so much time pass."""
+        """Let this time pass."""
         self._run(until_us=self.runtime.now_us + stretch_us, stop=self._watch)
 
     def settle(self) -> None:
@@ -121,7 +121,7 @@ class VirtualRun:
         self._run(stop=self._published_all)
 
     def drain(self) -> None:
-        """Go on until nothing moves any more and nobody waits for anything, or for the deployment's limit."""
+        """Go on until nothing moves any more and no machine waits for anything, or for the deployment's limit."""
         runtime = self.runtime
         limit_us = runtime.now_us + self._deployment.drain_limit_us
         quiet_since_us = runtime.now_us

@@ -256,7 +256,7 @@ class VirtualNode:
         self._wake(now_us)
 
     def slow_down(self, work_us: int, now_us: int) -> None:
-        """Spend so much more on each message; 0: as before."""
+        """Spend this time in addition on each message; 0: as before."""
         self.work_us = work_us
         self._refresh()
         self._wake(now_us)

@@ -34,8 +34,8 @@ from murmur_virtual.virtual_node import (
 _NEVER_US = 1 << 62
 _COLLECTOR_THRESHOLDS = (100_000, 50, 100)
 _RESTARTS_MIN = 1_000
-"""After so many restarts, or as many as there are nodes, what former incarnations have left is collected: a machine's
-parts know each other, and under churn they would add up to more than the network itself."""
+"""After this number of restarts, or as many as there are nodes, what former incarnations have left is collected: a
+machine's parts know each other, and under churn they would add up to more than the network itself."""
 
 
 class VirtualRuntime:
@@ -137,7 +137,7 @@ class VirtualRuntime:
         self.links.node_is_back(name)
 
     def slow(self, name: NodeName, work_us: int) -> None:
-        """Each message costs the node so much more time; 0 ends it."""
+        """Each message costs the node this time in addition; 0 ends it."""
         self.nodes[name].slow_down(work_us, self.now_us)
 
     def cut(self, first: NodeName, second: NodeName) -> None:

@@ -233,7 +233,7 @@ class SubscriptionForwarding(Router):
             wanted = dict.fromkeys(self._local)
             wanted |= dict.fromkeys(each for owner, each in self._entries.values() if owner != peer)
             for each in forwarded:
-                assert each in wanted, f"{peer} was sent a filter that nobody here wants"
+                assert each in wanted, f"{peer} was sent a filter that no subscriber here wants"
                 assert forwarded.covered_by(each) == [each], f"{peer} was sent filters that cover each other"
             for each in wanted:
                 assert forwarded.covers(each), f"{peer} lacks a filter that is wanted here"

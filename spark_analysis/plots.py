@@ -98,7 +98,7 @@ def hop_cdf(cdf: pd.DataFrame) -> str | None:
     with mpl.rc_context(STYLE):
         figure, axes = _axes(HALF_WIDTH, 2.9)
         hops = cdf["hops"].to_numpy()
-        axes.bar(hops, 100 * cdf["count"] / cdf["count"].sum(), width=0.7, color="#b9cfe6", label="with so many")
+        axes.bar(hops, 100 * cdf["count"] / cdf["count"].sum(), width=0.7, color="#b9cfe6", label="with this number")
         axes.plot(
             hops,
             100 * cdf["share"],
@@ -106,7 +106,7 @@ def hop_cdf(cdf: pd.DataFrame) -> str | None:
             linewidth=1.6,
             marker="o",
             markersize=3.5,
-            label="with at most so many",
+            label="with at most this number",
         )
         axes.set_ylim(0, 104)
         axes.set_xlim(-0.6, hops[-1] + 0.6)

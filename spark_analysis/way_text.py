@@ -54,7 +54,7 @@ def way_summary(way: EventWay) -> str:
     counts = [
         f"{delivered:,} deliveries{last}",
         f"{len({visit.node for visit in way.visits}):,} nodes",
-        f"{len(messages):,} messages, {lost:,} lost" + (f", {unseen:,} of which nobody knows" if unseen else ""),
+        f"{len(messages):,} messages, {lost:,} lost" + (f", {unseen:,} of unknown fate" if unseen else ""),
     ]  # fmt: skip
     return "; ".join(counts)
 

@@ -46,7 +46,7 @@ class PacedOptions:
                 if count < 1:
                     raise InputError(f"workload.{name}.{broker}", str(count), "at least 1")
         if not self.publishers:
-            raise InputError("workload.publishers", "nobody", "at least one broker with publishers")
+            raise InputError("workload.publishers", "none", "at least one broker with publishers")
         positive_rate(self.rate_per_s)
         if not 0 < self.seconds < math.inf:
             raise InputError("workload.seconds", str(self.seconds), "a time above zero")

@@ -106,7 +106,7 @@ class _Drawer:
         hit = [name for name in self.targets.nodes if self._may_hit(name)]
         edges = [key for key in self.links if all(self._may_hit(name) for name in key)]
         if not hit:
-            raise InputError("random faults", "nobody left to hit", "at least one node in `only` and not in `spare`")
+            raise InputError("random faults", "no node left to hit", "at least one node in `only` and not in `spare`")
         steps: list[Fault] = []
         now_us = float(settings.from_us)
         count = 0

@@ -51,7 +51,7 @@ def visit_zoo(names: Sequence[str], plain: bool, as_json: bool, out: Path | None
 def table_of(rows: Sequence[TourRow]) -> Table:
     """The rows as a table."""
     table = Table(box=None, header_style="bold")
-    for heading in ("who", "what it does", "verdict", "finding", "what the finding names", ""):
+    for heading in ("name", "what it does", "verdict", "finding", "what the finding names", ""):
         table.add_column(heading)
     for row in rows:
         right = "valid" if row.kind == "honest" else "found"

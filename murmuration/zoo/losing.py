@@ -225,7 +225,7 @@ LOSS_SABOTEURS = (
         keys={"workload": _TWO_AT_B1},
     ),
     Saboteur("tires", "takes an event over no more than two links", "missing", _AT_B3, Tiring),
-    Saboteur("hasty", "tells nobody of what comes soon after another event", "missing", "c3, c5, c7", Hasty),
+    Saboteur("hasty", "tells no client what comes soon after another event", "missing", "c3, c5, c7", Hasty),
     Saboteur("first events", "loses the first events of each publisher", "missing", _ALL, FirstEvents),
     Saboteur("last batch", "gathers events, and never sends the last of them", "missing", _ALL, Batching),
     Saboteur("deaf clients", "clients do not deliver what they are told", "missing", _ALL, DeafClients),

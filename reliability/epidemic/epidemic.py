@@ -292,7 +292,7 @@ class Epidemic(Reliability):
         for part in (self._table, self._received, self._cache, self._lost):
             part.check_invariants()
         self._detector.check_invariants(self._table.local)
-        assert self._push is not None or self._awake or not self._lost, "something is lost and nobody looks for it"
+        assert self._push is not None or self._awake or not self._lost, "something is lost and is not looked for"
 
 
 def _check(parameters: EpidemicParameters, traits: OverlayTraits, routing: RoutingProtocol[Any]) -> None:

@@ -120,7 +120,7 @@ class MasterSubscriptionTable:
         for origin, bit in self.bits.items():
             assert self._held[origin] == sum(1 for origins in self._origins.values() if origins & bit)
             assert origin in self.ppaths or not self._held[origin]
-        assert all(self._origins.values()), "a filter that nobody holds"
+        assert all(self._origins.values()), "a filter that no origin holds"
 
 
 class WorkingSubscriptionTable:

@@ -200,7 +200,7 @@ class ReversePathForwarding(OverPastry, GossipRouter):
             wanted = dict.fromkeys(self._local)
             wanted |= {each: None for owner, each in self.received if self._shared(owner) < self._shared(peer)}
             for each in forwarded:
-                assert each in wanted, f"{peer.name} was sent a filter that nobody needs through here"
+                assert each in wanted, f"{peer.name} was sent a filter that is not needed through here"
             for each in wanted:
                 assert forwarded.covers(each), f"{peer.name} lacks a filter that is wanted through here"
 
