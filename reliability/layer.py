@@ -28,13 +28,13 @@ class BrokerServices(Protocol):
         ...
 
     def subscribers(self, event: Event, until: int) -> Mapping[NodeName | None, list[int]]:
-        """Client by client (None: the broker's own), the local subscribers whom the event is for, by subscriptions
+        """Client by client (None: the broker's own), the local subscribers that the event is for, by subscriptions
         made up to the time `until`; over a router that carries streams, while its `version` was at most that."""
         ...
 
     @property
     def has_subscribers(self) -> bool:
-        """Is anybody here subscribed to anything?"""
+        """Are there any subscriptions here?"""
         ...
 
     def is_relay(self, event: Event, header: Sequence[int]) -> bool:

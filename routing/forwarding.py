@@ -212,7 +212,7 @@ class SubscriptionForwarding(Router):
                 covered += [self._entries[key] for key in self._index.covered_by(wanted)]
             exposed = [each for owner, each in covered if owner != peer]
             if wanted in exposed:
-                continue  # somebody else behind other links still wants exactly this
+                continue  # exactly this is still wanted behind other links
             forwarded.remove(wanted)
             uncovered = FilterSet()
             for each in exposed:

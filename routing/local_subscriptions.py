@@ -1,4 +1,4 @@
-"""The subscriptions of a broker's own subscribers: who of them gets an event.
+"""The subscriptions of a broker's own subscribers: which of them get an event.
 
 Each distinct filter is indexed once, however many subscribers share it, so that an event costs one match for
 each distinct filter and one step for each subscriber it is for. The index is chosen by name in the scenario.
@@ -19,7 +19,7 @@ Owner = tuple[NodeName | None, int]
 
 
 class LocalSubscriptions:
-    """Filter by filter, the subscribers who hold it, and how many times each (texts may differ, filters not)."""
+    """Filter by filter, the subscribers that hold it, and how many times each (texts may differ, filters not)."""
 
     def __init__(self, index: str) -> None:
         self._index = INDEXES[index]()
@@ -30,7 +30,7 @@ class LocalSubscriptions:
         self._next_key = 0
 
     def add(self, owner: Owner, wanted: Filter) -> bool:
-        """Note the subscription; True if nobody here held this filter before."""
+        """Note the subscription; True if it is the first with this filter here."""
         key = self._keys.get(wanted)
         if key is not None:
             owners = self._owners[key]
@@ -49,7 +49,7 @@ class LocalSubscriptions:
         self._latest_since = since
 
     def remove(self, owner: Owner, wanted: Filter) -> bool:
-        """Forget the subscription (if it is known); True if nobody here holds this filter any more."""
+        """Forget the subscription (if it is known); True if it was the last with this filter here."""
         key = self._keys.get(wanted)
         if key is None or owner not in self._owners[key]:
             return False
@@ -65,7 +65,7 @@ class LocalSubscriptions:
         return True
 
     def remove_client(self, client: NodeName) -> list[Filter]:
-        """Forget all subscriptions of the client; the filters that nobody here holds any more."""
+        """Forget all subscriptions of the client; the filters that no subscriber here holds any more."""
         gone = []
         for wanted, key in list(self._keys.items()):
             for owner in [owner for owner in self._owners[key] if owner[0] == client]:
@@ -75,7 +75,7 @@ class LocalSubscriptions:
         return gone
 
     def subscribers(self, event: Event, until: int | None = None) -> dict[NodeName | None, list[int]]:
-        """Client by client, the subscribers who get the event, each once however many of its filters match; with
+        """Client by client, the subscribers that get the event, each once however many of its filters match; with
         `until`, without subscriptions that count from later on."""
         if not self._keys:
             return {}

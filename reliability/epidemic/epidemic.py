@@ -12,7 +12,7 @@ tree of links, on structured overlays, push goes the ways that routing knows (`r
 
 An event is handed to local subscribers once, whichever way it comes first (`received`). Its first copy over the tree is
 passed on even if it had been recovered before, since the dispatchers behind this one wait for that copy; a second copy
-over the tree goes nowhere. A recovered event is handed to those subscribers here who had subscribed before it was
+over the tree goes nowhere. A recovered event is handed to those subscribers here that had subscribed before it was
 published: neither a new subscriber, nor one that was there before this dispatcher was restarted, gets old events.
 
 Rounds fall asleep: pulls when the LostBuffer is empty, push when there has been no news for a while. So a run in which

@@ -1,15 +1,15 @@
 """How a dispatcher finds out what it has lost (section 4.2), and the LostBuffer.
 
 Theory of operation. A source counts its events for each pattern it knows and tags each event with the numbers: S:Pa-5:
-Pb-4. Who subscribes to Pa and gets S:Pa-7 after S:Pa-4 has lost two events, whatever else they matched. So a loss is
-seen only when a later event of the same source and pattern arrives. The first number seen is learnt, not judged: a
-subscription that begins late has lost nothing before it. While the subscription is still on its way to the sources,
-every number is learnt: an event may come because it matches something else as well, and the next one of the pattern
-not come, because nobody sent it here. A source that was restarted counts anew under a higher incarnation, which is
-learnt in the same way as the first number.
+Pb-4. A dispatcher that subscribes to Pa and gets S:Pa-7 after S:Pa-4 has lost two events, whatever else they matched.
+So a loss is seen only when a later event of the same source and pattern arrives. The first number seen is learnt, not
+judged: a subscription that begins late has lost nothing before it. While the subscription is still on its way to the
+sources, every number is learnt: an event may come because it matches something else as well, and the next one of the
+pattern not come, because it was not sent here. A source that was restarted counts anew under a higher incarnation,
+which is learnt in the same way as the first number.
 
 An event that matches several patterns held here leaves an entry for each; when it is recovered, by whichever name, its
-tag tells all its names and all entries go. Entries that nobody could answer are given up after some time.
+tag tells all its names and all entries go. Entries that no dispatcher could answer are given up after some time.
 """
 
 import random
@@ -72,7 +72,7 @@ class LostBuffer:
             self.remove((source, incarnation, numbers[at], numbers[at + 1]))
 
     def remove_pattern(self, pattern: int) -> None:
-        """Nobody here wants the pattern any more."""
+        """The pattern is not wanted here any more."""
         for lost in list(self._by_pattern.get(pattern, ())):
             self.remove(lost)
 
@@ -107,8 +107,8 @@ class LostBuffer:
 
 
 class LossDetector:
-    """The next number expected of each pattern held here and each source; `gap_max`: of a longer gap only so many of
-    its last events are taken for lost, since no cache holds more; `settle_us`: how long a subscription may be on its
+    """The next number expected of each pattern held here and each source; `gap_max`: of a longer gap only this number
+    of its last events are taken for lost, since no cache holds more; `settle_us`: how long a subscription may be on its
     way."""
 
     def __init__(self, lost: LostBuffer, gap_max: int, settle_us: int) -> None:
@@ -151,11 +151,11 @@ class LossDetector:
         return found
 
     def forget(self, pattern: int) -> None:
-        """Nobody here wants the pattern any more: if somebody does again, numbers are learnt anew."""
+        """The pattern is not wanted here any more: if it is again, numbers are learnt anew."""
         self._expected.pop(pattern, None)
         self._lost.remove_pattern(pattern)
 
     def check_invariants(self, local: Container[int]) -> None:
-        """Raise AssertionError if numbers are expected that nobody wants."""
+        """Raise AssertionError if numbers are expected of patterns that are not wanted here."""
         assert all(pattern in local for pattern in self._expected)
         assert all(pattern in local for pattern in self._lost.patterns)

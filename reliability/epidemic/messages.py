@@ -23,14 +23,14 @@ def signature(pattern: Filter) -> int:
 
 @message(130, control=True)
 class PatternsForwarded(NamedTuple):
-    """Dispatcher to neighbour: on my side somebody has subscribed these patterns."""
+    """Dispatcher to neighbour: a dispatcher on my side has subscribed these patterns."""
 
     patterns: Sequence[Filter]
 
 
 @message(131, control=True)
 class PatternsWithdrawn(NamedTuple):
-    """Dispatcher to neighbour: on my side nobody holds these any more."""
+    """Dispatcher to neighbour: no dispatcher on my side holds these any more."""
 
     patterns: Sequence[Filter]
 
@@ -39,7 +39,7 @@ class PatternsWithdrawn(NamedTuple):
 class TaggedEvent(NamedTuple):
     """Dispatcher to neighbour: an event on its way. `hops` and `header` as in `best_effort.Forwarded`; `source` and
     `incarnation`: the dispatcher where it was published; `numbers`: pattern, sequence number, pattern, …; `route`: the
-    dispatchers it has passed, the source first (empty if nobody walks it back)."""
+    dispatchers it has passed, the source first (empty if it is not walked back)."""
 
     event: Event
     hops: Hops
@@ -98,7 +98,8 @@ class EventsRequested(NamedTuple):
 
 @message(138, datagram=True)
 class EventRecovered(NamedTuple):
-    """To whoever lacks it: an event from the cache. The other fields as in `TaggedEvent`, `hops` with this one."""
+    """To a dispatcher that lacks it: an event from the cache. The other fields as in `TaggedEvent`, `hops` with this
+    one."""
 
     event: Event
     hops: Hops

@@ -2,15 +2,15 @@
 
 Theory of operation. A round takes place only while something is lost. It is about the pattern or the source of an entry
 of the LostBuffer drawn at random: of the patterns that local subscribers hold, only those of which something is lost
-are drawn, since a digest without entries would tell nobody anything. Towards subscribers, the digest of the pattern
+are drawn, since a digest without entries would tell nothing. Towards subscribers, the digest of the pattern
 travels the tree as a push would; but only dispatchers that subscribe the pattern toss the coin of Pforward, all others
 pass it on. Towards the publisher, the digest of the source walks back the route that the source's most recent event has
 recorded, until it is at the source. At random, the digest of a pattern goes to one neighbour, drawn without regard to
-who subscribes what: the evaluation's control.
+which dispatcher subscribes what: the evaluation's control.
 
-Whoever a digest reaches looks for each entry in its cache, whether it subscribes the pattern or not: an event that it
-keeps for another pattern has the number of this one in its tag. What it has it sends to the initiator, out of band, and
-takes off the digest; when nothing is left the digest goes no further.
+Every dispatcher that a digest reaches looks for each entry in its cache, whether it subscribes the pattern or not: an
+event that it keeps for another pattern has the number of this one in its tag. What it has it sends to the initiator,
+out of band, and takes off the digest; when nothing is left the digest goes no further.
 """
 
 from collections.abc import Callable, Sequence
@@ -68,7 +68,7 @@ class _PullByPattern(Generic[Digest]):
 
 
 class PullFromSubscribers(_PullByPattern[SubscriberPull]):
-    """Along the tree, to all who subscribe the pattern."""
+    """Along the tree, to all dispatchers that subscribe the pattern."""
 
     _digest = SubscriberPull
 
@@ -80,7 +80,7 @@ class PullFromSubscribers(_PullByPattern[SubscriberPull]):
 
 
 class PullAtRandom(_PullByPattern[RandomPull]):
-    """To one neighbour, whoever that is."""
+    """To one neighbour, whichever that is."""
 
     _digest = RandomPull
 

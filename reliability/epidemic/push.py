@@ -2,9 +2,9 @@
 
 Theory of operation. In a round a dispatcher draws a pattern from its whole subscription table, not from its own
 subscribers' patterns alone, and sends the identifiers of the cached events that match it towards subscribers of the
-pattern. Who gets such a digest and subscribes the pattern asks the initiator, out of band, for what it has not
-received; everybody it reaches tosses the coin of Pforward and passes it on along the tree. The initiator answers with
-the events that are still in its cache. A round with nothing to tell sends nothing.
+pattern. A dispatcher that gets such a digest and subscribes the pattern asks the initiator, out of band, for what it
+has not received; every dispatcher that it reaches tosses the coin of Pforward and passes it on along the tree. The
+initiator answers with the events that are still in its cache. A round with nothing to tell sends nothing.
 """
 
 from collections.abc import Sequence

@@ -28,7 +28,7 @@ class ReceivedEvents:
         return len(self._passed_on)
 
     def passed_on(self, event: EventId) -> bool | None:
-        """Has it come over the tree before (or so long ago that it is not known)? None: it has not come at all."""
+        """Has it come over the tree before (or too long ago to be known)? None: it has not come at all."""
         found = self._passed_on.get(event)
         if found is None and self._forgotten and event[1] <= self._forgotten.get(event[0], -1):
             return True

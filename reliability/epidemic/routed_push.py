@@ -1,9 +1,9 @@
 """Push where there is no tree of links: over a routing that says where gossip about a pattern goes.
 
 Theory of operation. As `push`, but the subscription table is routing's own. Since covering hides filters from it, a
-digest carries the pattern itself, and everybody with a subscriber whose filter covers it or is covered by it asks for
-what it lacks: what that subscriber does not want after all comes once, and is not asked for again. A pattern is drawn
-from those of the cached events, for others have nothing to tell.
+digest carries the pattern itself, and every dispatcher with a subscriber whose filter covers it or is covered by it
+asks for what it lacks: what that subscriber does not want after all comes once, and is not asked for again. A pattern
+is drawn from those of the cached events, for others have nothing to tell.
 """
 
 from collections.abc import Sequence

@@ -5,10 +5,10 @@ without covering: a source must know each pattern as its subscribers hold it to 
 pattern must find exactly its subscribers. Routing cannot be asked for that, since it may keep covering filters only
 (S0) or none (flooding), so this table is recovery's own and recovery runs over any routing on the tree.
 
-A neighbour is told of a pattern while somebody on this side, which is any other side than the neighbour's, holds it. A
-link that breaks takes its side's patterns with it; when it is up (or another in its place) everything is told again. A
-pattern that nobody holds any more lingers for a while, in which the source goes on counting events for it: when the
-tree was broken and is mended, the subscribers behind it find by those numbers what they have missed.
+A neighbour is told of a pattern while a dispatcher on this side, which is any other side than the neighbour's, holds
+it. A link that breaks takes its side's patterns with it; when it is up (or another in its place) everything is told
+again. A pattern that no dispatcher holds any more lingers for a while, in which the source goes on counting events for
+it: when the tree was broken and is mended, the subscribers behind it find by those numbers what they have missed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -84,7 +84,7 @@ class SubscriptionTable:
 
     @property
     def held(self) -> tuple[int, ...]:
-        """The patterns that somebody holds."""
+        """The patterns that are held by any dispatcher."""
         if self._held is None:
             self._held = tuple(pattern for pattern, entry in self._entries.items() if entry.holders)
         return self._held

@@ -1,4 +1,4 @@
-"""Curiosity: which ticks somebody has asked for and not yet been answered.
+"""Curiosity: which ticks have been asked for and are not answered yet.
 
 Curiosity is soft: it is forgotten after a while, so that a nack or an answer that was lost can be asked for again.
 Two generations take turns, so a tick is remembered for between one and two times the forgetting threshold.
@@ -21,7 +21,7 @@ class Curiosity:
 
     def ask(self, first: int, last: int) -> list[Interval]:
         """Turn the ticks C; the parts that were not so before. Asking again does not keep them from being forgotten:
-        two who ask in turn would keep each other's lost nack from ever being repeated."""
+        two branches that ask in turn would keep each other's lost nack from ever being repeated."""
         news = [part for found in self._recent.missing(first, last) for part in self._older.missing(found[0], found[1])]
         for part in news:
             self._recent.add(*part)

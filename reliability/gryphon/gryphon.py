@@ -3,7 +3,7 @@
 Theory of operation (Bhola et al., DSN 2002). Only the publishers' broker (PHB) stores messages, once, before they are
 sent; all other brokers hold soft state. Each pubend there is an ordered stream; `reliability.gryphon.streams` carries
 it down a tree and carries nacks and acknowledgements up, `reliability.gryphon.subend` delivers it. This module gives
-messages, timers and links to whom they concern, and decides when what gathers is sent: acknowledgements after
+messages, timers and links to the part that they concern, and decides when what gathers is sent: acknowledgements after
 `ack_delay`, silence after SIT, AckExpected after AET.
 
 It keeps still when there is nothing to do: a pubend announces its silence once after its last message, and expects
@@ -386,7 +386,7 @@ class Gryphon(Reliability):
         return self._unblock() if self._blocked else ()
 
     def _unblock(self) -> list[Effect]:
-        """Somebody has room again, or is gone: go on where subends had to wait."""
+        """A client has room again, or is gone: go on where subends had to wait."""
         blocked, self._blocked = self._blocked, {}
         effects: list[Effect] = []
         for number in blocked:

@@ -2,13 +2,13 @@
 
 Theory of operation (guaranteed-delivery paper, section 2). A pubend's stream is a line of ticks, one a millisecond, at
 most one message to a tick. A tick is Q (nothing known), S (silence: no message, or none that is wanted down here),
-D (a message) or F (final: nobody down here will ever need it again). Knowledge accumulates: what comes twice or late
+D (a message) or F (final: it will never be needed down here again). Knowledge accumulates: what comes twice or late
 changes nothing, and what is known is not unlearnt, but forgotten: an intermediate broker holds soft state only, and
 drops the oldest messages back to Q when its cache is full.
 
 S is the first word on a tick that is kept: where brokers know different filters, one may send a message where another
-had said that nobody here wants it. Both are right, and the message is then for nobody here. Two different messages on
-one tick are a contradiction.
+had said that it is not wanted here. Both are right, and the message is then for no subscriber here. Two different
+messages on one tick are a contradiction.
 """
 
 from bisect import bisect_left, bisect_right
@@ -29,8 +29,8 @@ class DataTick(NamedTuple):
 class KnowledgeStream:
     """Ticks up to `final` are F; above, `known` are S or D, and `messages` are the D among them.
 
-    `room`: so many messages are kept (None: all). A broker with subscribers (`keeps_oldest`) needs the oldest first and
-    takes no more when it is full; an intermediate one forgets the oldest.
+    `room`: the most messages that are kept (None: all). A broker with subscribers (`keeps_oldest`) needs the oldest
+    first and takes no more when it is full; an intermediate one forgets the oldest.
     """
 
     __slots__ = ("_order", "final", "keeps_oldest", "known", "messages", "room")

@@ -12,7 +12,7 @@ from murmur_pubsub.message import Hops, Way, message
 
 @message(150)
 class Data(NamedTuple):
-    """Knowledge: D at `tick`, S from `start` to before it. `answer`: it is for those who asked and nobody else."""
+    """Knowledge: D at `tick`, S from `start` to before it. `answer`: it is only for those that asked."""
 
     pubend: int
     start: int
@@ -46,14 +46,14 @@ class Nack(NamedTuple):
 
 @message(153)
 class Acks(NamedTuple):
-    """Curiosity: A up to a tick for each pubend: [pubend, tick, pubend, tick, …]. Nobody here needs them again."""
+    """Curiosity: A up to a tick for each pubend: [pubend, tick, pubend, tick, …]. They are not needed here again."""
 
     upto: list[int]
 
 
 @message(154)
 class AckExpected(NamedTuple):
-    """The pubend has sent something at `tick` that nobody has acknowledged: acknowledge it or ask for it."""
+    """The pubend has sent something at `tick` that is not acknowledged yet: acknowledge it or ask for it."""
 
     pubend: int
     tick: int

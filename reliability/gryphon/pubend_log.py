@@ -1,9 +1,9 @@
-"""The stable log of a publishers' broker: what its pubends have put on their ticks, and whom it was from.
+"""The stable log of a publishers' broker: what its pubends have put on their ticks, and which client it was from.
 
 A record is a msgpack array. ["D", token, pubend, tick, event]: a message was put on that tick. ["C", token, sequences,
 ticks]: a checkpoint; the last sequence number taken from each publisher, and the last tick of each pubend, stand in
 for the records before it that are no longer needed. The log is cut at a checkpoint that is safely stored, and never
-above a message that somebody may still ask for.
+above a message that may still be asked for.
 """
 
 from collections import deque

@@ -104,7 +104,7 @@ class Publishing:
         return [Send(client, Accepted(each, self._accepted[each])) for each, client in to_accept.items()]
 
     def cut_log(self) -> list[Effect]:
-        """Cut off what everybody has acknowledged, if that is worth it."""
+        """Cut off what all brokers have acknowledged, if that is worth it."""
         if not self.pubends:
             return []
         return self._log.cut({each.number: each.knowledge.final for each in self.pubends})

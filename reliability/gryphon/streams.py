@@ -1,15 +1,15 @@
 """One pubend's stream at one broker: what came from upstream (istream), and what each branch was told (ostreams).
 
 Theory of operation (sections 2 and 3). Fresh knowledge goes on at once, whatever is missing before it: a gap never
-holds up what follows. At the edge to each ostream stands the filter of its branch: a message that nobody behind it
-wants is silence there, and silence waits to be told with the next message, or when it has waited for SIT.
+holds up what follows. At the edge to each ostream stands the filter of its branch: a message that is not wanted behind
+it is silence there, and silence waits to be told with the next message, or when it has waited for SIT.
 
-Curiosity goes the other way. What a nack asks for is answered from what is known here; the rest is noted for the one
-who asked, and asked for upstream unless that has been done already for somebody else (nack consolidation). The answer
-goes down only to those who asked. Acknowledgements are accumulated: up goes the least of what all branches, and the
-local subend, have acknowledged. Of a cell of brokers each acknowledges what all behind the cell have, so the most that
-one of them says holds. A broker that has restarted knows nothing and has acknowledged nothing: it says nothing until
-everybody below has said something again.
+Curiosity goes the other way. What a nack asks for is answered from what is known here; the rest is noted for the branch
+that asked, and asked for upstream unless that has been done already for another branch (nack consolidation). The answer
+goes down only to the branches that asked. Acknowledgements are accumulated: up goes the least of what all branches, and
+the local subend, have acknowledged. Of a cell of brokers each acknowledges what all behind the cell have, so the most
+that one of them says holds. A broker that has restarted knows nothing and has acknowledged nothing: it says nothing
+until every broker below has said something again.
 """
 
 from collections.abc import Sequence
@@ -79,7 +79,7 @@ class BrokerStream:
         return self._pass_on(start, tick, message)
 
     def take_data(self, data: Data) -> list[Effect]:
-        """Knowledge from upstream (or a sibling's answer): note it and tell those who are to know."""
+        """Knowledge from upstream (or a sibling's answer): note it and tell the branches that are to know."""
         knowledge = self.knowledge
         start, tick = data.start, data.tick
         message = _new(DataTick, (data.event, data.hops, data.stamp))
@@ -105,7 +105,7 @@ class BrokerStream:
 
     def relay(self, message: Data | Silence | AckExpected) -> list[Effect]:
         """A sibling has no way to the branch: send its message on, and take nothing for others from it. The sibling's
-        silence is that of the branch; a message on its tick is one for everybody."""
+        silence is that of the branch; a message on its tick is one for all branches."""
         if message.branch not in self.ostreams:
             return []
         if type(message) is Data:
@@ -180,7 +180,7 @@ class BrokerStream:
 
     # ---------------------------------------------------------------------------------------- curiosity
     def take_nack(self, source: NodeName, nack: Nack) -> list[Effect]:
-        """Answer what is known, and ask upstream for the rest, if nobody has."""
+        """Answer what is known, and ask upstream for the rest, unless it has been asked for."""
         branch = self._router.branch_of(source)
         if branch is not None and branch not in self.ostreams:
             return []  # from upstream: the tree is not what the peer thinks it is
@@ -197,7 +197,7 @@ class BrokerStream:
         return effects
 
     def ask(self, ranges: Sequence[Interval]) -> list[Effect]:
-        """The subend here wants to know of these ticks, whether or not somebody else has asked."""
+        """The subend here wants to know of these ticks, whether or not a branch has asked."""
         effects: list[Effect] = []
         for first, last in ranges:
             self.asked_up.ask(first, last)
@@ -254,7 +254,8 @@ class BrokerStream:
         return effects
 
     def _answer_askers(self, first: int, last: int, message: DataTick | None) -> list[Effect]:
-        """Tell those who asked for something between `first` and `last`: silence, but for a message at the end."""
+        """Tell the branches that asked for something between `first` and `last`: silence, but for a message at the
+        end."""
         effects: list[Effect] = []
         for branch, ostream in ((None, self.aside), *self.ostreams.items()):
             for peer, curiosity in ostream.asked.items():
@@ -283,7 +284,7 @@ class BrokerStream:
             ostream.acked = max(ostream.acked, tick)
 
     def accumulate(self) -> int:
-        """Up to where everybody here and below has acknowledged: that becomes F."""
+        """Up to where the subend here and all branches have acknowledged: that becomes F."""
         acked = [ostream.acked for ostream in self.ostreams.values()]
         if self.subend is not None:
             acked.append(self.subend.next - 1)
@@ -302,7 +303,7 @@ class BrokerStream:
         return effects
 
     def check_invariants(self) -> None:
-        """Nothing is F that somebody may still ask for."""
+        """Nothing is F that a branch may still ask for."""
         self.knowledge.check_invariants()
         for ostream in self.ostreams.values():
             assert self.knowledge.final <= ostream.acked

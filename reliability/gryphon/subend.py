@@ -71,7 +71,7 @@ class Subend:
             for part in left:
                 if due_us <= now_us:
                     nacks.append(part)
-                    answered = left != [(first, last)]  # at least in part: somebody listens
+                    answered = left != [(first, last)]  # at least in part: the pubend can be reached
                     interval = self._nrt_us if answered else min(2 * interval_us, self._nrt_most_us)
                     still.append((now_us + interval, *part, interval))
                 else:

@@ -2,7 +2,7 @@
 
 Brokers of equal role stand in one cell; the physical links between two neighbouring cells are a link bundle, and a
 message may pass over any of them. The tree is laid down with the overlay and never changes. Clients attach only to
-brokers that stand alone in their cell (their soft state is nobody else's).
+brokers that stand alone in their cell (their soft state belongs to no other broker).
 """
 
 from collections import deque

@@ -4,7 +4,7 @@ Theory of operation. On redundant paths a filter can reach a root (the broker wh
 events flow down by another, past a broker that has not heard of it. So a root numbers the states of its knowledge.
 When tables change it starts an epoch and announces with it the versions of all tables it holds; each event carries
 the epoch it was sent in, and a broker filters an event only if its own tables are at least as new as that epoch's,
-else it passes the event on to everybody. A subscriber's broker learns from the same announcement that its filters
+else it passes the event on to every branch. A subscriber's broker learns from the same announcement that its filters
 are in effect at that root, and from when on.
 
 A restarted root has lost its tables, and those that it is told again may be older than those it had announced. It
@@ -22,7 +22,7 @@ from routing.cells.messages import EpochHeard, InEffect
 from routing.cells.tables import FilterTables
 
 UNFILTERED = 1 << 62
-"""The stamp of an event that nobody may filter out: later than every epoch."""
+"""The stamp of an event that no broker may filter out: later than every epoch."""
 _INCARNATION_BITS = 32
 
 

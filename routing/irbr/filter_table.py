@@ -4,9 +4,9 @@ The filters of a range do not cover each other; to see to that, each range has a
 only add an entry. One matching index holds all entries besides, so that one query says which ranges want an event, or
 in which rows a filter is covered. What this node's own subscribers want is kept apart.
 
-A range has many nodes, and an entry does not say whose filter it is. So that a cancellation does not take away what
-another node of the range asked for while it was on its way, subscriptions are remembered for a while, each with the
-identifier of its subscriber.
+A range has many nodes, and an entry does not name the holder of its filter. So that a cancellation does not take away
+what another node of the range asked for while it was on its way, subscriptions are remembered for a while, each with
+the identifier of its subscriber.
 """
 
 import functools

@@ -1,8 +1,8 @@
 """Messages of identifier range based routing (kinds 60 to 69), all of them control messages.
 
-A range is written [value, length]. `destination` is the range whose nodes are to get the message (the paper's dp): who
-is in it passes it on within, who is not passes it on towards its middle identifier. The paper's message `redirect` is
-thus any message met outside its destination, and unwrapping it is arriving there.
+A range is written [value, length]. `destination` is the range whose nodes are to get the message (the paper's dp): a
+node in it passes it on within, any other towards its middle identifier. The paper's message `redirect` is thus any
+message met outside its destination, and unwrapping it is arriving there.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class Cancellation(NamedTuple):
 
 @message(62, control=True)
 class Transfer(NamedTuple):
-    """To somebody who has come to stand for a range: entries of the sender's filter table that hold there too, the
+    """To a node that has come to stand for a range: entries of the sender's filter table that hold there too, the
     range of each and its filter."""
 
     ranges: Sequence[RangeFields]

@@ -12,9 +12,9 @@ stops. A cancellation walks the same way and takes along the filters that the ca
 
 Concurrent operations (the text leaves them to a report that is lost). The rules adopted here:
 
-1. *Who is covered sees to it.* A cancellation says what its sender knows of the receivers' range (`known`). A node with
-   a filter of its own that the cancelled one covered, and that `known` does not cover, was subscribing while the
-   canceller withdrew: nobody has told the ranges farther out, so it goes on with its own walk there. Where that
+1. *A covered receiver sees to it.* A cancellation says what its sender knows of the receivers' range (`known`). A node
+   with a filter of its own that the cancelled one covered, and that `known` does not cover, was subscribing while the
+   canceller withdrew: the ranges farther out have not been told, so it goes on with its own walk there. Where that
    subscription overtakes the cancellation it is remembered, and is in force when the cancellation has come.
 2. *An edge begins with what is known.* When a cell gets a peer, the peer gets the table's entries that hold for it too
    (`Transfer`), and passes on within its range what was new to it. So an operation that went through a table in which
@@ -87,7 +87,7 @@ class Irbr(OverPastry, GossipRouter):
 
     # ------------------------------------------------------------------------------------- the operations
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
-        """See `routing.router.Router` and IRBR 5.3. Before the node has joined nobody is told: `Transfer` will."""
+        """See `routing.router.Router` and IRBR 5.3. Before the node has joined, no node is told: `Transfer` will."""
         covered = self._local.covers(wanted)
         self._local.add(wanted)
         self._local_since_us[wanted] = self.now_us
@@ -164,8 +164,8 @@ class Irbr(OverPastry, GossipRouter):
 
     # ------------------------------------------------------------------------------------ cancellations
     def _withdraw(self, gone: IdentifierRange, filters: list[Filter], within: Sequence[Filter]) -> list[Effect]:
-        """Tell everybody that the range `gone` (this node itself, or an empty one next to it) wants these no more;
-        `within`: what it goes on wanting of what they cover."""
+        """Tell all other nodes that the range `gone` (this node itself, or an empty one next to it) wants these no
+        more; `within`: what it goes on wanting of what they cover."""
         effects: list[Effect] = []
         for length in range(self._space.digits, gone.length - 1, -1):
             effects += self._cancel_row(length, gone, filters, FilterSet.of(within))
@@ -318,8 +318,8 @@ class Irbr(OverPastry, GossipRouter):
     def _to_row(
         self, length: int, make: Callable[[IdentifierRange], Any], besides: IdentifierRange | None = None
     ) -> list[Effect]:
-        """The message that `make` gives for each range of the row, to who stands for it, or towards its middle if
-        who stood for it has failed."""
+        """The message that `make` gives for each range of the row, to the node that stands for it, or towards its
+        middle if that node has failed."""
         effects: list[Effect] = [
             Send(peer.name, make(cell)) for cell, peer in self.pastry.table.row(length).items() if cell != besides
         ]

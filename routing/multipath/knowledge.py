@@ -54,14 +54,14 @@ class Knowledge:
         self._view = None
 
     def protected(self) -> dict[NodeName, None]:
-        """Soft links that bridge a neighbour who is away."""
+        """Soft links that bridge a neighbour that is away."""
         network = self.network
         bridges = {peer: None for away in network.down for peer, _ in network.bridges(away)}
         return {peer: None for peer in bridges if peer in self.links.soft}
 
     def new_peers(self, peers: list[NodeName], tell: bool = True) -> list[Effect]:
-        """The primary neighbours have changed: say so (unless all who should know do) and to the coordinator. Raises
-        `InputError` over the fanout."""
+        """The primary neighbours have changed: say so (unless all brokers that should know do) and to the coordinator.
+        Raises `InputError` over the fanout."""
         self.parameters.check_degree(len(peers))
         self.network.set_peers(peers)
         self.map_changed()

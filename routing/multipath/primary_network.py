@@ -1,9 +1,9 @@
 """What a broker knows of the primary network around it, and how that knowledge spreads (sections 3 and 6).
 
-Every broker states who its primary neighbours are; a statement travels Δ hops over primary links, so that everybody
-in the neighbourhood can draw the same map. The primary network is meant to be stable: a neighbour that cannot be
-reached for a while stays in the map, and what should pass it is bridged to those behind it. Only a departure, a join
-or a move changes the map.
+Every broker states its primary neighbours; a statement travels Δ hops over primary links, so that every
+broker in the neighbourhood can draw the same map. The primary network is meant to be stable: a neighbour that cannot be
+reached for a while stays in the map, and what should pass it is bridged to those behind it. Only a departure, a join or
+a move changes the map.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ class Statement(NamedTuple):
 
 class PrimaryNetwork:
     """The primary network as one broker knows it. `down`: primary neighbours that cannot be reached at the moment;
-    `also`: a former neighbour who is still told everything while a move is not over."""
+    `also`: a former neighbour that is still told everything while a move is not over."""
 
     def __init__(self, name: NodeName, delta: int, epoch: int) -> None:
         self.name = name
@@ -67,7 +67,7 @@ class PrimaryNetwork:
         return self.statements[self.name]
 
     def learn(self, broker: NodeName, statement: Statement) -> bool:
-        """Take a statement; False if it is no news. Nobody but this broker speaks for itself."""
+        """Take a statement; False if it is no news. Only this broker speaks for itself."""
         known = self.statements.get(broker)
         if broker == self.name or (known is not None and statement.age <= known.age):
             return False
@@ -76,8 +76,8 @@ class PrimaryNetwork:
         return True
 
     def relays(self) -> Iterator[tuple[NodeName, int]]:
-        """To whom a message for everybody is passed, and how far away they are: the primary neighbours, and in the
-        place of one that is down those behind it."""
+        """To which brokers a message for the whole neighbourhood is passed, and how far away they are: the primary
+        neighbours, and in the place of one that is down those behind it."""
         for peer in self.peers:
             if peer not in self.down:
                 yield peer, 1
@@ -101,11 +101,11 @@ class PrimaryNetwork:
 
     # ------------------------------------------------------------------------------------------ what is sent
     def tell_own(self) -> list[Effect]:
-        """The own statement to everybody in the neighbourhood."""
+        """The own statement to every broker in the neighbourhood."""
         return self.spread_statement(self.name, 0, None)
 
     def tell_all(self, peer: NodeName) -> list[Effect]:
-        """Everything that a neighbour who has just come (back) should know of this side."""
+        """Everything that a neighbour that has just come (back) should know of this side."""
         effects: list[Effect] = []
         for broker, distance in self.mom.distances.items():
             if distance < self.delta and broker in self.statements and broker != peer:

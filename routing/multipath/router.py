@@ -4,9 +4,9 @@ Content-Based Publish/Subscribe Overlays", Middleware 2012).
 Theory of operation. Links between brokers are the primary network, a tree. Every broker knows the tree within Δ hops
 (master overlay map) and for every subscription an anchor, a broker up to Δ hops on the way to the subscriber (master
 subscription table). Beside its primary links it has soft links to brokers of this neighbourhood, chosen by what they
-would have saved. A publication goes over whichever links the strategy picks; whoever receives it is answerable for
-everything that lies behind it as seen from the sender. That holds for any set of links, so links come and go without
-a word to anybody but the two at their ends. Soft links are datagrams to brokers by name.
+would have saved. A publication goes over whichever links the strategy picks; the broker that receives it is answerable
+for everything that lies behind it as seen from the sender. That holds for any set of links, so links come and go
+without a word to any broker but the two at their ends. Soft links are datagrams to brokers by name.
 
 The tree itself changes by joins and departures of edge brokers and by Δ-moves (`routing.multipath.delta_move`).
 """
@@ -219,7 +219,7 @@ class MultipathRouter(Router):
         self._output = 0
         knowledge = self.knowledge
         if not rate and not self._last_rate and not any(knowledge.loads.rates.values()):
-            return []  # nothing moves in the neighbourhood, and everybody knows
+            return []  # nothing moves in the neighbourhood, and every broker knows
         self._last_rate = rate
         mom = knowledge.view.mom
         return [

@@ -1,7 +1,7 @@
-"""How subscriptions travel: over primary links, from their origin to everybody, with the ppath growing (section 4).
+"""How subscriptions travel: over primary links, from their origin to every broker, with the ppath growing (section 4).
 
 An origin numbers the changes of its table. A broker passes on what is news to it, keeps back a change that has
-overtaken another, and sends whole tables to a neighbour who comes (back). So whatever way a statement takes, over two
+overtaken another, and sends whole tables to a neighbour that comes (back). So whatever way a statement takes, over two
 links during a move or over a bridge while a broker is away, it is counted once.
 """
 
@@ -31,7 +31,7 @@ class SubscriptionSpread:
         return self._pass_on(SubscriptionChanged(name, epoch, version + 1, (), held, wanted), None)
 
     def tell_all(self, peer: NodeName) -> list[Effect]:
-        """All tables of this side for a neighbour who has just come (back)."""
+        """All tables of this side for a neighbour that has just come (back)."""
         mst = self._knowledge.mst
         return [
             Send(peer, OriginSubscriptions(origin, *mst.versions[origin], self._ppath_for(peer, 1, origin), filters))

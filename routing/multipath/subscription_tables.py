@@ -1,4 +1,4 @@
-"""Subscription tables: who holds which filter, and where that leads (section 4).
+"""Subscription tables: which origin holds which filter, and where that leads (section 4).
 
 The master subscription table holds every subscription of the network, as pairs of filter and origin (the broker that
 the subscriber is at). Anchor and ppath are the same for all subscriptions of one origin, so they are kept once for

@@ -47,7 +47,7 @@ class WorkingView:
 
     def _funnelled(self, forward: int) -> int:
         """Put in the place of each candidate the last real link before it, and leave out what then lies beyond
-        another: whoever gets the event there passes it on."""
+        another: the broker that gets the event there passes it on."""
         beyond = self.wom.beyond
         funnelled = 0
         while forward:

@@ -1,7 +1,7 @@
 """The leaf set: the nodes next to this one on the ring, half of them on each side (Pastry section 2).
 
-It decides who is numerically closest to an identifier, and its correctness is what makes routing end at the right
-node: if an identifier lies within the span of the leaf set, no unknown node can be closer.
+It decides which node is numerically closest to an identifier, and its correctness is what makes routing end at the
+right node: if an identifier lies within the span of the leaf set, no unknown node can be closer.
 """
 
 from collections.abc import Iterator

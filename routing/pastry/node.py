@@ -250,7 +250,7 @@ class Pastry:
         return effects
 
     def _announce(self) -> list[Effect]:
-        """Tell those in whose tables this node's cell was empty, and its leaves."""
+        """Tell the nodes in whose tables this node's cell was empty, and its leaves."""
         cells = self.table.cells()
         if not cells:
             return []

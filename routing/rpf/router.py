@@ -1,19 +1,19 @@
 """Reverse path forwarding over Pastry: the second baseline of identifier range based routing (its section 3.2).
 
 Theory of operation. Each node has a spanning tree of its own, made of routing tables: it stands for all identifiers,
-and who stands for a range has the peers of the parts of that range as children. A filter goes down its subscriber's
-tree; a node remembers from which neighbours filters came, and an event follows those tracks back. As in subscription
-forwarding on a tree, a filter that is covered by one that a neighbour has been sent already is not sent to it; when
-that one is withdrawn, what it alone had covered is sent first.
+and the node that stands for a range has the peers of the parts of that range as children. A filter goes down its
+subscriber's tree; a node remembers from which neighbours filters came, and an event follows those tracks back. As in
+subscription forwarding on a tree, a filter that is covered by one that a neighbour has been sent already is not sent to
+it; when that one is withdrawn, what it alone had covered is sent first.
 
 A node is in the trees of many subscribers, so a neighbour's filters must not be followed from everywhere: on the way
 down a tree each hop shares more digits than the one before, so that an event coming back from a node which shares `s`
 digits may only go on to neighbours that share fewer. That is the event's header, and it makes its way from any
 publisher to any subscriber the one path that the filter took: no event arrives twice.
 
-Whoever takes a failed peer's place is sent all that goes through this node, and a node forgets what failed neighbours
-had asked for. Until the paths are built anew, events are lost. Filters and withdrawals between two nodes must keep
-their order: datagrams with random delays do not serve.
+A node that takes a failed peer's place is sent all that goes through this node, and a node forgets what failed
+neighbours had asked for. Until the paths are built anew, events are lost. Filters and withdrawals between two nodes
+must keep their order: datagrams with random delays do not serve.
 """
 
 from collections.abc import Sequence

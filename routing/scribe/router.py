@@ -114,7 +114,7 @@ class Scribe(OverPastry, GossipRouter):
         return self.pastry.next_hop(self.rendezvous) is not None
 
     def _want(self, filters: Sequence[Filter]) -> list[Effect]:
-        """Somebody more here or below wants these."""
+        """One more subscriber or child wants these."""
         new = [wanted for wanted in filters if wanted not in self._wanted]
         for wanted in filters:
             self._wanted[wanted] = self._wanted.get(wanted, 0) + 1
