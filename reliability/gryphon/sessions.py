@@ -1,8 +1,9 @@
 """Sessions: the last mile between a broker and its clients, over links that may lose, repeat and reorder.
 
 A session begins with a client's link and ends with it. The broker numbers the messages that it hands over, and repeats
-those that the client has not handed back; the client delivers by number. When the window of
-outstanding messages is full, the broker's subends wait: a slow client slows the others of its broker, and costs no memory elsewhere.
+those that the client has not handed back; the client delivers by number. When the window of outstanding
+messages is full, the broker's subends wait: a slow client slows the others of its broker, and costs no memory
+elsewhere.
 """
 
 from collections import deque

@@ -1,9 +1,9 @@
 """What a broker knows of the primary network around it, and how that knowledge spreads (sections 3 and 6).
 
-Every broker states its primary neighbours; a statement travels Δ hops over primary links, so that every
-broker in the neighbourhood can draw the same map. The primary network is meant to be stable: a neighbour that cannot be
-reached for a while stays in the map, and what should pass it is bridged to those behind it. Only a departure, a join or
-a move changes the map.
+Every broker states its primary neighbours; a statement travels Δ hops over primary links, so that every broker in
+the neighbourhood can draw the same map. The primary network is meant to be stable: a neighbour that cannot be reached
+for a while stays in the map, and what should pass it is bridged to those behind it. Only a departure, a join or a move
+changes the map.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
