@@ -83,11 +83,11 @@ def run_command(
     """Run a scenario, judge it, and write its report."""
     from murmuration.runs.driver import execute
     from murmuration.runs.run_folder import default_folder
-    from murmuration.scenario.changes import Change
+    from murmuration.scenario.changes import KeyChange
     from murmuration.scenario.load import load_scenario
 
     options = {"runtime": runtime, "seed": seed, "keep_inputs": keep_inputs or None}
-    given = [Change((key,), value, f"--{key.replace('_', '-')}") for key, value in options.items() if value is not None]
+    given = [KeyChange((key,), value, f"--{key}") for key, value in options.items() if value is not None]
     find_own_modules(Path(scenario))
     loaded = load_scenario(Path(scenario), changes or (), given)
     if analysis:

@@ -10,7 +10,7 @@ from murmur_pubsub.errors import InputError
 KeyPath = tuple[str, ...]
 
 
-class Change(NamedTuple):
+class KeyChange(NamedTuple):
     """A new value of a key."""
 
     key: KeyPath
@@ -19,24 +19,24 @@ class Change(NamedTuple):
     """What an error about the value names in place of the file: the option or argument that gave it."""
 
 
-def change_of_option(text: str) -> Change:
+def change_of_option(text: str) -> KeyChange:
     """The change of `--set KEY.SUBKEY=VALUE`, whose value is YAML; raises `InputError`."""
     place = f"--set {text}"
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise InputError(place, repr(text), "key=value, such as overlay.brokers=32")
     try:
-        return Change(tuple(key.split(".")), yaml.safe_load(value), place)
+        return KeyChange(tuple(key.split(".")), yaml.safe_load(value), place)
     except yaml.YAMLError:
         raise InputError(place, repr(value), "a YAML value") from None
 
 
-def changes_of(values: Mapping[str, Any], place: str) -> list[Change]:
+def changes_of(values: Mapping[str, Any], place: str) -> list[KeyChange]:
     """Changes that a sweep or program gives by "key.subkey"."""
-    return [Change(tuple(key.split(".")), value, place) for key, value in values.items()]
+    return [KeyChange(tuple(key.split(".")), value, place) for key, value in values.items()]
 
 
-def apply_change(data: dict[str, Any], places: dict[KeyPath, str], change: Change) -> None:
+def apply_change(data: dict[str, Any], places: dict[KeyPath, str], change: KeyChange) -> None:
     """Set the value, and let errors about it name the change's place; raises `InputError`."""
     section = data
     for step in change.key[:-1]:

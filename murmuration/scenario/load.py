@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from murmur_pubsub.errors import InputError
-from murmuration.scenario.changes import Change, KeyPath, apply_change, change_of_option
+from murmuration.scenario.changes import KeyChange, KeyPath, apply_change, change_of_option
 from murmuration.scenario.schema import Scenario
 from murmuration.scenario.yaml_mapping import read_mapping
 
@@ -52,7 +52,7 @@ class LoadedScenario:
         return InputError(f"{place}, key {'.'.join(path)}", found, allowed)
 
 
-def load_scenario(path: Path, overrides: Iterable[str] = (), changes: Iterable[Change] = ()) -> LoadedScenario:
+def load_scenario(path: Path, overrides: Iterable[str] = (), changes: Iterable[KeyChange] = ()) -> LoadedScenario:
     """Read a scenario file, change some of its keys and check it; raises `InputError`.
 
     `overrides` are texts as `--set` takes them.
