@@ -86,7 +86,7 @@ def run_command(
     from murmuration.scenario.changes import KeyChange
     from murmuration.scenario.load import load_scenario
 
-    options = {"runtime": runtime, "seed": seed, "keep_inputs": keep_inputs or None}
+    options = {"runtime": runtime, "keep_inputs": keep_inputs or None, "seed": seed}
     given = [KeyChange((key,), value, f"--{key}") for key, value in options.items() if value is not None]
     find_own_modules(Path(scenario))
     loaded = load_scenario(Path(scenario), changes or (), given)
