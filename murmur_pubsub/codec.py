@@ -100,6 +100,7 @@ class Codec:
         self.encoders[message_type] = encode_nested if nested or filter_lists else encode_plain
 
     def _filter(self, body: Any) -> Filter:
+        # By its packed form, not by its values: 1, 1.0 and True are equal keys in Python and other bytes in msgpack.
         packed: bytes = self._pack(body)
         found = self._filters.get(packed)
         if found is None:
@@ -161,6 +162,7 @@ def frames(messages: Sequence[bytes]) -> list[bytes]:
 
 
 def _frame(messages: Sequence[bytes], size: int) -> bytes:
+    # A msgpack array's head, written by hand before messages that are packed already: fixarray, array 16, array 32.
     count = len(messages)
     if count < 16:
         head = bytes((0x90 | count,))
@@ -198,5 +200,5 @@ class FrameReader:
             bodies += messages
             position += 4 + size
         if position:
-            del buffer[:position]
+            del buffer[:position]  # the views on it are gone: `unpack` copies what it makes
         return bodies

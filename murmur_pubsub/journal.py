@@ -204,6 +204,8 @@ class JournalWriter:
         segment = self._segment
         if segment.used + _ROW_BYTES > segment.size:
             segment = self._next_segment()
+        # `struct` stores field after field in this order, and a kill falls between two stores: a row with its kind, one
+        # byte that cannot be torn, is whole.
         self._pack_row(segment.map, segment.used, time_us, sequence, value, node, source, peer, size, hops, kind)
         segment.used += _ROW_BYTES
 
@@ -215,17 +217,20 @@ class JournalWriter:
         if blob is None or blob.used + need > blob.size:
             blob = self._next_blob(need)
         start = blob.used
+        # The body first, then length and kind: a record whose kind a reader sees is whole.
         blob.map[start + RECORD.size : start + need] = body
         RECORD.pack_into(blob.map, start, len(body), kind)
         blob.used += need
 
     def close(self) -> None:
         """Seal the open files as the last of the series. The writer cannot be used afterwards."""
+        # The side files first: the last segment's seal has their number, size and checksum.
         if self._blob is not None:
             self._close_blob(self._blob, FileState.LAST)
         self._segment.seal(FileState.LAST, self._checksum, self._blob_number, self._side_bytes, self._side_checksum)
 
     def _next_segment(self) -> _MappedFile:
+        # The new one first: if the disk is full this raises, and the former one is still open and whole.
         following = self._open_segment()
         self._checksum = self._segment.seal(FileState.SEALED, self._checksum)
         self._segment = following

@@ -1,11 +1,11 @@
 """One level of the matching index: a fixed set of filters as bit sets, built in bulk; filters can be struck out.
 
 Theory. For an event, the bit sets of its values (`murmur_pubsub.matching_cells`) are ANDed over its attributes, which
-leaves the filters that match for certain and a few more to be asked one by one. A query only for
-destinations mostly needs no more than the certain ones: the possible ones are ANDed when a destination is still
-missing. Filters that name an attribute which the event lacks are told by counting, with bit sets as the digits
-of binary counters, how many of its attributes each filter names; the answer is kept, with the bit sets to walk
-over, for each combination of attribute names that events have.
+leaves the filters that match for certain and a few more to be asked one by one. A query only for destinations mostly
+needs no more than the certain ones: the possible ones are ANDed when a destination is still missing. Filters that
+name an attribute which the event lacks are told by counting, with bit sets as the digits of binary counters, how many
+of its attributes each filter names; the answer is kept, with the bit sets to walk over, for each combination of
+attribute names that events have.
 """
 
 from bisect import bisect_right
@@ -56,7 +56,7 @@ def numbers_of(bits: int, size: int) -> list[int]:
         return listed
     numbers = []
     while bits:
-        lowest = bits & -bits
+        lowest = bits & -bits  # two's complement: only the lowest bit that is set is common to both
         numbers.append(lowest.bit_length() - 1)
         bits ^= lowest
     return numbers
@@ -222,12 +222,16 @@ class Level(Generic[Destination]):
                     equal = by_value[value]
                     if isinstance(equal, list):
                         equal = bits_of(equal, self.size)
+                    # `sure` lies in `possible` and `equal` is in both, so that what is certain is possible too: their
+                    # difference (`^`, in the callers) is what has to be evaluated.
                     certain &= sure[cell] | equal
                     cells.append(possible[cell] | equal)
                 else:
                     certain &= sure[cell]
                     cells.append(possible[cell])
             if not certain:
+                # Nothing can become certain any more. The possible ones are ANDed early: mostly none are left, and
+                # their AND stands for all cells so far. In an exact level nothing is possible that is not certain.
                 left = 0 if self._exact else self._possible(names, cells)
                 cells = [left]
                 if not left:
@@ -235,7 +239,7 @@ class Level(Generic[Destination]):
         return certain, cells
 
     def _possible(self, names: tuple[str, ...], cells: Sequence[int]) -> int:
-        possible = self._alive & self._plans[names].answerable
+        possible = self._alive & self._plans[names].answerable  # `_walk` has taken out what was struck
         for cell in cells:
             possible &= cell
             if not possible:
@@ -259,6 +263,8 @@ class Level(Generic[Destination]):
                     steps.append((name, sets.base, by_type))
             unanswerable = 0
             for named, met in zip(self._named, self._count_named(names, len(self._named)), strict=True):
+                # The event meets at most the attributes that a filter names, so it lacks some of them just where the
+                # two counts differ, in any digit. As many digits as `_named` has are therefore enough.
                 unanswerable |= named ^ met
             plan = self._plans[names] = _Plan(self._everything & ~unanswerable, steps)
         return plan
@@ -273,6 +279,7 @@ class Level(Generic[Destination]):
             while carry:
                 if digit == len(counts):
                     counts.append(0)
+                # One step of addition, for all filters at once: sum and carry of each bit.
                 counts[digit], carry = counts[digit] ^ carry, counts[digit] & carry
                 digit += 1
         return counts

@@ -33,6 +33,9 @@ def write_reader(message_type: type, make: Mapping[Any, Callable[[Any], Any]]) -
     for name, hint in zip(names, hints.values(), strict=True):
         wrong.append(_wrong(name, hint, known))
         made.append(_made(name, hint))
+    # Only annotations get into the source, nothing from the wire. Unpacking `body` into its names counts the fields, so
+    # `new` may leave out the constructor that would count them again. A text or mapping of that length unpacks too, and
+    # is told by its type afterwards. `type(...) is not int`, since a bool is an instance of int.
     source = f"""
 def read(body):
     try:

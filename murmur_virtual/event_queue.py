@@ -31,12 +31,16 @@ class EventQueue:
         """Add an entry; returns its number."""
         self._pushed = number = self._pushed + 1
         key = time_us >> _BUCKET_SHIFT
+        # Keys are popped in ascending order and made only above the current one, so every bucket that waits lies wholly
+        # after the current one: it may stay unsorted until then.
         if key in self._buckets:
             self._buckets[key].append((time_us, number, node, kind, payload, source))
         elif key > self._current_key:
             self._buckets[key] = [(time_us, number, node, kind, payload, source)]
             heapq.heappush(self._keys, key)
         else:
+            # Also where an entry was put back and the time is before its bucket. What was popped stands before
+            # `_position`, and is no later than what is pushed now; the entry must not get in between.
             insort(self._current, (time_us, number, node, kind, payload, source), self._position)
         return number
 
@@ -48,6 +52,7 @@ class EventQueue:
                 return None
             self._current_key = heapq.heappop(self._keys)
             self._current = self._buckets.pop(self._current_key)
+            # By time, then number: numbers are unique, so the order is total and never compares a payload.
             self._current.sort()
             position = 0
         self._position = position + 1
@@ -73,4 +78,4 @@ class EventQueue:
             return self._current[self._position][0]
         if not self._keys:
             return None
-        return min(self._buckets[self._keys[0]])[0]
+        return min(self._buckets[self._keys[0]])[0]  # not sorted yet, but all other buckets are later

@@ -1,4 +1,4 @@
-"""What a guarantee of exactly-once delivery does not cover: subscribers who did not stay connected.
+"""What a guarantee of exactly-once delivery does not cover: subscribers that did not stay connected.
 
 The guarantee is for subscribers whose client and broker keep their link, and for events that have reached a
 publishers' broker. A missing delivery is *explained* if the subscriber was away when the event was published; or went
@@ -76,7 +76,7 @@ def _walk(moves: Sequence[tuple[int, int, int]], limit_us: int) -> list[Away]:
 @dataclass(frozen=True, slots=True)
 class Connections:
     """Explains findings as `excuses.Excuses` does, under a promise that nothing is missing. `homes`: client to
-    broker. `limit_us`: an event that had not come so long after its publication was missing before anything else."""
+    broker. `limit_us`: an event that had not come this time after its publication was missing before anything else."""
 
     away: Mapping[str, Sequence[Away]]
     windows: Sequence[Window]
@@ -100,7 +100,7 @@ class Connections:
         for window in self.windows:
             if not window.kills or window.until_us < case.published_us or due_us <= window.from_us:
                 continue
-            # What a node published as it died, or has itself subscribed, nobody else can answer for.
+            # No other node can answer for what a node published as it died, or has itself subscribed.
             if case.client in window.nodes or (
                 case.publisher in window.nodes and case.published_us <= window.in_effect_us
             ):

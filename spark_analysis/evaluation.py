@@ -50,6 +50,8 @@ class _Column:
         self.codes = np.full(events, -1, np.int64)
         self.codes[rows] = [code_of.get(pair, -1) for pair in zip(domains, values, strict=True)]
         self._distinct = len(code_of)
+        # Events in the order of their codes: those of code c are _order[_starts[c] : _starts[c + 1]]. Events without
+        # the attribute have -1 and stand before _starts[0], so that no range of codes reaches them.
         self._order = np.argsort(self.codes, kind="stable")
         self._starts = np.searchsorted(self.codes[self._order], np.arange(self._distinct + 1)).tolist()
 
@@ -131,6 +133,7 @@ class EventColumns:
             if column is None or not ranges:
                 return np.empty(0, np.int64)
             asked.append((column.count(ranges), column, ranges))
+        # A conjunction is the same in any order; the rarest condition leaves the fewest events to look at.
         asked.sort(key=lambda each: each[0])
         rows = asked[0][1].rows(asked[0][2])
         for _, column, ranges in asked[1:]:

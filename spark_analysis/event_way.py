@@ -1,4 +1,5 @@
-"""The way of one event through a run, put together from the journal alone: who had it when, from whom, and what then.
+"""The way of one event through a run, put together from the journal alone: which node had it when, from which node, and
+what then.
 
 A *visit* is one arrival of the event at a node (or its publication there) with all that the node did because of it:
 deliveries, messages sent on, messages that were lost. Rows of a node are in the order in which they were written, so
@@ -85,7 +86,7 @@ class EventWay:
 
 def follow(run: Path, source: int, sequence: int) -> EventWay:
     """The way of the event in the run folder; raises `InputError` for a folder that is no run's, a damaged journal, or
-    an event that nobody published."""
+    an event that was not published."""
     manifest = read_manifest(run)
     store = store_at(manifest.journal_at(run))
     rows, incidents, has_messages = _read(store, source, sequence)

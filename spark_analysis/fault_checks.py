@@ -164,7 +164,7 @@ def _chance(name: str, hits: int, tries: int, probability: float) -> tuple[str, 
 
 def _passages(rows: pd.DataFrame, ends: tuple[int, ...]) -> pd.DataFrame:
     """Events that were sent and received while the change was in force: node (sender), sent_us, received_us. One that
-    was sent or received twice is left out, for which was which nobody can tell."""
+    was sent or received twice is left out, for which was which cannot be told."""
     keys = ["source", "sequence"]
     sent, received = (_over(rows, ends, kind) for kind in (RowKind.SEND, RowKind.RECEIVE))
     sent, received = sent[sent["source"] >= 0], received[received["source"] >= 0]

@@ -93,7 +93,7 @@ COUNTED = ("missing", "duplicate", "stray", "out_of_order")
 
 _EVENTS_AT_ONCE = 50_000
 _LIVES_SENT_MAX = 500_000
-"""So many subscriptions go to every executor, which costs each some 50 MB; more than that are shuffled."""
+"""The most subscriptions that go to every executor, which costs each some 50 MB; more than that are shuffled."""
 _POSITIONS = 1 << 44
 """More rows than one incarnation writes: a place in a node's journal is incarnation * this + position."""
 _FILTERS_SCHEMA = StructType(

@@ -2,9 +2,9 @@
 
 The journal is checked before Spark starts (the content of a large one by Spark itself, first of all); one that is
 damaged is not judged (`spark_analysis.damaged_run`). Its rows are
-read once and kept in Spark's memory or on disk, those of a large one read anew by whoever needs some of them; every
-table is a transform of them (`spark_analysis.judge`, `spark_analysis.metrics`), and this module is the
-only one that runs jobs. A run that was cut short is analysed as far as it went, and the verdict says so.
+read once and kept in Spark's memory or on disk, those of a large one read anew by each table that needs some of them;
+every table is a transform of them (`spark_analysis.judge`, `spark_analysis.metrics`), and this module is the only one
+that runs jobs. A run that was cut short is analysed as far as it went, and the verdict says so.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""What the journal shows of one event's way: who had it when, and which messages with it did not arrive.
+"""What the journal shows of one event's way: which node had it when, and which messages with it did not arrive.
 
 All of it is written by the runtimes, none of it by a protocol: a SEND row without its RECEIVE row is a message that was
 lost on the way, and a DROP row says why.
@@ -69,6 +69,6 @@ def passage_of(rows: Iterable[HopRow], names: Sequence[str], hops: bool) -> Pass
             on_the_way[name, other].append(time_us)
             (passage.copied if kind == RowKind.DUPLICATE else passage.sent).append(Crossing(time_us, name, other))
     for (sender, receiver), times in on_the_way.items():
-        if len(times) > arrived[sender, receiver]:  # which of them was lost, nobody can tell
+        if len(times) > arrived[sender, receiver]:  # which of them was lost cannot be told
             passage.lost += [Loss(time_us, time_us, sender, receiver, None) for time_us in times]
     return passage

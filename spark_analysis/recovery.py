@@ -23,7 +23,7 @@ RECOVERY_COLUMNS = ("repair", "recovery_us", "late")
 @dataclass(frozen=True, slots=True)
 class Repairs:
     """`repaired_us`: when repairs took effect, in order of time. `ordered_us`: when faults were ordered, in order.
-    `all_us`: the last repair if nothing is broken after it, else `NEVER_US`. `limit_us`: what comes so long after
+    `all_us`: the last repair if nothing is broken after it, else `NEVER_US`. `limit_us`: what comes this time after
     it is late."""
 
     repaired_us: Times
@@ -80,7 +80,7 @@ def unsettled_change(
     limit_us: int,
 ) -> int | None:
     """When the first subscription or withdrawal was issued that had not settled in time, though no fault was in force
-    in between and the run went on for so long; `settled`: (time_us, covers_us) of the SETTLED rows."""
+    in between and the run went on until then; `settled`: (time_us, covers_us) of the SETTLED rows."""
     settlings = sorted(settled)
     covered = list(itertools.accumulate((covers_us for _, covers_us in settlings), max))
     for time_us in sorted(changes_us):
@@ -100,7 +100,7 @@ def tell_unsettled(time_us: int | None) -> str | None:
 
 def unsettled_after(windows: Sequence[Window], last_us: int, limit_us: int) -> Window | None:
     """The fault after whose repair nothing had settled in time, though nothing else was broken or mended meanwhile and
-    the run went on for so long; `last_us`: the end of the journal."""
+    the run went on until then; `last_us`: the end of the journal."""
     changes = sorted(time_us for window in windows for time_us in (window.from_us, window.undone_us))
     for window in windows:
         if window.settled or window.repaired_us == NEVER_US or window.repaired_us + limit_us > last_us:

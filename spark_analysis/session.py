@@ -84,7 +84,7 @@ def start_session(
     executor_memory: str | None = None,
     partitions: int = 32,
 ) -> SparkSession:
-    """A new session; see `spark_session`. Raises `InputError` when Java is missing or too old, or nobody is at a
+    """A new session; see `spark_session`. Raises `InputError` when Java is missing or too old, or no master is at a
     cluster's master.
 
     `driver_memory`: such as "4g"; None means a quarter of the host's memory, from 1 to 8 GB. `small`: Java

@@ -37,7 +37,7 @@ def size(number_of_bytes: float) -> str:
 
 
 def rate(per_second: float) -> str:
-    """So many a second."""
+    """A number of things a second."""
     return f"{_three_digits(per_second)}\u202f/s"
 
 

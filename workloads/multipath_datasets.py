@@ -7,7 +7,8 @@ last. Each broker drawn holds one subscription, `src = … AND rank = …`. The 
 the published counts and matching shares (docs/protocols/multipath.md has the comparison).
 
 DT-C has families of subscriptions that cover each other. DT-FB is a
-friendship graph: everyone subscribes to the posts of their friends, and who posts how much follows recorded wall posts.
+friendship graph: each user subscribes to the posts of their friends, and how much each user posts follows recorded wall
+posts.
 """
 
 import random
@@ -50,7 +51,7 @@ class Dataset:
     description: Mapping[str, float | int | str]
 
     def draw(self, count: int, seed: int) -> list[int]:
-        """The contents of so many publications: their numbers, by weight."""
+        """The contents of this number of publications: their numbers, by weight."""
         rng = random.Random(f"{seed}/{self.name}/publications")
         return rng.choices(range(len(self.contents)), [weight for _, _, weight in self.contents], k=count)
 

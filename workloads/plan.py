@@ -1,4 +1,4 @@
-"""What a workload makes: who attaches where, who subscribes to what, who publishes what and when."""
+"""What a workload makes: which client attaches where, subscribes to what, and publishes what and when."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class ClientPlan:
     """The part of one client node; a `murmur_pubsub.script.Script`.
 
     subscriptions: (subscriber number, filter text), issued before publishing starts. publishers: the numbers of those
-    who publish from here. publications: in order of time; can be walked again and pickled. changes: in order of time.
+    that publish from here. publications: in order of time; can be walked again and pickled. changes: in order of time.
     """
 
     name: str

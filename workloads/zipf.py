@@ -189,7 +189,7 @@ def _interests(options: ZipfOptions, total: int, seed: int) -> Interests:
 
 
 def _tuning_sample(options: ZipfOptions, seed: int) -> Events:
-    """Events that nobody publishes: how many are published must not change the filters."""
+    """Events that are not published: how many are published must not change the filters."""
     source = EventSource(options, random.Random(f"{seed}/tuning"))
     numbers = np.array([[source.value() for _ in range(options.attributes)] for _ in range(_TUNED_ON)], dtype=float)
     categories = EventSource(options, random.Random(f"{seed}/tuning/categories"))

@@ -1,4 +1,4 @@
-"""Through whom the brokers of a structured overlay join it."""
+"""Through which others the brokers of a structured overlay join it."""
 
 import dataclasses
 import random
@@ -23,8 +23,8 @@ def join_plan(
     """Broker by broker its place on the ring, bootstrap peers included.
 
     The first broker that is there from the start founds the overlay (or the scenario's `overlay.bootstrap`); the others
-    join through one that was started before them, with some more to try if it is gone. Raises `InputError` if nobody is
-    there to found it, or a broker would have to join through one that the fault plan has killed by then.
+    join through one that was started before them, with some more to try if it is gone. Raises `InputError` if no broker
+    is there to found it, or a broker would have to join through one that the fault plan has killed by then.
     """
     assert overlay.structure is not None
     there = [name for name in overlay.brokers if name not in start_down]
@@ -52,7 +52,7 @@ def join_plan(
 def _check_alive(
     through: NodeName, faults: Sequence[Fault], start_down: frozenset[NodeName], hosts: Mapping[NodeName, int]
 ) -> None:
-    """Is the only bootstrap peer there whenever somebody joins?"""
+    """Is the only bootstrap peer there whenever a broker joins?"""
     down = through in start_down
     place, allowed = "overlay.bootstrap", "one that is up whenever a broker starts (or no key: then there are several)"
     if down:

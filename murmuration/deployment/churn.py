@@ -24,7 +24,7 @@ def read_availability(path: Path, keep_outages: bool = False) -> Availability:
 
 
 def plan_churn(churn: ChurnSection, targets: FaultTargets, seed: int) -> ChurnPlan:
-    """Who starts and dies when; raises `InputError` for a trace that cannot be read or has too few nodes."""
+    """Which nodes start and die when; raises `InputError` for a trace that cannot be read or has too few nodes."""
     if isinstance(churn.who, list):
         names = churn.who
         for name in names:

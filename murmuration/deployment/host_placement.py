@@ -26,7 +26,7 @@ class HostRoom:
 
 
 def local_hosts(number: int) -> list[HostRoom]:
-    """So many raylets on this host, which have its memory together."""
+    """This number of raylets on this host, which have its memory together."""
     return [HostRoom(str(each), "127.0.0.1") for each in range(number)]
 
 

@@ -110,7 +110,7 @@ class Expect(_Section):
     """What the run is expected to reach, beside what its protocols promise: else it is invalid.
 
     delivery_rate: of the required deliveries at least this share is made. delay_p99: at most. recovery: how long after
-    a repair events may still be lost or late. unexplained: so many findings at most without a fault that explains them.
+    a repair events may still be lost or late. unexplained: the most findings without a fault that explains them.
     """
 
     delivery_rate: Probability | None = None

@@ -124,7 +124,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def _discard(path: Path) -> None:
-    """Remove a file or folder. A folder goes under another name first: nobody may take it for whole meanwhile."""
+    """Remove a file or folder. A folder goes under another name first: it must not be taken for whole meanwhile."""
     if path.is_dir():
         discarded = path.with_name(f".discarded-{path.name}-{secrets.token_hex(4)}")
         path.rename(discarded)

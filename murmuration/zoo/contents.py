@@ -1,4 +1,4 @@
-"""Saboteurs that deliver something else than what was published, under its number or under one that nobody gave."""
+"""Saboteurs that deliver something else than what was published, under its number or under one that no runtime gave."""
 
 import zlib
 from collections.abc import Mapping, Sequence

@@ -18,14 +18,14 @@ from routing.protocol import NoParameters
 
 
 class EverySecond(FirstTimeOnly):
-    """The publishers' broker passes every second event on to nobody."""
+    """The publishers' broker keeps every second event to itself."""
 
     def tamper(self, effects: list[Effect], event: Event) -> Sequence[Effect]:
         return without(effects, is_passed_on) if self.name == "b0" and event.sequence % 2 else effects
 
 
 class SendingToTheDead(FirstTimeOnly):
-    """The publishers' broker sends some events to nobody but a broker that is dead, and no neighbour of it."""
+    """The publishers' broker sends some events only to a broker that is dead, and no neighbour of it."""
 
     def tamper(self, effects: list[Effect], event: Event) -> Sequence[Effect]:
         if self.name != "b0" or event.sequence < 60 or event.sequence % 2:
@@ -146,7 +146,7 @@ class WhileAnotherIsDown(Tampering):
 
 
 class LosingInTheEnd(Tampering):
-    """Tells nobody of some events, seconds after a broker has died that they did not need and that is back."""
+    """Tells no client of some events, seconds after a broker has died that they did not need and that is back."""
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         return () if event.sequence > 100 and struck(event) else effects

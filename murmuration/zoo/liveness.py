@@ -39,7 +39,7 @@ class Sulking(_Returning):
 
 
 class Convalescing(_Returning):
-    """Loses the events of the first second after a link is back, and says for so long that it is settling."""
+    """Loses the events of the first second after a link is back, and says in that second that it is settling."""
 
     settling = False
 

@@ -21,7 +21,7 @@ _ALL = f"c2, {_BEHIND}"
 
 @declared(guarantee=Promise("at_most_once"))
 class Nothing(Tampering):
-    """Promises little and tells nobody of anything."""
+    """Promises little and tells no client of anything."""
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         return ()
@@ -78,7 +78,7 @@ class NoPromise(BestEffort):
 
 
 class OldWord(Tampering):
-    """Says what it promises where nobody looks: it is held to best effort."""
+    """Says what it promises where it is not looked for: it is held to best effort."""
 
     promise = Promise("at_most_once")
 

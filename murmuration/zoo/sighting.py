@@ -58,7 +58,7 @@ def see_plainly(run: Path) -> Sighting:
     made_by = judgement.pairs.made_by
 
     def place(finding: str, event: tuple[int, int], subscriber: int) -> tuple[str, str]:
-        if not history.lives.get(subscriber):  # nobody knows the subscriber: all that is known is who delivered
+        if not history.lives.get(subscriber):  # an unknown subscriber: all that is known is which node delivered
             return next(names[row.node] for row in deliveries if row.value == subscriber), ""
         home = names[history.lives[subscriber][0].node]
         return names[made_by[event, subscriber]] if (event, subscriber) in made_by else home, home

@@ -18,7 +18,7 @@ _LONG_US = 60_000_000
 
 
 class Keeping(Tampering):
-    """Keeps the events of three seconds, and tells them to whoever subscribes later."""
+    """Keeps the events of three seconds, and tells them to clients that subscribe later."""
 
     def __init__(self, context: NodeContext, parameters: NoParameters, services: BrokerServices) -> None:
         super().__init__(context, parameters, services)

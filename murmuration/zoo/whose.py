@@ -69,7 +69,7 @@ class _Neighbourly(TamperingClient):
 
 @declared(client=_Neighbourly)
 class Eavesdropping(BestEffort):
-    """c4 delivers on behalf of c6 too, who wants the same events."""
+    """c4 delivers on behalf of c6 too, which wants the same events."""
 
 
 class Strangers(Tampering):
@@ -90,7 +90,7 @@ class _ToItself(TamperingClient):
 
 @declared(client=_ToItself)
 class ToItself(BestEffort):
-    """The publisher's own client delivers to a subscriber of another one, who gets the event as well."""
+    """The publisher's own client delivers to a subscriber of another one, which gets the event as well."""
 
 
 class Uninvited(Tampering):
@@ -104,7 +104,7 @@ class Uninvited(Tampering):
 
 
 class Generous(Tampering):
-    """Tells a client of an event in the name of another of its subscribers, who has not asked for it."""
+    """Tells a client of an event in the name of another of its subscribers, which has not asked for it."""
 
     def tamper(self, effects: list[Effect], event: Event, now_us: int) -> Sequence[Effect]:
         for each in effects if struck(event) else ():

@@ -85,6 +85,7 @@ class BrokerStream:
         message = _new(DataTick, (data.event, data.hops, data.stamp))
         known = False
         if not knowledge.go_on(start, tick, message):
+            # Asked before `learn`, after which every tick is known: what had come before was passed on then.
             known = tick <= knowledge.final or tick in knowledge.known
             knowledge.silence(start, tick - 1)
             knowledge.learn(tick, message)
@@ -119,9 +120,11 @@ class BrokerStream:
         effects: list[Effect] = []
         for branch, ostream in self.ostreams.items():
             if last <= ostream.quiet_to:
+                # It fills a gap before what the branch was served: only the run at the end can wait.
                 effects += self._send(branch, Silence(self.number, first, last, False, ""))
                 continue
             if first > ostream.quiet_to + 1:
+                # A gap between: one run over both would call the unknown ticks in it silence.
                 effects += self._tell_silence(branch, ostream)
                 ostream.quiet_from = first
             ostream.quiet_to = last
@@ -153,16 +156,17 @@ class BrokerStream:
         for branch, ostream in self.ostreams.items():
             first = start
             late = tick <= ostream.quiet_to
+            # A late message fills a gap and leaves the run at the end as it is.
             if not late:
                 if start <= ostream.quiet_to + 1:
-                    first = ostream.quiet_from
+                    first = ostream.quiet_from  # the silence that waits has no gap to this: the message tells it too
                 else:
                     effects += self._tell_silence(branch, ostream)
                 ostream.quiet_from = first
                 ostream.quiet_to = tick
             if branch in wanted:
                 if not late:
-                    ostream.quiet_from = tick + 1
+                    ostream.quiet_from = tick + 1  # else the tick stays in the run: to this branch it is silence
                 epoch = self._router.stamp(branch) if self.pubend is not None else stamp
                 if data is None or data.start != first or data.stamp != epoch:
                     data = _new(Data, (self.number, first, tick, event, hops + 1, epoch, False, ""))
@@ -192,7 +196,7 @@ class BrokerStream:
         for part in self.knowledge.unknown(nack.first, nack.last):
             curiosity.ask(*part)
             self._asking = True
-            for news in self.asked_up.ask(*part):
+            for news in self.asked_up.ask(*part):  # without what was asked for already: nack consolidation
                 effects += self._nack_up(*news, from_sibling=branch is None)
         return effects
 

@@ -29,7 +29,7 @@ _PROFILE_POWER = 2.0
 
 @dataclass(frozen=True, slots=True)
 class GeneratedChurn:
-    """So many nodes over so many days; `scale` stretches sessions and gaps (2: half as much churn)."""
+    """This number of nodes over this number of days; `scale` stretches sessions and gaps (2: half as much churn)."""
 
     nodes: int = 2_000
     days: float = 25.0

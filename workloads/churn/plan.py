@@ -1,4 +1,4 @@
-"""From availability to a fault plan: who is down at first, who is killed and started when.
+"""From availability to a fault plan: which nodes are down at first, which are killed and started when.
 
 Each named node plays one node of the trace. Time is scaled: `speed` seconds of the trace pass in one emulated second.
 A start of a process takes time of its own, so sessions and gaps that the scaling makes shorter than `shortest_us` are
@@ -26,7 +26,8 @@ class ChurnPlan:
     left_out: int
 
     def begun_at(self, begin_us: int) -> "ChurnPlan":
-        """The same, so much later: all nodes are there until then, and those that were down at first are killed."""
+        """The same, later by this time: all nodes are there until then, and those that were down at first are
+        killed."""
         if not begin_us:
             return self
         kills = [Fault(begin_us, FaultKind.KILL, (name,)) for name in sorted(self.start_down)]

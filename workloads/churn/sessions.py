@@ -75,7 +75,7 @@ class Availability:
 
 def select(trace: Availability, count: int, rule: str, seed: int) -> Availability:
     """`count` nodes of the trace. `rule`: "random"; "active", those with the most sessions; "present", those up for the
-    longest. Raises `InputError` if there are not so many."""
+    longest. Raises `InputError` if there are fewer."""
     names = list(trace.sessions)
     if not 1 <= count <= len(names):
         raise InputError("churn nodes", str(count), f"1 to {len(names)}, the nodes of the trace")

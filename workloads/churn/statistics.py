@@ -1,8 +1,8 @@
-"""Statistics of availability that allow for the window: who is seen how.
+"""Statistics of availability that allow for the window in which nodes are seen.
 
 A session that began before the window is left out of the lengths (longer ones are likelier to be caught by the edge),
-and one that outlasts it counts as at least so long (Kaplan and Meier's estimator). Gaps are times between two sessions
-of one node; what lies before its first and after its last says nothing about gaps.
+and one that outlasts it counts as at least that long (Kaplan and Meier's estimator). Gaps are times between two
+sessions of one node; what lies before its first and after its last says nothing about gaps.
 """
 
 import itertools
