@@ -1,5 +1,6 @@
 """The analysis of runs with faults: it explains what the plain rules explain, and tells on a broker that forgets."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from murmur_pubsub.promise import Promise
 from murmuration.deployment.build_deployment import build
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
-from reliability.best_effort import BestEffort
+from reliability.best_effort import BEST_EFFORT
 from spark_analysis.main import analyze, judge
 from tests.faults.test_live_faults import SCENARIO
 from tests.schedules import judge_faults
@@ -18,10 +19,8 @@ SMALL = {**SCENARIO, "runtime": "virtual", "journal": "hops"}
 pytestmark = pytest.mark.spark
 
 
-class Boastful(BestEffort):
-    """Best effort that promises more."""
-
-    promise = Promise("exactly_once")
+BOASTFUL = dataclasses.replace(BEST_EFFORT, name="boastful", guarantee=Promise("exactly_once"))
+"""Best effort that promises more."""
 
 
 @pytest.mark.slow
@@ -54,7 +53,7 @@ def test_a_broker_that_forgets_to_renew_makes_the_run_invalid(tmp_path: Path) ->
 
 def test_a_guarantee_of_exactly_once_excuses_only_subscribers_that_were_away(tmp_path: Path) -> None:
     faults = [{"at": "2 s", "kill": "b1", "for": "1 s"}]
-    parts = {"reliability": "tests.spark.test_faults:Boastful"}
+    parts = {"reliability": "tests.spark.test_faults:BOASTFUL"}
     loaded = check_scenario({**SMALL, "broker": parts, "faults": faults}, "test")
     verdict = judge(execute(loaded, tmp_path / "run", lambda *_: None).folder)
     assert verdict["verdict"] == "invalid"
