@@ -182,7 +182,7 @@ class NodeActor:
         }
 
     async def leave(self) -> None:
-        """Take no more notice of links. All nodes leave before any stops, so that none mourns the others."""
+        """Take no more notice of links. All nodes leave before any stops, so that none reports its peers as gone."""
         node = self._running
         self._server.close()
         node.links.end()

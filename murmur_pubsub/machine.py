@@ -193,5 +193,5 @@ class NodeContext:
 
     def random(self, part: str) -> random.Random:
         """Randomness of one part of this node, the same in every process for the same seed and incarnation."""
-        who = f"{self.name}/{self.incarnation}" if self.incarnation else self.name
-        return random.Random(f"{self.seed}/{who}/{part}")
+        node = f"{self.name}/{self.incarnation}" if self.incarnation else self.name
+        return random.Random(f"{self.seed}/{node}/{part}")

@@ -34,7 +34,7 @@ LOSSES = {
 @dataclass(slots=True)
 class EventMessage:
     """A message that carried the event. `kind`: its type's name; `loss`: why it did not arrive (None: it arrived, or
-    nobody knows: `received` tells); `copy`: the link made it of another one."""
+    its fate is unknown: `received` tells); `copy`: the link made it of another one."""
 
     sender: str
     receiver: str

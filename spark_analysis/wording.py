@@ -37,7 +37,7 @@ def size(number_of_bytes: float) -> str:
 
 
 def rate(per_second: float) -> str:
-    """A number of things a second."""
+    """A rate with its unit."""
     return f"{_three_digits(per_second)}\u202f/s"
 
 
