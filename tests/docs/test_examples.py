@@ -43,6 +43,7 @@ def test_the_protocol_of_the_guide_runs_and_loses_what_the_guide_says(tmp_path: 
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_the_program_of_the_guide_runs(tmp_path: Path) -> None:
     program = next(text for text in blocks("docs/guide.md", "python") if "import murmuration" in text)
     said = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
