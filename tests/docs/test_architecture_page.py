@@ -48,6 +48,40 @@ def with_tables(page: str) -> str:
     return f"{before}{BEGIN}{tables()}{END}{rest.split(END)[1]}"
 
 
+def rooms_drawn(page: str) -> set[tuple[str, str]]:
+    """The arrows of the picture of `murmuration/`, from room to room."""
+    picture = page.split("### The rooms of murmuration")[1].split("```")[1]
+    sides = [
+        [side.strip().split(" & ") for side in line.split("-->")] for line in picture.splitlines() if "-->" in line
+    ]
+    return {(upper, lower) for uppers, lowers in sides for upper in uppers for lower in lowers}
+
+
+def rooms_imported() -> set[tuple[str, str]]:
+    """Which room of `murmuration/` imports which, imports inside functions too."""
+    found: set[tuple[str, str]] = set()
+    for room in (path.parent for path in (ROOT / "murmuration").glob("*/__init__.py")):
+        text = "\n".join(path.read_text() for path in room.rglob("*.py"))
+        found |= {(room.name, other) for other in re.findall(r"^\s*from murmuration\.(\w+)[. ]", text, re.MULTILINE)}
+    return found
+
+
+def closure(arrows: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """The arrows, and those from the first end to the last of several in a row."""
+    further = {(upper, lowest) for upper, lower in arrows for middle, lowest in arrows if lower == middle}
+    return arrows if further <= arrows else closure(arrows | further)
+
+
+def test_the_rooms_are_drawn_as_they_import_each_other() -> None:
+    drawn = rooms_drawn(PAGE.read_text())
+    ends = {room for arrow in drawn for room in arrow}
+    imported = {(upper, lower) for upper, lower in rooms_imported() if upper != lower and {upper, lower} <= ends}
+    assert drawn <= imported, "drawn, and not imported"
+    assert imported <= closure(drawn), "imported, and not drawn"
+    assert ends >= {path.parent.name for path in (ROOT / "murmuration").glob("*/__init__.py")}
+    assert not any((lower, upper) in closure(drawn) for upper, lower in drawn), "a circle"
+
+
 def test_the_page_names_every_module_with_its_purpose() -> None:
     if os.environ.get("MURMUR_REWRITE"):
         PAGE.write_text(with_tables(PAGE.read_text()))
