@@ -87,13 +87,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The quick tests first, then those with a Ray of their own, and last those that share one: there is one Ray in a
-    process at a time, and the shared one stays to the end."""
+    """The quick tests first, then those with a Ray of their own, those with Spark, and last those that share one Ray:
+    there is one Ray in a process at a time, and the shared one stays to the end. Spark's Java stays too, and those that
+    look at all processes of their Ray come before it."""
     config.stash[COLLECTED] = list(items)
 
     def turn(item: pytest.Item) -> int:
-        shares = "live_ray" in getattr(item, "fixturenames", ())
-        return 3 if shares else 2 if is_marked(item, "ray") else 1 if is_marked(item, "spark") else 0
+        if "live_ray" in getattr(item, "fixturenames", ()):
+            return 3
+        return 2 if is_marked(item, "spark") else int(is_marked(item, "ray"))
 
     items.sort(key=turn)
 
