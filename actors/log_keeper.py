@@ -66,6 +66,9 @@ class LogKeeper:
         storage = self._opened()
         try:
             while self._dirty:
+                # What is appended while the thread syncs has a list of its own and makes this dirty again, so it is
+                # said to be stored only after a commit that began later. No await lies between the last look at
+                # `_dirty` and the end, so nothing is appended unseen.
                 self._dirty = False
                 tokens, self._unsynced = self._unsynced, []
                 await asyncio.to_thread(storage.sync)

@@ -42,7 +42,7 @@ def value_count(intervals: Sequence[Interval]) -> int:
 
 
 def contains(wide: Sequence[Interval], narrow: Sequence[Interval]) -> bool:
-    """Is every value of the second in the first? Both disjoint and ascending."""
+    """Is every value of the second in the first? Both disjoint and ascending, the first as `union` leaves it."""
     place = 0
     for low, high in narrow:
         while place < len(wide) and wide[place][1] < high:

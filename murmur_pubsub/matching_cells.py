@@ -29,6 +29,7 @@ def bits_of(numbers: Sequence[int], size: int) -> int:
         for number in numbers:
             bits |= 1 << number
         return bits
+    # Each `|=` on a large int copies it; bytes are changed in place.
     octets = bytearray((size + 7) >> 3)
     for number in numbers:
         octets[number >> 3] |= 1 << (number & 7)
@@ -78,6 +79,7 @@ class AttributeCells:
     def covering(self, wanted: Constraint) -> int:
         """The filters that may allow all that the constraint allows; none that does is left out."""
         if wanted.values is None:
+            # An interval that holds another one holds both its ends, so it meets the cells of both.
             first, last = self._ends(wanted)
             return self.possible[first] & self.possible[last]
         found = -1
@@ -149,6 +151,8 @@ def _without(number: int, begin: int, end: int, holes: Iterable[int]) -> Iterato
 
 def _spread(runs: Sequence[tuple[int, int, int]], cells: int, size: int, base: int) -> list[int]:
     """For each cell the bit set of the filters whose run (number, begin, end) holds it, and the base."""
+    # A filter's bit is flipped where a run of it begins and where it ends. That is right as long as no two runs of one
+    # filter overlap or touch (a hole lies between two of them), and no filter of the base has a run.
     changes: list[list[int]] = [[] for _ in range(cells + 1)]
     for number, begin, end in runs:
         changes[begin].append(number)
