@@ -15,8 +15,8 @@ def _plain_client(broker: NodeName, parameters: object) -> Machine:
     return ClientMachine(broker)
 
 
-def _all_entrances(parameters: object, hosts: Sequence[NodeName]) -> Sequence[NodeName]:
-    return hosts
+def _all_entrances(parameters: object, client_brokers: Sequence[NodeName]) -> Sequence[NodeName]:
+    return client_brokers
 
 
 def _works_over_all(parameters: object, traits: OverlayTraits, routing: RoutingProtocol[Any]) -> None:
