@@ -22,18 +22,21 @@ Factory = Callable[[NodeContext], Machine]
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """One node. `factory` is a dotted path to a `Factory`; `broker` is where a client is attached.
-    `place`: where in its overlay the node is, if there is more to that than its links. `uplink`: caps and
-    queue that everything the node sends must pass before its link, datagrams too (None: there is no such bottleneck);
-    what overflows is dropped. Virtual runtime only."""
+    """One node."""
 
     name: NodeName
     role: Role
     factory: str
+    """A dotted path to a `Factory`."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    """What the factory is given: values that may cross a process."""
     broker: NodeName | None = None
+    """Where a client is attached."""
     place: RingPlace | CellPlan | None = None
+    """Where in its overlay the node is, if there is more to that than its links."""
     uplink: LinkSpec | None = None
+    """Caps and queue that everything the node sends passes before its link, datagrams too (none: there is no such
+    bottleneck). What overflows is dropped. Virtual runtime only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,20 +57,22 @@ class Links(_Section):
 
 
 class BrokerParts(_Section):
-    """The three parts of a broker, by name (see `murmur list`) or dotted path, and the parameters of those that take
-    some, by the protocol's name: `parameters: {multipath: {strategy: S1}}`."""
+    """The three parts of a broker, by name (see `murmur list`) or dotted path."""
 
     matching: str = "bitset"
     routing: str = "forwarding"
     reliability: str = "best_effort"
     parameters: dict[str, dict[str, Any]] = {}
+    """Of the protocols that take part, by the protocol's name: `{multipath: {strategy: S1}}`."""
 
 
 class Drain(_Section):
-    """When a run is over: nothing has moved for `quiet`, or `limit` has passed since the last publication."""
+    """When a run is over."""
 
     quiet: DurationUs = 1_000_000
+    """Nothing has moved for that long."""
     limit: DurationUs = 60_000_000
+    """That long has passed since the last publication."""
 
 
 class Detection(_Section):
@@ -86,37 +88,41 @@ class Detection(_Section):
 
 
 class ChurnSection(_Section):
-    """Nodes that come and go as those of a trace (an .avt file), or without one of a generator fitted to a real one.
-
-    window: the first and the last day that are played (default: all; of the Skype trace its 25 good days). speed: so
-    many seconds of the trace pass in an emulated one. select: which nodes of the trace are played. scale: stretches
-    generated sessions and gaps. shortest: shorter ones, after scaling, are left out. begin: how far into the run the
-    first day begins; until then all nodes are there.
-    """
+    """Nodes that come and go as those of a trace (an .avt file), or without one of a generator fitted to a real one."""
 
     trace: Path | None = None
+    """The file (none: sessions are generated)."""
     days: Annotated[float, Field(gt=0)] = 25.0
+    """How many days are generated."""
     window: tuple[float, float] | None = None
+    """The first and the last day that are played (none: all; of the Skype trace its 25 good days)."""
     keep_outages: bool = False
+    """Outages of the trace's prober are taken for what they look like: that all nodes were away."""
     speed: Annotated[float, Field(gt=0)] = 1.0
+    """Seconds of the trace that pass in an emulated second."""
     who: Literal["clients", "brokers"] | list[str] = "clients"
+    """The nodes that come and go."""
     select: Literal["random", "active", "present"] = "random"
+    """Which nodes of the trace are played."""
     scale: Annotated[float, Field(gt=0)] = 1.0
+    """Stretches generated sessions and gaps."""
     shortest: DurationUs = 1_000_000
+    """Shorter sessions and gaps, after scaling, are left out."""
     begin: DurationUs = 0
+    """How far into the run the first day begins; until then all nodes are there."""
 
 
 class Expect(_Section):
-    """What the run is expected to reach, beside what its protocols promise: else it is invalid.
-
-    delivery_rate: of the required deliveries at least this share is made. delay_p99: at most. recovery: how long after
-    a repair events may still be lost or late. unexplained: the most findings without a fault that explains them.
-    """
+    """What the run is expected to reach, beside what its protocols promise: else it is invalid."""
 
     delivery_rate: Probability | None = None
+    """The least share of the required deliveries that is made."""
     delay_p99: DurationUs | None = None
+    """The most that 99 % of the deliveries take."""
     recovery: DurationUs | None = None
+    """For how long after a repair events may still be lost or late."""
     unexplained: Annotated[int, Field(ge=0)] | None = None
+    """The most findings without a fault that explains them."""
 
     def plain(self) -> dict[str, float]:
         """Those given, by their names in the manifest."""
