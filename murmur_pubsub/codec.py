@@ -9,7 +9,8 @@ A frame is what a link carries at a time: `u32 length, msgpack array of messages
 """
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 import msgpack
@@ -28,6 +29,15 @@ FRAME_BYTES_MAX = MESSAGE_BYTES_MAX + 16
 _FILTER_CACHE_SIZE = 65_536
 
 MessageReader = Callable[[Any], Any]
+
+
+@dataclass(slots=True)
+class Encoded:
+    """What a codec has encoded of one message class since it was told to count."""
+
+    messages: int = 0
+    """A message that goes to several peers is encoded once and counts once."""
+    bytes: int = 0
 
 
 class Codec:
@@ -55,6 +65,14 @@ class Codec:
     def encode(self, message: Any) -> bytes:
         """The message as one msgpack array. Raises `InputError` for one that is too large for any link."""
         return self.encoders[type(message)](message)
+
+    def count(self, message_types: Iterable[type]) -> Mapping[type, Encoded]:
+        """From now on count what is encoded of these classes, by all nodes that share the codec."""
+        counted = {message_type: Encoded() for message_type in message_types}
+        for message_type, found in counted.items():
+            # Nodes look an encoder up for each message, so that one put here counts for them at once.
+            self.encoders[message_type] = _counting(self.encoders[message_type], found)
+        return counted
 
     def decode(self, data: bytes) -> Any:
         """The message in `data`; raises `WireError` if there is none."""
@@ -112,6 +130,16 @@ class Codec:
                 self._filters.clear()
             self._filters[packed] = found
         return found
+
+
+def _counting(encode: Callable[[Any], bytes], found: Encoded) -> Callable[[Any], bytes]:
+    def encode_and_count(message: Any) -> bytes:
+        data = encode(message)
+        found.messages += 1
+        found.bytes += len(data)
+        return data
+
+    return encode_and_count
 
 
 def _decoder(readers: Mapping[int, MessageReader]) -> MessageReader:

@@ -9,7 +9,7 @@ with. Filters do not change with links, so it shares the master table's index, a
 by substitute. With covering it keeps an index of its own, of a covering set for each of those brokers.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import NodeName
@@ -35,6 +35,7 @@ class MasterSubscriptionTable:
         self._origins: dict[int, int] = {}
         self._index = MatchingIndex[None]()
         self._next_key = 0
+        self._lookup: Callable[[Mapping[str, Value]], Iterable[NodeName]] | None = None
 
     def __len__(self) -> int:
         """How many subscriptions there are."""
@@ -106,9 +107,19 @@ class MasterSubscriptionTable:
     def matching_origins(self, attributes: Mapping[str, Value]) -> int:
         """The set of origins that hold a filter which the event matches."""
         origins = 0
+        if self._lookup is not None:
+            for origin in self._lookup(attributes):
+                origins |= self.bits[origin]
+            return origins
         for key in self._index.matching(attributes):
             origins |= self._origins[key]
         return origins
+
+    def share_lookup(self, lookup: Callable[[Mapping[str, Value]], Iterable[NodeName]]) -> None:
+        """From now on ask this function which origins hold a filter that an event matches, and let the own index go.
+        Tables that hold the same subscriptions, and change no more, may ask one function and fit into one process."""
+        self._lookup = lookup
+        self._index = MatchingIndex()
 
     def held_by(self, origins: int) -> list[Filter]:
         """The filters that any of a set of origins holds."""

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmur_pubsub.client import CLIENT_MESSAGES, ClientSubscribe, Notification, Publication
-from murmur_pubsub.codec import FRAME_BYTES_MAX, FRAME_HEADER, Codec, FrameReader, frame
+from murmur_pubsub.codec import FRAME_BYTES_MAX, FRAME_HEADER, Codec, Encoded, FrameReader, frame
 from murmur_pubsub.errors import WireError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter_parser import parse_filter
@@ -119,3 +119,14 @@ def test_a_frame_that_is_no_array_is_a_wire_error() -> None:
     body = msgpack.packb({"a": 1})
     with pytest.raises(WireError, match="array of messages"):
         FrameReader().feed(FRAME_HEADER.pack(len(body)) + body)
+
+
+def test_a_codec_counts_what_it_encodes_once_it_is_told_to_and_no_other_class() -> None:
+    codec = Codec((Forwarded, FilterForwarded))
+    message = Forwarded(EVENT, 1, ())
+    size = len(codec.encode(message))
+    encoders = codec.encoders
+    counted = codec.count([Forwarded])
+    assert len(encoders[Forwarded](message)) == len(codec.encode(message)) == size
+    codec.encode(FilterForwarded(FILTER))
+    assert counted == {Forwarded: Encoded(messages=2, bytes=2 * size)}

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmur_pubsub.event import Event
+from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.values import Value
 from routing.multipath.overlay_maps import MasterOverlayMap, WorkingOverlayMap
 from routing.multipath.strategies import (
@@ -251,3 +252,23 @@ def test_publiy_s3_auxiliary_sets_are_those_of_their_definition(seed: int, size:
         assert set(wom.names(wom.towards[broker])) == {
             other for other in linked if mom.first_hop(other) == mom.first_hop(broker)
         }
+
+
+def test_tables_of_one_process_may_look_up_matching_origins_together() -> None:
+    held = {"N1": "x > 5", "N2": "x > 7", "N3": "x < 3"}
+    asked: list[Mapping[str, Value]] = []
+
+    def lookup(attributes: Mapping[str, Value]) -> list[str]:
+        asked.append(attributes)
+        return [origin for origin, text in held.items() if parse_filter(text).matches(attributes)]
+
+    for order in (list(held), list(reversed(held))):
+        mst = MasterSubscriptionTable()
+        for origin in order:
+            mst.note_origin(origin, (0, 0), (origin,))
+            mst.add(origin, parse_filter(held[origin]))
+        alone = [mst.matching_origins({"x": value}) for value in range(10)]
+        mst.share_lookup(lookup)
+        assert [mst.matching_origins({"x": value}) for value in range(10)] == alone
+        mst.check_invariants()
+    assert len(asked) == 20
