@@ -41,11 +41,14 @@ def check_workers(workers: int | None) -> int:
 
 
 def tasks_as_they_finish(
-    session: RaySession, function: str, work: Mapping[int, Any], workers: int
+    session: RaySession, function: str, work: Mapping[int, Any], workers: int, own_process: bool = False
 ) -> Iterator[TaskEnd]:
     """Apply the function at the dotted path ("module:name") to every piece of work; the ends in the order in which
-    they come. Raises `RunError` if Ray is lost."""
-    remote = ray.remote(num_cpus=1, max_retries=0, scheduling_strategy="SPREAD")(_apply)
+    they come. `own_process`: a process does one piece and ends, so that a piece may measure its process. Raises
+    `RunError` if Ray is lost."""
+    calls_max = 1 if own_process else 0  # 0: a process goes on to the next piece
+    options = {"num_cpus": 1, "max_retries": 0, "max_calls": calls_max, "scheduling_strategy": "SPREAD"}
+    remote = ray.remote(**options)(_apply)
     waiting = collections.deque(work)
     under_way: dict[Any, int] = {}
     search_path = own_search_path()

@@ -25,6 +25,7 @@ class RunProgress:
         )
         self._task: TaskID | None = None
         self._shown = ""
+        self._done_before = 0
         self._began = self._logged = time.monotonic()
 
     def __enter__(self) -> "RunProgress":
@@ -42,11 +43,13 @@ class RunProgress:
         new = words != self._shown
         if new:
             self._shown, self._began, self._logged = words, now, 0.0
-            self._task = self._progress.add_task(words, total=total or None)
+            self._done_before = done  # what was there already says nothing of how fast it goes
+            self._task = self._progress.add_task(words, completed=done, total=total or None)
         if self._task is not None:
             self._progress.update(self._task, completed=done, total=total or None)
         if self._progress.disable and (new or now - self._logged >= _LOG_EVERY_S):
             self._logged = now
             count = f" {done:,} of {total:,}" if total else ""
-            left = f", {(now - self._began) * (total - done) / done:.0f} s left" if done and total else ""
+            fresh = done - self._done_before
+            left = f", {(now - self._began) * (total - done) / fresh:.0f} s left" if fresh > 0 and total else ""
             self._console.print(f"{words}{count}{left}", highlight=False)

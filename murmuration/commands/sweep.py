@@ -8,11 +8,12 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from murmur_pubsub.errors import InputError, RunError
+from murmur_pubsub.errors import RunError
 from murmuration.commands.console import RunProgress
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.sweeps.plan import SweepPlan, read_sweep
 from murmuration.sweeps.sweep import SweepEnd, SweepOptions, SweepRun
+from murmuration.sweeps.tasks import Cores
 
 _FAILED_SHOWN = 5
 
@@ -31,8 +32,7 @@ def play_sweep(
     as_json: bool,
 ) -> None:
     """Carry out the sweep; exits with 1 if a point could not be played or its verdict is not `valid`."""
-    if workers is not None and workers < 1:
-        raise InputError("--workers", str(workers), "1 or more")
+    cores = Cores(workers, address)
     if judged:
         from spark_analysis.session import check_java
 
@@ -41,7 +41,7 @@ def play_sweep(
     with RunProgress(quiet=as_json) as progress:
         plan = read_sweep(sweep_file, progress.step)
         folder = out or Path("sweeps") / plan.name
-        sweep = SweepRun(plan, folder, SweepOptions(workers, address, judged, keep_runs))
+        sweep = SweepRun(plan, folder, SweepOptions(cores, judged, keep_runs))
         try:
             end = sweep.run(progress.step)
         except (KeyboardInterrupt, OSError, RunError) as error:

@@ -8,7 +8,7 @@ all are to be kept.
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from murmur_pubsub.progress import Progress
 from murmur_pubsub.run_manifest import read_manifest
 from murmuration.sweeps.folder import SweepFolder
 from murmuration.sweeps.plan import SweepPlan, SweepPoint, plain
+from murmuration.sweeps.tasks import Cores, ends_of_tasks
 
 _PLAY = "murmuration.sweeps.folder:play_point"
 _COUNTS = ("published", "required", "delivered", "missing", "duplicate", "spurious", "out_of_order", "explained")
@@ -27,8 +28,7 @@ _COUNTS = ("published", "required", "delivered", "missing", "duplicate", "spurio
 class SweepOptions:
     """How a sweep is carried out. `judged` False only plays; `keep_runs` keeps the journal of every run."""
 
-    workers: int | None = None
-    address: str | None = None
+    cores: Cores = field(default_factory=Cores)
     judged: bool = True
     keep_runs: bool = False
 
@@ -97,18 +97,14 @@ class SweepRun:
                 yield point, None
         if not missing:
             return
-        from actors.joining import hosts_at
-        from actors.ray_session import ray_session
-        from actors.sweep_tasks import check_workers, tasks_as_they_finish
 
-        if self._options.address is not None:
-            hosts_at(self._options.address, self._folder.runs, shared=True)
+        def begun() -> None:
+            progress("points", len(points) - len(missing), len(points))
+
         progress("starting Ray", 0, 0)
-        session = stack.enter_context(ray_session(self._options.workers or 1, self._options.address))
-        workers = check_workers(self._options.workers)
         work = {number: self._folder.work(point) for number, point in missing.items()}
-        progress("points", len(points) - len(missing), len(points))
-        for end in tasks_as_they_finish(session, _PLAY, work, workers):
+        ends = ends_of_tasks(_PLAY, work, self._options.cores, self._folder.runs, begun, shared=True)
+        for end in stack.enter_context(contextlib.closing(ends)):
             yield missing[end.key], end.failure
 
     def _judge(self, point: SweepPoint) -> None:
