@@ -13,6 +13,7 @@ from spark_analysis import plots, wording
 from spark_analysis.tables import FINDINGS_IN_CSV_MAX, SMALL_TABLES, AnalysisFolder
 from spark_analysis.verdict import DAMAGE
 
+TEMPLATES = Path(__file__).parent / "templates"
 FINDINGS_SHOWN = 50
 LAG_US_MAX = 20_000
 """Above it the report warns that delays of a live run are not to be trusted."""
@@ -34,10 +35,11 @@ def _headline(verdict: Mapping[str, Any]) -> str:
     return _EXCUSED if verdict["explained"] else _HEADLINES["valid"]
 
 
-def fill_template(template: str, **values: Any) -> str:
-    """A page of the template with these values, and the words of `spark_analysis.wording` as filters."""
+def fill_template(template: str, folder: Path = TEMPLATES, **values: Any) -> str:
+    """A page of the template in the folder with these values, and the words of `spark_analysis.wording` as filters; a
+    template of another folder may include those of reports."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=jinja2.FileSystemLoader([folder, TEMPLATES]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -178,32 +178,13 @@ def paper_command(
     as_json: JsonOption = False,
     out: Annotated[Path | None, typer.Option(help="Where tables and plots go.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds to run.")] = 1,
+    workers: Annotated[int | None, typer.Option(help="Runs at once (default: one for each core).")] = None,
+    address: Annotated[str | None, typer.Option(help="A Ray cluster, instead of this host.")] = None,
 ) -> None:
-    """Make a paper's tables and figures again and print the paper beside what was measured."""
-    from murmur_pubsub.deployment import object_at
-    from murmuration.papers import PAPERS
-    from murmuration.papers.lab.framework import Paper, print_result, write_tables
-    from murmuration.runs.run_folder import default_folder
+    """Make a paper's tables and figures again, beside the paper's; the same --out goes on where it was stopped."""
+    from murmuration.commands.paper import reproduce_paper
 
-    if name not in PAPERS:
-        raise InputError("paper", repr(name), ", ".join(PAPERS))
-    chosen: Paper = object_at(PAPERS[name], "paper")()
-    folder = out or default_folder(f"paper-{name}")
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with RunProgress(quiet=as_json) as progress:
-            result = chosen.reproduce(folder, quick, seeds, progress.step)
-    except KeyboardInterrupt as interrupt:
-        kept = f"finished runs are kept: the same command with `--out {folder}` goes on"
-        raise CutShort(folder, kept, interrupt) from None
-    write_tables(result, folder)
-    if as_json:
-        for bar in result.bars:
-            print(bar.to_json())
-    else:
-        print_result(result, Console())
-    if not result.all_met:
-        raise typer.Exit(1)
+    reproduce_paper(name, quick, seeds, workers, address, out, as_json)
 
 
 @application.command("sweep")

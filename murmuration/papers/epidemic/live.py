@@ -10,10 +10,8 @@ from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from murmur_pubsub.progress import Progress
-from murmuration.papers.lab.framework import Bar, PaperResult, ResultTable
-from murmuration.papers.lab.judged_run import RUNTIMES, Runtime, play
-from murmuration.papers.lab.run_cache import carry_out
+from murmuration.papers.lab.judged_run import RUNTIMES, Runtime, play_judged
+from murmuration.papers.lab.results import PaperResult, ResultTable
 from murmuration.scenario.load import load_scenario
 from reliability.epidemic.parameters import ALGORITHMS, Algorithm
 
@@ -22,7 +20,7 @@ _ALIKE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class LiveSpec:
+class LiveDispatchersSpec:
     """One run. `changes`: of the scenario, as on the command line."""
 
     runtime: Runtime
@@ -32,10 +30,10 @@ class LiveSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class LiveMeasures:
+class LiveDispatchers:
     """What the judge counted; `lag_ms`: by how much an actor was behind at worst."""
 
-    spec: LiveSpec
+    spec: LiveDispatchersSpec
     required: int
     missing: int
     duplicate: int
@@ -49,25 +47,27 @@ class LiveMeasures:
         return 1 - self.missing / max(1, self.required)
 
 
-def plan(seed: int) -> list[LiveSpec]:
+LiveRates = Mapping[tuple[Runtime, Algorithm], LiveDispatchers]
+
+
+def live_dispatchers(seed: int) -> list[LiveDispatchersSpec]:
     """Every algorithm on both runtimes."""
-    return [LiveSpec(runtime, algorithm, seed) for runtime in RUNTIMES for algorithm in ALGORITHMS]
+    return [LiveDispatchersSpec(runtime, algorithm, seed) for runtime in RUNTIMES for algorithm in ALGORITHMS]
 
 
-def measure(spec: LiveSpec) -> LiveMeasures:
+def measure_live_dispatchers(spec: LiveDispatchersSpec, address: str | None = None) -> LiveDispatchers:
     """Play it and judge it."""
     changes = [f"runtime={spec.runtime}", f"broker.parameters.epidemic.algorithm={spec.algorithm}", f"seed={spec.seed}"]
     loaded = load_scenario(Path("epidemic-live"), [*changes, *spec.changes])
     with TemporaryDirectory() as place:
-        finished, verdict = play(loaded.data, Path(place) / "run")
+        finished, verdict = play_judged(loaded.data, Path(place) / "run", address)
     counted = ("required", "missing", "duplicate", "spurious", "faults_took_effect")
     counts = {name: int(verdict[name]) for name in counted}
-    return LiveMeasures(spec, **counts, lag_ms=round(finished.lag_us / 1e3, 1))
+    return LiveDispatchers(spec, **counts, lag_ms=round(finished.lag_us / 1e3, 1))
 
 
-def compare(result: PaperResult, specs: Sequence[LiveSpec], folder: Path, progress: Progress) -> None:
-    """Every run, one after the other, since a live one needs the host; the table and the bars."""
-    runs = carry_out(measure, specs, folder, progress, lambda _: LiveMeasures, workers=1)
+def add_live_dispatchers(result: PaperResult, runs: Mapping[LiveDispatchersSpec, LiveDispatchers]) -> None:
+    """The table, and the criteria: live runs beside those in virtual time."""
     by = {(spec.runtime, spec.algorithm): each for spec, each in runs.items()}
     rows: list[Sequence[str | int | float]] = [
         (
@@ -82,11 +82,11 @@ def compare(result: PaperResult, specs: Sequence[LiveSpec], folder: Path, progre
     columns = ("algorithm", "live", "virtual", "required", "duplicate / spurious", "faults in effect", "worst lag ms")
     title = "30 dispatchers as actors, loss 0.1, three kills and restarts: delivery rate"
     result.tables.append(ResultTable("live", title, columns, rows))
-    result.bars += bars(by)
+    judge_live_dispatchers(result, by)
 
 
-def bars(by: Mapping[tuple[Runtime, Algorithm], LiveMeasures]) -> list[Bar]:
-    """Of the live runs beside those in virtual time."""
+def judge_live_dispatchers(result: PaperResult, by: LiveRates) -> None:
+    """Live runs have to show what those in virtual time show."""
     pairs = [
         sorted(pair, key=lambda each: by["virtual", each].rate)
         for pair in combinations(ALGORITHMS, 2)
@@ -95,8 +95,8 @@ def bars(by: Mapping[tuple[Runtime, Algorithm], LiveMeasures]) -> list[Bar]:
     kept = sum(by["ray", worse].rate < by["ray", better].rate for worse, better in pairs)
     ranked = sorted(ALGORITHMS, key=lambda each: by["ray", each].rate)
     wrong = sum(each.duplicate + each.spurious for each in by.values())
-    return [
-        Bar("live: order of the algorithms", "as in virtual time", " < ".join(ranked), kept == len(pairs) > 0,
-            f"{kept} of {len(pairs)} pairs that are more than {_ALIKE} apart in virtual time"),
-        Bar("live and virtual: duplicate and spurious deliveries", "0", wrong, wrong == 0, f"in {len(by)} runs"),
-    ]  # fmt: skip
+    result.judge(
+        "live: order of the algorithms", "as in virtual time", " < ".join(ranked), kept == len(pairs) > 0,
+        f"{kept} of {len(pairs)} pairs that are more than {_ALIKE} apart in virtual time",
+    )  # fmt: skip
+    result.judge("live and virtual: duplicate and spurious deliveries", "0", wrong, wrong == 0, f"in {len(by)} runs")

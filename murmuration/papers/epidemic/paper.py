@@ -7,114 +7,69 @@ cores; finished runs are kept in the folder, so that `--out` with the same folde
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean, stdev
 from typing import Any
 
-from murmur_pubsub.progress import Progress
-from murmuration.papers.epidemic import plots as plots
-from murmuration.papers.epidemic.live import compare
-from murmuration.papers.epidemic.live import plan as live_plan
-from murmuration.papers.epidemic.plan import (
-    AT_LOW_LOSS,
-    PULLS,
-    Network,
-    Plan,
-    Sweep,
-    full_plan,
-    quick_plan,
+from murmuration.papers.epidemic import plots
+from murmuration.papers.epidemic.live import (
+    LiveDispatchers,
+    add_live_dispatchers,
+    live_dispatchers,
+    measure_live_dispatchers,
 )
-from murmuration.papers.epidemic.run import Measures, RunSpec, measure
-from murmuration.papers.lab.framework import Bar, PaperResult, ResultTable
-from murmuration.papers.lab.run_cache import carry_out
+from murmuration.papers.epidemic.plan import AT_LOW_LOSS, PULLS, Chart, EpidemicPlan, Setting
+from murmuration.papers.epidemic.run import EpidemicMeasures, EpidemicSpec, measure_dispatchers
+from murmuration.papers.epidemic.seeded_runs import OVERHEAD_COLUMNS, SeededRuns
+from murmuration.papers.lab.paper_runs import PaperRuns
+from murmuration.papers.lab.results import Figure, PaperResult, ResultTable
 from reliability.epidemic.parameters import ALGORITHMS, Algorithm
 
-Runs = Mapping[RunSpec, Measures]
+EpidemicRuns = Mapping[EpidemicSpec, EpidemicMeasures]
 
 REMEMBERED = {
     (0.1, "none"): "about 0.55", (0.05, "none"): "about 0.75", (0.1, "push"): "0.9 or more",
     (0.1, "combined-pull"): "0.9 or more", (0.05, "push"): "close to 1", (0.05, "combined-pull"): "close to 1",
     (0.1, "subscriber-pull"): "weaker", (0.1, "publisher-pull"): "weaker", (0.1, "random-pull"): "clearly worse",
 }  # fmt: skip
-OVERHEAD_COLUMNS = (
-    "gossip messages / event message", "gossip messages a dispatcher and s", "gossip bytes / event bytes",
-    "recovered events sent / event message", "mean delay ms",
-)  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """The runs of one algorithm at one setting, seed by seed."""
-
-    runs: Sequence[Measures]
-
-    @property
-    def rates(self) -> list[float]:
-        """Delivery rate of each seed."""
-        return [run.rate for run in self.runs]
-
-    @property
-    def rate(self) -> float:
-        """Their mean."""
-        return mean(self.rates)
-
-    @property
-    def spread(self) -> float:
-        """Their standard deviation."""
-        return stdev(self.rates) if len(self.runs) > 1 else 0.0
-
-    @property
-    def gossip_per_event(self) -> float:
-        """The mean of the seeds."""
-        return mean(run.gossip_per_event for run in self.runs)
-
-    @property
-    def text(self) -> str:
-        """Mean, spread and number of seeds."""
-        return f"{self.rate:.3f} ± {self.spread:.3f} ({len(self.runs)})"
-
-    def overhead(self) -> list[str]:
-        """What `OVERHEAD_COLUMNS` name."""
-        runs = self.runs
-        return [
-            f"{self.gossip_per_event:.3f}",
-            f"{mean(run.gossip_per_dispatcher for run in runs):.1f}",
-            f"{mean(run.gossip_bytes / max(1, run.event_bytes) for run in runs):.2f}",
-            f"{mean(run.replies / max(1, run.event_messages) for run in runs):.3f}",
-            f"{mean(run.delay_us / 1e3 / max(1, run.delivered) for run in runs):.0f}",
-        ]
-
-
-def point(runs: Runs, network: Network, algorithm: Algorithm, seeds: int, **changes: Any) -> Point:
-    """The runs of a setting on a network."""
-    return Point([runs[network.spec(algorithm, seed, **changes)] for seed in range(1, seeds + 1)])
+def seeded(runs: EpidemicRuns, setting: Setting, algorithm: Algorithm, seeds: int, **changes: Any) -> SeededRuns:
+    """The runs of an algorithm at a setting."""
+    return SeededRuns([runs[setting.spec(algorithm, seed, **changes)] for seed in range(1, seeds + 1)])
 
 
 class EpidemicPaper:
-    """See `murmuration.papers.lab.framework.Paper`."""
+    """See `murmuration.papers.lab.results.Paper`."""
 
     name = "epidemic"
     title = "Introducing reliability in content-based publish-subscribe through epidemic algorithms (DEBS 2003)"
+    about = (
+        "The text prints no figures. Its evaluation appeared later (ICDCS 2004), and what is called the paper's here"
+        " is remembered from there. Dispatchers form a tree whose links lose events; an algorithm that gossips finds"
+        " them again. All runs are in virtual time, but for the table of live dispatchers."
+    )
 
-    def reproduce(self, folder: Path, quick: bool, seeds: int, progress: Progress) -> PaperResult:
+    def reproduce(self, runs: PaperRuns, quick: bool, seeds: int) -> PaperResult:
         """Measure everything; the full size takes at least five seeds."""
-        plan = quick_plan(seeds) if quick else full_plan(seeds)
-        runs = carry_out(measure, plan.specs(), folder, progress, lambda _: Measures)
-        result = PaperResult()
-        network_table(result, plan, runs)
-        for sweep in plan.sweeps:
-            sweep_table(result, plan, sweep, runs, folder)
-        result.figures.append(plots.overhead(plan.sweeps, {s.name: curves(plan, s, runs) for s in plan.sweeps}, folder))
-        reconfiguration(result, plan, runs, folder)
-        bars(result, plan, runs, quick)
-        if not quick:
-            compare(result, live_plan(1), folder, progress)
+        plan = EpidemicPlan.quick(seeds) if quick else EpidemicPlan.full(seeds)
+        found = runs.spread(measure_dispatchers, plan.specs(), lambda _: EpidemicMeasures)
+        live = (
+            {} if quick else runs.one_by_one(measure_live_dispatchers, live_dispatchers(1), lambda _: LiveDispatchers)
+        )
+        result = PaperResult(scaled_down=quick)
+        drawn = {chart.name: curves(plan, chart, found) for chart in plan.charts}
+        overhead = plots.gossip_against(plan.charts, drawn, runs.folder)
+        result.tables.append(delivery_table(plan, found, Figure(overhead, "Gossip messages for each event message")))
+        result.tables += [chart_table(plan, chart, drawn[chart.name], runs.folder) for chart in plan.charts]
+        result.tables.append(reconfiguration_table(plan, found, runs.folder))
+        judge_recovery(result, plan, found)
+        if live:
+            add_live_dispatchers(result, live)
         return result
 
 
-def network_table(result: PaperResult, plan: Plan, runs: Runs) -> None:
-    """The network of the bars: losses of 0.1 and 0.05, and replies that get lost as well."""
+def delivery_table(plan: EpidemicPlan, runs: EpidemicRuns, overhead: Figure) -> ResultTable:
+    """The network of the criteria: losses of 0.1 and 0.05, and replies that get lost as well."""
     rows: list[Sequence[str | int | float]] = []
     settings: list[tuple[str, float, bool, Sequence[Algorithm], int]] = [
         ("never", 0.1, False, ALGORITHMS, plan.seeds),
@@ -124,107 +79,95 @@ def network_table(result: PaperResult, plan: Plan, runs: Runs) -> None:
     for replies, loss, lossy, algorithms, seeds in settings:
         for algorithm in algorithms:
             many = plan.seeds_of_pulls if algorithm in PULLS and loss == 0.1 and not lossy else seeds
-            found = point(runs, plan.bars, algorithm, many, loss=loss, lossy_replies=lossy)
+            found = seeded(runs, plan.judged, algorithm, many, loss=loss, lossy_replies=lossy)
             remembered = REMEMBERED.get((loss, algorithm), "-")
             rows.append((algorithm, f"{loss:g}", replies, remembered, found.text, *found.overhead()))
-    base = plan.bars.base
-    result.tables.append(
-        ResultTable(
-            "delivery", f"{base.dispatchers} dispatchers, {base.patterns} patterns, {base.rate_per_s:g} events/s each, "
-            f"buffer {base.buffer}, gossip every {base.interval_s:g} s: delivery rate (mean ± deviation, seeds)",
-            ("algorithm", "loss", "replies lost", "remembered", "measured", *OVERHEAD_COLUMNS), rows,
-        )
+    base = plan.judged.base
+    return ResultTable(
+        "delivery", f"{base.dispatchers} dispatchers, {base.patterns} patterns, {base.rate_per_s:g} events/s each, "
+        f"buffer {base.buffer}, gossip every {base.interval_s:g} s: delivery rate (mean ± deviation, seeds)",
+        ("algorithm", "loss", "replies lost", "remembered", "measured", *OVERHEAD_COLUMNS), rows, [overhead],
     )  # fmt: skip
 
 
-def curves(plan: Plan, sweep: Sweep, runs: Runs) -> dict[Algorithm, list[Point]]:
+def curves(plan: EpidemicPlan, chart: Chart, runs: EpidemicRuns) -> dict[Algorithm, list[SeededRuns]]:
     """Each algorithm's points of a chart."""
     return {
-        algorithm: [point(runs, plan.charts, algorithm, plan.seeds, **{sweep.name: value}) for value in sweep.values]
+        algorithm: [seeded(runs, plan.varied, algorithm, plan.seeds, **{chart.name: value}) for value in chart.values]
         for algorithm in ALGORITHMS
     }
 
 
-def sweep_table(result: PaperResult, plan: Plan, sweep: Sweep, runs: Runs, folder: Path) -> None:
+def chart_table(
+    plan: EpidemicPlan, chart: Chart, found: Mapping[Algorithm, Sequence[SeededRuns]], folder: Path
+) -> ResultTable:
     """One chart and its numbers."""
-    found = curves(plan, sweep, runs)
     rows: list[Sequence[str | int | float]] = [
         (f"{value:g}", algorithm, found[algorithm][number].text, *found[algorithm][number].overhead())
-        for number, value in enumerate(sweep.values)
+        for number, value in enumerate(chart.values)
         for algorithm in ALGORITHMS
     ]
-    base = plan.charts.base
-    result.tables.append(
-        ResultTable(
-            f"sweep_{sweep.name}", f"Delivery rate against {sweep.label}: {base.dispatchers} dispatchers, "
-            f"{base.patterns} patterns, loss {base.loss:g} where it is not varied",
-            (sweep.label, "algorithm", "delivery rate", *OVERHEAD_COLUMNS), rows,
-        )
+    base = plan.varied.base
+    return ResultTable(
+        f"sweep_{chart.name}", f"Delivery rate against {chart.label}: {base.dispatchers} dispatchers, "
+        f"{base.patterns} patterns, loss {base.loss:g} where it is not varied",
+        (chart.label, "algorithm", "delivery rate", *OVERHEAD_COLUMNS), rows,
+        [Figure(plots.rate_against(chart, found, folder), f"Delivery rate against {chart.label}")],
     )  # fmt: skip
-    result.figures.append(plots.sweep(sweep, found, folder))
 
 
-def reconfiguration(result: PaperResult, plan: Plan, runs: Runs, folder: Path) -> None:
+def reconfiguration_table(plan: EpidemicPlan, runs: EpidemicRuns, folder: Path) -> ResultTable:
     """Links break and others take their places."""
-    found = {algorithm: point(runs, plan.reconfigured, algorithm, plan.seeds) for algorithm in ALGORITHMS}
+    found = {algorithm: seeded(runs, plan.reconfigured, algorithm, plan.seeds) for algorithm in ALGORITHMS}
     base = plan.reconfigured.base
-    result.tables.append(
-        ResultTable(
-            "reconfiguration", f"A link breaks every {base.reconfigured_every_s:g} s, another joins the halves "
-            f"{base.repair_s:g} s later; {base.dispatchers} dispatchers, no other losses",
-            ("algorithm", "breaks", "delivery rate", *OVERHEAD_COLUMNS),
-            [
-                (algorithm, sum(run.breaks for run in each.runs), each.text, *each.overhead())
-                for algorithm, each in found.items()
-            ],
-        )
+    return ResultTable(
+        "reconfiguration", f"A link breaks every {base.reconfigured_every_s:g} s, another joins the halves "
+        f"{base.repair_s:g} s later; {base.dispatchers} dispatchers, no other losses",
+        ("algorithm", "breaks", "delivery rate", *OVERHEAD_COLUMNS),
+        [
+            (algorithm, sum(run.breaks for run in each.runs), each.text, *each.overhead())
+            for algorithm, each in found.items()
+        ],
+        [Figure(plots.rate_over_time(found, folder), "Delivery rate by time of publication")],
     )  # fmt: skip
-    result.figures.append(plots.over_time(found, folder))
 
 
-def bars(result: PaperResult, plan: Plan, runs: Runs, quick: bool) -> None:
+def judge_recovery(result: PaperResult, plan: EpidemicPlan, runs: EpidemicRuns) -> None:
     """What should be reached, on the network of 100 dispatchers with replies that are not lost."""
-    note = "scaled down: judged at full size only" if quick else ""
     high = {
-        algorithm: point(runs, plan.bars, algorithm, plan.seeds_of_pulls if algorithm in PULLS else plan.seeds)
+        algorithm: seeded(runs, plan.judged, algorithm, plan.seeds_of_pulls if algorithm in PULLS else plan.seeds)
         for algorithm in ALGORITHMS
     }
-    low = {algorithm: point(runs, plan.bars, algorithm, plan.seeds, loss=0.05) for algorithm in AT_LOW_LOSS}
+    low = {algorithm: seeded(runs, plan.judged, algorithm, plan.seeds, loss=0.05) for algorithm in AT_LOW_LOSS}
 
-    def bar(name: str, paper: str, measured: float | str, met: bool, more: str = "") -> None:
-        shown = round(measured, 3) if isinstance(measured, float) else measured
-        result.bars.append(Bar(name, paper, shown, None if quick else met, "; ".join(filter(None, (more, note)))))
+    def judge_rate(name: str, paper: str, found: SeededRuns, least: float, most: float = 1.0) -> None:
+        overhead = f"{found.gossip_per_event:.2f} gossip messages an event message"
+        met = least <= found.rate <= most
+        result.judge(name, paper, round(found.rate, 3), met, overhead if found.gossip_per_event else "")
 
-    def at_overhead(each: Point) -> str:
-        return f"{each.gossip_per_event:.2f} gossip messages an event message"
-
-    none = high["none"].rate
-    bar("no recovery, loss 0.1", "about 0.55; 0.52 to 0.60", none, 0.52 <= none <= 0.60)
-    for algorithm, least in (("push", 0.93), ("combined-pull", 0.92)):
-        each = high[algorithm]  # type: ignore[index]
-        bar(
-            f"{algorithm}, loss 0.1", f"0.9 or more; at least {least}", each.rate, each.rate >= least, at_overhead(each)
-        )
-    combined = high["combined-pull"].rates
-    for algorithm in ("subscriber-pull", "publisher-pull"):
-        other = high[algorithm].rates  # type: ignore[index]
-        wins = sum(both >= alone for both, alone in zip(combined, other, strict=True))
-        bar(
-            f"combined-pull at least {algorithm}", "better; in 9 seeds of 10", f"{wins} of {len(combined)}",
-            wins >= 0.9 * len(combined), at_overhead(high[algorithm]),  # type: ignore[index]
+    judge_rate("no recovery, loss 0.1", "about 0.55; 0.52 to 0.60", high["none"], 0.52, 0.60)
+    judge_rate("push, loss 0.1", "0.9 or more; at least 0.93", high["push"], 0.93)
+    judge_rate("combined-pull, loss 0.1", "0.9 or more; at least 0.92", high["combined-pull"], 0.92)
+    combined = high["combined-pull"]
+    alone: tuple[Algorithm, ...] = ("subscriber-pull", "publisher-pull")
+    for algorithm in alone:
+        other = high[algorithm]
+        wins = sum(both >= one for both, one in zip(combined.rates, other.rates, strict=True))
+        result.judge(
+            f"combined-pull at least {algorithm}", "better; in 9 seeds of 10", f"{wins} of {len(combined.rates)}",
+            wins >= 0.9 * len(combined.rates), f"{other.gossip_per_event:.2f} gossip messages an event message",
         )  # fmt: skip
-    for algorithm in ("push", "combined-pull"):
-        each = low[algorithm]  # type: ignore[index]
-        bar(f"{algorithm}, loss 0.05", "close to 1; at least 0.98", each.rate, each.rate >= 0.98, at_overhead(each))
-    control, both = high["random-pull"], high["combined-pull"]
-    bar(
-        "random-pull, loss 0.1, at equal overhead", f"below combined-pull, {both.rate:.3f}", control.rate,
-        control.rate < both.rate,
-        f"{control.gossip_per_event:.2f} gossip messages an event message, combined {both.gossip_per_event:.2f}",
+    judge_rate("push, loss 0.05", "close to 1; at least 0.98", low["push"], 0.98)
+    judge_rate("combined-pull, loss 0.05", "close to 1; at least 0.98", low["combined-pull"], 0.98)
+    control = high["random-pull"]
+    result.judge(
+        "random-pull, loss 0.1, at equal overhead", f"below combined-pull, {combined.rate:.3f}", round(control.rate, 3),
+        control.rate < combined.rate,
+        f"{control.gossip_per_event:.2f} gossip messages an event message, combined {combined.gossip_per_event:.2f}",
     )  # fmt: skip
     wrong = sum(run.duplicate + run.spurious for run in runs.values())
     delivered = sum(run.delivered for run in runs.values())
-    result.bars.append(
-        Bar("duplicate and spurious deliveries", "0", wrong, wrong == 0 and delivered > 0,
-            f"in {len(runs)} runs, {delivered:,} measured deliveries")
+    result.judge(
+        "duplicate and spurious deliveries", "0", wrong, wrong == 0 and delivered > 0,
+        f"in {len(runs)} runs, {delivered:,} measured deliveries", at_any_size=True,
     )  # fmt: skip

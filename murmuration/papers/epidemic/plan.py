@@ -1,7 +1,8 @@
 """Which runs the epidemic paper's tables and charts are made of.
 
-The bars are measured on the evaluation's network of 100 dispatchers and 70 patterns. Charts that vary a parameter take
-a network of 40 dispatchers and 28 patterns, where as many subscribers share a pattern (2.86) and a run costs a sixth.
+The criteria are measured on the evaluation's network of 100 dispatchers and 70 patterns. Charts that vary a parameter
+take a network of 40 dispatchers and 28 patterns, where as many subscribers share a pattern (2.86) and a run costs a
+sixth.
 
 Random pull, the control, is compared at about the gossip overhead of combined pull: its digests go on until they are
 answered or have come to a leaf, and its rounds come as much more often as makes up for the rest. That is set for the
@@ -13,25 +14,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from murmuration.papers.epidemic.run import RunSpec
+from murmuration.papers.epidemic.run import EpidemicSpec
 from reliability.epidemic.parameters import ALGORITHMS, Algorithm
 
 AT_LOW_LOSS: tuple[Algorithm, ...] = ("none", "push", "combined-pull")
 PULLS: tuple[Algorithm, ...] = ("subscriber-pull", "publisher-pull", "combined-pull")
-SEEDS = 5
-SEEDS_OF_PULLS = 10
+_SEEDS = 5
+_SEEDS_OF_PULLS = 10
 """Combined pull is compared with each pull alone seed by seed."""
-SEEDS_OF_LOSSY_REPLIES = 3
+_SEEDS_OF_LOSSY_REPLIES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class Setting:
     """What is varied. `random_interval`: random pull's gossip interval, as a share of the others'."""
 
-    base: RunSpec
+    base: EpidemicSpec
     random_interval: float
 
-    def spec(self, algorithm: Algorithm, seed: int, **changes: Any) -> RunSpec:
+    def spec(self, algorithm: Algorithm, seed: int, **changes: Any) -> EpidemicSpec:
         """A run on it."""
         spec = dataclasses.replace(self.base, algorithm=algorithm, seed=seed, **changes)
         if algorithm == "random-pull":
@@ -42,8 +43,8 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
-    """One chart: the delivery rate against the parameter `name` of `RunSpec`."""
+class Chart:
+    """The delivery rate against the parameter `name` of `EpidemicSpec`."""
 
     name: str
     label: str
@@ -51,64 +52,65 @@ class Sweep:
     logarithmic: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Everything. `bars`: what the bars are measured on; `charts`: where parameters are varied; `reconfigured`: where
-    links break, and lose nothing otherwise."""
+_CHARTS = (
+    Chart("loss", "loss of a link", (0.05, 0.1, 0.2)),
+    Chart("buffer", "buffer (events)", (250, 500, 1_500), logarithmic=True),
+    Chart("interval_s", "gossip interval (s)", (0.03, 0.1, 0.3), logarithmic=True),
+    Chart("dispatchers", "dispatchers", (20, 40)),
+    Chart("subscribed", "patterns a dispatcher subscribes", (1, 2, 4)),
+)
 
-    bars: Network
-    charts: Network
-    reconfigured: Network
-    sweeps: Sequence[Sweep]
+
+@dataclass(frozen=True, slots=True)
+class EpidemicPlan:
+    """Everything. `judged`: what the criteria are measured on; `varied`: where the charts vary parameters;
+    `reconfigured`: where links break, and lose nothing otherwise."""
+
+    judged: Setting
+    varied: Setting
+    reconfigured: Setting
+    charts: Sequence[Chart]
     seeds: int
     seeds_of_pulls: int
     seeds_of_lossy_replies: int
 
-    def specs(self) -> list[RunSpec]:
-        """All runs, each once, those of the bars first and in rounds of seeds, so that what is done first is of use."""
-        found: list[RunSpec] = []
+    @classmethod
+    def full(cls, seeds: int) -> "EpidemicPlan":
+        """The evaluation's network for the criteria, the smaller one for the charts."""
+        small = EpidemicSpec("none", dispatchers=40, patterns=28, learn_s=0.7, warm_s=1.5, measured_s=1.0, tail_s=2.0)
+        reconfigured = dataclasses.replace(small, loss=0.0, reconfigured_every_s=0.2, measured_s=3.0)
+        seeds = max(seeds, _SEEDS)
+        return cls(
+            Setting(EpidemicSpec("none"), 0.42), Setting(small, 0.55), Setting(reconfigured, 0.55), _CHARTS,
+            seeds, max(seeds, _SEEDS_OF_PULLS), _SEEDS_OF_LOSSY_REPLIES,
+        )  # fmt: skip
+
+    @classmethod
+    def quick(cls, seeds: int) -> "EpidemicPlan":
+        """Under 50 s: a network of 20 dispatchers throughout."""
+        tiny = EpidemicSpec(
+            "none", dispatchers=20, patterns=14, rate_per_s=25, buffer=750, interval_s=0.06, learn_s=0.7, warm_s=1.5,
+            measured_s=1.0, tail_s=1.5,
+        )  # fmt: skip
+        reconfigured = dataclasses.replace(tiny, loss=0.0, reconfigured_every_s=0.2)
+        settings = Setting(tiny, 0.55), Setting(tiny, 0.55), Setting(reconfigured, 0.55)
+        return cls(*settings, _CHARTS[:1], seeds, seeds, seeds)
+
+    def specs(self) -> list[EpidemicSpec]:
+        """All runs, each once: those of the criteria first, in rounds of seeds, so that an early end leaves some."""
+        found: list[EpidemicSpec] = []
         for seed in range(1, self.seeds + 1):
-            found += [self.bars.spec(algorithm, seed) for algorithm in ALGORITHMS]
-            found += [self.bars.spec(algorithm, seed, loss=0.05) for algorithm in AT_LOW_LOSS]
+            found += [self.judged.spec(algorithm, seed) for algorithm in ALGORITHMS]
+            found += [self.judged.spec(algorithm, seed, loss=0.05) for algorithm in AT_LOW_LOSS]
             if seed <= self.seeds_of_lossy_replies:
-                found += [self.bars.spec(algorithm, seed, lossy_replies=True) for algorithm in ALGORITHMS[1:]]
+                found += [self.judged.spec(algorithm, seed, lossy_replies=True) for algorithm in ALGORITHMS[1:]]
             found += [self.reconfigured.spec(algorithm, seed) for algorithm in ALGORITHMS]
             found += [
-                self.charts.spec(algorithm, seed, **{sweep.name: value})
-                for sweep in self.sweeps
-                for value in sweep.values
+                self.varied.spec(algorithm, seed, **{chart.name: value})
+                for chart in self.charts
+                for value in chart.values
                 for algorithm in ALGORITHMS
             ]
         for seed in range(1, self.seeds_of_pulls + 1):
-            found += [self.bars.spec(algorithm, seed) for algorithm in PULLS]
+            found += [self.judged.spec(algorithm, seed) for algorithm in PULLS]
         return list(dict.fromkeys(found))
-
-
-SWEEPS = (
-    Sweep("loss", "loss of a link", (0.05, 0.1, 0.2)),
-    Sweep("buffer", "buffer (events)", (250, 500, 1_500), logarithmic=True),
-    Sweep("interval_s", "gossip interval (s)", (0.03, 0.1, 0.3), logarithmic=True),
-    Sweep("dispatchers", "dispatchers", (20, 40)),
-    Sweep("subscribed", "patterns a dispatcher subscribes", (1, 2, 4)),
-)
-
-
-def full_plan(seeds: int) -> Plan:
-    """The evaluation's network for the bars, the smaller one for the charts."""
-    small = RunSpec("none", dispatchers=40, patterns=28, learn_s=0.7, warm_s=1.5, measured_s=1.0, tail_s=2.0)
-    reconfigured = dataclasses.replace(small, loss=0.0, reconfigured_every_s=0.2, measured_s=3.0)
-    seeds = max(seeds, SEEDS)
-    return Plan(
-        Network(RunSpec("none"), 0.42), Network(small, 0.55), Network(reconfigured, 0.55), SWEEPS,
-        seeds, max(seeds, SEEDS_OF_PULLS), SEEDS_OF_LOSSY_REPLIES,
-    )  # fmt: skip
-
-
-def quick_plan(seeds: int) -> Plan:
-    """Under 50 s: a network of 20 dispatchers throughout."""
-    tiny = RunSpec(
-        "none", dispatchers=20, patterns=14, rate_per_s=25, buffer=750, interval_s=0.06, learn_s=0.7, warm_s=1.5,
-        measured_s=1.0, tail_s=1.5,
-    )  # fmt: skip
-    reconfigured = dataclasses.replace(tiny, loss=0.0, reconfigured_every_s=0.2)
-    return Plan(Network(tiny, 0.55), Network(tiny, 0.55), Network(reconfigured, 0.55), SWEEPS[:1], seeds, seeds, seeds)

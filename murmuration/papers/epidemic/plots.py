@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from murmuration.papers.epidemic.plan import Sweep
+from murmuration.papers.epidemic.plan import Chart
+from murmuration.papers.epidemic.seeded_runs import SeededRuns
 from murmuration.papers.lab.plotting import panels, save
 from reliability.epidemic.parameters import Algorithm
-
-if TYPE_CHECKING:
-    from murmuration.papers.epidemic.paper import Point
 
 _LOOKS: Mapping[Algorithm, tuple[str, str, str]] = {
     "none": ("#444444", "o", "-"),
@@ -27,51 +25,53 @@ def _legend(figure: Any, axes: Any) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
 
 
-def sweep(sweep: Sweep, found: "Mapping[Algorithm, Sequence[Point]]", folder: Path) -> Path:
+def rate_against(chart: Chart, found: Mapping[Algorithm, Sequence[SeededRuns]], folder: Path) -> Path:
     """Delivery rate against a parameter."""
     figure, (axes,) = panels(width=6.0)
     for algorithm, (colour, marker, line) in _LOOKS.items():
         points = found[algorithm]
         axes.errorbar(
-            sweep.values, [each.rate for each in points], [each.spread for each in points], color=colour,
+            chart.values, [each.rate for each in points], [each.spread for each in points], color=colour,
             marker=marker, linestyle=line, markersize=5, capsize=3, label=algorithm,
         )  # fmt: skip
-    _x_axis(axes, sweep)
+    _x_axis(axes, chart)
     seeds = len(found["push"][0].runs)
-    title = f"against {sweep.label}" + (f", {seeds} seeds" if seeds > 1 else "")
+    title = f"against {chart.label}" + (f", {seeds} seeds" if seeds > 1 else "")
     axes.set(ylabel="delivery rate (deviation)" if seeds > 1 else "delivery rate", title=title)
     axes.set_ylim(top=1.01)
     _legend(figure, axes)
-    return save(figure, folder, f"sweep_{sweep.name}")
+    return save(figure, folder, f"sweep_{chart.name}")
 
 
-def _x_axis(axes: Any, sweep: Sweep) -> None:
-    axes.set_xlabel(sweep.label)
-    if sweep.logarithmic:
+def _x_axis(axes: Any, chart: Chart) -> None:
+    axes.set_xlabel(chart.label)
+    if chart.logarithmic:
         axes.set_xscale("log")
-    axes.set_xticks(sweep.values, [f"{value:g}" for value in sweep.values], minor=False)
+    axes.set_xticks(chart.values, [f"{value:g}" for value in chart.values], minor=False)
     axes.minorticks_off()
 
 
-def overhead(sweeps: Sequence[Sweep], found: "Mapping[str, Mapping[Algorithm, Sequence[Point]]]", folder: Path) -> Path:
+def gossip_against(
+    charts: Sequence[Chart], found: Mapping[str, Mapping[Algorithm, Sequence[SeededRuns]]], folder: Path
+) -> Path:
     """Gossip messages for each event message, against every parameter."""
-    figure, charts = panels(len(sweeps), width=6.0)
-    for axes, each in zip(charts, sweeps, strict=True):
+    figure, all_axes = panels(len(charts), width=6.0)
+    for axes, chart in zip(all_axes, charts, strict=True):
         for algorithm, (colour, marker, line) in _LOOKS.items():
             if algorithm != "none":
                 axes.plot(
-                    each.values, [point.gossip_per_event for point in found[each.name][algorithm]], color=colour,
+                    chart.values, [each.gossip_per_event for each in found[chart.name][algorithm]], color=colour,
                     marker=marker, linestyle=line, markersize=5, label=algorithm,
                 )  # fmt: skip
-        _x_axis(axes, each)
+        _x_axis(axes, chart)
         axes.set_ylim(bottom=0)
-    for axes in charts[::3]:
+    for axes in all_axes[::3]:
         axes.set_ylabel("gossip messages for each event message")
-    _legend(figure, charts[0])
+    _legend(figure, all_axes[0])
     return save(figure, folder, "overhead")
 
 
-def over_time(found: "Mapping[Algorithm, Point]", folder: Path) -> Path:
+def rate_over_time(found: Mapping[Algorithm, SeededRuns], folder: Path) -> Path:
     """Delivery rate of the events of each tenth of a second, over the time in which links break; to the right the same
     without the curve of no recovery, so that the others can be told apart."""
     figure, charts = panels(2, width=6.0)

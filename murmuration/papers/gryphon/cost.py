@@ -5,25 +5,33 @@ one subscriber that takes only so many messages a second; the messages kept are 
 """
 
 import dataclasses
-import tempfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.run_manifest import read_manifest
 from murmur_virtual.run import VirtualRun
 from murmuration.deployment.build_deployment import build
-from murmuration.papers.gryphon.run import FailureTest, scenario
-from murmuration.papers.lab.judged_run import journal, play
+from murmuration.papers.gryphon.run import FailureTest, failure_scenario
+from murmuration.papers.lab.judged_run import Runtime, journal, play_judged
 from murmuration.scenario.load import check_scenario
 from reliability.broker import Broker
 from reliability.gryphon.parameters import GryphonParameters
 
-_QUIET = FailureTest("cost", "no failures", 0, (), ())
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReliabilityCostSpec:
+    """A run without failures."""
+
+    reliability: str
+    runtime: Runtime
+    seconds: float
+    rate_per_s: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Cost:
+class ReliabilityCost:
     """Of one run without failures. `cpu_s`: of all actors while events are published (of the one process in virtual
     time); `messages`, `bytes`: sent over links."""
 
@@ -35,16 +43,27 @@ class Cost:
     verdict: str
 
 
-def measure_cost(reliability: str, runtime: str, folder: Path, seconds: float, rate_per_s: float) -> Cost:
+def measure_reliability(spec: ReliabilityCostSpec, address: str | None = None) -> ReliabilityCost:
     """Run it and count."""
-    test = dataclasses.replace(_QUIET, seconds=seconds)
-    data = scenario(test, runtime, reliability, rate_per_s)
-    _, verdict = play(data, folder)
-    spent = read_manifest(folder).cpu_seconds
-    rows = journal(folder)
+    test = FailureTest("cost", "no failures", spec.runtime, spec.seconds, (), ())
+    with TemporaryDirectory() as place:
+        folder = Path(place) / "run"
+        _, verdict = play_judged(failure_scenario(test, spec.reliability, spec.rate_per_s), folder, address)
+        spent = read_manifest(folder).cpu_seconds
+        rows = journal(folder)
     sent = rows[rows.kind == RowKind.SEND]
-    cpu_s = spent["virtual"] if runtime == "virtual" else spent["publishing"]
-    return Cost(reliability, cpu_s, len(sent), int(sent.bytes.sum()), int(verdict["delivered"]), verdict["verdict"])
+    cpu_s = spent["virtual"] if spec.runtime == "virtual" else spent["publishing"]
+    delivered, outcome = int(verdict["delivered"]), str(verdict["verdict"])
+    return ReliabilityCost(spec.reliability, cpu_s, len(sent), int(sent.bytes.sum()), delivered, outcome)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MemorySpec:
+    """A run in virtual time; `slow`: one subscriber at s1 takes 20 messages a second."""
+
+    slow: bool
+    seconds: int
+    rate_per_s: float = 50.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -59,14 +78,15 @@ class Kept:
     outstanding: int
 
 
-def measure_memory(slow: bool, seconds: int = 60, rate_per_s: float = 50.0) -> list[Kept]:
-    """The messages kept, second by second; with one slow subscriber at s1 (20 messages a second), or with none."""
-    faults: tuple[dict[str, Any], ...] = ({"at": "5 s", "slow": "c4", "work": "50 ms"},) if slow else ()
-    test = FailureTest("memory", "a slow subscriber", seconds, faults, ())
-    loaded = check_scenario(scenario(test, "virtual", rate_per_s=rate_per_s), "memory")
+def measure_memory(spec: MemorySpec) -> list[Kept]:
+    """The messages kept, second by second."""
+    test = FailureTest("memory", "a slow subscriber", "virtual", spec.seconds, (), ())
+    data = failure_scenario(test, rate_per_s=spec.rate_per_s)
+    data["faults"] = [{"at": "5 s", "slow": "c4", "work": "50 ms"}] if spec.slow else []
+    loaded = check_scenario(data, "memory")
     deployment = build(loaded).deployment
     found: list[Kept] = []
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder:
         run = VirtualRun(deployment, Path(folder), lambda *_: None)
 
         def look(now_us: int) -> None:
@@ -83,7 +103,7 @@ def measure_memory(slow: bool, seconds: int = 60, rate_per_s: float = 50.0) -> l
                     gryphons["s1"].outstanding("c4"),
                 )
             )
-            if now_us < seconds * 1_000_000:
+            if now_us < spec.seconds * 1_000_000:
                 run.runtime.call_at(now_us + 1_000_000, look)
 
         run.runtime.call_at(1_000_000, look)

@@ -1,37 +1,37 @@
 """Plots of the guaranteed-delivery paper's figures: latency and cumulative nack range against send time."""
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from murmuration.papers.gryphon.cost import Kept
-from murmuration.papers.gryphon.run import Observed
+from murmuration.papers.gryphon.run import FailureRun
 from murmuration.papers.lab.plotting import panels, save
 
 _COLOURS = {"s1": "#1f77b4", "s2": "#2ca02c", "b2": "#d62728", "s3": "#9467bd", "s4": "#8c564b", "s5": "#e377c2"}
 _MARKERS = {"s1": "o", "s2": "s", "b2": "^", "s3": "v", "s4": "D", "s5": "P"}
 
 
-def failure(seen: Observed, number: int, folder: Path) -> Path:
+def failure(seen: FailureRun, number: int, folder: Path) -> Path:
     """Figure 6, 7 or 8: latency of one subscriber (and another's beside it), and the nacks, zoomed in to where they
     are; faults are marked."""
     figure, (above, below) = panels(2, width=5.8)
-    broker, publisher = seen.test.watched
-    for name in (broker, *([seen.test.beside] if seen.test.beside else [])):
-        frame = seen.latencies[name, publisher]
+    for name, series in seen.latencies.items():
         above.plot(
-            frame.sent_ms / 1e3, frame.latency_ms, linestyle="none", marker=_MARKERS[name], markersize=2.5,
-            color=_COLOURS[name], label=f"a subscriber at {name}",
+            [sent_ms / 1e3 for sent_ms, _ in series], [late_ms for _, late_ms in series], linestyle="none",
+            marker=_MARKERS[name], markersize=2.5, color=_COLOURS[name], label=f"a subscriber at {name}",
         )  # fmt: skip
     _mark(above, seen.faults, words=True)
     above.set(xlabel="send time of the message (s)", ylabel="latency (ms)", xlim=(0, None), ylim=(0, None))
     drawn = False
-    for place, (name, frame) in enumerate(seen.nacks.items()):
-        if len(frame):
+    for place, (name, nacks) in enumerate(seen.nacks.items()):
+        if nacks:
             drawn = True
             below.plot(  # those that lie on one another are seen by their size
-                frame.at_ms / 1e3, frame.ticks.cumsum(), marker=_MARKERS[name], markersize=9 - 2 * place,
-                color=_COLOURS[name], drawstyle="steps-post", label=f"nacks of {name}", fillstyle="none",
+                [at_ms / 1e3 for at_ms, _ in nacks], list(accumulate(ticks for _, ticks in nacks)),
+                marker=_MARKERS[name], markersize=9 - 2 * place, color=_COLOURS[name], drawstyle="steps-post",
+                label=f"nacks of {name}", fillstyle="none",
             )  # fmt: skip
     if drawn:
         low, high = below.get_xlim()
@@ -43,7 +43,7 @@ def failure(seen: Observed, number: int, folder: Path) -> Path:
         below.set(xticks=[], yticks=[])
     below.set(xlabel="time of the nack (s)", ylabel="ticks asked for, cumulative (ms)", ylim=(0, None))
     above.legend(frameon=False, loc="center right")
-    figure.suptitle(f"{seen.test.title} ({'live' if seen.runtime == 'ray' else 'virtual time'})")
+    figure.suptitle(f"{seen.test.title} ({'live' if seen.test.runtime == 'ray' else 'virtual time'})")
     return save(figure, folder, f"figure_{number}_{seen.test.name}")
 
 

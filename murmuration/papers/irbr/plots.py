@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from murmuration.papers.irbr.live import BIN_S, CHURN_S, END_S, KILL_S, Live
-from murmuration.papers.irbr.run import BIN_US, FOUND_US, KILL_US, PUBLISH_FROM_US, Cost, Resilience
+from murmuration.papers.irbr.live import CHURN_S, END_S, KILL_S, LIVE_BIN_S, IrbrLiveRun
+from murmuration.papers.irbr.run import BIN_US, FOUND_US, KILL_US, PUBLISH_FROM_US, OperationCost, Resilience
 from murmuration.papers.lab.plotting import panels, save
 from murmuration.papers.lab.real_data import Trace
 
-NAMES = {
+PROTOCOL_NAMES = {
     "irbr": "IRBR", "rpf": "RPF", "scribe": "Scribe", "rpf_routed": "RPF, routed back",
     "scribe_routed": "Scribe, routed back", "irbr_probes": "IRBR, probes alone",
     "rpf_resets": "RPF, told of failures", "scribe_resets": "Scribe, told of failures",
@@ -24,12 +24,12 @@ _STYLES = {"irbr": "-", "rpf": "--", "scribe": ":", "irbr_probes": (0, (1, 3))}
 
 def _line(axes: Any, routing: str, x: Sequence[float], y: Sequence[float]) -> None:
     axes.plot(
-        x, y, label=NAMES[routing], color=_COLOURS[routing.split("_")[0]], marker=_MARKERS[routing],
+        x, y, label=PROTOCOL_NAMES[routing], color=_COLOURS[routing.split("_")[0]], marker=_MARKERS[routing],
         markersize=4, linestyle=_STYLES.get(routing, "-"), zorder=3 if routing == "irbr" else 2,
     )  # fmt: skip
 
 
-def subscribing(costs: Sequence[Cost], nodes: int, folder: Path) -> Path:
+def subscribing(costs: Sequence[OperationCost], nodes: int, folder: Path) -> Path:
     """Mean messages a subscribe operation against subscriptions."""
     rates = list(dict.fromkeys(cost.spec.rates for cost in costs))
     figure, axes = panels(len(rates), width=4.6)
@@ -44,7 +44,7 @@ def subscribing(costs: Sequence[Cost], nodes: int, folder: Path) -> Path:
     return save(figure, folder, f"subscribe_{nodes}")
 
 
-def publishing(costs: Sequence[Cost], nodes: int, folder: Path) -> Path:
+def publishing(costs: Sequence[OperationCost], nodes: int, folder: Path) -> Path:
     """Mean messages a publish operation against subscriptions, and the interested nodes, which are the least."""
     rates = list(dict.fromkeys(cost.spec.rates for cost in costs))
     figure, axes = panels(len(rates), width=4.6)
@@ -84,12 +84,12 @@ def delivery_over_time(runs: Sequence[Resilience], nodes: int, folder: Path) -> 
     return save(figure, folder, f"failures_{nodes}")
 
 
-def live_delivery(runs: Sequence[Live], trace: Trace, folder: Path) -> Path:
+def live_delivery(runs: Sequence[IrbrLiveRun], trace: Trace, folder: Path) -> Path:
     """Delivery rate on live actors among those that no fault touched, by time of publication; kills and starts are
     marked below."""
     figure, (axes,) = panels(1, width=7.5)
     for run in runs:
-        x = [(at + 0.5) * BIN_S for at in range(END_S // BIN_S)]
+        x = [(at + 0.5) * LIVE_BIN_S for at in range(END_S // LIVE_BIN_S)]
         rates = [100 * made / max(1, due) for made, due in zip(run.made, run.required, strict=True)]
         _line(axes, run.spec.routing, x, rates[: len(x)])
     for at_s, text in ((KILL_S, "13 killed at once"), (CHURN_S, "churn begins")):
@@ -109,7 +109,7 @@ def live_delivery(runs: Sequence[Live], trace: Trace, folder: Path) -> Path:
 def delivery_by_share(runs: Sequence[Resilience], nodes: int, folder: Path) -> Path:
     """Delivery rate before the failures are found, against the killed share."""
     figure, axes = panels(width=4.6)
-    for routing in NAMES:
+    for routing in PROTOCOL_NAMES:
         chosen = sorted(
             (100 * run.spec.killed, 100 * run.rate(KILL_US + BIN_US, FOUND_US))
             for run in runs

@@ -6,40 +6,31 @@ between nodes count as one each, those of Pastry do not. What each event has to 
 `Filter.matches`, so that missing and duplicate deliveries are counted against an oracle.
 """
 
-import dataclasses
 import functools
 import random
 import tempfile
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from murmur_pubsub.deployment import NodeSpec
-from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
-from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
-from murmur_pubsub.machine import Deliver, Effect, Input, Machine, NodeContext, Publish, Send, Subscribe
-from murmur_pubsub.machine_around import MachineAround
+from murmur_pubsub.machine import NodeName
 from murmur_pubsub.places import RingPlace
-from murmur_virtual.virtual_node import CONTROL_MESSAGE, EVENT_MESSAGE
-from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.papers.irbr.workload import Generator, Rates, measured_rates
-from murmuration.registry import make_broker, routing_named
+from murmuration.papers.lab.measured_network import MeasuredNetwork
+from murmuration.registry import routing_named
 from reliability.best_effort import Forwarded
-from reliability.broker import Broker
 from reliability.epidemic.parameters import EpidemicParameters
 from routing.irbr.messages import IRBR_MESSAGES
 from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PastryPeer
-from routing.protocol import NoParameters
 from routing.rpf.router import PathFilter, PathReleased, PathWithdrawn
 from routing.scribe.router import Detached, TreeCancellation, TreeSubscription
 
-ROUTINGS = ("irbr", "rpf", "scribe")
+PROTOCOLS = ("irbr", "rpf", "scribe")
 ROUTED = ("rpf_routed", "scribe_routed")
 """The baselines whose events take Pastry's way back over each edge, as the text has it."""
 _VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -53,7 +44,7 @@ RESETS = tuple(name for name, (_, parameters) in _VARIANTS.items() if "resets" i
 BASE = 4
 DIGITS = {64: 3, 256: 4, 1_024: 5, 4_096: 6}
 """Nodes to digits: as in the paper every identifier is a node's."""
-DELAY_US = 1_000
+_DELAY_US = 1_000
 PROBE_US = 2_000_000
 PROBE_TIMEOUT_US = 500_000
 _NEVER_US = 3_600_000_000
@@ -76,7 +67,7 @@ class CostSpec:
 
 
 @dataclass(slots=True)
-class Cost:
+class OperationCost:
     """What came out, by checkpoint. subscribe: mean messages of a subscribe operation since the checkpoint before.
     publish: mean messages of a publish operation; interested: mean number of interested nodes but the publisher."""
 
@@ -133,34 +124,9 @@ class Resilience:
         return sum(self.made[at] for at in bins) / required if required else 1.0
 
 
-class _Node(MachineAround):
-    """A broker whose sends and deliveries are counted."""
-
-    def __init__(self, name: str, machine: Machine, overlay: "PastryNetwork") -> None:
-        super().__init__(machine)
-        self._name = name
-        assert isinstance(machine, Broker)
-        assert isinstance(machine.router, OverPastry)
-        self.router = machine.router
-        self._overlay = overlay
-
-    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        """See `murmur_pubsub.machine.Machine`."""
-        effects = self.inner.handle(input, now_us)
-        for effect in effects:
-            if type(effect) is Send:
-                if type(effect.message) in _OPERATIONS:
-                    self._overlay.operations += 1
-                elif type(effect.message) is Forwarded:
-                    self._overlay.forwarded += 1
-            elif type(effect) is Deliver:
-                self._overlay.delivered[effect.event.sequence, self._name] += 1
-        return effects
-
-
-class PastryNetwork:
-    """An overlay whose nodes know each other. `operations` and `forwarded` count messages sent, `delivered` counts
-    deliveries by event and node. `loss`: of events and gossip; `epidemic`: parameters of recovery (None: none)."""
+class PastryNetwork(MeasuredNetwork):
+    """A Pastry overlay of brokers that know each other from the start. `loss`: of events and gossip; `epidemic`:
+    parameters of recovery (None: there is none)."""
 
     def __init__(
         self,
@@ -170,53 +136,34 @@ class PastryNetwork:
         folder: Path,
         probe_us: int,
         loss: float = 0.0,
-        epidemic: Mapping[str, Any] | None = None,
+        epidemic: EpidemicParameters | None = None,
     ) -> None:
-        self.names = [f"b{number}" for number in range(nodes)]
-        self.operations = self.forwarded = 0
-        self.delivered: Counter[tuple[int, str]] = Counter()
-        self.wanted: dict[str, list[Filter]] = {}
-        self._numbers = {name: number for number, name in enumerate(self.names)}
-        self._writer = JournalWriter(folder, "run", nodes)
-        datagrams = LinkSpec(delay=Delay("constant", DELAY_US), loss=loss)
-        self.runtime = VirtualRuntime(seed, self._writer, self._numbers, datagrams, journal_hops=False)
+        datagrams = LinkSpec(delay=Delay("constant", _DELAY_US), loss=loss)
+        super().__init__([f"b{number}" for number in range(nodes)], seed, folder, datagrams, own_count=True)
         self.rng = random.Random(f"{seed}/irbr/{nodes}")
-        self._seed = seed
-        self._events = 0
         identifiers = list(range(BASE ** DIGITS[nodes]))
         self.rng.shuffle(identifiers)
-        routing, chosen = _VARIANTS.get(routing, (routing, {}))
-        self._parameters: dict[str, Any] = {
-            "matching": "bitset",
-            "routing": routing,
-            "routing_parameters": routing_named(routing).parameters(**chosen),
-            "reliability": "best_effort" if epidemic is None else "epidemic",
-            "reliability_parameters": NoParameters() if epidemic is None else EpidemicParameters(**epidemic),
-        }
-        self._places = {
-            name: RingPlace(
-                identifiers[number], BASE, DIGITS[nodes], leaf_set=16, probe_us=probe_us,
-                probe_timeout_us=PROBE_TIMEOUT_US,
-            )
-            for number, name in enumerate(self.names)
-        }  # fmt: skip
         self._identifiers = dict(zip(self.names, identifiers, strict=False))
+        routing, chosen = _VARIANTS.get(routing, (routing, {}))
+        self._parts: dict[str, Any] = {
+            "matching": "bitset", "routing": routing, "routing_parameters": routing_named(routing).parameters(**chosen),
+            "reliability": "best_effort" if epidemic is None else "epidemic",
+        }  # fmt: skip
+        if epidemic is not None:
+            self._parts["reliability_parameters"] = epidemic
+        self._probe_us = probe_us
         for name in self.names:
-            self.start(name)
+            self.join(name)
         self._acquaint()
         self.quiet()
 
-    def start(self, name: str, through: Sequence[str] = ()) -> None:
-        """Start the node, or restart it so that it joins through one of the given nodes."""
-        place = dataclasses.replace(self._places[name], bootstrap=tuple(through))
-        known = self.runtime.nodes.get(name)
-        spec = NodeSpec(name, "broker", "", self._parameters, place=place)
-        incarnation = 0 if known is None else known.incarnation + 1
-        machine = _Node(name, make_broker(NodeContext(name, self._seed, self._parameters, incarnation, place)), self)
-        if known is None:
-            self.runtime.add_node(spec, machine)
-        else:
-            self.runtime.restart(name, machine)
+    def join(self, name: NodeName, through: Sequence[NodeName] = ()) -> None:
+        """Start the node, or start it again so that it joins through one of the given nodes."""
+        place = RingPlace(
+            self._identifiers[name], BASE, DIGITS[len(self.names)], leaf_set=16, bootstrap=tuple(through),
+            probe_us=self._probe_us, probe_timeout_us=PROBE_TIMEOUT_US,
+        )  # fmt: skip
+        self.start(name, self._parts, place=place)
 
     def _acquaint(self) -> None:
         """Give each node its leaf set and for each of its ranges a random member, which is whom Pastry's choice by
@@ -230,8 +177,8 @@ class PastryNetwork:
             for length in range(1, space.digits + 1):
                 members.setdefault(space.range_of(peer.identifier, length), []).append(peer)
         for at, peer in enumerate(ring):
-            node = self.runtime.nodes[peer.name].machine
-            assert isinstance(node, _Node)
+            router = self.brokers[peer.name].router
+            assert isinstance(router, OverPastry)
             own = [space.range_of(peer.identifier, length) for length in range(space.digits + 1)]
             stand = [
                 self.rng.choice(found)
@@ -239,78 +186,48 @@ class PastryNetwork:
                 if wide not in own and IdentifierRange(wide.value // BASE, wide.length - 1) in own
             ]
             leaves = [ring[(at + step) % len(ring)] for step in (*range(-8, 0), *range(1, 9))]
-            node.router.know([*stand, *leaves])
+            router.know([*stand, *leaves])
 
-    def quiet(self) -> None:
-        """Until nothing is on its way."""
-        in_flight = self.runtime.in_flight
-        self.runtime.run(stop=lambda: not in_flight[CONTROL_MESSAGE] and not in_flight[EVENT_MESSAGE])
-
-    def subscribe(self, name: str, wanted: Filter) -> None:
-        """A subscriber of the node wants the filter."""
-        self.wanted.setdefault(name, []).append(wanted)
-        command = Subscribe(self._numbers[name], wanted)
-        self.runtime.nodes[name].take_input(command, self.runtime.now_us)
-
-    def publish(self, name: str, attributes: dict[str, float]) -> int:
-        """Publish; the event's number."""
-        self._events += 1
-        event = Event(self._numbers[name], self._events, self.runtime.now_us, dict(attributes))
-        self.runtime.nodes[name].take_input(Publish(event), self.runtime.now_us)
-        return self._events
-
-    def interested(self, attributes: dict[str, float]) -> set[str]:
-        """The nodes with a filter that matches."""
-        return {name for name, held in self.wanted.items() if any(each.matches(attributes) for each in held)}
-
-    def close(self) -> None:
-        """Leave the journal closed."""
-        self._writer.close()
+    @property
+    def operations(self) -> int:
+        """Messages of the routing protocol that were sent."""
+        return sum(self.sent[kind] for kind in _OPERATIONS)
 
 
-def measure_cost(spec: CostSpec) -> Cost:
+def measure_operations(spec: CostSpec) -> OperationCost:
     """Subscribe one after the other, and publish at the checkpoints."""
-    cost = Cost(spec)
+    cost = OperationCost(spec)
     generator = Generator(spec.rates, spec.seed)
     with tempfile.TemporaryDirectory() as folder:
         network = PastryNetwork(spec.routing, spec.nodes, spec.seed, Path(folder), _NEVER_US)
         filters: list[Filter] = []
         events: list[dict[str, float]] = []
         for checkpoint in spec.checkpoints:
-            network.operations = 0
+            network.sent.clear()
             since = len(filters)
             while len(filters) < checkpoint:
                 filters.append(generator.filter())
                 network.subscribe(network.rng.choice(network.names), filters[-1])
                 network.quiet()
             cost.subscribe.append(network.operations / (checkpoint - since))
-            network.forwarded = reached = 0
+            reached = 0
             for _ in range(spec.events):
                 events.append(generator.event())
-                reached += _publish_and_check(network, events[-1], cost)
+                publisher = network.rng.choice(network.names)
+                number = network.publish(publisher, events[-1])
+                network.quiet()
+                reached += (network.oracle.fates[number].wanted & ~(1 << network.numbers[publisher])).bit_count()
             if spec.events:
-                cost.publish.append(network.forwarded / spec.events)
+                cost.publish.append(network.sent[Forwarded] / spec.events)
                 cost.interested.append(reached / spec.events)
         network.close()
+    tally = network.oracle.tally()
+    cost.required, cost.missing = tally.required, tally.missing
+    cost.duplicate, cost.spurious = tally.duplicate, tally.spurious
     probe = [generator.filter() for _ in range(20_000)]
     cost.covering, _ = measured_rates(probe, ())
     _, cost.matching = measured_rates(filters, events or [generator.event() for _ in range(50)])
     return cost
-
-
-def _publish_and_check(network: PastryNetwork, attributes: dict[str, float], cost: Cost) -> int:
-    """How many nodes but the publisher were interested."""
-    publisher = network.rng.choice(network.names)
-    number = network.publish(publisher, attributes)
-    network.quiet()
-    interested = network.interested(attributes)
-    got = {name: count for (event, name), count in network.delivered.items() if event == number}
-    network.delivered.clear()
-    cost.required += len(interested)
-    cost.missing += len(interested - got.keys())
-    cost.spurious += len(got.keys() - interested)
-    cost.duplicate += sum(count - 1 for count in got.values())
-    return len(interested - {publisher})
 
 
 def measure_resilience(spec: FaultSpec) -> Resilience:
@@ -330,26 +247,23 @@ def measure_resilience(spec: FaultSpec) -> Resilience:
             for number, name in enumerate(rng.sample(network.names, int(spec.churn_per_s * 9)))
         ] if spec.churn_per_s else []  # fmt: skip
         stays = [name for name in network.names if name not in {*killed, *(name for _, name in churned)}]
+        staying = sum(1 << network.numbers[name] for name in stays)
 
         def crash(name: str, now_us: int) -> None:
             runtime.crash(name)
 
         def come_back(name: str, now_us: int) -> None:
-            network.start(name, rng.sample(stays, 4))
-            for wanted in network.wanted.pop(name, ()):
-                network.subscribe(name, wanted)
+            network.join(name, rng.sample(stays, 4))
 
         for name in killed:
             runtime.call_at(begin_us + KILL_US, functools.partial(crash, name))
         for at_us, name in churned:
             runtime.call_at(begin_us + at_us, functools.partial(crash, name))
             runtime.call_at(begin_us + at_us + BACK_US, functools.partial(come_back, name))
-        published: dict[int, tuple[int, set[str]]] = {}
 
         def publish(now_us: int) -> None:
             attributes = generator.event()
-            number = network.publish(rng.choice(stays), attributes)
-            published[number] = now_us - begin_us, network.interested(attributes).intersection(stays)
+            network.publish(rng.choice(stays), attributes, network.wanting(attributes) & staying)
 
         count = (PUBLISH_UNTIL_US - PUBLISH_FROM_US) * spec.rate_per_s // 1_000_000
         for number in range(count):
@@ -358,8 +272,9 @@ def measure_resilience(spec: FaultSpec) -> Resilience:
         network.close()
     bins = PUBLISH_UNTIL_US // BIN_US
     result.required, result.made = [0] * bins, [0] * bins
-    for number, (at_us, interested) in published.items():
-        result.required[at_us // BIN_US] += len(interested)
-        result.made[at_us // BIN_US] += sum(network.delivered[number, name] > 0 for name in interested)
-    result.duplicate = sum(count > 1 for count in network.delivered.values())
+    for fate in network.oracle.fates.values():
+        at = (fate.at_us - begin_us) // BIN_US
+        result.required[at] += fate.required
+        result.made[at] += fate.made
+    result.duplicate = network.oracle.tally().duplicate
     return result

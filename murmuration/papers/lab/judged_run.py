@@ -1,8 +1,9 @@
-"""One run of a scenario made of keys, its verdict, and its journal: as a frame, and who wanted what."""
+"""One run of a scenario made of keys, its verdict, and what its journal says: rows, faults, wanted deliveries."""
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
@@ -21,12 +22,27 @@ Runtime = Literal["virtual", "ray"]
 RUNTIMES: tuple[Runtime, ...] = ("virtual", "ray")
 
 
-def play(data: Mapping[str, Any], folder: Path) -> tuple[FinishedRun, Mapping[str, Any]]:
-    """Run the scenario and judge it."""
+def play_judged(
+    data: Mapping[str, Any], folder: Path, address: str | None = None
+) -> tuple[FinishedRun, Mapping[str, Any]]:
+    """Run the scenario, a live one on the cluster at the address if there is one, and judge it."""
     from spark_analysis.main import judge
 
-    finished = execute(check_scenario(dict(data), str(data["name"])), folder, lambda *_: None)
+    loaded = check_scenario(dict(data), str(data["name"]))
+    finished = execute(loaded, folder, lambda *_: None, address if loaded.scenario.runtime == "ray" else None)
     return finished, judge(folder)
+
+
+@contextlib.contextmanager
+def one_judge(keep: bool) -> Iterator[None]:
+    """If it is to be kept, one Spark session judges all runs of the block. An idle one would be in the way of live
+    runs."""
+    from spark_analysis.session import start_session
+
+    with contextlib.ExitStack() as stack:
+        if keep:
+            stack.callback(start_session(small=True).stop)
+        yield
 
 
 def node_names(folder: Path) -> list[str]:
@@ -57,7 +73,35 @@ def fault_times_s(rows: pd.DataFrame, kind: FaultKind) -> list[float]:
     return [round((time_us - begin_us) / 1e6, 1) for time_us in found.time_us.tolist()]
 
 
-def said_by_clients(
+class WantedPair(NamedTuple):
+    """A delivery that had to be made, worked out with `Filter.matches`."""
+
+    time_us: int
+    """When the event was published."""
+    source: int
+    sequence: int
+    subscriber: int
+    stayed: bool
+    """The brokers of publisher and subscriber were up all the time."""
+
+    @property
+    def delivery(self) -> tuple[int, int, int]:
+        """Publisher, number of the event, subscriber."""
+        return self.source, self.sequence, self.subscriber
+
+
+def wanted_pairs(folder: Path, rows: pd.DataFrame, touched: Container[str]) -> Iterator[WantedPair]:
+    """All of a run, event by event. `touched`: the nodes that a fault kills or starts."""
+    stays = {number for number, name in enumerate(node_names(folder)) if name not in touched}
+    wanted, events = _said_by_clients(folder)
+    published = rows[rows.kind == RowKind.PUBLISH][["node", "source", "sequence", "time_us"]]
+    for node, source, sequence, time_us in published.itertuples(index=False):
+        for subscriber, (home, filters) in wanted.items():
+            if any(each.matches(events[source, sequence]) for each in filters):
+                yield WantedPair(time_us, source, sequence, subscriber, home in stays and node in stays)
+
+
+def _said_by_clients(
     folder: Path,
 ) -> tuple[dict[int, tuple[int, list[Filter]]], dict[tuple[int, int], dict[str, Value]]]:
     """Each subscriber's home and filters, and each event's attributes by (source, sequence)."""

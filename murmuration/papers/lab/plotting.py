@@ -8,6 +8,8 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot
 
+DPI = 150
+
 
 def panels(count: int = 1, *, width: float = 5.6, share_y: bool = False) -> tuple[Any, list[Any]]:
     """A figure and so many panels, up to four in a row; width of each in inches."""
@@ -27,6 +29,6 @@ def panels(count: int = 1, *, width: float = 5.6, share_y: bool = False) -> tupl
 def save(figure: Any, folder: Path, name: str) -> Path:
     """Write the figure, and let go of it."""
     path = folder / f"{name}.png"
-    figure.savefig(path, dpi=150)
+    figure.savefig(path, dpi=DPI)
     pyplot.close(figure)
     return path

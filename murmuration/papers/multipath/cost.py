@@ -17,7 +17,8 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.matching import MatchingIndex
 from murmur_pubsub.values import Value
-from murmuration.papers.multipath.run import MultipathNetwork, RunSpec, make_dataset
+from murmuration.papers.lab.process_meter import ProcessMeter
+from murmuration.papers.multipath.run import MultipathNetwork, MultipathSpec, make_dataset
 from routing.multipath.overlay_maps import MasterOverlayMap, WorkingOverlayMap
 from routing.multipath.router import MultipathRouter
 from routing.multipath.strategies import compute_forwarding_s0, compute_forwarding_s1, compute_forwarding_s2
@@ -30,7 +31,7 @@ _SAMPLE_EVENTS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class ForwardingCost:
     """One point. wom_us, wst_us: to make the working map and table anew. covering_wst_us: the table with covering
     sets. forward_us: strategy to the time of matching and path computation for one publication."""
 
@@ -44,7 +45,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Covering:
+class CoveringSize:
     """Mean over sampled brokers. set_size: subscriptions in covering sets. predicates: theirs, all of which a matcher
     without short cuts evaluates for a publication. evaluations: those looked at until one does not hold."""
 
@@ -56,7 +57,7 @@ class Covering:
     wall_s: float
 
 
-def measure_cost(point: tuple[str, int, int]) -> list[Cost]:
+def measure_forwarding(point: tuple[str, int, int]) -> list[ForwardingCost]:
     """Costs of one broker for a dataset on so many brokers, with 3 up to so many links."""
     dataset_name, brokers, links_max = point
     overlay = balanced(Tree(brokers, 3), 1)
@@ -86,7 +87,7 @@ def measure_cost(point: tuple[str, int, int]) -> list[Cost]:
             view = real or WorkingView(wom, wst, ())
             forward[name] = _best_us(functools.partial(_forward_all, view, events, compute)) / len(events)
         costs.append(
-            Cost(
+            ForwardingCost(
                 dataset_name, len(mst), len(wom.brokers),
                 _best_us(functools.partial(WorkingOverlayMap, mom, links)),
                 _best_us(functools.partial(WorkingSubscriptionTable, mst, wom, mst.ppaths)),
@@ -111,32 +112,32 @@ def _best_us(action: Callable[[], object], rounds: int = 5) -> float:
     return best * 1e6
 
 
-def measure_covering(point: tuple[int, int]) -> Covering:
+def measure_covering(point: tuple[int, int]) -> CoveringSize:
     """Figure 12 at one fanout: DT-C on so many brokers, links learned from traffic, then the covering sets of a
     sample of brokers with links. All brokers hold the same subscriptions: what a publication matches is looked up in
     one index for all of them, or 500 of 10,000 filters would have to fit into this process."""
     brokers, fanout = point
-    began = time.perf_counter()
+    spent = ProcessMeter()
     gc.disable()  # millions of objects that all live to the end would be searched for cycles again and again
-    spec = RunSpec("DT-C", brokers, "S2", fanout=fanout, payload_bytes=50, check=False, round_s=5)
+    spec = MultipathSpec("DT-C", brokers, "S2", fanout=fanout, payload_bytes=50, check=False, round_s=5)
     with tempfile.TemporaryDirectory() as folder:
         network = MultipathNetwork(spec, Path(folder))
         _share_matching(network)
-        network.publish(360, 12, 1)
+        network.publish_steadily(360, 12, 1)
         links = [len(router.knowledge.links.soft) for router in network.routers.values()]
         inner = [name for name in network.overlay.brokers if len(network.overlay.neighbours[name]) > 1]
         sample = inner[:: max(1, len(inner) // _SAMPLE_BROKERS)]
         drawn = network.dataset.draw(_SAMPLE_EVENTS, 7)
         events = [network.dataset.contents[content][1] for content in drawn]
         found = [_covering_of(network.routers[name], events) for name in sample]
-        network.writer.close()
-    return Covering(
+        network.close()
+    return CoveringSize(
         fanout,
         sum(size for size, _, _ in found) / len(found),
         sum(predicates for _, predicates, _ in found) / len(found),
         sum(evaluations for _, _, evaluations in found) / len(found),
         sum(links) / len(links),
-        time.perf_counter() - began,
+        spent.wall_s,
     )
 
 
@@ -147,18 +148,14 @@ def _share_matching(network: MultipathNetwork) -> None:
         index.add(number, parse_filter(text), None)
     known: dict[tuple[Value, ...], list[NodeName]] = {}
 
-    def matching_origins(mst: MasterSubscriptionTable, attributes: Mapping[str, Value]) -> int:
+    def lookup(attributes: Mapping[str, Value]) -> Sequence[NodeName]:
         key = tuple(attributes.values())
         if key not in known:
             known[key] = list(dict.fromkeys(origins[number] for number in index.matching(attributes)))
-        found, bits = 0, mst.bits
-        for origin in known[key]:
-            found |= bits[origin]
-        return found
+        return known[key]
 
     for router in network.routers.values():
-        mst = router.knowledge.mst
-        mst.matching_origins = functools.partial(matching_origins, mst)  # type: ignore[method-assign]
+        router.knowledge.mst.share_lookup(lookup)
 
 
 def _covering_of(router: MultipathRouter, events: Sequence[Mapping[str, Value]]) -> tuple[int, int, float]:
@@ -180,6 +177,3 @@ def _evaluations(wanted: Filter, event: Mapping[str, Value]) -> int:
         if attribute not in event or not constraint.contains(event[attribute]):
             break
     return looked_at
-
-
-COST_POINTS: tuple[tuple[str, int, int], ...] = (("DT1", 120, 35), ("DT2", 120, 35), ("DT3", 250, 35))

@@ -3,16 +3,13 @@
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from murmuration.papers.lab.judged_run import Runtime
 from murmuration.papers.lab.plotting import panels, save
-from murmuration.papers.multipath.cost import Cost, Covering
-from murmuration.papers.multipath.run import Measures
+from murmuration.papers.multipath.cost import CoveringSize, ForwardingCost
+from murmuration.papers.multipath.run import MultipathMeasures
 from routing.multipath.parameters import STRATEGIES, Strategy
-
-if TYPE_CHECKING:
-    from murmuration.papers.lab.judged_run import Runtime
-    from murmuration.papers.multipath.live import LiveMeasures
 
 _COLOURS = {"S0": "#444444", "S1": "#1f77b4", "S2": "#d62728", "SH": "#2ca02c"}
 _MARKERS = {"S0": "o", "S1": "s", "S2": "^", "SH": "D"}
@@ -21,7 +18,7 @@ _STYLES = {"S0": "-", "S1": "-", "S2": "-", "SH": (0, (4, 3))}
 _PAPER = "#bbbbbb"
 
 
-def path_lengths(by: Mapping[tuple[str, Strategy], Measures], folder: Path) -> Path:
+def path_lengths(by: Mapping[tuple[str, Strategy], MultipathMeasures], folder: Path) -> Path:
     """Figure 9."""
     datasets = list(dict.fromkeys(dataset for dataset, _ in by))
     figure, axes = panels(len(datasets))
@@ -31,12 +28,12 @@ def path_lengths(by: Mapping[tuple[str, Strategy], Measures], folder: Path) -> P
     return save(figure, folder, "figure_9_path_length")
 
 
-def live_path_lengths(by: "Mapping[tuple[Runtime, Strategy], LiveMeasures]", folder: Path) -> Path:
+def live_path_lengths(hops: Mapping[tuple[Runtime, Strategy], Sequence[int]], folder: Path) -> Path:
     """Figure 9 on live brokers and in virtual time."""
     figure, axes = panels(2)
     titles: dict[Runtime, str] = {"ray": "live", "virtual": "virtual time"}
     for each, (runtime, title) in zip(axes, titles.items(), strict=True):
-        _path_length_cdf(each, {strategy: by[runtime, strategy].hops for strategy in STRATEGIES})
+        _path_length_cdf(each, {strategy: hops[runtime, strategy] for strategy in STRATEGIES})
         each.set_title(f"DT1, {title}")
     return save(figure, folder, "live_path_length")
 
@@ -54,7 +51,9 @@ def _path_length_cdf(axes: Any, hops: Mapping[Strategy, Sequence[int]]) -> None:
 
 
 def yields(
-    by: Mapping[tuple[str, Strategy], Measures], paper: Mapping[tuple[str, str], tuple[int, int, int]], folder: Path
+    by: Mapping[tuple[str, Strategy], MultipathMeasures],
+    paper: Mapping[tuple[str, str], tuple[int, int, int]],
+    folder: Path,
 ) -> Path:
     """Table 2 as bars."""
     datasets = list(dict.fromkeys(dataset for dataset, _ in by))
@@ -84,7 +83,7 @@ def _beside(
     axes.margins(y=0.15)
 
 
-def pair_delays(by: Mapping[Strategy, Measures], paper: Mapping[str, float], folder: Path) -> Path:
+def pair_delays(by: Mapping[Strategy, MultipathMeasures], paper: Mapping[str, float], folder: Path) -> Path:
     """Figure 10."""
     figure, axes = panels()
     base = by["S0"].delays_us
@@ -104,7 +103,7 @@ def pair_delays(by: Mapping[Strategy, Measures], paper: Mapping[str, float], fol
     return save(figure, folder, "figure_10_delay")
 
 
-def traffic(by: Mapping[Strategy, Measures], paper: Mapping[str, float], folder: Path) -> Path:
+def traffic_over_time(by: Mapping[Strategy, MultipathMeasures], paper: Mapping[str, float], folder: Path) -> Path:
     """Figure 11."""
     figure, axes = panels()
     for strategy, run in by.items():
@@ -120,7 +119,7 @@ def traffic(by: Mapping[Strategy, Measures], paper: Mapping[str, float], folder:
     return save(figure, folder, "figure_11_traffic")
 
 
-def throughput(runs: Sequence[Measures], folder: Path) -> Path:
+def throughput(runs: Sequence[MultipathMeasures], folder: Path) -> Path:
     """Figure 13 (a) and (b): against fanout, or bars where there is one fanout only."""
     datasets = list(dict.fromkeys(run.spec.dataset for run in runs))
     figure, axes = panels(len(datasets))
@@ -128,7 +127,7 @@ def throughput(runs: Sequence[Measures], folder: Path) -> Path:
         chosen = [run for run in runs if run.spec.dataset == dataset]
         fanouts = sorted({run.spec.fanout for run in chosen})
         if len(fanouts) == 1:
-            _bars(each, chosen)
+            _deliveries(each, chosen)
             each.set(xlabel=f"fanout {fanouts[0]}")
         else:
             for strategy in STRATEGIES:
@@ -147,13 +146,13 @@ def throughput(runs: Sequence[Measures], folder: Path) -> Path:
     return save(figure, folder, "figure_13_throughput")
 
 
-def _bars(axes: Any, runs: Sequence[Measures]) -> None:
+def _deliveries(axes: Any, runs: Sequence[MultipathMeasures]) -> None:
     names = [run.spec.strategy for run in runs]
     axes.bar(names, [run.deliveries / 1e3 for run in runs], color=[_COLOURS[name] for name in names])
     axes.set(ylabel="deliveries (thousands)")
 
 
-def capped(by: Mapping[Strategy, Measures], paper: Mapping[str, tuple[int, float]], folder: Path) -> Path:
+def capped(by: Mapping[Strategy, MultipathMeasures], paper: Mapping[str, tuple[int, float]], folder: Path) -> Path:
     """Figure 14."""
     figure, axes = panels(2)
     shown = [strategy for strategy in STRATEGIES if strategy in paper]
@@ -164,13 +163,13 @@ def capped(by: Mapping[Strategy, Measures], paper: Mapping[str, tuple[int, float
     return save(figure, folder, "figure_14_capped")
 
 
-def planetlab(runs: Sequence[Measures], folder: Path) -> Path:
+def planetlab(runs: Sequence[MultipathMeasures], folder: Path) -> Path:
     """Figure 13 (c)."""
     datasets = list(dict.fromkeys(run.spec.dataset for run in runs))
     figure, axes = panels(len(datasets))
     for each, dataset in zip(axes, datasets, strict=True):
         chosen = [run for run in runs if run.spec.dataset == dataset]
-        _bars(each, chosen)
+        _deliveries(each, chosen)
         most = chosen[0].required / 1e3
         each.axhline(most, color="black", linestyle=":", label="all that match")
         each.set(ylim=(0, 1.2 * most), title=f"Figure 13 (c): {dataset}, uplinks of 10 KB/s")
@@ -178,7 +177,7 @@ def planetlab(runs: Sequence[Measures], folder: Path) -> Path:
     return save(figure, folder, "figure_13c_planetlab")
 
 
-def covering(points: Sequence[Covering], folder: Path) -> Path:
+def covering(points: Sequence[CoveringSize], folder: Path) -> Path:
     """Figure 12."""
     figure, axes = panels()
     fanouts = [point.fanout for point in points]
@@ -194,7 +193,7 @@ def covering(points: Sequence[Covering], folder: Path) -> Path:
     return save(figure, folder, "figure_12_covering")
 
 
-def cost(costs: Sequence[Cost], folder: Path) -> Path:
+def cost(costs: Sequence[ForwardingCost], folder: Path) -> Path:
     """Rebuild and forwarding times against links."""
     figure, axes = panels(2)
     for number, dataset in enumerate(dict.fromkeys(each.dataset for each in costs)):

@@ -15,23 +15,22 @@ from murmur_pubsub.journal import NONE, FaultStage, RowKind
 from murmuration.papers.lab.judged_run import (
     fault_times_s,
     journal,
-    node_names,
-    play,
+    play_judged,
     publishing_from_us,
-    said_by_clients,
     touched_by_faults,
+    wanted_pairs,
 )
 from murmuration.papers.lab.real_data import Trace, churn_of
 from murmuration.papers.vinifera.run import Routing
 from murmuration.papers.vinifera.workload import Model
 from murmuration.scenario.load import LoadedScenario, load_scenario
 
-BIN_S = 5
+CHURN_BIN_S = 5
 _COUNTED = ("required", "delivered", "missing", "explained", "duplicate", "spurious", "faults_failed")
 
 
 @dataclass(frozen=True, slots=True)
-class LiveSpec:
+class ViniferaLiveSpec:
     """One run. `changes`: of the scenario, as on the command line; `model`: the interests in it."""
 
     routing: Routing
@@ -51,12 +50,12 @@ _BASELINE = "broker={routing: ferry, parameters: {ferry: {attributes: [a0, a1]}}
 
 
 @dataclass(slots=True)
-class Live:
-    """By time of publication in bins of `BIN_S`. interested, delivered, hops: pairs that stayed up, deliveries to them
-    and their hops. received, uninterested: messages with events at all brokers, and those at brokers without interest.
-    population: brokers that were up. `judged`: counts of Spark's judge, of all pairs."""
+class ViniferaLiveRun:
+    """By time of publication in bins of `CHURN_BIN_S`. interested, delivered, hops: pairs that stayed up, deliveries to
+    them and their hops. received, uninterested: messages with events at all brokers, and those at brokers without
+    interest. population: brokers that were up. `judged`: counts of Spark's judge, of all pairs."""
 
-    spec: LiveSpec
+    spec: ViniferaLiveSpec
     interested: list[int] = field(default_factory=list)
     delivered: list[int] = field(default_factory=list)
     hops: list[int] = field(default_factory=list)
@@ -73,37 +72,33 @@ class Live:
         return sum(self.interested) - sum(self.delivered)
 
 
-def measure_live(spec: LiveSpec) -> Live:
+def measure_vinifera_live(spec: ViniferaLiveSpec, address: str | None = None) -> ViniferaLiveRun:
     """Play it, judge it, and read its journal."""
     loaded = spec.load()
     with TemporaryDirectory() as place:
-        _, verdict = play(loaded.data, Path(place) / "run")
-        live = read_live(spec, Path(place) / "run", touched_by_faults(loaded))
+        _, verdict = play_judged(loaded.data, Path(place) / "run", address)
+        live = read_vinifera_live(spec, Path(place) / "run", touched_by_faults(loaded))
     live.judged = {name: int(verdict[name]) for name in _COUNTED}
     return live
 
 
-def read_live(spec: LiveSpec, folder: Path, touched: set[str]) -> Live:
+def read_vinifera_live(spec: ViniferaLiveSpec, folder: Path, touched: set[str]) -> ViniferaLiveRun:
     """What a run's journal says."""
-    names, rows = node_names(folder), journal(folder)
-    wanted, events = said_by_clients(folder)
-    stays = {number for number, name in enumerate(names) if name not in touched}
-    begin_us = publishing_from_us(rows)
-    published = rows[rows.kind == RowKind.PUBLISH][["source", "sequence", "node", "time_us"]]
-    published = published.assign(bin=(published.time_us - begin_us).clip(lower=0) // (BIN_S * 1_000_000))
+    rows = journal(folder)
+    begin_us, bin_us = publishing_from_us(rows), CHURN_BIN_S * 1_000_000
+    published = rows[rows.kind == RowKind.PUBLISH][["source", "sequence", "time_us"]]
+    published = published.assign(bin=(published.time_us - begin_us).clip(lower=0) // bin_us)
     bins = int(published.bin.max()) + 1
     first = rows[rows.kind == RowKind.DELIVER].drop_duplicates(["source", "sequence", "value"])
     hops = first.set_index(["source", "sequence", "value"]).hops.to_dict()
-    live = Live(spec, [0] * bins, [0] * bins, [0] * bins)
-    staying = {subscriber: filters for subscriber, (home, filters) in wanted.items() if home in stays}
-    at_home = published[published.node.isin(stays)]
-    for source, sequence, at in at_home[["source", "sequence", "bin"]].itertuples(index=False):
-        for subscriber, filters in staying.items():
-            if any(each.matches(events[source, sequence]) for each in filters):
-                live.interested[at] += 1
-                if (source, sequence, subscriber) in hops:
-                    live.delivered[at] += 1
-                    live.hops[at] += hops[source, sequence, subscriber]
+    live = ViniferaLiveRun(spec, [0] * bins, [0] * bins, [0] * bins)
+    for pair in wanted_pairs(folder, rows, touched):
+        if pair.stayed:
+            at = max(0, pair.time_us - begin_us) // bin_us
+            live.interested[at] += 1
+            if pair.delivery in hops:
+                live.delivered[at] += 1
+                live.hops[at] += hops[pair.delivery]
     live.received, live.uninterested = _messages(rows, first, published, bins)
     kills, starts = (fault_times_s(rows, kind) for kind in (FaultKind.KILL, FaultKind.RESTART))
     live.kills, live.starts = len(kills), len(starts)
@@ -129,4 +124,4 @@ def _messages(
 
 def _before(bin: int, times_s: list[float]) -> int:
     """How many of them are before the middle of the bin."""
-    return sum(time_s < (bin + 0.5) * BIN_S for time_s in times_s)
+    return sum(time_s < (bin + 0.5) * CHURN_BIN_S for time_s in times_s)

@@ -5,19 +5,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from murmuration.papers.lab.real_data import find_real
-from murmuration.papers.vinifera.live import LiveSpec
-from murmuration.papers.vinifera.run import Churn, ChurnSpec, Routing, Static, StaticSpec
+from murmuration.papers.vinifera.live import ViniferaLiveSpec
+from murmuration.papers.vinifera.run import ChurnRun, ChurnSpec, Routing, StaticRun, StaticSpec
 from murmuration.papers.vinifera.workload import Model, friend_links
 
-Spec = StaticSpec | ChurnSpec
-Outcome = Static | Churn
+ViniferaSpec = StaticSpec | ChurnSpec
+ViniferaRun = StaticRun | ChurnRun
 MODELS: tuple[Model, ...] = ("random", "skewed")
-ROUTINGS: tuple[Routing, ...] = ("vinifera", "ferry")
-SEEDS = 3
+SYSTEMS: tuple[Routing, ...] = ("vinifera", "ferry")
+_SEEDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ViniferaPlan:
     """`base`: what is varied; `friends`, `sizes`, `attributes`, `rates`: the values along the axes of the figures;
     `attribute_nodes`: the network's size where attributes are varied; `capacity`: messages a node takes in a cycle, for
     the rates; `churn`: the runs of Figure 5; `resets`: both systems, with and without hearing of closed connections;
@@ -32,9 +32,50 @@ class Plan:
     capacity: int
     churn: Sequence[ChurnSpec]
     resets: Sequence[ChurnSpec]
-    live: Sequence[LiveSpec]
+    live: Sequence[ViniferaLiveSpec]
     social: int
     seeds: int
+
+    @classmethod
+    def full(cls, seeds: int) -> "ViniferaPlan":
+        """The paper's sizes, where that is affordable: see docs/protocols/vinifera.md for how long it takes."""
+        traces = [
+            ChurnSpec("vinifera", "skype", "skewed", 0, 25.0, 2_700, True, events=4),
+            ChurnSpec("ferry", "skype", "skewed", 0, 25.0, 2_700, False, events=4),
+            ChurnSpec("vinifera", "generated", "skewed", 4_000, 30.0, 14_400, True, events=1),
+        ]
+        if find_real("skype.avt") is None:
+            traces = [each for each in traces if each.trace != "skype"]
+        live = [
+            ViniferaLiveSpec(routing, trace)
+            for trace in dict.fromkeys(each.trace for each in traces)
+            for routing in SYSTEMS
+        ]
+        return cls(
+            base=StaticSpec("vinifera", 1_000, "random", cycles=16, events=60),
+            friends=(0, 2, 4, 6, 8),
+            sizes=(256, 512, 1_000, 2_048, 4_096, 8_192),
+            attributes=(1, 2, 3, 5),
+            attribute_nodes=400,
+            rates=(1, 2, 3, 5),
+            capacity=20,
+            churn=traces,
+            resets=_resets_of(600, 2.0),
+            live=live,
+            social=1_000 if find_real("facebook_combined.txt") else 0,
+            seeds=max(seeds, _SEEDS),
+        )
+
+    @classmethod
+    def quick(cls, seeds: int) -> "ViniferaPlan":
+        """Under 50 s: networks of 40 nodes."""
+        small = StaticSpec("vinifera", 40, "random", friends=3, cycles=8, events=60)
+        churn = [
+            ChurnSpec(each, "generated", "skewed", 50, 0.5, 900, each == "vinifera", events=4, friends=3)
+            for each in SYSTEMS
+        ]
+        social = 40 if find_real("facebook_combined.txt") else 0
+        return cls(small, (0, 8), (20, 40), (1, 3), 40, (5,), 10, churn, _resets_of(40, 0.25), (), social, seeds)
 
     def static(
         self, routing: Routing, model: Model, seed: int = 1, **changes: int | bool | tuple[int, ...]
@@ -63,7 +104,7 @@ class Plan:
         return self.static(routing, model, attributes=count, nodes=nodes, friends=friend_links(nodes))
 
     def loaded(self) -> list[StaticSpec]:
-        """The bar on load: three attributes on a network of the paper's size."""
+        """The criterion on load: three attributes on a network of the paper's size."""
         return [self.static("vinifera", model, attributes=3) for model in MODELS]
 
     def by_rate(self) -> list[StaticSpec]:
@@ -71,7 +112,7 @@ class Plan:
         both = [
             self.static(each, model, rates=self.rates, capacity=self.capacity, spread=spread)
             for model in MODELS
-            for each in ROUTINGS
+            for each in SYSTEMS
             for spread in (True, False)
         ]
         return list(dict.fromkeys(both))
@@ -84,68 +125,29 @@ class Plan:
         """Vinifera routing by its own links alone."""
         return self.static("vinifera", model, inbound=False)
 
-    def specs(self) -> list[Spec]:
-        """All runs, each once, those of the bars first."""
-        found: list[Spec] = []
+    def specs(self) -> list[ViniferaSpec]:
+        """All runs, each once, those of the criteria first."""
+        found: list[ViniferaSpec] = []
         for seed in range(1, self.seeds + 1):
-            found += [self.static(routing, model, seed) for model in MODELS for routing in ROUTINGS]
+            found += [self.static(routing, model, seed) for model in MODELS for routing in SYSTEMS]
         found += [*self.churn, *self.resets]
         found += [self.without_inbound(model) for model in MODELS]
         if self.social:
-            found += [self.static(routing, "social", nodes=self.social) for routing in ROUTINGS]
+            found += [self.static(routing, "social", nodes=self.social) for routing in SYSTEMS]
         found += [self.by_attributes(each, model, count) for count in self.attributes for model in MODELS
-                  for each in ROUTINGS]  # fmt: skip
+                  for each in SYSTEMS]  # fmt: skip
         for seed in range(1, self.seeds + 1):
             found += [self.by_friends(model, friends, seed) for friends in self.friends for model in MODELS]
         found += self.by_rate()
         found += [
-            self.by_size(each, model, nodes) for each in ROUTINGS for nodes in self.sizes_of(each) for model in MODELS
+            self.by_size(each, model, nodes) for each in SYSTEMS for nodes in self.sizes_of(each) for model in MODELS
         ]
         found += self.loaded()
         return list(dict.fromkeys(found))
 
 
-def full_plan(seeds: int) -> Plan:
-    """The paper's sizes, where that is affordable: see docs/protocols/vinifera.md for how long it takes."""
-    traces = [
-        ChurnSpec("vinifera", "skype", "skewed", 0, 25.0, 2_700, True, events=4),
-        ChurnSpec("ferry", "skype", "skewed", 0, 25.0, 2_700, False, events=4),
-        ChurnSpec("vinifera", "generated", "skewed", 4_000, 30.0, 14_400, True, events=1),
-    ]
-    if find_real("skype.avt") is None:
-        traces = [each for each in traces if each.trace != "skype"]
-    live = [LiveSpec(routing, trace) for trace in dict.fromkeys(each.trace for each in traces) for routing in ROUTINGS]
-    return Plan(
-        base=StaticSpec("vinifera", 1_000, "random", cycles=16, events=60),
-        friends=(0, 2, 4, 6, 8),
-        sizes=(256, 512, 1_000, 2_048, 4_096, 8_192),
-        attributes=(1, 2, 3, 5),
-        attribute_nodes=400,
-        rates=(1, 2, 3, 5),
-        capacity=20,
-        churn=traces,
-        resets=resets_of(600, 2.0),
-        live=live,
-        social=1_000 if find_real("facebook_combined.txt") else 0,
-        seeds=max(seeds, SEEDS),
-    )
-
-
-def resets_of(nodes: int, days: float) -> list[ChurnSpec]:
+def _resets_of(nodes: int, days: float) -> list[ChurnSpec]:
     """Both systems under the same churn, each hearing of closed connections and by heartbeats alone."""
     return [
-        ChurnSpec(each, "generated", "skewed", nodes, days, 900, resets)
-        for each in ROUTINGS
-        for resets in (True, False)
+        ChurnSpec(each, "generated", "skewed", nodes, days, 900, resets) for each in SYSTEMS for resets in (True, False)
     ]
-
-
-def quick_plan(seeds: int) -> Plan:
-    """Under 50 s: networks of 40 nodes."""
-    small = StaticSpec("vinifera", 40, "random", friends=3, cycles=8, events=60)
-    churn = [
-        ChurnSpec(each, "generated", "skewed", 50, 0.5, 900, each == "vinifera", events=4, friends=3)
-        for each in ROUTINGS
-    ]
-    social = 40 if find_real("facebook_combined.txt") else 0
-    return Plan(small, (0, 8), (20, 40), (1, 3), 40, (5,), 10, churn, resets_of(40, 0.25), (), social, seeds)

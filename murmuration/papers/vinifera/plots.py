@@ -7,14 +7,14 @@ from typing import Any
 
 from murmuration.papers.lab.plotting import panels as frame
 from murmuration.papers.lab.plotting import save
-from murmuration.papers.vinifera.live import Live
-from murmuration.papers.vinifera.run import SHARES, Churn, Routing, Static, StaticSpec
+from murmuration.papers.vinifera.live import ViniferaLiveRun
+from murmuration.papers.vinifera.run import SHARES, ChurnRun, Routing, StaticRun, StaticSpec
 from murmuration.papers.vinifera.workload import Model
 
 COLOURS = {"vinifera": "#1f77b4", "ferry": "#d62728"}
-NAMES = {"vinifera": "Vinifera", "ferry": "baseline"}
+SYSTEM_NAMES = {"vinifera": "Vinifera", "ferry": "baseline"}
 _LINES: Mapping[Model, str] = {"skewed": "-", "random": "--", "social": ":"}
-Curves = Mapping[tuple[Routing, Model], Sequence[tuple[float, Sequence[Static]]]]
+Curves = Mapping[tuple[Routing, Model], Sequence[tuple[float, Sequence[StaticRun]]]]
 """(routing, model) to its points: x and the runs of all seeds."""
 
 
@@ -26,9 +26,9 @@ def _save(figure: Any, axes: Any, folder: Path, name: str) -> Path:
     return save(figure, folder, name)
 
 
-def lines(
+def against(
     curves: Curves,
-    measures: Sequence[tuple[str, Callable[[Static], float]]],
+    measures: Sequence[tuple[str, Callable[[StaticRun], float]]],
     label: str,
     folder: Path,
     name: str,
@@ -44,7 +44,7 @@ def lines(
             axes.errorbar(
                 [x for x, _ in found], [mean(each) for _, each in found],
                 [stdev(each) if len(each) > 1 else 0.0 for _, each in found], color=COLOURS[routing],
-                linestyle=_LINES[model], marker="o", markersize=4, capsize=3, label=f"{NAMES[routing]}, {model}",
+                linestyle=_LINES[model], marker="o", markersize=4, capsize=3, label=f"{SYSTEM_NAMES[routing]}, {model}",
             )  # fmt: skip
         axes.set(xlabel=label, ylabel=title)
         axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
@@ -62,10 +62,10 @@ def _waits(spec: StaticSpec) -> bool:
 
 def name_of(spec: StaticSpec) -> str:
     """What a run is called beside others."""
-    return f"{NAMES[spec.routing]}{' without spreading' if _waits(spec) else ''}"
+    return f"{SYSTEM_NAMES[spec.routing]}{' without spreading' if _waits(spec) else ''}"
 
 
-def rates(runs: Sequence[Static], folder: Path) -> Path:
+def hit_ratio_by_rate(runs: Sequence[StaticRun], folder: Path) -> Path:
     """Figure 4(f): hit ratio against the publication rate."""
     figure, (axes,) = frame(1)
     for run in runs:
@@ -81,7 +81,7 @@ def rates(runs: Sequence[Static], folder: Path) -> Path:
     return _save(figure, axes, folder, "figure_4f")
 
 
-def load(runs: Sequence[Static], folder: Path) -> Path:
+def load_distribution(runs: Sequence[StaticRun], folder: Path) -> Path:
     """Figure 4(e): share of nodes that relay at most so many of the events; one panel a model."""
     models = list(dict.fromkeys(run.spec.model for run in runs))
     figure, panels = frame(len(models))
@@ -89,7 +89,7 @@ def load(runs: Sequence[Static], folder: Path) -> Path:
     for axes, model in zip(panels, models, strict=True):
         for run in (each for each in runs if each.spec.model == model):
             count = run.spec.attributes
-            label = f"{NAMES[run.spec.routing]}, {count} attribute{'s' if count > 1 else ''}"
+            label = f"{SYSTEM_NAMES[run.spec.routing]}, {count} attribute{'s' if count > 1 else ''}"
             axes.step(
                 [100 * at for at in SHARES], run.load, where="post", color=COLOURS[run.spec.routing],
                 linestyle=styles[count], label=label,
@@ -101,8 +101,13 @@ def load(runs: Sequence[Static], folder: Path) -> Path:
     return _save(figure, panels[0], folder, "figure_4e")
 
 
-def churn(
-    runs: Sequence[Churn | Live], folder: Path, name: str, bins_a_point: int, unit: str = "hours", bin: float = 1
+def over_time(
+    runs: Sequence[ChurnRun | ViniferaLiveRun],
+    folder: Path,
+    name: str,
+    bins_a_point: int,
+    unit: str = "hours",
+    bin: float = 1,
 ) -> Path:
     """Figure 5: hit ratio, overhead and hops over time, the population drawn behind. `bin`: how long each is."""
     figure, panels = frame(3)
@@ -128,7 +133,7 @@ def churn(
                     points.append((bin * (begin + bins_a_point / 2), sum(getattr(run, above)[part]) / total))
             axes.plot(
                 [x for x, _ in points], [y for _, y in points], color=COLOURS[run.spec.routing],
-                linestyle=_LINES[run.spec.model], label=f"{NAMES[run.spec.routing]}, {run.spec.model}",
+                linestyle=_LINES[run.spec.model], label=f"{SYSTEM_NAMES[run.spec.routing]}, {run.spec.model}",
             )  # fmt: skip
         axes.set(xlabel=unit, ylabel=title)
         axes.set_ylim(0, 1.05 * axes.get_ylim()[1])

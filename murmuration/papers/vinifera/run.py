@@ -2,12 +2,12 @@
 
 import functools
 import tempfile
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from murmuration.deployment.churn import read_availability
+from murmuration.papers.lab.process_meter import ProcessMeter
 from murmuration.papers.lab.real_data import Trace, real_file
 from murmuration.papers.vinifera.network import GossipNetwork, Totals
 from murmuration.papers.vinifera.workload import IntervalWorkload, Model, SocialWorkload
@@ -46,7 +46,7 @@ class StaticSpec:
 
 
 @dataclass(slots=True)
-class Static:
+class StaticRun:
     """What came out. messages: of all kinds a node and cycle at the end, before events are measured. load: share of
     nodes that relayed, without interest, at most each of `SHARES` of the events; `most`: the most that a node did.
     copies, relays: messages with an event to interested and to other nodes, for each delivery. hit_ratios: at each of
@@ -87,7 +87,7 @@ class ChurnSpec:
 
 
 @dataclass(slots=True)
-class Churn:
+class ChurnRun:
     """What came out, hour by hour."""
 
     spec: ChurnSpec
@@ -116,11 +116,11 @@ class Churn:
         return sum(self.delivered[hour] for hour in hours) / interested if interested else None
 
 
-def measure(spec: StaticSpec | ChurnSpec) -> Static | Churn:
+def measure_overlay(spec: StaticSpec | ChurnSpec) -> StaticRun | ChurnRun:
     """One run, in a process of its own, and how long it took."""
-    begun_s = time.process_time()
+    spent = ProcessMeter()
     result = measure_static(spec) if isinstance(spec, StaticSpec) else measure_churn(spec)
-    result.cpu_s = round(time.process_time() - begun_s, 1)
+    result.cpu_s = round(spent.cpu_s, 1)
     return result
 
 
@@ -141,7 +141,7 @@ def _parameters(spec: StaticSpec | ChurnSpec, workload: IntervalWorkload | Socia
     return own | {"resets": spec.resets} if isinstance(spec, ChurnSpec) else own
 
 
-def measure_static(spec: StaticSpec) -> Static:
+def measure_static(spec: StaticSpec) -> StaticRun:
     """Let the overlay settle, publish, and count."""
     workload = _workload(spec.model, spec.attributes, spec.nodes, spec.seed)
     names = [f"b{number}" for number in range(spec.nodes)]
@@ -155,12 +155,12 @@ def measure_static(spec: StaticSpec) -> Static:
         network.cycles(max(1.0, spec.cycles - network.runtime.now_us / network.cycle_us))
         before = network.runtime.processed
         network.cycles(1)
-        result = Static(spec, messages=(network.runtime.processed - before) / spec.nodes - 2)  # without two timers
+        result = StaticRun(spec, messages=(network.runtime.processed - before) / spec.nodes - 2)  # without two timers
         network.totals()
         _publish(network, workload, spec.events, _EVENTS_A_CYCLE)
         network.cycles(0.5)
         result.degree = max(len(network.router(name).overlay.neighbours) for name in names)
-        _fill(result, network.totals(), names)
+        _fill(result, network.totals())
         network.capacity = spec.capacity
         for rate in spec.rates:
             _publish(network, workload, 2 * rate * spec.capacity, rate * spec.capacity)
@@ -176,22 +176,23 @@ def _publish(network: GossipNetwork, workload: IntervalWorkload | SocialWorkload
         network.cycles(1 / a_cycle)
 
 
-def _fill(result: Static, totals: Totals, names: list[str]) -> None:
+def _fill(result: StaticRun, totals: Totals) -> None:
+    nodes = result.spec.nodes
     result.overhead, result.path = totals.overhead, totals.path
     result.copies, result.relays = totals.copies, totals.relays
     result.hit_ratio, result.duplicate = totals.hit_ratio, totals.duplicate
-    result.interested = totals.interested / totals.events / len(names)
-    shares = [totals.relayed[name] / totals.events for name in names]
+    result.interested = totals.interested / totals.events / nodes
+    shares = [totals.relayed[node] / totals.events for node in range(nodes)]
     result.most = max(shares)
-    result.load = [sum(share <= at for share in shares) / len(names) for at in SHARES]
+    result.load = [sum(share <= at for share in shares) / nodes for at in SHARES]
 
 
-def measure_churn(spec: ChurnSpec) -> Churn:
+def measure_churn(spec: ChurnSpec) -> ChurnRun:
     """Play an availability trace; nodes that start subscribe anew."""
     trace = _trace(spec)
     names = list(trace.sessions)
     workload = _workload(spec.model, 1, len(names), spec.seed)
-    result = Churn(spec)
+    result = ChurnRun(spec)
     with tempfile.TemporaryDirectory() as folder:
         network = GossipNetwork(
             spec.routing, names, spec.seed, Path(folder), _parameters(spec, workload), spec.cycle_s * 1_000_000
@@ -206,7 +207,7 @@ def measure_churn(spec: ChurnSpec) -> Churn:
         def come(name: str, now_us: int) -> None:
             joined[0] += 1
             up = list(network.up)
-            network.start(name, network.rng.sample(up, min(4, len(up))))
+            network.join(name, network.rng.sample(up, min(4, len(up))))
 
         def go(name: str, now_us: int) -> None:
             if len(network.up) > 2:

@@ -5,38 +5,29 @@ from pathlib import Path
 
 import pytest
 
-from murmur_pubsub.progress import Progress
 from murmuration.papers.epidemic import paper as epidemic
-from murmuration.papers.epidemic.plan import Network, Plan, Sweep, full_plan, quick_plan
-from murmuration.papers.epidemic.run import Measures, RunSpec, measure
-from murmuration.papers.lab import run_cache as kept_runs
-from murmuration.papers.lab.framework import PaperResult
+from murmuration.papers.epidemic.plan import Chart, EpidemicPlan, Setting
+from murmuration.papers.epidemic.run import EpidemicMeasures, EpidemicSpec
+from murmuration.papers.lab.results import PaperResult
 from reliability.epidemic.parameters import ALGORITHMS
+from tests.papers.runs_here import RunsHere
 from workloads.overlay import Tree, balanced
 
-TINY = RunSpec(
+TINY = EpidemicSpec(
     "none", dispatchers=6, patterns=4, rate_per_s=10, loss=0.1, learn_s=0.2, warm_s=0.4, measured_s=0.5, tail_s=0.5
 )
 
 
-def tiny_plan() -> Plan:
+def tiny_plan() -> EpidemicPlan:
     broken = dataclasses.replace(TINY, loss=0.0, reconfigured_every_s=0.2)
-    sweep = Sweep("loss", "loss of a link", (0.05, 0.1))
-    return Plan(Network(TINY, 0.5), Network(TINY, 0.5), Network(broken, 0.5), (sweep,), 1, 1, 1)
+    chart = Chart("loss", "loss of a link", (0.05, 0.1))
+    return EpidemicPlan(Setting(TINY, 0.5), Setting(TINY, 0.5), Setting(broken, 0.5), (chart,), 1, 1, 1)
 
 
-def made_up(spec: RunSpec, rate: float) -> Measures:
-    return Measures(spec, published=100, due=1_000, delivered=int(1_000 * rate), event_messages=100, gossip_messages=20)
-
-
-def in_process(
-    function: object, points: list[RunSpec], progress: Progress, workers: int = 1, keep: object = None
-) -> list[Measures]:
-    results = []
-    for point in points:
-        results.append(measure(point))
-        keep(point, results[-1])  # type: ignore[operator]
-    return results
+def made_up(spec: EpidemicSpec, rate: float) -> EpidemicMeasures:
+    return EpidemicMeasures(
+        spec, published=100, due=1_000, delivered=int(1_000 * rate), event_messages=100, gossip_messages=20
+    )
 
 
 @pytest.mark.parametrize(("loss", "remembered"), [(0.05, 0.75), (0.1, 0.56)])
@@ -60,7 +51,7 @@ def test_epidemic_evaluation_the_breadth_first_tree_gives_the_remembered_baselin
 
 
 def test_the_full_plan_is_the_evaluations_network_with_five_seeds_and_more() -> None:
-    specs = full_plan(1).specs()
+    specs = EpidemicPlan.full(1).specs()
     assert len(set(specs)) == len(specs)
     large = [spec for spec in specs if spec.dispatchers == 100]
     assert {(spec.patterns, spec.subscribed, spec.matched, spec.rate_per_s, spec.buffer) for spec in large} == {
@@ -68,18 +59,18 @@ def test_the_full_plan_is_the_evaluations_network_with_five_seeds_and_more() -> 
     }
     assert {spec.seed for spec in large if spec.algorithm == "push"} == set(range(1, 6))
     assert {spec.seed for spec in large if spec.algorithm == "combined-pull"} == set(range(1, 11))
-    assert {spec.algorithm for spec in quick_plan(1).specs()} == set(ALGORITHMS)
+    assert {spec.algorithm for spec in EpidemicPlan.quick(1).specs()} == set(ALGORITHMS)
 
 
-def test_tables_figures_and_bars_come_of_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_runs, "in_parallel", in_process)
-    monkeypatch.setattr(epidemic, "quick_plan", lambda seeds: tiny_plan())
-    result = epidemic.EpidemicPaper().reproduce(tmp_path, True, 1, lambda *_: None)
+def test_tables_figures_and_criteria_come_of_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EpidemicPlan, "quick", lambda seeds: tiny_plan())
+    result = epidemic.EpidemicPaper().reproduce(RunsHere(tmp_path), quick=True, seeds=1)
     assert [table.name for table in result.tables] == ["delivery", "sweep_loss", "reconfiguration"]
     assert all(len(row) == len(table.columns) for table in result.tables for row in table.rows)
+    assert len(result.figures) == 3
     assert all(figure.stat().st_size > 5_000 for figure in result.figures)
-    assert [bar.met for bar in result.bars] == [None] * 8 + [True]
-    assert result.bars[-1].measured == 0
+    assert [each.met for each in result.criteria] == [None] * 8 + [True]
+    assert result.criteria[-1].measured == 0
 
 
 @pytest.mark.parametrize(
@@ -93,28 +84,28 @@ def test_tables_figures_and_bars_come_of_a_plan(tmp_path: Path, monkeypatch: pyt
         ({("random-pull", 0.1): 0.99}, ["random-pull, loss 0.1, at equal overhead"]),
     ],
 )
-def test_the_bars_can_be_missed(changed: dict[tuple[str, float], float], missed: list[str]) -> None:
+def test_the_criteria_can_be_missed(changed: dict[tuple[str, float], float], missed: list[str]) -> None:
     rates = {
         ("none", 0.1): 0.55, ("push", 0.1): 0.96, ("combined-pull", 0.1): 0.94, ("subscriber-pull", 0.1): 0.78,
         ("publisher-pull", 0.1): 0.83, ("random-pull", 0.1): 0.9, ("none", 0.05): 0.75, ("push", 0.05): 0.99,
         ("combined-pull", 0.05): 0.99, **changed,
     }  # fmt: skip
-    plan = full_plan(1)
+    plan = EpidemicPlan.full(1)
     runs = {
         spec: made_up(spec, rates[spec.algorithm, spec.loss])
         for spec in plan.specs()
         if spec.dispatchers == 100 and not spec.lossy_replies
     }
-    result = PaperResult()
-    epidemic.bars(result, plan, runs, quick=False)
-    assert [bar.name for bar in result.bars if bar.met is False] == missed
+    result = PaperResult(scaled_down=False)
+    epidemic.judge_recovery(result, plan, runs)
+    assert [each.name for each in result.criteria if each.met is False] == missed
     assert result.all_met == (not missed)
 
 
-def test_a_delivery_that_should_not_be_misses_a_bar() -> None:
-    plan = full_plan(1)
+def test_a_delivery_that_should_not_be_misses_a_criterion() -> None:
+    plan = EpidemicPlan.full(1)
     runs = {spec: made_up(spec, 0.95) for spec in plan.specs() if spec.dispatchers == 100}
     next(iter(runs.values())).duplicate = 1
-    result = PaperResult()
-    epidemic.bars(result, plan, runs, quick=True)
-    assert result.bars[-1].met is False
+    result = PaperResult(scaled_down=True)
+    epidemic.judge_recovery(result, plan, runs)
+    assert result.criteria[-1].met is False

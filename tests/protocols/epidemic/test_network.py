@@ -14,7 +14,7 @@ from murmur_pubsub.journal import RowKind, read_segment
 from murmur_pubsub.message import kind_of
 from murmur_virtual.run import play_virtual
 from murmuration.deployment.build_deployment import build
-from murmuration.papers.epidemic.run import DispatcherNetwork, RunSpec
+from murmuration.papers.epidemic.run import DispatcherNetwork, EpidemicSpec
 from murmuration.scenario.load import check_scenario
 from reliability.epidemic.messages import (
     EventRecovered,
@@ -210,7 +210,7 @@ def test_epidemic_s4_2_a_killed_dispatcher_neither_doubles_nor_invents(algorithm
 
 # ------------------------------------------------------------------------------------------------ reconfiguration
 def small_network(algorithm: Any, folder: Path, **changes: Any) -> Any:
-    spec = RunSpec(
+    spec = EpidemicSpec(
         algorithm, dispatchers=12, patterns=8, rate_per_s=20, learn_s=0.5, warm_s=1.0, measured_s=1.0, tail_s=1.5,
         **changes,
     )  # fmt: skip

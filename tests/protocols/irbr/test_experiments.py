@@ -6,15 +6,15 @@ import pytest
 
 from murmur_pubsub.errors import InputError
 from murmuration.deployment.build_deployment import build
-from murmuration.papers.irbr.live import CHURN_S, FOUND_S, KILL_S, LiveSpec, read_live
+from murmuration.papers.irbr.live import CHURN_S, FOUND_S, KILL_S, IrbrLiveSpec, read_irbr_live
 from murmuration.papers.irbr.run import (
     FOUND_US,
     KILL_US,
+    PROTOCOLS,
     PUBLISH_UNTIL_US,
-    ROUTINGS,
     CostSpec,
     FaultSpec,
-    measure_cost,
+    measure_operations,
     measure_resilience,
 )
 from murmuration.papers.irbr.workload import Generator, Rates, measured_rates
@@ -43,9 +43,9 @@ def test_rates_that_no_settings_reach_are_refused(rates: dict[str, float]) -> No
         Rates(**rates)
 
 
-@pytest.mark.parametrize("routing", ROUTINGS)
+@pytest.mark.parametrize("routing", PROTOCOLS)
 def test_irbr_s6_costs_are_those_of_the_protocol_and_every_event_arrives(routing: str) -> None:
-    cost = measure_cost(CostSpec(routing, 64, Rates(matching=0.2), (16, 48), 25))
+    cost = measure_operations(CostSpec(routing, 64, Rates(matching=0.2), (16, 48), 25))
     assert (cost.missing, cost.duplicate, cost.spurious) == (0, 0, 0)
     assert cost.required > 200
     assert all(sent >= interested for sent, interested in zip(cost.publish, cost.interested, strict=True))
@@ -57,15 +57,15 @@ def test_irbr_s6_costs_are_those_of_the_protocol_and_every_event_arrives(routing
 
 def test_irbr_s6_covering_makes_subscribing_cheaper_and_scribe_needs_the_fewest() -> None:
     means = {
-        routing: measure_cost(CostSpec(routing, 64, Rates(covering=0.5), (20, 120), 0)).subscribe
-        for routing in ROUTINGS
+        routing: measure_operations(CostSpec(routing, 64, Rates(covering=0.5), (20, 120), 0)).subscribe
+        for routing in PROTOCOLS
     }
     for routing in ("irbr", "rpf"):
         assert means[routing][1] < means[routing][0] / 2
         assert means["scribe"][0] < means[routing][0]
 
 
-@pytest.mark.parametrize("routing", [*ROUTINGS, "irbr_probes"])
+@pytest.mark.parametrize("routing", [*PROTOCOLS, "irbr_probes"])
 def test_irbr_s6_events_are_lost_until_failures_are_found_and_none_afterwards(routing: str) -> None:
     """IRBR finds them when it cannot send, the others with the next round of probes."""
     run = measure_resilience(FaultSpec(routing, 64, 0.25, rate_per_s=40, matching=0.3))
@@ -96,7 +96,7 @@ def test_what_stayed_up_is_delivered_but_for_the_time_until_failures_are_found(t
     changes = ["runtime=virtual", "workload.publications=750", "workload.rate_per_s=12.5", f"broker.routing={routing}"]
     loaded = load_scenario(Path("irbr-live"), changes)
     execute(loaded, tmp_path / "run", lambda *_: None)
-    live = read_live(LiveSpec(routing), tmp_path / "run", touched_by_faults(loaded))
+    live = read_irbr_live(IrbrLiveSpec(routing), tmp_path / "run", touched_by_faults(loaded))
     assert live.rate(0, KILL_S) == live.rate(FOUND_S, CHURN_S) == 1
     assert (live.rate(KILL_S, FOUND_S) == 1) is (routing == "irbr")
     assert (live.duplicate, live.spurious) == (0, 0)

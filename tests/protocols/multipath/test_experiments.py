@@ -1,7 +1,6 @@
 """Publiy section 7: datasets, the in-process measures against the judge, uplinks, links and loads one by one."""
 
 import itertools
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,10 @@ from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Effect, Input, Machine, Received, Send
 from murmur_virtual.virtual_runtime import VirtualRuntime
 from murmuration.deployment.build_deployment import build
-from murmuration.papers.lab import run_cache as kept_runs
-from murmuration.papers.lab.framework import PaperResult
 from murmuration.papers.lab.judged_run import RUNTIMES
-from murmuration.papers.multipath import live as publiy_live
-from murmuration.papers.multipath.run import MultipathNetwork, RunSpec, measure
+from murmuration.papers.lab.results import PaperResult
+from murmuration.papers.multipath import live
+from murmuration.papers.multipath.run import MultipathNetwork, MultipathSpec, measure_multipath
 from murmuration.runs.driver import FinishedRun, execute
 from murmuration.scenario.load import check_scenario, load_scenario
 from routing.multipath.load import Loads, UplinkMeter
@@ -30,6 +28,7 @@ from routing.multipath.overlay_maps import MasterOverlayMap
 from routing.multipath.parameters import STRATEGIES, MultipathParameters
 from routing.multipath.soft_links import SoftLinks
 from spark_analysis.plain_judge import judge_plainly
+from tests.papers.runs_here import RunsHere
 from workloads.multipath_datasets import PUBLISHED, covering_dataset, read_wall_posts, social_dataset, zipf_dataset
 from workloads.overlay import Tree, balanced
 
@@ -92,10 +91,10 @@ def test_publiy_s7_the_scenario_is_the_dataset() -> None:
 @pytest.mark.parametrize("strategy", ["S0", "S2"])
 def test_publiy_s7_what_is_counted_in_process_is_what_the_judge_counts(strategy: str, tmp_path: Path) -> None:
     """The same run by its journal: deliveries, and those passed on by brokers that matched nothing."""
-    spec = RunSpec("DT4", 21, strategy, fanout=8, seconds=20, warm_s=0, round_s=4)  # type: ignore[arg-type]
+    spec = MultipathSpec("DT4", 21, strategy, fanout=8, seconds=20, warm_s=0, round_s=4)  # type: ignore[arg-type]
     network = MultipathNetwork(spec, tmp_path)
     network.begin_measuring(spec.seconds)
-    network.publish(800, 40, 2)
+    network.publish_steadily(800, 40, 2)
     measures = network.finish()
     assert (measures.missing, measures.duplicate, measures.spurious) == (0, 0, 0)
     assert measures.required == measures.deliveries > 800
@@ -113,7 +112,9 @@ def test_publiy_s7_what_is_counted_in_process_is_what_the_judge_counts(strategy:
 @pytest.mark.slow
 def test_publiy_s7_soft_links_raise_the_yield_and_shorten_paths() -> None:
     base, better = (
-        measure(RunSpec("DT1", 120, strategy, seconds=3, warm_s=30, warm_rate_per_s=30, round_s=4, payload_bytes=10))
+        measure_multipath(
+            MultipathSpec("DT1", 120, strategy, seconds=3, warm_s=30, warm_rate_per_s=30, round_s=4, payload_bytes=10)
+        )
         for strategy in ("S0", "S2")
     )
     assert base.required == better.required > 0
@@ -153,12 +154,12 @@ def test_an_uplink_is_shared_by_all_links_of_a_node(tmp_path: Path) -> None:
 
 
 def test_an_uplink_that_overflows_drops_and_says_so(tmp_path: Path) -> None:
-    spec = RunSpec(
+    spec = MultipathSpec(
         "DT4", 21, "S0", rate_per_s=400, seconds=3, warm_s=0, uplink_messages_per_s=20, queue_messages=5, check=False
     )
     network = MultipathNetwork(spec, tmp_path)
     network.begin_measuring(spec.seconds)
-    network.publish(1_200, 400, 2)
+    network.publish_steadily(1_200, 400, 2)
     measures = network.finish()
     assert measures.missing > 0
     assert measures.duplicate == measures.spurious == 0
@@ -271,35 +272,32 @@ def test_live_arrivals_are_those_of_measured_publications_and_know_whether_they_
         ],
         columns=["kind", "node", "source", "sequence", "hops", "value", "time_us"],
     )
-    found = publiy_live.measured_arrivals(rows, warm_s=2)
+    found = live.measured_arrivals(rows, warm_s=2)
     assert found[["node", "hops", "matched"]].values.tolist() == [[3, 1, False], [2, 2, True]]
 
 
-def test_live_comparison_gives_table_figure_and_bars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_live_comparison_gives_table_figure_and_criteria(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The live half is played in virtual time here, so the two must agree to the last publication."""
 
-    def play_in_virtual_time(data: dict[str, Any], folder: Path) -> tuple[FinishedRun, dict[str, int]]:
+    def play_in_virtual_time(data: dict[str, Any], folder: Path, address: None) -> tuple[FinishedRun, dict[str, int]]:
         finished = execute(check_scenario(data | {"runtime": "virtual"}, "test"), folder, lambda *_: None)
         verdict = judge_plainly(folder / "journal")
         wrong = {name: len(getattr(verdict, name)) for name in ("missing", "duplicate", "spurious")}
         return finished, wrong | {"required": verdict.required}
 
-    def in_process(function: Callable[[Any], Any], points: Sequence[Any], *_: object, **__: object) -> list[Any]:
-        return [function(point) for point in points]
-
-    monkeypatch.setattr(publiy_live, "play", play_in_virtual_time)
-    monkeypatch.setattr(kept_runs, "in_parallel", in_process)
+    monkeypatch.setattr(live, "play_judged", play_in_virtual_time)
     specs = [
-        publiy_live.LiveSpec(runtime, strategy, brokers=15, seconds=3, warm_s=25)
+        live.LiveBrokersSpec(runtime, strategy, brokers=15, seconds=2, warm_s=12)
         for strategy in STRATEGIES
         for runtime in RUNTIMES
     ]
-    result = PaperResult()
-    publiy_live.compare(result, specs, tmp_path, lambda *_: None)
+    result = PaperResult(scaled_down=False)
+    runs = RunsHere(tmp_path).one_by_one(live.measure_live_brokers, specs, lambda _: live.LiveBrokers)
+    live.add_live_brokers(result, runs, tmp_path)
     (table,) = result.tables
-    for virtual, live in zip(table.rows[::2], table.rows[1::2], strict=True):
-        assert [each for each in virtual if each != "virtual"] == [each for each in live if each != "live"]
-    by_name = {bar.name: bar for bar in result.bars}
+    for virtual, real in zip(table.rows[::2], table.rows[1::2], strict=True):
+        assert [each for each in virtual if each != "virtual"] == [each for each in real if each != "live"]
+    by_name = {each.name: each for each in result.criteria}
     assert by_name["live: yields apart from virtual time, points"].measured == 0
     assert by_name["live: missing, duplicate and spurious deliveries"].met
     assert result.figures[0].stat().st_size > 5_000

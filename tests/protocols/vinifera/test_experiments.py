@@ -6,9 +6,9 @@ import pytest
 
 from murmur_pubsub.errors import InputError
 from murmuration.papers.lab.judged_run import touched_by_faults
-from murmuration.papers.vinifera.live import LiveSpec, read_live
-from murmuration.papers.vinifera.plan import quick_plan
-from murmuration.papers.vinifera.run import Churn, ChurnSpec, Routing, StaticSpec, measure_churn, measure_static
+from murmuration.papers.vinifera.live import ViniferaLiveSpec, read_vinifera_live
+from murmuration.papers.vinifera.plan import ViniferaPlan
+from murmuration.papers.vinifera.run import ChurnRun, ChurnSpec, Routing, StaticSpec, measure_churn, measure_static
 from murmuration.papers.vinifera.workload import IntervalWorkload, SocialWorkload, breadth_first, friend_links
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
@@ -69,12 +69,12 @@ def test_vinifera_s5e_churn_is_followed_hour_by_hour() -> None:
 
 def test_a_replay_of_churn_misses_no_pair_that_stays_up(tmp_path: Path) -> None:
     """The live run's scenario and what is read from it, in virtual time and at a tenth of the rate."""
-    spec = LiveSpec(
+    spec = ViniferaLiveSpec(
         "vinifera", "generated", 1, ("runtime=virtual", "workload.publications=360", "workload.rate_per_s=3")
     )
     loaded = spec.load()
     execute(loaded, tmp_path / "run", lambda *_: None)
-    live = read_live(spec, tmp_path / "run", touched_by_faults(loaded))
+    live = read_vinifera_live(spec, tmp_path / "run", touched_by_faults(loaded))
     assert 16 < min(live.population) < max(live.population) <= 48
     assert min(live.kills, live.starts) > 10
     assert sum(live.interested) > 500
@@ -85,12 +85,12 @@ def test_a_replay_of_churn_misses_no_pair_that_stays_up(tmp_path: Path) -> None:
 
 def test_an_hour_in_which_many_join_is_a_flash_crowd_and_the_one_after_it_too() -> None:
     spec = ChurnSpec("vinifera", "generated", "random", 40, 0.25, 600, True)
-    run = Churn(spec, population=[100, 105, 140, 141, 142], joined=[0, 5, 40, 3, 4])
+    run = ChurnRun(spec, population=[100, 105, 140, 141, 142], joined=[0, 5, 40, 3, 4])
     assert run.flash_crowd() == {2, 3}
 
 
 def test_the_baseline_is_run_once_however_many_friends_vinifera_has() -> None:
-    plan = quick_plan(1)
+    plan = ViniferaPlan.quick(1)
     specs = plan.specs()
     assert len(specs) == len(set(specs))
     assert plan.static("ferry", "random", friends=3) == plan.static("ferry", "random", friends=8)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from murmur_pubsub.filter_parser import parse_filter
-from murmur_pubsub.machine import Unsubscribe
 from murmuration.papers.vinifera.network import GossipNetwork
 from routing.smallworld.rendezvous import RendezvousRouter
 from routing.smallworld.ring import RING_SIZE, KnownRing, clockwise
@@ -52,7 +51,7 @@ class Overlay:
             event = {name: self.rng.uniform(0, 100) for name in attributes}
             number = self.network.publish(publisher, event)
             self.network.cycles(0.01)
-            assert not self.network.missing(number), f"{event} from {publisher}"
+            assert not self.network.oracle.fates[number].missing, f"{event} from {publisher}"
         totals = self.network.totals()
         assert totals.interested > 0
         assert totals.duplicate == 0
@@ -203,12 +202,12 @@ def test_nodes_that_join_or_come_back_get_every_event_once_they_have_settled(tmp
     network.start_together(network.names[:28])
     network.cycles(6)
     for name in network.names[28:]:
-        network.start(name, overlay.rng.sample(network.names[:28], 3))
+        network.join(name, overlay.rng.sample(network.names[:28], 3))
     for name in network.names[5:10]:
         network.crash(name)
     network.cycles(3)
     for name in network.names[5:10]:
-        network.start(name, overlay.rng.sample(network.names[14:28], 3))
+        network.join(name, overlay.rng.sample(network.names[14:28], 3))
     network.cycles(6)
     overlay.publish_and_check(40)
     network.close()
@@ -224,8 +223,7 @@ def test_vinifera_s4b3_what_is_wanted_no_more_is_de_aggregated_all_the_way(tmp_p
         return min(low for regions in wanted for held in regions.values() for low, _ in held)
 
     assert lowest() == PERCENT.hash(10)
-    (withdrawn,) = network.unsubscribe_all("b0")
-    network.runtime.nodes["b0"].take_input(Unsubscribe(0, withdrawn), network.runtime.now_us)
+    network.unsubscribe_all("b0")
     network.cycles(14)
     assert lowest() == PERCENT.hash(20)
     overlay.publish_and_check(20)

@@ -1,0 +1,55 @@
+"""The runs of one algorithm at one setting, which differ in their seeds: means, deviation, overhead."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import mean, stdev
+
+from murmuration.papers.epidemic.run import EpidemicMeasures
+
+OVERHEAD_COLUMNS = (
+    "gossip messages / event message", "gossip messages a dispatcher and s", "gossip bytes / event bytes",
+    "recovered events sent / event message", "mean delay ms",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SeededRuns:
+    """The runs of one algorithm at one setting, seed by seed."""
+
+    runs: Sequence[EpidemicMeasures]
+
+    @property
+    def rates(self) -> list[float]:
+        """Delivery rate of each seed."""
+        return [run.rate for run in self.runs]
+
+    @property
+    def rate(self) -> float:
+        """Their mean."""
+        return mean(self.rates)
+
+    @property
+    def spread(self) -> float:
+        """Their standard deviation."""
+        return stdev(self.rates) if len(self.runs) > 1 else 0.0
+
+    @property
+    def gossip_per_event(self) -> float:
+        """The mean of the seeds."""
+        return mean(run.gossip_per_event for run in self.runs)
+
+    @property
+    def text(self) -> str:
+        """Mean, spread and number of seeds."""
+        return f"{self.rate:.3f} ± {self.spread:.3f} ({len(self.runs)})"
+
+    def overhead(self) -> list[str]:
+        """What `OVERHEAD_COLUMNS` name."""
+        runs = self.runs
+        return [
+            f"{self.gossip_per_event:.3f}",
+            f"{mean(run.gossip_per_dispatcher for run in runs):.1f}",
+            f"{mean(run.gossip_bytes / max(1, run.event_bytes) for run in runs):.2f}",
+            f"{mean(run.replies / max(1, run.event_messages) for run in runs):.3f}",
+            f"{mean(run.delay_us / 1e3 / max(1, run.delivered) for run in runs):.0f}",
+        ]
