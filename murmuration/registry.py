@@ -133,8 +133,9 @@ def _named(name: str, place: str, known: Mapping[str, Any], declaration: type[An
 
 
 def declared_as(name: str, part: type[Any], place: str = "broker") -> Any:
-    """The declaration of a class of routers or reliability parts under a name: that of the protocol it is derived from,
-    or else the defaults. Raises `InputError` for one that lacks methods."""
+    """The declaration of a class of routers or reliability parts at that dotted path. It is that of the protocol that the
+    class is derived from, whose name its parameters keep, or else the defaults. Raises `InputError` for a class that
+    lacks methods."""
     known: Mapping[str, Any] = ROUTINGS if issubclass(part, Router) else RELIABILITIES
     if inspect.isabstract(part):
         lacking = ", ".join(sorted(part.__abstractmethods__))
@@ -142,6 +143,6 @@ def declared_as(name: str, part: type[Any], place: str = "broker") -> Any:
     for base in part.__mro__:
         for each in known.values():
             if each.make is base:
-                return dataclasses.replace(each, name=name, make=part)
+                return dataclasses.replace(each, make=part)
     declaration = RoutingProtocol if issubclass(part, Router) else ReliabilityProtocol
     return declaration(name=name, make=part, parameters=NoParameters)

@@ -57,10 +57,10 @@ def declared(client: type[ClientMachine] | None = None, **changes: Any) -> Calla
     """Class decorator: in place of the class stands its declaration, by its dotted path, with these changes."""
 
     def declare(part: type[Machine]) -> Any:
-        protocol = declared_as(f"{part.__module__}:{part.__qualname__}", part)
+        path = f"{part.__module__}:{part.__qualname__}"
         if client is not None:
             changes["client"] = lambda broker, parameters: client(broker)
-        return dataclasses.replace(protocol, **changes)
+        return dataclasses.replace(declared_as(path, part), name=path, **changes)
 
     return declare
 

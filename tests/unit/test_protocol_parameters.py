@@ -10,6 +10,7 @@ from murmur_pubsub.errors import InputError
 from murmuration.deployment.build_deployment import build
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
+from routing.multipath.router import MultipathRouter
 from routing.router import Router
 
 TREE = """\
@@ -163,6 +164,17 @@ def test_times_are_written_with_their_unit_everywhere(tmp_path: Path) -> None:
     assert (place.probe_us, place.probe_timeout_us) == (3_000_000, 700_000)  # type: ignore[union-attr]
     with pytest.raises(InputError, match=r"--set overlay\.probe=3, key overlay\.probe: found 3; allowed: a time with"):
         build(load_scenario(path, ["overlay.probe=3"]))
+
+
+def test_a_class_derived_from_a_protocol_takes_its_parameters_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "derived.yaml"
+    path.write_text(TREE + MULTIPATH.replace("multipath", f"'{__name__}:Derived'", 1) + "      delta: 3\n")
+    chosen = build(load_scenario(path)).protocols
+    assert (chosen.routing.name, chosen.routing.make, chosen.routing_parameters.delta) == ("multipath", Derived, 3)
+
+
+class Derived(MultipathRouter):
+    """A router that changes nothing."""
 
 
 class Half(Router):
