@@ -133,9 +133,11 @@ def _named(name: str, place: str, known: Mapping[str, Any], declaration: type[An
 
 
 def declared_as(name: str, part: type[Any], place: str = "broker") -> Any:
-    """The declaration of a class of routers or reliability parts at that dotted path. It is that of the protocol that the
-    class is derived from, whose name its parameters keep, or else the defaults. Raises `InputError` for a class that
-    lacks methods."""
+    """The declaration of a class of routers or reliability parts at that dotted path.
+
+    It is that of the protocol that the class is derived from, whose name its parameters keep, or else the defaults.
+    Raises `InputError` for a class that lacks methods.
+    """
     known: Mapping[str, Any] = ROUTINGS if issubclass(part, Router) else RELIABILITIES
     if inspect.isabstract(part):
         lacking = ", ".join(sorted(part.__abstractmethods__))
