@@ -1,11 +1,11 @@
 """The page of a reproduction: one HTML file that needs nothing else, with the paper beside what was measured."""
 
 import base64
-from importlib.metadata import version
 from pathlib import Path
 
 from murmuration.papers.lab.plotting import DPI
 from murmuration.papers.lab.results import Beside, Criterion, Paper, PaperResult, ResultTable, TableCell, shown
+from murmuration.version import own_version
 from spark_analysis.report import fill_template
 
 _SCREEN_DPI = 96
@@ -23,7 +23,7 @@ def write_page(paper: Paper, result: PaperResult, folder: Path) -> Path:
         counts=counts,
         verdict="invalid" if counts["missed"] else ("valid" if counts["met"] else "unknown"),
         criteria=sorted(result.criteria, key=lambda each: each.met is not False),
-        murmur=version("murmuration"),
+        murmur=own_version(),
         outcome=_outcome,
         measured=_measured,
         shown=shown,
