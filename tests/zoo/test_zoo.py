@@ -97,7 +97,6 @@ def test_a_damage_is_found_by_its_file(damaged: Damaged, tmp_path: Path) -> None
 
 
 @pytest.mark.spark
-@pytest.mark.slow
 @pytest.mark.parametrize("damaged", [pytest.param(each, id=each.name) for each in DAMAGED])
 def test_the_judge_on_spark_finds_the_same_damage(spark: Any, damaged: Damaged, tmp_path: Path) -> None:
     files = damage(damaged, tmp_path / "run")
