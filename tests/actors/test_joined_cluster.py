@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import ray
 
 from actors.joining import (
     CLOCK_US_MAX,
@@ -20,6 +21,8 @@ from actors.joining import (
     own_versions,
 )
 from murmur_pubsub.errors import InputError
+from murmuration.papers.lab.paper_runs import PaperRuns
+from murmuration.sweeps.tasks import Cores
 from spark_analysis.plain_judge import judge_plainly
 from tests.actors.joined import ROOT, JoinedCluster
 
@@ -92,6 +95,35 @@ def test_a_sweep_is_played_on_the_cores_of_all_hosts(cluster: JoinedCluster, tmp
             assert "1 to 3, the cores there are" in done.stderr
     assert json.loads(done.stdout)["done"] == 6
     assert len(list((folder / "runs").iterdir())) == 6
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_the_runs_of_a_paper_are_spread_over_all_hosts_of_a_cluster(cluster: JoinedCluster, tmp_path: Path) -> None:
+    program = f"from {__name__} import spread; spread({cluster.address!r}, {str(tmp_path)!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT, env=cluster.environment(), capture_output=True, text=True, check=False, timeout=200,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    hosts = json.loads(done.stdout.splitlines()[-1])
+    assert len(set(hosts)) == 3, "each of the three runs waited until all had begun"
+
+
+def spread(address: str, folder: str) -> None:
+    """In a process of its own: play three points on the cluster and print the host of each."""
+    runs = PaperRuns(Path(folder), lambda *_: None, Cores(workers=3, address=address))
+    print(json.dumps(list(runs.spread(meet, [f"{folder}/{number}" for number in range(3)], lambda _: str).values())))
+
+
+def meet(place: str) -> str:
+    """One point: wait until all three have begun. Returns Ray's identifier of the host that plays it."""
+    Path(place).touch()
+    deadline = time.monotonic() + 60
+    while len(list(Path(place).parent.glob("[0-9]"))) < 3:
+        assert time.monotonic() < deadline, "the points are played one after the other"
+        time.sleep(0.1)
+    return str(ray.get_runtime_context().get_node_id())
 
 
 def murmur(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -71,7 +71,11 @@ def test_an_interrupted_or_killed_command_leaves_no_process_and_starts_no_other_
     tmp_path: Path, how: signal.Signals
 ) -> None:
     command = f"import sys; sys.path[:0] = {sys.path!r}; from {__name__} import main; main({str(tmp_path)!r})"
-    parent = subprocess.Popen([sys.executable, "-c", command], stderr=subprocess.PIPE)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", command],
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell has it ignored
+    )
     deadline = time.monotonic() + 100
     while len(written(tmp_path)) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
