@@ -25,6 +25,7 @@ from murmur_pubsub.errors import WireError
 from murmur_pubsub.journal import DropReason, Refusal, RowKind
 from murmur_pubsub.links import HARD_LIMIT_FACTOR, Link, LinkSpec
 from murmur_pubsub.machine import (
+    Answer,
     CancelTimer,
     Deliver,
     Effect,
@@ -110,6 +111,7 @@ class LiveNode:
             SetTimer: self._set_timer,
             CancelTimer: self._cancel_timer,
             Record: lambda effect, now_us: self._recorder.protocol(now_us, effect),
+            Answer: lambda effect, now_us: self._recorder.answered(now_us, effect),
         }
         if keeper is not None:
             keeper.attach(self.take_input, self._fail)

@@ -76,6 +76,7 @@ class RowKind(IntEnum):
     PROTOCOL = 18  # source, sequence, peer, bytes: topic, value (effect Record)
     PAUSE = 19  # peer: the link whose queue is full; value: 1 input is paused, 0 it goes on
     DUPLICATE = 20  # source, sequence, peer, hops: the link model sent a second copy
+    ANSWER = 21  # sequence: number of the order, value: 0 carried out, 1 refused; the reason is in the side file
 
 
 class DropReason(IntEnum):
@@ -123,6 +124,7 @@ class SideKind(IntEnum):
     EVENT = 1  # [source, sequence, time_us, blob]
     SUBSCRIBE = 2  # [time_us, node, subscriber, filter text, ordinal]
     UNSUBSCRIBE = 3  # the same
+    ANSWER = 4  # [time_us, node, number of the order, why it was refused, or ""]
 
 
 def inputs_file(name: str, incarnation: int) -> str:

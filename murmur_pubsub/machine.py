@@ -85,8 +85,20 @@ class Publish(NamedTuple):
     event: Event
 
 
+class Order(NamedTuple):
+    """From whoever runs the overlay: do what the verb says, such as "move" from one neighbour to another. One `Answer`
+    follows, at once or later; none if the process ends before."""
+
+    number: int
+    """Comes back in the answer."""
+    verb: str
+    """One that the machine declares in `Machine.orders`."""
+    arguments: Sequence[NodeName] = ()
+    """As many as the verb declares."""
+
+
 Command = Subscribe | Unsubscribe | Publish
-Input = Start | Received | TimerFired | LinkUp | LinkDown | Stored | Command
+Input = Start | Received | TimerFired | LinkUp | LinkDown | Stored | Command | Order
 
 
 # --------------------------------------------------------------------------------------------- effects
@@ -142,7 +154,15 @@ class Record(NamedTuple):
     event: Event | None = None
 
 
-Effect = Send | SetTimer | CancelTimer | Deliver | Persist | Truncate | Record
+class Answer(NamedTuple):
+    """What has become of the `Order` of that number. The journal keeps it."""
+
+    number: int
+    refusal: str = ""
+    """Why it was not carried out, for people (empty: it was)."""
+
+
+Effect = Send | SetTimer | CancelTimer | Deliver | Persist | Truncate | Record | Answer
 
 
 # -------------------------------------------------------------------------------------------- machines
@@ -151,6 +171,8 @@ class Machine(ABC):
 
     message_types: Sequence[type] = ()
     """Every message class that it sends or understands."""
+    orders: Mapping[str, Sequence[str]] = {}
+    """The verb of every `Order` that it understands, with what the arguments are called, each the name of a node."""
 
     @abstractmethod
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:

@@ -11,6 +11,7 @@ class MachineAround(Machine):
     def __init__(self, inner: Machine) -> None:
         self.inner = inner
         self.message_types: Sequence[type] = inner.message_types
+        self.orders = inner.orders
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         """What the machine inside does."""

@@ -24,6 +24,7 @@ from murmur_pubsub.machine import (
     LinkDown,
     LinkUp,
     Machine,
+    Order,
     Publish,
     Received,
     Start,
@@ -34,7 +35,9 @@ from murmur_pubsub.machine import (
 )
 from murmur_pubsub.machine_around import MachineAround
 
-_KINDS: tuple[type, ...] = (Start, Received, TimerFired, LinkUp, LinkDown, Stored, Subscribe, Unsubscribe, Publish)
+_KINDS: tuple[type, ...] = (
+    Start, Received, TimerFired, LinkUp, LinkDown, Stored, Subscribe, Unsubscribe, Publish, Order,
+)  # fmt: skip
 _NUMBERS = {kind: number for number, kind in enumerate(_KINDS)}
 
 

@@ -7,7 +7,7 @@ from murmur_pubsub.event import Event, contents_of, fingerprint_of
 from murmur_pubsub.faults import Fault
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.journal import NONE, DropReason, FaultStage, JournalWriter, Refusal, RowKind, SideKind
-from murmur_pubsub.machine import Record
+from murmur_pubsub.machine import Answer, Record
 
 
 class Recorder:
@@ -87,6 +87,12 @@ class Recorder:
             now_us, RowKind.PROTOCOL, self.node, source, sequence,
             self._number(record.peer), 0, record.topic, record.value,
         )  # fmt: skip
+
+    def answered(self, now_us: int, answer: Answer) -> None:
+        """What has become of an order."""
+        self._writer.side(SideKind.ANSWER, (now_us, self.node, answer.number, answer.refusal))
+        refused = int(bool(answer.refusal))
+        self._row(now_us, RowKind.ANSWER, self.node, sequence=answer.number, value=refused)
 
     def _about_event(self, now_us: int, kind: RowKind, message: Any, to: str, value: int) -> None:
         source, sequence, hops = _event_of(message)

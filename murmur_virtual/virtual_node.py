@@ -15,6 +15,7 @@ from murmur_pubsub.errors import WireError
 from murmur_pubsub.journal import DropReason, RowKind
 from murmur_pubsub.links import Link
 from murmur_pubsub.machine import (
+    Answer,
     CancelTimer,
     Deliver,
     Effect,
@@ -360,6 +361,8 @@ class VirtualNode:
                 self.storage.truncate(effect.before)
             elif type(effect) is Record:
                 self._recorder.protocol(now_us, effect)
+            elif type(effect) is Answer:
+                self._recorder.answered(now_us, effect)
             else:
                 raise TypeError(f"no effect: {effect!r}")
 

@@ -7,6 +7,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import (
+    Answer,
     CancelTimer,
     Deliver,
     Effect,
@@ -15,6 +16,7 @@ from murmur_pubsub.machine import (
     LinkUp,
     NodeContext,
     NodeName,
+    Order,
     Persist,
     Received,
     Record,
@@ -38,6 +40,7 @@ from routing.router import Hop, Router
 __all__ = [
     "BEST_EFFORT",
     "FLOODING",
+    "Answer",
     "BestEffort",
     "BrokerServices",
     "CancelTimer",
@@ -60,6 +63,7 @@ __all__ = [
     "NodeContext",
     "NodeName",
     "Offer",
+    "Order",
     "OverlayTraits",
     "Persist",
     "Promise",

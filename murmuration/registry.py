@@ -145,6 +145,6 @@ def declared_as(name: str, part: type[Any], place: str = "broker") -> Any:
     for base in part.__mro__:
         for each in known.values():
             if each.make is base:
-                return dataclasses.replace(each, make=part)
+                return dataclasses.replace(each, make=part, orders=part.orders)
     declaration = RoutingProtocol if issubclass(part, Router) else ReliabilityProtocol
-    return declaration(name=name, make=part, parameters=NoParameters)
+    return declaration(name=name, make=part, parameters=NoParameters, orders=part.orders)

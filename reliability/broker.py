@@ -17,6 +17,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import (
+    Answer,
     Deliver,
     Effect,
     Input,
@@ -24,6 +25,7 @@ from murmur_pubsub.machine import (
     LinkUp,
     Machine,
     NodeName,
+    Order,
     Publish,
     Received,
     Send,
@@ -63,6 +65,7 @@ class Broker(Machine):
             *self.router.message_types,
             *self.reliability.message_types,
         )
+        self.orders = {**self.router.orders, **self.reliability.orders}
         self._handlers: dict[type, Callable[[Any, int], Sequence[Effect]]] = {
             Received: self._on_received,
             TimerFired: self._on_timer,
@@ -72,7 +75,8 @@ class Broker(Machine):
             Unsubscribe: lambda command, now_us: self._remove((None, command.subscriber), command.filter, now_us),
             Publish: lambda command, now_us: self.reliability.publish(command.event, now_us),
             Start: self._both,
-            Stored: self.reliability.handle,
+            Stored: self.router.handle if self.router.persists else self.reliability.handle,
+            Order: self._on_order,
         }
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
@@ -146,6 +150,12 @@ class Broker(Machine):
     def _on_timer(self, fired: TimerFired, now_us: int) -> Sequence[Effect]:
         part = self.router if fired.key[0] == "routing" else self.reliability
         return part.handle(fired, now_us)
+
+    def _on_order(self, order: Order, now_us: int) -> Sequence[Effect]:
+        for part in (self.router, self.reliability):
+            if order.verb in part.orders:
+                return part.handle(order, now_us)
+        return (Answer(order.number, f"no part of the broker knows {order.verb!r}"),)
 
     def _on_link_up(self, change: LinkUp, now_us: int) -> Sequence[Effect]:
         if change.is_broker:

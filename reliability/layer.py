@@ -54,7 +54,7 @@ class BrokerServices(Protocol):
 
 class Reliability(Machine):
     """A reliability protocol at one broker. Its `handle` takes `Start`, link changes of brokers, `Received` of a
-    message of its own, its timer or `Stored`."""
+    message of its own, its timer, an `Order` that it declares, or `Stored`."""
 
     @abstractmethod
     def publish(self, event: Event, now_us: int) -> Sequence[Effect]:

@@ -1,6 +1,6 @@
 """A reliability protocol is a declaration: one value with all that the rest of the product has to know of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
@@ -42,5 +42,7 @@ class ReliabilityProtocol(Generic[Parameters]):
     entrances: Callable[[Parameters, Sequence[NodeName]], Sequence[NodeName]] = _all_entrances
     """The brokers at which events may be published, of those that take clients. Raises `InputError`, its place a
     parameter."""
+    orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Those of its parts of brokers (`murmur_pubsub.machine.Machine.orders`)."""
     check: Callable[[Parameters, OverlayTraits, RoutingProtocol[Any]], None] = _works_over_all
     """Raises `InputError`, its place a parameter or a key of the scenario, if it cannot work so over that routing."""

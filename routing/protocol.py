@@ -1,7 +1,7 @@
 """A routing protocol is a declaration: one value with all that the rest of the product has to know of it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, TypeVar
 
@@ -73,5 +73,7 @@ class RoutingProtocol(Generic[Parameters]):
     """Do events of one publisher stay in order on their way?"""
     survives: Callable[[Parameters, OverlayTraits], Survival] | None = None
     """The failures that its deliveries survive, whatever the reliability protocol (None: what that says)."""
+    orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Those of its routers (`murmur_pubsub.machine.Machine.orders`): what a fault plan or a `Cluster` may order."""
     check: Callable[[Parameters, OverlayTraits], None] = _allows_all
     """Raises `InputError`, its place a parameter, if the protocol cannot work so on such an overlay."""

@@ -24,7 +24,10 @@ class Hop(NamedTuple):
 
 class Router(Machine):
     """A routing protocol at one broker. Its `handle` takes `Start`, `LinkUp` or `LinkDown` of a broker, `Received` of a
-    message of its own, or its timer."""
+    message of its own, its timer, an `Order` that it declares, or, if it `persists`, `Stored`."""
+
+    persists = False
+    """Does it use `Persist`? A broker has one log: the reliability protocol above it must not use it then."""
 
     @abstractmethod
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:

@@ -218,7 +218,7 @@ class _EventsReader(_SideReader):
 
 class _SubscriptionsReader(_SideReader):
     def _values(self, kind: SideKind, fields: list[Any], position: int) -> tuple[Any, ...] | None:
-        if kind == SideKind.EVENT:
+        if kind not in (SideKind.SUBSCRIBE, SideKind.UNSUBSCRIBE):
             return None
         return (*fields, kind == SideKind.UNSUBSCRIBE, position)
 

@@ -155,6 +155,8 @@ def _side_records(journal: Path) -> Iterator[tuple[SideKind, list[Any]]]:
     known = set()
     for path in sorted(journal.glob("*.blob"), key=lambda path: (path.name.rsplit("-", 2)[0], *_numbers(path))):
         for kind, fields in read_side(path):
+            if kind is SideKind.ANSWER:
+                continue
             if kind is not SideKind.EVENT and fields[4] != NONE:
                 if (fields[1], fields[4]) in known:
                     continue

@@ -66,7 +66,7 @@ def _side_tables(manifest: RunManifest, store: JournalStore) -> tuple[pd.DataFra
             if kind is SideKind.EVENT:
                 source, sequence, time_us, blob = fields
                 events.append((source, sequence, time_us, unpack_attributes(blob)))
-            else:
+            elif kind is not SideKind.ANSWER:
                 time_us, node, subscriber, text, _ = fields
                 subscriptions.append((time_us, names[node], subscriber, text, kind is SideKind.UNSUBSCRIBE))
     in_order = pd.DataFrame(events, columns=_EVENT_COLUMNS).sort_values(["published_us", "publisher", "sequence"])
