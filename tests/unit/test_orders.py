@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from spark_analysis.plain_judge import judge_plainly
 class Obedient(Flooding):
     """Does whatever it is told to `jump`, but for one place."""
 
-    orders = {"jump": ("to",)}  # noqa: RUF012
+    orders = {"jump": ("to",)}
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         if isinstance(input, Order):
@@ -63,14 +64,9 @@ def test_a_recorded_order_is_read_as_it_was() -> None:
 
 @pytest.mark.parametrize("name", [*ROUTINGS, *RELIABILITIES])
 def test_a_protocol_declares_the_orders_that_its_part_of_a_broker_takes(name: str) -> None:
-    if name in ROUTINGS:
-        routing = ROUTINGS[name]
-        assert isinstance(routing.make, type)
-        assert dict(routing.make.orders) == dict(routing.orders)
-    else:
-        reliability = RELIABILITIES[name]
-        assert isinstance(reliability.make, type)
-        assert reliability.make.orders == reliability.orders
+    declared = ROUTINGS[name] if name in ROUTINGS else RELIABILITIES[name]
+    part: Any = declared.make
+    assert dict(part.orders) == dict(declared.orders)
 
 
 def test_a_class_named_by_its_path_declares_its_own_orders() -> None:
