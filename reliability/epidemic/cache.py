@@ -23,14 +23,14 @@ Number = tuple[NodeName, int, int, int]
 
 class CachedEvent(NamedTuple):
     """An event with its tag (as in `messages.TaggedEvent`) and the patterns by which it is found for a push:
-    signatures, or filters where those are not known everywhere."""
+    signatures, or filters where those are not known everywhere. `EventCache.index` adds to them."""
 
     event: Event
     hops: int
     source: NodeName
     incarnation: int
     numbers: Sequence[int]
-    patterns: Sequence[Pattern]
+    patterns: list[Pattern]
 
 
 class EventCache:
@@ -82,6 +82,13 @@ class EventCache:
     def patterns(self) -> tuple[Pattern, ...]:
         """Those by which there are events."""
         return tuple(self._by_pattern)
+
+    def index(self, pattern: Pattern, wanted: Filter) -> None:
+        """Find the events that are here by that pattern too, whose filter is `wanted`."""
+        for event, cached in self._events.items():
+            if pattern not in cached.patterns and wanted.matches(cached.event.attributes):
+                cached.patterns.append(pattern)
+                self._by_pattern.setdefault(pattern, {})[event] = None
 
     def digest(self, pattern: Pattern) -> list[int]:
         """The identifiers (publisher, sequence, …) of the events that match the pattern."""

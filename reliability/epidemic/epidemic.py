@@ -16,7 +16,7 @@ over the tree goes nowhere. A recovered event is handed to those subscribers her
 published: neither a new subscriber, nor one that was there before this dispatcher was restarted, gets old events.
 
 Rounds fall asleep: pulls when the LostBuffer is empty, push when there has been no news for a while. So a run in which
-nothing is published any more comes to its end.
+nothing is published any more comes to its end. News is an event, a request, a link that comes up, a pattern told.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,6 +48,7 @@ from reliability.epidemic.messages import (
     EPIDEMIC_MESSAGES,
     EventRecovered,
     EventsRequested,
+    LinkMade,
     PatternsForwarded,
     PatternsWithdrawn,
     TaggedEvent,
@@ -105,6 +106,7 @@ class Epidemic(Reliability):
         self._counts: dict[int, int] = {}
         self._awake = False
         self._news_us = 0
+        self._told_of_links = False
 
     # ------------------------------------------------------------------------------------------ the way of an event
     def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
@@ -189,16 +191,14 @@ class Epidemic(Reliability):
         self._sign_of_loss(now_us, effects)
         return effects
 
-    def _patterns_to_push(self, event: Event, now_us: int) -> Sequence[Pattern]:
-        return () if self._push is None else self._push.patterns_of(event, now_us)
+    def _patterns_to_push(self, event: Event, now_us: int) -> list[Pattern]:
+        return [] if self._push is None else self._push.patterns_of(event, now_us)
 
     def _keep(self, cached: CachedEvent, interested: bool, now_us: int, effects: list[Effect]) -> None:
         if self._gossip is None or cached.event.id in self._cache:
             return
         self._cache.add(cached, interested)
-        if self._push is not None:
-            self._news_us = now_us
-            self._wake(now_us, effects)
+        self._news(now_us, effects)
 
     # ------------------------------------------------------------------------------------------------- gossip rounds
     def _look_for_losses(
@@ -213,6 +213,21 @@ class Epidemic(Reliability):
         if self._detector.observe(source, incarnation, numbers, event.time_us, self._table.local, now_us):
             self._sign_of_loss(now_us, effects)
             self._wake(now_us, effects)
+
+    def _news(self, now_us: int, effects: list[Effect]) -> None:
+        """There may be more for a push to tell, or more dispatchers to be told."""
+        if self._push is not None and len(self._cache):
+            self._news_us = now_us
+            self._wake(now_us, effects)
+
+    def _on_link_made(self, came_from: NodeName | None, now_us: int) -> list[Effect]:
+        """A link of this dispatcher (None) or of one on that neighbour's side has come up. Behind it may be dispatchers
+        that lack what others have, who sleep. They are told, unless no event may have been published yet."""
+        effects: list[Effect] = []
+        if self._push is not None and (len(self._received) or self._told_of_links):
+            effects += [Send(peer, LinkMade()) for peer in self._table.neighbours if peer != came_from]
+        self._news(now_us, effects)
+        return effects
 
     def _wake(self, now_us: int, effects: list[Effect]) -> None:
         if not self._awake:
@@ -250,14 +265,19 @@ class Epidemic(Reliability):
             if message_type is EventRecovered:
                 return self._on_recovered(message, now_us)
             if message_type is PatternsForwarded:
-                return self._table.on_forwarded(input.source, message.patterns, now_us)
+                effects = self._table.on_forwarded(input.source, message.patterns, now_us)
+                self._news(now_us, effects)
+                return effects
+            if message_type is LinkMade:
+                self._told_of_links = True
+                return self._on_link_made(input.source, now_us)
             if message_type is PatternsWithdrawn:
                 return self._table.on_withdrawn(input.source, message.patterns, now_us)
             return self._on_gossip(input.source, message, now_us)
         if type(input) is TimerFired:
             return self._on_round(now_us)
         if type(input) is LinkUp:
-            return self._table.on_link_up(input.peer)
+            return [*self._table.on_link_up(input.peer), *self._on_link_made(None, now_us)]
         if type(input) is LinkDown:
             return self._table.on_link_down(input.peer, now_us)
         if type(input) is Start:

@@ -1,4 +1,4 @@
-"""Messages of epidemic recovery (kinds 130 to 139).
+"""Messages of epidemic recovery (kinds 130 to 140).
 
 On the wire a pattern is its signature (footnote 4: "a hash signature of the pattern is actually enough"), an event is
 its identifier, two numbers, and what was lost is grouped by what the entries share, the sequence numbers last. Requests
@@ -119,9 +119,14 @@ class RoutedDigest(NamedTuple):
     header: Sequence[int]
 
 
+@message(140, control=True)
+class LinkMade(NamedTuple):
+    """Dispatcher to neighbour: a link has come up on my side. Push wakes, here and at all others on the tree."""
+
+
 EPIDEMIC_MESSAGES: tuple[type, ...] = (
     PatternsForwarded, PatternsWithdrawn, TaggedEvent, PushDigest, SubscriberPull, PublisherPull, RandomPull,
-    EventsRequested, EventRecovered, RoutedDigest,
+    EventsRequested, EventRecovered, RoutedDigest, LinkMade,
 )  # fmt: skip
 
 _INTEGER, _TEXT = {int}, {str}

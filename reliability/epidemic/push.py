@@ -2,12 +2,13 @@
 
 Theory of operation. In a round a dispatcher draws a pattern from its whole subscription table, not from its own
 subscribers' patterns alone, and sends the identifiers of the cached events that match it towards subscribers of the
-pattern. A dispatcher that gets such a digest and subscribes the pattern asks the initiator, out of band, for what it
-has not received; every dispatcher that it reaches tosses the coin of Pforward and passes it on along the tree. The
-initiator answers with the events that are still in its cache. A round with nothing to tell sends nothing.
+pattern. Which those are is known from when they were cached. Only for a pattern that was told later all cached events
+are evaluated, once, when the first digest about it is made. A dispatcher that gets such a digest and subscribes the
+pattern asks the initiator, out of band, for what it has not received; every dispatcher that it reaches tosses the coin
+of Pforward and passes it on along the tree. The initiator answers with the events that are still in its cache. A round
+with nothing to tell sends nothing.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from murmur_pubsub.event import Event, EventId
@@ -25,9 +26,12 @@ class Push:
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher
 
-    def patterns_of(self, event: Event, now_us: int) -> Sequence[Pattern]:
-        """The patterns by which the event is to be found in the cache."""
-        return self._dispatcher.table.matching(event.attributes, now_us)
+    def patterns_of(self, event: Event, now_us: int) -> list[Pattern]:
+        """The patterns by which the event, which comes next into the cache, is to be found there."""
+        here = self._dispatcher
+        if not len(here.cache):
+            here.table.fresh.clear()  # no event was cached before these were known
+        return [*here.table.matching(event.attributes, now_us)]
 
     def start_round(self) -> list[Effect]:
         here = self._dispatcher
@@ -36,7 +40,12 @@ class Push:
             return []
         pattern = here.rng.choice(patterns)
         peers = here.towards_subscribers(pattern)
-        ids = here.cache.digest(pattern) if peers else []
+        if not peers:
+            return []
+        if pattern in here.table.fresh:
+            del here.table.fresh[pattern]
+            here.cache.index(pattern, here.table.pattern(pattern))
+        ids = here.cache.digest(pattern)
         if not ids:
             return []
         digest = PushDigest(here.name, pattern, ids)

@@ -28,8 +28,8 @@ class RoutedPush(Push):
         super().__init__(dispatcher)
         self._router = router
 
-    def patterns_of(self, event: Event, now_us: int) -> Sequence[Pattern]:
-        """The patterns known here, of this node's subscribers and of others', that the event matches."""
+    def patterns_of(self, event: Event, now_us: int) -> list[Pattern]:
+        """The patterns known here now, of this node's subscribers and of others', that the event matches."""
         here = self._dispatcher.table.held_here(event.attributes)
         return list(dict.fromkeys((*here, *self._router.patterns_of(event))))
 

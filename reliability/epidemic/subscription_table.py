@@ -35,10 +35,12 @@ class _Entry:
 
 
 class SubscriptionTable:
-    """Pairs of (node, pattern). `local`: signature of each pattern held here, to the time since when it is."""
+    """Pairs of (node, pattern). `local`: signature of each pattern held here, to the time since when it is. `fresh`:
+    patterns that have come to be known, until whoever looks at them takes them out."""
 
     def __init__(self, linger_us: int) -> None:
         self.local: dict[int, int] = {}
+        self.fresh: dict[int, None] = {}
         self.neighbours: dict[NodeName, None] = {}
         self._linger_us = linger_us
         self._entries: dict[int, _Entry] = {}
@@ -88,6 +90,10 @@ class SubscriptionTable:
         if self._held is None:
             self._held = tuple(pattern for pattern, entry in self._entries.items() if entry.holders)
         return self._held
+
+    def pattern(self, number: int) -> Filter:
+        """The pattern with that signature, which is known."""
+        return self._entries[number].pattern
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -156,6 +162,7 @@ class SubscriptionTable:
         key, self._next_key = self._next_key, self._next_key + 1
         entry = self._entries[number] = _Entry(pattern, key)
         self._by_key[key] = number
+        self.fresh[number] = None
         self._index.add(key, pattern, None)
         return entry
 
@@ -166,6 +173,7 @@ class SubscriptionTable:
             if now_us - self._lingering[number] < self._linger_us:
                 return
             del self._lingering[number]
+            self.fresh.pop(number, None)
             key = self._entries.pop(number).key
             del self._by_key[key]
             self._index.remove(key)
@@ -173,6 +181,7 @@ class SubscriptionTable:
     def check_invariants(self) -> None:
         """Raise AssertionError if the table contradicts itself."""
         assert len(self._entries) == len(self._by_key) == len(self._index)
+        assert all(number in self._entries for number in self.fresh)
         assert [number for number, entry in self._entries.items() if None in entry.holders] == [
             number for number in self._entries if number in self.local
         ]

@@ -27,7 +27,7 @@ from tests.protocols.epidemic.station import an_event, pattern
 # ------------------------------------------------------------------------------------------------ cache (section 5)
 def cached(sequence: int, patterns: tuple[int, ...] = ()) -> CachedEvent:
     numbers = [number for each in patterns for number in (each, sequence)]
-    return CachedEvent(an_event(1, sequence), 0, "s", 0, numbers, patterns)
+    return CachedEvent(an_event(1, sequence), 0, "s", 0, numbers, [*patterns])
 
 
 def kept(cache: EventCache, count: int) -> list[int]:
@@ -317,4 +317,4 @@ def test_all_algorithms_have_names_and_all_messages_numbers_of_their_own() -> No
     for algorithm in ALGORITHMS:
         assert EpidemicParameters(algorithm=algorithm).pulls == algorithm.endswith("pull")
     kinds = [kind_of(each) for each in EPIDEMIC_MESSAGES]
-    assert kinds == list(range(130, 140))
+    assert kinds == list(range(130, 141))

@@ -1,0 +1,101 @@
+"""Push on a tree that breaks and is mended, with long silences: what the endless rounds of Figure 2 would recover."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from murmuration import Cluster
+from spark_analysis.plain_judge import Judgement, judge_run
+
+CHAIN = {"kind": "chain", "brokers": 3}
+STAR = {"kind": "star", "brokers": 5}
+
+
+@contextlib.contextmanager
+def pushing(overlay: Mapping[str, Any], clients: Mapping[str, str], folder: Path) -> Iterator[Cluster]:
+    with Cluster.start(
+        overlay=overlay,
+        clients=clients,
+        reliability="epidemic",
+        parameters={"epidemic": {"algorithm": "push", "settle": "0 ms"}},
+        folder=folder / "run",
+        links={"delay": "1 ms"},
+        datagrams={"delay": "1 ms"},
+        failure_detection={"heartbeat": "50 ms", "timeout": "100 ms", "reconnect": "20 ms"},
+        drain={"quiet": "1 s", "limit": "60 s"},
+    ) as cluster:
+        yield cluster
+
+
+def publish(cluster: Cluster, count: int) -> None:
+    for number in range(count):
+        cluster.clients["p"].publish({"x": number})
+        cluster.advance("10 ms")
+
+
+def judged(cluster: Cluster) -> Judgement:
+    cluster.end()
+    return judge_run(cluster.folder)
+
+
+def test_epidemic_s4_1_what_was_published_after_the_patterns_were_forgotten_is_pushed_once_they_are_back(
+    tmp_path: Path,
+) -> None:
+    """The link is down for longer than patterns linger, and the events are published at the end of that."""
+    with pushing(CHAIN, {"p": "b0", "s": "b2"}, tmp_path) as cluster:
+        cluster.clients["s"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.cut("b1", "b2")
+        cluster.advance("7 s")
+        publish(cluster, 10)
+        cluster.faults.heal("b1", "b2")
+        cluster.advance("5 s")
+        verdict = judged(cluster)
+    assert (verdict.pairs.required, verdict.pairs.missing) == (10, [])
+
+
+@pytest.mark.parametrize("others", [(), ("b3",), ("b3", "b4")])
+def test_epidemic_s4_1_a_link_that_comes_up_wakes_all_that_may_have_what_is_lacking_behind_it(
+    others: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Nothing is published after the cut; the dispatcher at the link has nothing cached, and no pattern is new."""
+    clients = {"p": "b1", "s": "b2"} | {f"s{broker}": broker for broker in others}
+    with pushing(STAR, clients, tmp_path) as cluster:
+        for name in clients:
+            if name != "p":
+                cluster.clients[name].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.cut("b0", "b2")
+        cluster.advance("300 ms")
+        publish(cluster, 10)
+        cluster.advance("8 s")
+        cluster.faults.heal("b0", "b2")
+        cluster.advance("2 s")
+        verdict = judged(cluster)
+    assert (verdict.pairs.required, verdict.pairs.missing) == (10 * (1 + len(others)), [])
+
+
+@pytest.mark.parametrize("wanted", ["x >= 0", "x >= -1"])
+def test_a_new_subscriber_gets_none_of_what_an_older_one_at_its_dispatcher_has_recovered(
+    wanted: str, tmp_path: Path
+) -> None:
+    """Events that are lost on a link, then a subscription, then the recovery. The judge would call them spurious."""
+    with pushing(CHAIN, {"p": "b0", "old": "b2", "new": "b2"}, tmp_path) as cluster:
+        cluster.clients["old"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.link("b1", "b2", loss=1.0)
+        publish(cluster, 5)
+        cluster.advance("2 s")
+        cluster.clients["new"].subscribe(wanted)
+        cluster.advance("100 ms")
+        cluster.faults.link("b1", "b2")
+        cluster.advance("2 s")
+        publish(cluster, 5)
+        cluster.advance("2 s")
+        assert sorted(each.sequence for each in cluster.clients["new"].deliveries()) == [5, 6, 7, 8, 9]
+        assert sorted(each.sequence for each in cluster.clients["old"].deliveries()) == list(range(10))
+        verdict = judged(cluster)
+    assert (verdict.pairs.required, verdict.pairs.missing, verdict.pairs.spurious) == (15, [], [])
