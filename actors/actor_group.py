@@ -79,10 +79,24 @@ class ActorGroup:
         self._peers: dict[NodeName, list[NodeName]] = {spec.name: [] for spec in deployment.nodes}
         self._dials: dict[NodeName, list[NodeName]] = {spec.name: [] for spec in deployment.nodes}
         for plan in deployment.links:
-            self.link_specs[link_key(plan.first, plan.second)] = plan.spec
-            self._peers[plan.first].append(plan.second)
-            self._peers[plan.second].append(plan.first)
-            self._dials[plan.first].append(plan.second)
+            self.add_link(plan.first, plan.second, plan.spec)
+
+    def add_link(self, first: NodeName, second: NodeName, spec: LinkSpec) -> None:
+        """A link from now on, which the first end dials; the nodes do not know it yet."""
+        self.link_specs[link_key(first, second)] = spec
+        self._peers[first].append(second)
+        self._peers[second].append(first)
+        self._dials[first].append(second)
+
+    def remove_link(self, first: NodeName, second: NodeName) -> list[NodeName]:
+        """A link no longer; its ends, that which dials it first."""
+        ends = [first, second] if second in self._dials[first] else [second, first]
+        self._dials[ends[0]].remove(ends[1])
+        self._peers[first].remove(second)
+        self._peers[second].remove(first)
+        del self.link_specs[link_key(first, second)]
+        self.cut.pop(link_key(first, second), None)
+        return ends
 
     @property
     def in_service(self) -> list[NodeName]:

@@ -21,7 +21,7 @@ from murmur_pubsub.errors import RunError
 from murmur_pubsub.faults import ENDS, Fault, FaultKind, link_key
 from murmur_pubsub.journal import FaultStage
 from murmur_pubsub.journal_sealing import seal_series
-from murmur_pubsub.machine import NodeName
+from murmur_pubsub.machine import NodeName, Order
 from murmur_pubsub.recorder import Recorder
 
 
@@ -80,7 +80,7 @@ class LiveFaultInjector:
     def _carry_out(self, step: int, fault: Fault, ordered_us: int) -> None:
         self._recorder.fault(ordered_us, step, fault, FaultStage.ORDERED)
         try:
-            self._do(fault)
+            self._do(step, fault)
         except RunError as error:
             raise RunError(f"fault {step + 1}, {fault}, did not take effect: {error}") from error
         except ray.exceptions.RayError as error:
@@ -97,7 +97,7 @@ class LiveFaultInjector:
             if is_here(group.places[name]):
                 seal_series(group.journal_folder(name), name, group.incarnations[name])
 
-    def _do(self, fault: Fault) -> None:
+    def _do(self, step: int, fault: Fault) -> None:
         if fault.kind in (FaultKind.STALL, FaultKind.SLOW):
             self._group.held_up[fault.nodes[0]] = None
         match fault.kind:
@@ -117,6 +117,13 @@ class LiveFaultInjector:
                 self.mend([fault.nodes])
             case FaultKind.CHANGE_LINK:
                 self._change_link(fault)
+            case FaultKind.CONNECT:
+                self._connect(fault)
+            case FaultKind.DISCONNECT:
+                self._disconnect(fault)
+            case FaultKind.ORDER:
+                order = Order(step, fault.verb, [name for _, name in fault.arguments])
+                self._confirm("order", {fault.nodes[0]: (order,)}, None)
             case FaultKind.PARTITION:
                 self._partition(fault.groups)
             case FaultKind.UNITE:
@@ -189,6 +196,21 @@ class LiveFaultInjector:
         group_of = {name: number for number, members in enumerate(groups) for name in members}
         self._group.partition = group_of
         self.sever([ends for ends in self._planned if group_of[ends[0]] != group_of[ends[1]]])
+
+    def _connect(self, fault: Fault) -> None:
+        first, second = fault.nodes
+        assert fault.link is not None
+        self._planned[link_key(first, second)] = fault.link
+        self._group.add_link(first, second, fault.link)
+        self._group.introduce([first, second])
+
+    def _disconnect(self, fault: Fault) -> None:
+        first, second = fault.nodes
+        del self._planned[link_key(first, second)]
+        dialling, dialled = self._group.remove_link(first, second)
+        # The end that dials leaves first, or it would try again where it is not known any more.
+        self._confirm("disconnect", {dialling: (dialled,)}, None)
+        self._confirm("disconnect", {dialled: (dialling,)}, None)
 
     def _change_link(self, fault: Fault) -> None:
         first, second = fault.nodes

@@ -82,9 +82,23 @@ class LiveLinks:
         else:
             self.dial(peer)
 
+    def leave(self, peer: NodeName) -> None:
+        """There is no link to the peer any more."""
+        self._dialled_always.pop(peer, None)
+        self.severed.pop(peer, None)
+        if peer in self._dialling:
+            self._dialling[peer].cancel()
+        connection = self._connections.get(peer)
+        if connection is not None:
+            self._owner.connection_lost(connection, "disconnected")
+            connection.abort()
+
     async def _dial(self, peer: NodeName) -> None:
         detection, clock = self._detection, self._owner.clock
         while peer not in self._connections and peer not in self.severed:
+            if peer not in self.addresses:  # it has not been there yet
+                await asyncio.sleep(clock.wall_s(detection.reconnect_us))
+                continue
             host, port = address = self.addresses[peer]
             connection = Connection(self._owner, peer, address)
             try:

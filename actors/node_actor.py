@@ -25,7 +25,7 @@ from actors.search_path import extend_search_path
 from murmur_pubsub.deployment import NodeSpec, make_machine
 from murmur_pubsub.journal import JournalWriter, RowKind, inputs_file
 from murmur_pubsub.links import LinkSpec
-from murmur_pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe
+from murmur_pubsub.machine import NodeName, Order, Publish, Subscribe, Unsubscribe
 from murmur_pubsub.recorded_inputs import InputRecorder
 from murmur_pubsub.recorder import Recorder
 from murmur_pubsub.script import Player, Script, ScriptedCommand
@@ -129,6 +129,15 @@ class NodeActor:
         node.change_link(peer, spec)
         connection = node.connections.get(peer)
         return node.link_specs[peer] if connection is None or connection.link is None else connection.link.spec
+
+    async def disconnect(self, peer: NodeName) -> None:
+        """There is no link to the peer any more."""
+        self._running.link_specs.pop(peer, None)
+        self._running.links.leave(peer)
+
+    async def order(self, order: Order) -> None:
+        """Tell the machine to do something; its answer goes to the journal."""
+        self._running.take_input(order)
 
     async def slow_down(self, work_us: int) -> int:
         """Each message costs this time in addition; 0 ends it."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import DEFAULT_DETECTION, FailureDetection, Fault
+from murmur_pubsub.faults import ANYTHING_GOES, DEFAULT_DETECTION, FailureDetection, Fault, PlanRules
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Machine, NodeContext, NodeName
 from murmur_pubsub.message import Role
@@ -85,6 +85,8 @@ class Deployment:
     """In order of time."""
     start_down: frozenset[NodeName] = frozenset()
     """Nodes that are not there at first, until a RESTART."""
+    rules: PlanRules = ANYTHING_GOES
+    """What the protocols say of faults: those of the plan heed it, and so must any others."""
     hosts: Mapping[NodeName, int] = field(default_factory=dict)
     """Node to the number of its host (absent: 0)."""
 

@@ -16,13 +16,17 @@ What each kind means, on both runtimes:
   always breaks the connection: its ends notice when heartbeats are missed, or when it heals.
 - CHANGE_LINK: the link is from now on as `link` says (None: as planned).
 - PARTITION: every link between different groups is cut, and no datagram passes between them. UNITE: all heal.
+- DISCONNECT: the link is taken out of the overlay; both ends hear at once that it is down, and what is on its way is
+  lost. CONNECT: a new link between two brokers that have none, as `link` says.
+- ORDER: a broker's machine is told to do something (`murmur_pubsub.machine.Order`); its answer is in the journal.
 - LOSE_HOST: a whole host with its nodes is gone at once, without a word to their peers. RETURN_HOST: its
   nodes are started again (on another host, where the lost one stays away).
 """
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.links import LinkSpec
@@ -44,8 +48,13 @@ class FaultKind(IntEnum):
     UNITE = 10
     LOSE_HOST = 11
     RETURN_HOST = 12
+    CONNECT = 13
+    DISCONNECT = 14
+    ORDER = 15
 
 
+RECONFIGURES = (FaultKind.CONNECT, FaultKind.DISCONNECT)
+"""Kinds that change which links the overlay has."""
 ENDS = {
     FaultKind.RESTART: FaultKind.KILL,
     FaultKind.RESUME: FaultKind.STALL,
@@ -54,18 +63,43 @@ ENDS = {
     FaultKind.CHANGE_LINK: FaultKind.CHANGE_LINK,
     FaultKind.UNITE: FaultKind.PARTITION,
     FaultKind.RETURN_HOST: FaultKind.LOSE_HOST,
+    FaultKind.CONNECT: FaultKind.DISCONNECT,
+    FaultKind.DISCONNECT: FaultKind.CONNECT,
 }
 """What a step of each of these kinds can end."""
-REPAIRS = tuple(kind for kind, began in ENDS.items() if kind is not began)
+REPAIRS = tuple(kind for kind, began in ENDS.items() if kind is not began and kind not in RECONFIGURES)
 """Kinds that end a fault and break nothing themselves."""
+
+
+class NewLinks(Enum):
+    """Between which brokers a routing takes a link that was not there when they started."""
+
+    ANY = "any two"
+    JOINS = "a broker that has no other broker for a neighbour, and any other"
+    NONE = "none: its brokers know their overlay beforehand"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRules:
+    """What the protocols of a run say of plans."""
+
+    acyclic: bool = False
+    """May the overlay have no cycle?"""
+    new_links: NewLinks = NewLinks.ANY
+    orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The verbs of their orders, each with what its arguments are called (`murmur_pubsub.machine.Machine.orders`)."""
+
+
+ANYTHING_GOES = PlanRules()
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One step of a plan.
 
-    `nodes`: the node it is about; the two ends of a link (CUT, HEAL, CHANGE_LINK); none for a PARTITION, whose
-    `groups` hold every node once. `work_us` is SLOW's, `link` CHANGE_LINK's, `host` a number from 0.
+    `nodes`: the node it is about; the two ends of a link (CUT, HEAL, CHANGE_LINK, CONNECT, DISCONNECT); none for a
+    PARTITION, whose `groups` hold every node once. `work_us` is SLOW's, `link` CHANGE_LINK's and CONNECT's, `host` a
+    number from 0. `verb` and `arguments` are ORDER's: each argument is what it is called, and the name of a node.
     """
 
     time_us: int
@@ -76,8 +110,12 @@ class Fault:
     work_us: int = 0
     sigkill: bool = False
     host: int = 0
+    verb: str = ""
+    arguments: tuple[tuple[str, NodeName], ...] = ()
 
     def __str__(self) -> str:
+        if self.kind is FaultKind.ORDER:
+            return " ".join((self.verb, *self.nodes, *itertools.chain(*self.arguments)))
         what = self.kind.name.lower().replace("_", " ")
         if self.kind is FaultKind.PARTITION:
             return f"{what} of {' | '.join(','.join(group) for group in self.groups)}"
@@ -112,13 +150,14 @@ DEFAULT_DETECTION = FailureDetection()
 @dataclass(frozen=True, slots=True)
 class FaultTargets:
     """What a plan is checked against: the nodes' names, the links between them, which node is on which host, which
-    nodes are not there at first, and which nodes are brokers."""
+    nodes are not there at first, which nodes are brokers, and what the protocols say."""
 
     nodes: Sequence[NodeName]
     links: Iterable[tuple[NodeName, NodeName]]
     hosts: Mapping[NodeName, int]
     start_down: frozenset[NodeName] = frozenset()
     brokers: frozenset[NodeName] = frozenset()
+    rules: PlanRules = ANYTHING_GOES
 
 
 def link_key(first: NodeName, second: NodeName) -> tuple[NodeName, NodeName]:
@@ -156,11 +195,14 @@ class PlanChecker:
     def check(self, fault: Fault, place: str) -> None:
         """Raise `InputError` if the step could not take effect now."""
         kind = fault.kind
-        for name in (*fault.nodes, *(name for group in fault.groups for name in group)):
+        arguments = [name for _, name in fault.arguments]
+        for name in (*fault.nodes, *arguments, *(name for group in fault.groups for name in group)):
             if name not in self._nodes:
                 raise InputError(place, f"{name!r}", f"a node of the run: {_some(self._nodes)}")
         if kind in (FaultKind.CUT, FaultKind.HEAL, FaultKind.CHANGE_LINK):
             self._check_link(fault, place)
+        elif kind in RECONFIGURES:
+            self._check_overlay(fault, place)
         elif kind in (FaultKind.PARTITION, FaultKind.UNITE):
             self._check_partition(fault, place)
         elif kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST):
@@ -193,8 +235,19 @@ class PlanChecker:
             self._down[name] = None
         elif kind is FaultKind.STALL:
             self._stalled[name] = None
+        elif kind is FaultKind.ORDER:
+            self._check_order(fault, place)
         elif fault.work_us < 0:
             raise InputError(place, f"{fault.work_us} us of work", "a time that is not negative")
+
+    def _check_order(self, fault: Fault, place: str) -> None:
+        orders = self._targets.rules.orders
+        if fault.verb not in orders:
+            raise InputError(place, f"an order {fault.verb!r}", f"an order that the protocols know: {_some(orders)}")
+        if fault.nodes[0] not in self._targets.brokers:
+            raise InputError(place, f"{fault}", f"an order to a broker: {_some(sorted(self._targets.brokers))}")
+        if [name for name, _ in fault.arguments] != list(orders[fault.verb]):
+            raise InputError(place, f"{fault}", f"{fault.verb} with {', '.join(orders[fault.verb]) or 'nothing else'}")
 
     def _check_link(self, fault: Fault, place: str) -> None:
         key = link_key(*fault.nodes)
@@ -208,6 +261,64 @@ class PlanChecker:
             if key not in self._cut:
                 raise InputError(place, f"{fault}, which was not cut", "a link that is cut then")
             self._cut.remove(key)
+
+    def _check_overlay(self, fault: Fault, place: str) -> None:
+        key = link_key(*fault.nodes)
+        wrong = self._no_change(key, fault.kind is FaultKind.CONNECT)
+        if wrong is not None:
+            raise InputError(place, f"{fault}, {wrong[0]}", wrong[1])
+        if fault.kind is FaultKind.CONNECT:
+            self._links.add(key)
+        else:
+            self._links.remove(key)
+            self._cut.discard(key)
+
+    def _no_change(self, key: tuple[NodeName, NodeName], connects: bool) -> tuple[str, str] | None:
+        """What is wrong with a new link (or with an old one's end), and what would be allowed."""
+        rules, brokers = self._targets.rules, self._targets.brokers
+        if key[0] == key[1] or not brokers.issuperset(key):
+            return "which are not two brokers", f"two of {_some(sorted(brokers))}"
+        if key[0] in self._stalled or key[1] in self._stalled:
+            return "one of which is stalled then", "brokers that run, or are down"
+        if self._divided:
+            return "during a partition", "changes of the overlay while it is not divided"
+        if rules.new_links is NewLinks.NONE:
+            return "over a routing whose brokers know their overlay beforehand", "cut and heal"
+        joins = rules.new_links is NewLinks.JOINS
+        if not connects:
+            if key not in self._links:
+                return "which are not connected then", "two brokers with a link between them"
+            if joins and not (key[0] in self._down or key[1] in self._down):
+                return "which are both up, over a routing whose brokers join", "a link of one that is down"
+            return None
+        if key in self._links:
+            return "which are connected then", "two brokers without a link between them"
+        way = self._way(*key)
+        if rules.acyclic and way:
+            return f"which closes a cycle by {', '.join(way)}", "two brokers without a way between them"
+        if joins and self._neighbours(key[0]) and self._neighbours(key[1]):
+            return "which both have neighbours", f"a link between {rules.new_links.value}"
+        return None
+
+    def _neighbours(self, name: NodeName) -> list[NodeName]:
+        """The brokers with a link to that one, cut or not, in a fixed order."""
+        ends = sorted(key for key in self._links if name in key and self._targets.brokers.issuperset(key))
+        return [second if first == name else first for first, second in ends]
+
+    def _way(self, first: NodeName, last: NodeName) -> list[NodeName]:
+        """The brokers on a way from the one to the other, both included; empty if there is none."""
+        came_from: dict[NodeName, NodeName | None] = {last: None}
+        for name in (queue := [last]):
+            for peer in self._neighbours(name):
+                if peer not in came_from:
+                    came_from[peer] = name
+                    queue.append(peer)
+        way: list[NodeName] = []
+        here: NodeName | None = first if first in came_from else None
+        while here is not None:
+            way.append(here)
+            here = came_from[here]
+        return way
 
     def _check_partition(self, fault: Fault, place: str) -> None:
         if fault.kind is FaultKind.UNITE:

@@ -1,8 +1,8 @@
 """Carries out the steps of a fault plan on a virtual network."""
 
-from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.deployment import Deployment, LinkPlan
 from murmur_pubsub.faults import Fault, FaultKind, link_key
-from murmur_pubsub.machine import NodeName
+from murmur_pubsub.machine import NodeName, Order
 from murmur_virtual.virtual_runtime import VirtualRuntime
 
 
@@ -17,8 +17,8 @@ class VirtualFaultInjector:
         self._links = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
         self._hosts = deployment.hosts
 
-    def carry_out(self, fault: Fault) -> None:
-        """Do what the step says, now."""
+    def carry_out(self, step: int, fault: Fault) -> None:
+        """Do what the fault says, now, as that step of the plan."""
         self.gone, self.came = [], []
         runtime, nodes = self._runtime, fault.nodes
         match fault.kind:
@@ -38,6 +38,15 @@ class VirtualFaultInjector:
                 runtime.heal(nodes[0], nodes[1])
             case FaultKind.CHANGE_LINK:
                 runtime.links.change(nodes[0], nodes[1], fault.link or self._links[link_key(*nodes)])
+            case FaultKind.CONNECT:
+                assert fault.link is not None
+                self._links[link_key(*nodes)] = fault.link
+                runtime.connect(LinkPlan(nodes[0], nodes[1], fault.link))
+            case FaultKind.DISCONNECT:
+                runtime.links.remove(nodes[0], nodes[1])
+            case FaultKind.ORDER:
+                arguments = [name for _, name in fault.arguments]
+                runtime.nodes[nodes[0]].take_input(Order(step, fault.verb, arguments), runtime.now_us)
             case FaultKind.PARTITION:
                 runtime.links.partition(fault.groups)
             case FaultKind.UNITE:

@@ -159,7 +159,7 @@ class VirtualRun:
         """Break or mend something now, and journal it; the nodes that came (back)."""
         driver, now_us = self._recorders["driver"], self.runtime.now_us
         driver.fault(now_us, step, fault, FaultStage.ORDERED)
-        self._fault_injector.carry_out(fault)
+        self._fault_injector.carry_out(step, fault)
         driver.fault(now_us, step, fault, FaultStage.IN_EFFECT)
         self._changes_unsettled = True
         for name in self._fault_injector.gone:

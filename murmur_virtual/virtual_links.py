@@ -113,6 +113,17 @@ class VirtualLinks:
         )
         self._review(wire)
 
+    def remove(self, first: NodeName, second: NodeName) -> None:
+        """The link is one no longer: both ends hear that it is down, and what is on its way over it is lost."""
+        wire = self._wires.pop(link_key(first, second))
+        wire.cut = True  # what is still to be tried for it comes to nothing
+        self._lose_both(wire, "disconnected")
+        for name in wire.ends:
+            self._by_node[name].remove(wire)
+            if self._is_up(name):
+                self._network.nodes[name].disregard(wire.other(name), wire.clear_us)
+        self._unquiet.pop(wire, None)
+
     def heal(self, first: NodeName, second: NodeName) -> None:
         """The link may come up again; an end that had not noticed the cut finds the connection broken."""
         wire = self._wires[link_key(first, second)]

@@ -203,8 +203,12 @@ class VirtualNode:
         name = peer.spec.name
         self.links[name] = (link, peer)
         self._severed.pop(name, None)
+        self.disregard(name, clear_us)
+
+    def disregard(self, peer: NodeName, clear_us: int) -> None:
+        """Take nothing of what is on its way from the peer now; it would have arrived by that time."""
         if clear_us > self._network.now_us:
-            self._stale[name] = (self._network.queue.pushed, clear_us)
+            self._stale[peer] = (self._network.queue.pushed, clear_us)
         self._refresh()
 
     def drop_link(self, peer: NodeName) -> None:

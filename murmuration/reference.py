@@ -11,10 +11,11 @@ import inspect
 import sys
 import textwrap
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from murmur_pubsub.faults import NewLinks
 from murmur_pubsub.promise import Promise
 from murmuration.registry import RELIABILITIES, ROUTINGS, ReliabilityDeclaration, RoutingDeclaration
 from murmuration.scenario.durations import duration_text
@@ -91,16 +92,30 @@ def field_texts(kind: type[Any]) -> Mapping[str, str]:
 
 def _of_routing(routing: RoutingDeclaration) -> Iterator[str]:
     yield f"Runs on {routing.runs_on.value}."
+    if routing.new_links is not NewLinks.ANY:
+        yield f"Between which brokers there may be a new link: {routing.new_links.value}."
     if routing.offers:
         yield f"Offers {' and '.join(sorted(each.value for each in routing.offers))}."
     if not routing.keeps_order:
         yield "Events of one publisher may overtake each other."
+    yield from _orders(routing.orders)
 
 
 def _of_reliability(reliability: ReliabilityDeclaration) -> Iterator[str]:
     yield f"Promises {_promise(reliability.guarantee)}."
     if reliability.needs:
         yield f"Needs a routing that carries {' and '.join(sorted(each.value for each in reliability.needs))}."
+    yield from _orders(reliability.orders)
+
+
+def _orders(orders: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The verbs as a scenario writes them, each with the keys that stand beside it."""
+    if orders:
+        told = (
+            f"`{verb}`" + (f" ({', '.join(f'`{key}`' for key in keys)})" if keys else "")
+            for verb, keys in orders.items()
+        )
+        yield f"Takes the orders {', '.join(told)}."
 
 
 def _promise(promise: Promise) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, TypeVar
 
+from murmur_pubsub.faults import NewLinks
 from murmur_pubsub.machine import NodeContext
 from murmur_pubsub.promise import Survival
 from routing.router import Router
@@ -71,6 +72,8 @@ class RoutingProtocol(Generic[Parameters]):
     offers: frozenset[Offer] = frozenset()
     keeps_order: bool = True
     """Do events of one publisher stay in order on their way?"""
+    new_links: NewLinks = NewLinks.ANY
+    """Between which brokers there may be a link that was not there when they started."""
     survives: Callable[[Parameters, OverlayTraits], Survival] | None = None
     """The failures that its deliveries survive, whatever the reliability protocol (None: what that says)."""
     orders: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -70,13 +70,16 @@ class Excuse(NamedTuple):
 @dataclass(slots=True)
 class Excuses:
     """Explains findings of best effort. `links`: all of the overlay and of clients; `homes`: client to broker.
-    `limit_us`: how long a message may be on its way at most."""
+    `limit_us`: how long a message may be on its way at most. `fixed_ways`: do the links alone say which way an event
+    goes? `in_parts`: links may have been taken away, so that there may be no way."""
 
     windows: Sequence[Window]
     links: Sequence[tuple[str, str]]
     homes: Mapping[str, str] = field(default_factory=dict)
     promise: Promise = field(default_factory=Promise)
     limit_us: int = ON_THE_WAY_US
+    fixed_ways: bool = True
+    in_parts: bool = False
     _neighbours: dict[str, list[str]] = field(default_factory=dict)
     _about: dict[str | frozenset[str], list[Window]] = field(default_factory=dict)
     _partitions: list[Window] = field(default_factory=list)
@@ -96,10 +99,11 @@ class Excuses:
         for first, second in self.links:
             self._neighbours.setdefault(first, []).append(second)
             self._neighbours.setdefault(second, []).append(first)
-        # A connected graph with one link less than it has nodes is a tree.
-        connected = not self._neighbours or len(self._tree(next(iter(self._neighbours)))) == len(self._neighbours)
-        self._one_way = bool(self.links) and connected and len(self.links) == len(self._neighbours) - 1
-        self._meshed = bool(self.links) and connected and not self._one_way
+        # A graph with as many links less than it has nodes as it has parts is a tree, or several.
+        parts = self._count_parts()
+        linked = bool(self.links) and self.fixed_ways and (parts == 1 or self.in_parts)
+        self._one_way = linked and len(self.links) == len(self._neighbours) - parts
+        self._meshed = linked and not self._one_way
         disturbing = [window for window in self.windows if window.step.kind not in _LEAVES_TABLES]
         stretches = [(begin, end, window) for window in disturbing for begin, end in window.disturbances]
         stretches.sort(key=lambda stretch: stretch[0])
@@ -124,6 +128,9 @@ class Excuses:
 
     # ------------------------------------------------------------------------------------------- losses
     def _missing(self, case: Case, passage: Passage) -> Excuse | None:
+        way = self._way(case.publisher, case.client) if self._one_way else []
+        if way and way[0] != case.publisher:
+            return self._apart(case)
         if not passage.hops:
             return self._near_in_time(case, "destroys")
         local = case.publisher == case.client and case.client not in self.homes
@@ -131,7 +138,6 @@ class Excuses:
             return self._died_in_hand([case.client], passage)
         if not self._one_way:
             return self._anywhere(case, passage)
-        way = self._way(case.publisher, case.client)
         came = max((place for place, name in enumerate(way) if name in passage.received), default=0)
         return self._where_it_ended(case, passage, way, came) or self._before_it_was_recovered(passage, way, came)
 
@@ -270,9 +276,17 @@ class Excuses:
                 if peer not in reached and peer not in nodes and frozenset((name, peer)) not in links:
                     reached[peer] = None
                     queue.append(peer)
-        if case.client in reached or not broken:
+        if case.client in reached:
             return None
+        if not broken:
+            return self._apart(case) if self.in_parts else None
         return Excuse(f"{broken[-1].step.text}: no path was left")
+
+    def _apart(self, case: Case) -> Excuse:
+        """No link led to the subscriber: the last one that was taken away says it best."""
+        away = [window.step for window in self.windows if window.step.kind is FaultKind.DISCONNECT]
+        before = [step.text for step in away if step.ordered_us is not None and step.ordered_us <= case.published_us]
+        return Excuse(f"{before[-1] if before else 'the overlay was in parts'}: no path was left")
 
     # ------------------------------------------------------------------------------------- other findings
     def _doubled(self, case: Case, passage: Passage) -> Excuse | None:
@@ -348,6 +362,16 @@ class Excuses:
         if first == last and first in self.homes:
             return [first, self.homes[first], last]
         return nodes[::-1]
+
+    def _count_parts(self) -> int:
+        """How many parts the overlay has that no link joins."""
+        seen: set[str] = set()
+        parts = 0
+        for name in self._neighbours:
+            if name not in seen:
+                parts += 1
+                seen.update(self._tree(name))
+        return parts
 
     def _tree(self, root: str) -> dict[str, str | None]:
         if root not in self._parents:

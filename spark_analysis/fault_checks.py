@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.faults import RECONFIGURES, FaultKind
 from murmur_pubsub.journal import DropReason, RowKind
 from murmur_pubsub.links import LinkSpec
-from spark_analysis.fault_windows import NEVER_US, Window
+from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
 
 _SURE = 1e-6
 """A fault is said to have failed only if chance explains what was seen less often than this."""
@@ -51,12 +51,31 @@ def check_faults(
         if window.in_effect_us == NEVER_US:
             outcome, seen = "failed", "it was ordered and not seen to be in effect"
         else:
-            until_us = min(window.undone_us, last_us)
+            # The rows that show a change of the overlay may be of the very instant of the change.
+            from_us = window.from_us - 1 if window.step.kind in RECONFIGURES else window.in_effect_us
+            until_us = min(window.shown_until_us, last_us)
+            if window.step.kind is FaultKind.CONNECT:
+                until_us += 1
             names = window.nodes | frozenset(name for link in window.links for name in link)
-            here = _between(by_node, [numbers[name] for name in sorted(names)], window.in_effect_us, until_us, rows)
+            here = _between(by_node, [numbers[name] for name in sorted(names)], from_us, until_us, rows)
             outcome, seen = _check(window, here, numbers, max(0, until_us - window.in_effect_us))
-        ended_us = None if window.undone_us == NEVER_US else window.undone_us
+        lasts = window.undone_us == NEVER_US or window.step.kind is FaultKind.CONNECT
+        ended_us = None if lasts else window.undone_us
         checks.append(FaultCheck(window.step.number, window.step.text, window.from_us, ended_us, outcome, seen))
+    return checks
+
+
+def check_orders(steps: Sequence[FaultStep], answers: Mapping[int, tuple[int, int]]) -> list[FaultCheck]:
+    """One check for each order that was given; `answers`: time_us and value of the ANSWER rows, by step."""
+    checks = []
+    for step in steps:
+        if step.kind is FaultKind.ORDER and step.ordered_us is not None:
+            at_us, refused = answers.get(step.number, (None, 0))
+            took = "" if at_us is None else f" after {(at_us - step.ordered_us) / 1e6:.2f} s"
+            done = at_us is not None and not refused
+            seen = f"carried out{took}" if done else f"refused{took}" if refused else "no answer"
+            outcome = "took_effect" if done else "not_exercised"
+            checks.append(FaultCheck(step.number, step.text, step.ordered_us, at_us, outcome, seen))
     return checks
 
 
@@ -83,6 +102,8 @@ def _check(window: Window, rows: pd.DataFrame, numbers: Mapping[str, int], laste
     ends = [tuple(sorted(numbers[name] for name in link)) for link in window.links]
     if kind in (FaultKind.CUT, FaultKind.PARTITION):
         return _nothing_passed(rows, ends)
+    if kind in RECONFIGURES:
+        return _link_rows(rows, ends[0], window)
     assert window.step.link is not None
     return _changed(rows, ends[0], window.step.link)
 
@@ -118,6 +139,18 @@ def _nothing_passed(rows: pd.DataFrame, links: Sequence[tuple[int, ...]]) -> tup
     if received:
         return "failed", f"{received} messages were received over it"
     return "took_effect", f"nothing received over {len(links)} links, {dropped} messages dropped at them"
+
+
+def _link_rows(rows: pd.DataFrame, ends: tuple[int, ...], window: Window) -> tuple[str, str]:
+    """Did the ends see the link come up, or go and stay away? One that is down sees nothing."""
+    made, lost = _over(rows, ends, RowKind.LINK_UP), _over(rows, ends, RowKind.LINK_DOWN)
+    if window.step.kind is FaultKind.CONNECT:
+        seen = made["node"].nunique()
+        return ("took_effect" if seen == 2 else "not_exercised"), f"{seen} of its ends saw it come up"
+    if (made["time_us"] > window.in_effect_us).any():
+        return "failed", "it came up again"
+    seen = lost["node"].nunique()
+    return ("took_effect" if seen else "not_exercised"), f"{seen} of its ends saw it go"
 
 
 def _received_over(rows: pd.DataFrame, ends: tuple[int, ...]) -> int:

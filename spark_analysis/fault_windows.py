@@ -12,19 +12,21 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from murmur_pubsub.faults import REPAIRS, FaultKind
+from murmur_pubsub.faults import RECONFIGURES, REPAIRS, FaultKind, link_key
 from murmur_pubsub.links import LinkSpec
 
 NEVER_US = 1 << 62
 DEATHS = (FaultKind.KILL, FaultKind.LOSE_HOST)
 _RETURNS = (FaultKind.RESTART, FaultKind.RETURN_HOST)
 _NODE_FAULTS = (FaultKind.KILL, FaultKind.STALL, FaultKind.SLOW, FaultKind.LOSE_HOST)
+_LINK_FAULTS = (FaultKind.CUT, FaultKind.CHANGE_LINK, *RECONFIGURES)
 _REPAIR_OF = {
     FaultKind.KILL: (FaultKind.RESTART, FaultKind.RETURN_HOST),
     FaultKind.STALL: (FaultKind.RESUME, FaultKind.KILL, FaultKind.LOSE_HOST),
     FaultKind.SLOW: (FaultKind.SLOW, FaultKind.KILL, FaultKind.LOSE_HOST),
-    FaultKind.CUT: (FaultKind.HEAL,),
-    FaultKind.CHANGE_LINK: (FaultKind.CHANGE_LINK,),
+    FaultKind.CUT: (FaultKind.HEAL, FaultKind.DISCONNECT),
+    FaultKind.CHANGE_LINK: (FaultKind.CHANGE_LINK, FaultKind.DISCONNECT),
+    FaultKind.DISCONNECT: (FaultKind.CONNECT,),
     FaultKind.PARTITION: (FaultKind.UNITE,),
     FaultKind.LOSE_HOST: (FaultKind.RETURN_HOST,),
 }
@@ -83,6 +85,11 @@ class Window:
         return any(first in group and second not in group for group in self.step.groups)
 
     @property
+    def shown_until_us(self) -> int:
+        """Until when the journal must show it: a new link has to come up, anything else lasts until it is undone."""
+        return self.until_us if self.step.kind is FaultKind.CONNECT else self.undone_us
+
+    @property
     def kills(self) -> bool:
         """Does it end processes?"""
         return self.step.kind in DEATHS
@@ -91,6 +98,8 @@ class Window:
     def destroys(self) -> bool:
         """Can it cost messages?"""
         link = self.step.link
+        if self.step.kind is FaultKind.CONNECT:
+            return False
         return self.step.kind is not FaultKind.CHANGE_LINK or (
             link is not None and (link.loss > 0 or link.on_overflow == "drop")
         )
@@ -120,10 +129,10 @@ def fault_windows(
 ) -> list[Window]:
     """The windows of all faults that were ordered.
 
-    `settled`: (time_us, covers_us) of the SETTLED rows. `limit_us`: how long after a fault or its repair tables may
-    be disturbed at most. `has_links`: brokers hear of a failure over their links, before anything settles; without
-    links they find out in their own time, so that the whole of `limit_us` is theirs, and a node that comes for the
-    first time disturbs them too.
+    `settled`: (time_us, covers_us) of the SETTLED rows. `links`: those that the run began with. `limit_us`: how long
+    after a fault or its repair tables may be disturbed at most. `has_links`: brokers hear of a failure over their
+    links, before anything settles; without links they find out in their own time, so that the whole of `limit_us` is
+    theirs, and a node that comes for the first time disturbs them too.
     """
     settlings = sorted(settled)
     covered = list(itertools.accumulate((covers_us for _, covers_us in settlings), max))
@@ -141,14 +150,20 @@ def fault_windows(
             later_about.setdefault(name, []).append(step)
     windows = []
     down: set[str] = set()
+    there = {link_key(*ends): ends for ends in links}
     for step in steps:
+        if step.kind is FaultKind.CONNECT:
+            there[link_key(*step.nodes)] = (step.nodes[0], step.nodes[1])
+        elif step.kind is FaultKind.DISCONNECT:
+            there.pop(link_key(*step.nodes), None)
         comes = step.kind in _RETURNS and not has_links and not set(step.nodes) & down
         if step.kind in DEATHS:
             down |= set(step.nodes)
         elif step.kind in _RETURNS:
             down -= set(step.nodes)
-        if step.ordered_us is None or (step.kind in REPAIRS and not comes) or _changes_nothing(step):
+        if step.ordered_us is None or (step.kind in REPAIRS and not comes) or _breaks_nothing(step):
             continue
+        comes = comes or step.kind is FaultKind.CONNECT
         candidates = (later for name in step.nodes or ("",) for later in later_about[name])
         repairs = (later for later in candidates if later.number > step.number and _undoes(later, step))
         repair = step if comes else min(repairs, key=lambda later: later.number, default=None)
@@ -157,17 +172,21 @@ def fault_windows(
         in_effect_us = NEVER_US if step.in_effect_us is None else step.in_effect_us
         absorbed_us, _ = mended(in_effect_us)
         until_us, in_time = (NEVER_US, True) if repaired_us == NEVER_US else mended(repaired_us)
+        if step.kind is FaultKind.DISCONNECT:  # the overlay is another one, and not broken
+            until_us, repaired_us = absorbed_us, NEVER_US
         nodes = frozenset(step.nodes) if step.kind in _NODE_FAULTS else frozenset[str]()
         windows.append(
             Window(
-                step, step.ordered_us, in_effect_us, undone_us, until_us, nodes, _links_of(step, links),
+                step, step.ordered_us, in_effect_us, undone_us, until_us, nodes, _links_of(step, there.values()),
                 absorbed_us, repaired_us, in_time,
             )
         )  # fmt: skip
     return windows
 
 
-def _changes_nothing(step: FaultStep) -> bool:
+def _breaks_nothing(step: FaultStep) -> bool:
+    if step.kind is FaultKind.ORDER:
+        return True
     return (step.kind is FaultKind.CHANGE_LINK and step.link is None) or (
         step.kind is FaultKind.SLOW and not step.work_us
     )
@@ -176,13 +195,13 @@ def _changes_nothing(step: FaultStep) -> bool:
 def _undoes(later: FaultStep, step: FaultStep) -> bool:
     if later.kind not in _REPAIR_OF.get(step.kind, ()):
         return False
-    if step.kind in (FaultKind.CUT, FaultKind.CHANGE_LINK):
+    if step.kind in _LINK_FAULTS:
         return set(later.nodes) == set(step.nodes)
     return step.kind is FaultKind.PARTITION or bool(set(later.nodes) & set(step.nodes))
 
 
-def _links_of(step: FaultStep, links: Sequence[tuple[str, str]]) -> frozenset[frozenset[str]]:
-    if step.kind in (FaultKind.CUT, FaultKind.CHANGE_LINK):
+def _links_of(step: FaultStep, links: Iterable[tuple[str, str]]) -> frozenset[frozenset[str]]:
+    if step.kind in _LINK_FAULTS:
         return frozenset({frozenset(step.nodes)})
     group = {name: number for number, members in enumerate(step.groups) for name in members}
     return frozenset(frozenset(ends) for ends in links if step.groups and group[ends[0]] != group[ends[1]])

@@ -10,13 +10,14 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest
+from spark_analysis.changing_overlay import AnyExcuses, excuses_of
 from spark_analysis.connections import Connections, LinkRow, times_away
-from spark_analysis.excuses import Excuses
-from spark_analysis.fault_checks import FaultCheck, check_faults
-from spark_analysis.fault_plan import windows_of
-from spark_analysis.fault_windows import NEVER_US, Window
+from spark_analysis.fault_checks import FaultCheck, check_faults, check_orders
+from spark_analysis.fault_plan import steps_of, windows_of
+from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
 from spark_analysis.journal_source import Journal
 from spark_analysis.recovery import RECOVERY_COLUMNS, recovered, repairs_of, unsettled_after
 
@@ -46,18 +47,21 @@ class Faults:
         self._journal = journal
         self._manifest = manifest
         self._settlings: list[tuple[int, int]] | None = None
+        self.steps: Sequence[FaultStep] = ()
         self.windows: Sequence[Window] = ()
         if manifest.faults:
-            self.windows = windows_of(manifest, self._times(), self.settled())
+            self.steps = steps_of(manifest, self._times())
+            self.windows = windows_of(manifest, self.steps, self.settled())
 
     def checks(self, last_us: int) -> list[FaultCheck]:
         """What became of each fault."""
-        if not self.windows:
-            return []
-        numbers = self._manifest.numbers
-        return check_faults(self.windows, self._involved(numbers, last_us), numbers, last_us)
+        checks = check_orders(self.steps, self._answers())
+        if self.windows:
+            numbers = self._manifest.numbers
+            checks += check_faults(self.windows, self._involved(numbers, last_us), numbers, last_us)
+        return sorted(checks, key=lambda check: check.step)
 
-    def explainer(self) -> Excuses | Connections | None:
+    def explainer(self) -> AnyExcuses | Connections | None:
         """What may excuse a finding under the run's promise; None if nothing can."""
         homes = self._manifest.homes
         if self._manifest.promise.excuses_by_connection:
@@ -65,8 +69,7 @@ class Faults:
             return Connections(away, self.windows, homes, self._manifest.recovery_limit_us)
         if not self.windows:
             return None
-        manifest = self._manifest
-        return Excuses(self.windows, manifest.links, homes, manifest.promise, manifest.recovery_limit_us)
+        return excuses_of(self._manifest, self.windows, self.steps)
 
     def recovery(self, outcomes: DataFrame, last_us: int) -> Recovery:
         """What came after repairs; `outcomes` as in `judge.OUTCOMES_SCHEMA`, `last_us`: the end of the journal."""
@@ -97,6 +100,12 @@ class Faults:
         rows = self._journal.of(RowKind.FAULT).select("sequence", "hops", "time_us").collect()
         return {(row["sequence"], row["hops"]): row["time_us"] for row in rows}
 
+    def _answers(self) -> dict[int, tuple[int, int]]:
+        if not any(step.kind is FaultKind.ORDER for step in self.steps):
+            return {}
+        rows = self._journal.of(RowKind.ANSWER).select("sequence", "time_us", "value").collect()
+        return {row["sequence"]: (row["time_us"], row["value"]) for row in rows}
+
     def _link_rows(self, homes: Mapping[str, str]) -> list[LinkRow]:
         names = self._manifest.names
         clients = [self._manifest.numbers[client] for client in homes]
@@ -118,7 +127,7 @@ class Faults:
         for window in self.windows:
             for name in window.nodes | frozenset(name for link in window.links for name in link):
                 if name in numbers:
-                    until_us = min(window.undone_us, last_us)
+                    until_us = min(window.shown_until_us, last_us)
                     stretches.setdefault(numbers[name], []).append((window.from_us, until_us))
         merged = {node: np.array(_merged(each)) for node, each in stretches.items()}
         rows = self._journal.rows.select(*_COLUMNS)

@@ -18,8 +18,9 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from murmur_pubsub.event import fingerprint_of, unpack_attributes
 from murmur_pubsub.journal import RowKind
+from spark_analysis.changing_overlay import AnyExcuses
 from spark_analysis.connections import Connections
-from spark_analysis.excuses import Case, Excuses
+from spark_analysis.excuses import Case
 from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.journal_source import Journal
 from spark_analysis.passages import PASSAGE_KINDS, HopRow, Passage, passage_of
@@ -58,7 +59,7 @@ class Readers:
     filters: Sequence[str]
     names: Sequence[str]
     publishers: Mapping[int, str]
-    explainer: Excuses | Connections | None
+    explainer: AnyExcuses | Connections | None
     hops: bool
     clocks_us: int
 
@@ -72,7 +73,7 @@ def findings(judged: DataFrame, journal: Journal, lives: DataFrame, readers: Rea
     together = wrong.join(times, _EVENT, "left").join(homes, "subscriber", "left")
     if isinstance(readers.explainer, Connections):
         together = _with_what_overtook(together, judged)
-    if isinstance(readers.explainer, Excuses):
+    elif readers.explainer is not None:
         together = together.join(_passages(journal, wrong), _EVENT, "left")
     return together.mapInPandas(_describer(readers), FINDINGS_SCHEMA)
 

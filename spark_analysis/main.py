@@ -32,8 +32,8 @@ from murmur_pubsub.progress import Progress
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis import judge as judging
 from spark_analysis import metrics
+from spark_analysis.connections import Connections
 from spark_analysis.damaged_run import DamagedRun
-from spark_analysis.excuses import Excuses
 from spark_analysis.expectations import check_expectations, measured
 from spark_analysis.fault_checks import FaultCheck
 from spark_analysis.faults import Faults, Recovery, checks_table
@@ -161,7 +161,7 @@ class _Analysis:
             names = manifest.names
             explainer = self._faults.explainer()
             hops = explainer is not None and are_hops_journaled(journal)
-            if hops and isinstance(explainer, Excuses):
+            if hops and explainer is not None and not isinstance(explainer, Connections):
                 secret = conjured(journal, names)
                 explainer = explainer if secret is None else None
             publishers = {} if explainer is None else self._faults.publishers()

@@ -20,11 +20,12 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import NONE, RowKind, SideKind, read_segment, read_side
 from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
+from spark_analysis.changing_overlay import AnyExcuses, excuses_of
 from spark_analysis.connections import Connections, times_away
-from spark_analysis.excuses import Case, Excuse, Excuses
+from spark_analysis.excuses import Case, Excuse
 from spark_analysis.expectations import check_expectations, measured
-from spark_analysis.fault_checks import FaultCheck, check_faults
-from spark_analysis.fault_plan import windows_of
+from spark_analysis.fault_checks import FaultCheck, check_faults, check_orders
+from spark_analysis.fault_plan import steps_of, windows_of
 from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.journal_check import find_damage
 from spark_analysis.passages import PASSAGE_KINDS, HopRow, Passage, passage_of
@@ -269,13 +270,16 @@ def judge_journal(manifest: RunManifest, journal: Path) -> Judgement:
     faults = history.of(RowKind.FAULT)
     times = {(row.sequence, row.hops): row.time_us for row in faults}
     settled = _settlings(history)
-    windows = windows_of(manifest, times, settled) if manifest.faults else []
+    steps = steps_of(manifest, times)
+    windows = windows_of(manifest, steps, settled)
+    answers = {row.sequence: (row.time_us, row.value) for row in history.of(RowKind.ANSWER)}
     checks = check_faults(windows, pd.DataFrame(rows), manifest.numbers, last_us)
+    checks = sorted([*checks, *check_orders(steps, answers)], key=lambda check: check.step)
     if manifest.promise.excuses_by_connection:
         away = times_away(_link_rows(history, manifest), settled, manifest.homes, manifest.recovery_limit_us)
-        explainer: Excuses | Connections = Connections(away, windows, manifest.homes, manifest.recovery_limit_us)
+        explainer: AnyExcuses | Connections = Connections(away, windows, manifest.homes, manifest.recovery_limit_us)
     else:
-        explainer = Excuses(windows, manifest.links, manifest.homes, manifest.promise, manifest.recovery_limit_us)
+        explainer = excuses_of(manifest, windows, steps)
     secret = None if isinstance(explainer, Connections) or not windows else _conjured(history, manifest)
     excused = _excused(history, manifest, pairs, explainer) if secret is None else {}
     repairs = repairs_of(windows, manifest.recovery_limit_us)
@@ -333,7 +337,7 @@ def _link_rows(history: History, manifest: RunManifest) -> Iterator[tuple[int, i
 
 
 def _excused(
-    history: History, manifest: RunManifest, pairs: PlainVerdict, explainer: Excuses | Connections
+    history: History, manifest: RunManifest, pairs: PlainVerdict, explainer: AnyExcuses | Connections
 ) -> dict[tuple[str, Pair], Excuse]:
     names = [node.name for node in manifest.nodes]
     published = history.of(RowKind.PUBLISH)

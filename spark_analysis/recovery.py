@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from murmur_pubsub.faults import FaultKind
 from spark_analysis.fault_windows import NEVER_US, Window
 
 Times = npt.NDArray[np.int64]
@@ -52,7 +53,9 @@ class Repairs:
 def repairs_of(windows: Sequence[Window], limit_us: int) -> Repairs:
     """The repairs of these faults."""
     repaired = sorted(window.repaired_us for window in windows if window.repaired_us != NEVER_US)
-    whole = bool(repaired) and len(repaired) == len(windows)
+    # A link that is taken away is not repaired: the one that comes instead is the repair.
+    broken = [window for window in windows if window.step.kind is not FaultKind.DISCONNECT]
+    whole = bool(repaired) and len(repaired) == len(broken)
     ordered = sorted(window.from_us for window in windows)
     return Repairs(
         np.array(repaired, np.int64),

@@ -17,6 +17,11 @@ from murmur_pubsub.units import Microseconds
 _NAME = re.compile(r"(?!c\d+$|driver$)[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}")
 
 
+def is_broker_name(name: str) -> bool:
+    """May a broker be called that?"""
+    return _NAME.fullmatch(name) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Overlay:
     """A connected graph of brokers; each edge is a link in both directions.
@@ -201,7 +206,7 @@ def from_file(options: FromFile, seed: int) -> Overlay:
         _require(first != second, place, f"a link from {first} to itself", "links between different brokers")
         for name in words:
             allowed = "names of letters, digits, '_', '.' and '-', other than driver, c0, c1, … (the clients)"
-            _require(_NAME.fullmatch(name) is not None, place, f"the broker {name[:60]!r}", allowed)
+            _require(is_broker_name(name), place, f"the broker {name[:60]!r}", allowed)
         known = (first, second) in edges or (second, first) in edges
         _require(not known, place, f"the link {first} {second} once more", "each link once")
         brokers |= {first: None, second: None}
@@ -241,7 +246,7 @@ def cells(options: Cells, seed: int) -> Overlay:
         _require(bool(members), f"overlay.cells.{cell}", "no brokers", "at least one")
         for broker in members:
             allowed = "names of letters, digits, '_', '.' and '-', other than driver, c0, c1, …, each in one cell"
-            well = _NAME.fullmatch(broker) is not None and brokers.count(broker) == 1
+            well = is_broker_name(broker) and brokers.count(broker) == 1
             _require(well, f"overlay.cells.{cell}", repr(broker), allowed)
     for pair in options.links:
         for cell in pair:

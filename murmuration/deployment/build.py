@@ -26,6 +26,8 @@ def build_overlay(loaded: LoadedScenario) -> Overlay:
 
 def build_workload(loaded: LoadedScenario, overlay: Overlay) -> Workload:
     """The workload over the overlay; raises `InputError`."""
+    if loaded.scenario.workload.get("kind") == "by_hand":  # clients without a plan may wait for a broker that joins
+        overlay = dataclasses.replace(overlay, brokers=(*overlay.brokers, *loaded.scenario.newcomers))
     workload: Workload = _build(loaded, "workload", WORKLOADS, overlay)
     return workload
 
@@ -48,9 +50,10 @@ def build_faults(
             if not error.place.startswith("churn"):
                 raise  # it names the trace's file and line
             raise loaded.error_at(("churn",), error.found, error.allowed) from None
-    targets = dataclasses.replace(targets, start_down=churn.start_down)
-    reader = FaultReader(targets, links, scenario.seed, loaded.error_at)
-    return detection, reader.read(scenario.faults, churn.steps), churn.start_down
+    start_down = targets.start_down | churn.start_down
+    targets = dataclasses.replace(targets, start_down=start_down)
+    reader = FaultReader(targets, links, scenario.links.spec(), scenario.seed, loaded.error_at)
+    return detection, reader.read(scenario.faults, churn.steps), start_down
 
 
 def _build(loaded: LoadedScenario, section: str, kinds: Mapping[str, Any], *upon: Any) -> Any:

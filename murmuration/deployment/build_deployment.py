@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, RunSettings
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import FaultTargets, link_key
+from murmur_pubsub.faults import FaultTargets, NewLinks, link_key
 from murmur_pubsub.script import Change, Script
 from murmur_pubsub.values import Value
 from murmuration.deployment.bootstrap import join_plan
@@ -19,7 +19,7 @@ from murmuration.deployment.protocols import ChosenProtocols, choose_protocols, 
 from murmuration.registry import BROKER_FACTORY, CLIENT_FACTORY
 from murmuration.scenario.load import LoadedScenario
 from routing.protocol import RunsOn
-from workloads.overlay import Overlay
+from workloads.overlay import Overlay, is_broker_name
 from workloads.plan import ClientPlan, Workload
 
 
@@ -72,7 +72,8 @@ def deploy(
     roots = entrances(loaded, protocols, overlay)
     _check_entrances(loaded, roots, workload)
     cells = overlay.cell_plan(roots) if protocols.routing.runs_on is RunsOn.CELLS else None
-    nodes = [NodeSpec(name, "broker", BROKER_FACTORY, protocols.of_broker, place=cells) for name in overlay.brokers]
+    brokers = (*overlay.brokers, *_newcomers(loaded, overlay, protocols))
+    nodes = [NodeSpec(name, "broker", BROKER_FACTORY, protocols.of_broker, place=cells) for name in brokers]
     between_brokers, to_clients = scenario.links.spec(), scenario.client_links.spec()
     links = [LinkPlan(first, second, between_brokers) for first, second in overlay.edges]
     scripts: dict[str, Script] = {}
@@ -83,19 +84,21 @@ def deploy(
             links.append(LinkPlan(plan.name, plan.broker, to_clients))
             scripts[plan.name] = plan
     else:
-        for broker in overlay.brokers:
+        for broker in brokers:
             plans = tuple(plan for plan in workload.clients if plan.broker == broker)
             if plans:
                 scripts[broker] = BrokerScript(plans)
     try:
-        hosts = place_brokers(overlay.brokers, scenario.placement, joined or local_hosts(scenario.hosts))
+        hosts = place_brokers(brokers, scenario.placement, joined or local_hosts(scenario.hosts))
     except InputError as error:
         raise loaded.error_at(tuple(error.place.split(".")), error.found, error.allowed) from None
     targets = FaultTargets(
         [node.name for node in nodes],
         [(plan.first, plan.second) for plan in links],
         {node.name: hosts.get(node.name, 0) for node in nodes},
-        brokers=frozenset(overlay.brokers),
+        frozenset(scenario.newcomers),
+        frozenset(brokers),
+        protocols.rules,
     )
     detection, faults, start_down = build_faults(
         loaded, targets, {link_key(plan.first, plan.second): plan.spec for plan in links}
@@ -120,10 +123,23 @@ def deploy(
         scripts=scripts,
         faults=faults,
         start_down=start_down,
+        rules=protocols.rules,
         hosts=hosts,
         drain_us=scenario.drain.quiet,
         drain_limit_us=scenario.drain.limit,
     )
+
+
+def _newcomers(loaded: LoadedScenario, overlay: Overlay, protocols: ChosenProtocols) -> Sequence[str]:
+    """The brokers that join later, checked; raises `InputError`."""
+    newcomers = loaded.scenario.newcomers
+    if newcomers and protocols.rules.new_links is NewLinks.NONE:
+        found = f"brokers that join later, over {protocols.routing.name}"
+        raise loaded.error_at(("newcomers",), found, "a routing that takes new links")
+    for number, name in enumerate(newcomers):
+        if not is_broker_name(name) or name in overlay.brokers or name in newcomers[:number]:
+            raise loaded.error_at(("newcomers", str(number)), repr(name), "the name of a broker that has none yet")
+    return newcomers
 
 
 def _identifier(loaded: LoadedScenario) -> int:

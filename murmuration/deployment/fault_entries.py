@@ -1,7 +1,8 @@
 """The keys `faults` and `failure_detection` of a scenario: what is broken when.
 
 Each entry of `faults` has `at` and one verb (`kill: b3`), and may have `for`, after which it is undone; or it is
-`random:`, which draws a plan from the run's seed. An error names the file, the line and the entry.
+`random:`, which draws a plan from the run's seed. Beside the verbs below there are those of orders that the run's
+protocols declare. An error names the file, the line and the entry.
 """
 
 import dataclasses
@@ -33,7 +34,11 @@ _HOST_VERBS = {
     "lose_host": (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST),
     "return_host": (FaultKind.RETURN_HOST, None),
 }
-_VERBS = (*_NODE_VERBS, *_LINK_VERBS, *_HOST_VERBS, "partition", "unite", "random")
+_OVERLAY_VERBS = {
+    "connect": (FaultKind.CONNECT, FaultKind.DISCONNECT),
+    "disconnect": (FaultKind.DISCONNECT, FaultKind.CONNECT),
+}
+_VERBS = (*_NODE_VERBS, *_LINK_VERBS, *_OVERLAY_VERBS, *_HOST_VERBS, "partition", "unite", "join", "random")
 
 
 class Placed(NamedTuple):
@@ -43,18 +48,31 @@ class Placed(NamedTuple):
     place: str
 
 
+class _Steps(NamedTuple):
+    """What an entry stands for. `repair` undoes it, at a time that is yet to be set; `keys` may stand beside its
+    verb."""
+
+    steps: tuple[Fault, ...]
+    repair: Fault | None = None
+    keys: tuple[str, ...] = ()
+
+
 class FaultReader:
-    """Reads the entries for one deployment; `at` makes the error for a key path."""
+    """Reads the entries for one deployment. `links` are those that it begins with; `new_link` is what later ones are
+    like, unless their entries say otherwise. `at` makes the error for a key path."""
 
     def __init__(
         self,
         targets: FaultTargets,
         links: Mapping[tuple[NodeName, NodeName], LinkSpec],
+        new_link: LinkSpec,
         seed: int,
         at: At,
     ) -> None:
         self._targets = targets
-        self._links = links
+        self._links = dict(links)
+        self._new_link = new_link
+        self._orders = targets.rules.orders
         self._seed = seed
         self._at = at
 
@@ -78,81 +96,114 @@ class FaultReader:
         return tuple(plan)
 
     def _entry(self, entry: Mapping[str, Any], path: tuple[str, ...]) -> list[Fault]:
-        verbs = [key for key in entry if key in _VERBS]
+        known = (*_VERBS, *self._orders)
+        verbs = [key for key in entry if key in known]
         if len(verbs) != 1:
-            raise self._at(path, f"{len(verbs)} of them in {sorted(entry)}", f"`at` and one of {', '.join(_VERBS)}")
+            raise self._at(path, f"{len(verbs)} of them in {sorted(entry)}", f"`at` and one of {', '.join(known)}")
         verb = verbs[0]
         began_us = self._time(entry, path, "at", required=True)
         lasting_us = self._time(entry, path, "for")
-        first, repair = self._steps(verb, entry, path, began_us)
-        if "for" not in entry:
-            return [first]
-        if repair is None:
-            raise self._at((*path, "for"), f"`for` with {verb}", "`for` with what can be undone")
-        if lasting_us <= 0:
-            raise self._at((*path, "for"), repr(entry["for"]), "a time above zero")
-        return [first, dataclasses.replace(repair, time_us=began_us + lasting_us)]
-
-    def _steps(
-        self, verb: str, entry: Mapping[str, Any], path: tuple[str, ...], at_us: int
-    ) -> tuple[Fault, Fault | None]:
-        value = entry[verb]
-        others: tuple[str, ...] = ()
-        if verb in _NODE_VERBS:
-            if not isinstance(value, str):
-                raise self._at((*path, verb), repr(value), "the name of a node")
-            kind, repair = _NODE_VERBS[verb]
-            first = Fault(at_us, kind, (value,))
-            if verb == "kill":
-                others = ("signal",)
-                if entry.get("signal", "SIGKILL") != "SIGKILL":
-                    raise self._at((*path, "signal"), repr(entry["signal"]), "SIGKILL (without it: Ray's kill)")
-                first = dataclasses.replace(first, sigkill="signal" in entry)
-            elif verb == "slow":
-                others = ("work",)
-                work_us = self._time(entry, path, "work", required=True)
-                first = dataclasses.replace(first, work_us=work_us)
-            second = None if repair is None else Fault(at_us, repair, (value,))
-        elif verb in _LINK_VERBS:
-            first, second, others = self._link_steps(verb, entry, path, at_us)
-        elif verb in _HOST_VERBS:
-            if type(value) is not int:
-                raise self._at((*path, verb), repr(value), "the number of a host, from 0")
-            kind, repair = _HOST_VERBS[verb]
-            first = Fault(at_us, kind, host=value)
-            second = None if repair is None else Fault(at_us, repair, host=value)
-        elif verb == "partition":
-            first, second = self._partition(value, path, at_us), Fault(at_us, FaultKind.UNITE)
-        else:
-            first, second = Fault(at_us, FaultKind.UNITE), None
+        steps, repair, others = self._steps(verb, entry, path, began_us)
         for key in entry:
             if key not in ("at", "for", verb, *others):
                 allowed = ", ".join(("at", "for", verb, *others))
                 raise self._at((*path, str(key)), "an unknown key", allowed)
-        return first, second
+        if "for" not in entry:
+            return [*steps]
+        if repair is None:
+            raise self._at((*path, "for"), f"`for` with {verb}", "`for` with what can be undone")
+        if lasting_us <= 0:
+            raise self._at((*path, "for"), repr(entry["for"]), "a time above zero")
+        return [*steps, dataclasses.replace(repair, time_us=began_us + lasting_us)]
 
-    def _link_steps(
-        self, verb: str, entry: Mapping[str, Any], path: tuple[str, ...], at_us: int
-    ) -> tuple[Fault, Fault | None, tuple[str, ...]]:
+    def _steps(self, verb: str, entry: Mapping[str, Any], path: tuple[str, ...], at_us: int) -> _Steps:
         value = entry[verb]
-        if not (isinstance(value, list) and len(value) == 2 and all(isinstance(each, str) for each in value)):
-            raise self._at((*path, verb), repr(value), "the names of the two ends, such as [b1, b2]")
+        if verb in _NODE_VERBS:
+            return self._node_steps(verb, entry, path, at_us)
+        if verb in _LINK_VERBS:
+            return self._link_steps(verb, entry, path, at_us)
+        if verb in _OVERLAY_VERBS:
+            return self._overlay_steps(verb, entry, path, at_us)
+        if verb in _HOST_VERBS:
+            if type(value) is not int:
+                raise self._at((*path, verb), repr(value), "the number of a host, from 0")
+            kind, repair = _HOST_VERBS[verb]
+            return _Steps(
+                (Fault(at_us, kind, host=value),), None if repair is None else Fault(at_us, repair, host=value)
+            )
+        if verb == "partition":
+            return _Steps((self._partition(value, path, at_us),), Fault(at_us, FaultKind.UNITE))
+        if verb == "join":
+            name, to = self._name(entry, path, verb), self._name(entry, path, "to")
+            new = Fault(at_us, FaultKind.CONNECT, (name, to), link=self._new_link)
+            self._links[link_key(name, to)] = self._new_link
+            return _Steps((new, Fault(at_us, FaultKind.RESTART, (name,))), None, ("to",))
+        if verb in self._orders:
+            names = tuple(self._orders[verb])
+            arguments = tuple((each, self._name(entry, path, each)) for each in names)
+            about = (self._name(entry, path, verb),)
+            return _Steps((Fault(at_us, FaultKind.ORDER, about, verb=verb, arguments=arguments),), None, names)
+        return _Steps((Fault(at_us, FaultKind.UNITE),))
+
+    def _node_steps(self, verb: str, entry: Mapping[str, Any], path: tuple[str, ...], at_us: int) -> _Steps:
+        name = self._name(entry, path, verb)
+        kind, repair = _NODE_VERBS[verb]
+        first = Fault(at_us, kind, (name,))
+        others: tuple[str, ...] = ()
+        if verb == "kill":
+            others = ("signal",)
+            if entry.get("signal", "SIGKILL") != "SIGKILL":
+                raise self._at((*path, "signal"), repr(entry["signal"]), "SIGKILL (without it: Ray's kill)")
+            first = dataclasses.replace(first, sigkill="signal" in entry)
+        elif verb == "slow":
+            others = ("work",)
+            first = dataclasses.replace(first, work_us=self._time(entry, path, "work", required=True))
+        return _Steps((first,), None if repair is None else Fault(at_us, repair, (name,)), others)
+
+    def _link_steps(self, verb: str, entry: Mapping[str, Any], path: tuple[str, ...], at_us: int) -> _Steps:
         kind, repair = _LINK_VERBS[verb]
-        ends = (value[0], value[1])
+        ends = self._ends(entry, path, verb)
         if link_key(*ends) not in self._links:
-            raise self._at((*path, verb), repr(value), "two nodes with a link between them")
+            raise self._at((*path, verb), repr(entry[verb]), "two nodes with a link between them")
         first = Fault(at_us, kind, ends)
         second = None if repair is None else Fault(at_us, repair, ends)
         if verb != "link":
-            return first, second, ()
+            return _Steps((first,), second)
         changes = {key: each for key, each in entry.items() if key not in ("at", "for", verb)}
         if not changes:
             raise self._at(path, "a change of a link that changes nothing", "keys of a link, such as loss or delay")
+        spec = self._changed(self._links[link_key(*ends)], changes, path)
+        return _Steps((dataclasses.replace(first, link=spec),), second, tuple(changes))
+
+    def _overlay_steps(self, verb: str, entry: Mapping[str, Any], path: tuple[str, ...], at_us: int) -> _Steps:
+        kind, repair = _OVERLAY_VERBS[verb]
+        ends = self._ends(entry, path, verb)
+        key = link_key(*ends)
+        if verb == "disconnect":
+            again = self._links.get(key, self._new_link)
+            return _Steps((Fault(at_us, kind, ends),), Fault(at_us, repair, ends, link=again))
+        changes = {name: each for name, each in entry.items() if name not in ("at", "for", verb)}
+        self._links[key] = self._changed(self._new_link, changes, path)
+        return _Steps((Fault(at_us, kind, ends, link=self._links[key]),), Fault(at_us, repair, ends), tuple(changes))
+
+    def _name(self, entry: Mapping[str, Any], path: tuple[str, ...], key: str) -> NodeName:
+        if key not in entry:
+            raise self._at(path, f"no `{key}`", f"`{key}`: the name of a node")
+        if not isinstance(entry[key], str):
+            raise self._at((*path, key), repr(entry[key]), "the name of a node")
+        return str(entry[key])
+
+    def _ends(self, entry: Mapping[str, Any], path: tuple[str, ...], key: str) -> tuple[NodeName, NodeName]:
+        value = entry[key]
+        if not (isinstance(value, list) and len(value) == 2 and all(isinstance(each, str) for each in value)):
+            raise self._at((*path, key), repr(value), "the names of the two ends, such as [b1, b2]")
+        return value[0], value[1]
+
+    def _changed(self, spec: LinkSpec, changes: Mapping[str, Any], path: tuple[str, ...]) -> LinkSpec:
         try:
-            spec = changed_link(self._links[link_key(*ends)], changes)
+            return changed_link(spec, changes)
         except ValueError as error:
             raise self._at(path, str(changes), str(error)) from None
-        return dataclasses.replace(first, link=spec), second, tuple(changes)
 
     def _partition(self, value: Any, path: tuple[str, ...], at_us: int) -> Fault:
         if not isinstance(value, list) or not all(isinstance(group, list) and group for group in value):

@@ -1,5 +1,6 @@
 """The protocols of a scenario: found by name, their parameters read and typed, and checked against its overlay."""
 
+import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Mapping
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import NewLinks, PlanRules
 from murmur_pubsub.promise import Promise
 from murmuration.registry import (
     RELIABILITIES,
@@ -45,6 +47,26 @@ class ChosenProtocols:
     def promise(self) -> Promise:
         """What they promise of deliveries; raises `InputError` for a promise that is none."""
         return promise(self.routing, self.reliability, self.routing_parameters, self.traits)
+
+    @property
+    def rules(self) -> PlanRules:
+        """What they say of faults."""
+        fixed = self.routing.runs_on is RunsOn.STRUCTURED
+        new_links = NewLinks.NONE if fixed else self.routing.new_links
+        return PlanRules(self._acyclic, new_links, {**self.routing.orders, **self.reliability.orders})
+
+    @property
+    def _acyclic(self) -> bool:
+        """Would one of them be refused on an overlay with a cycle?"""
+        suits = self.traits.suits - {RunsOn.ACYCLIC, RunsOn.CELLS}
+        cyclic = dataclasses.replace(self.traits, kind="an overlay with cycles", suits=suits)
+        try:
+            check_parts(self.parts.matching, self.routing, self.reliability, cyclic)
+            self.routing.check(self.routing_parameters, cyclic)
+            self.reliability.check(self.reliability_parameters, cyclic, self.routing)
+        except InputError:
+            return True
+        return False
 
     @property
     def of_broker(self) -> Mapping[str, Any]:

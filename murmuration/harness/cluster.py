@@ -26,7 +26,8 @@ from murmur_pubsub.event import Event, unpack_attributes
 from murmur_pubsub.faults import Fault
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import Phase, RowKind, SideKind, read_segment, read_side
-from murmur_pubsub.machine import Publish, Subscribe, Unsubscribe
+from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.machine import Answer, Publish, Subscribe, Unsubscribe
 from murmur_pubsub.script import ScriptedCommand
 from murmur_pubsub.values import Value
 from murmuration.deployment.build_deployment import build
@@ -130,7 +131,7 @@ class Client:
 class Cluster:
     """A running deployment; made by `Cluster.start`, ended by leaving its `with` block or by `verdict`."""
 
-    def __init__(self, deployment: Deployment, opened: ClusterRuntime, folder: RunFolder) -> None:
+    def __init__(self, deployment: Deployment, new_link: LinkSpec, opened: ClusterRuntime, folder: RunFolder) -> None:
         self.folder = folder.folder
         numbers = deployment.numbers
         self.brokers = tuple(spec.name for spec in deployment.nodes if spec.role == "broker")
@@ -138,7 +139,7 @@ class Cluster:
             spec.name: Client(self, spec.name, spec.broker or "", number)
             for number, spec in enumerate(spec for spec in deployment.nodes if spec.role == "client")
         }
-        self.faults = FaultHandle(deployment, self._break)
+        self.faults = FaultHandle(deployment, new_link, self._break)
         self._numbers = numbers
         self._deployment = deployment
         self._runtime = opened
@@ -192,7 +193,7 @@ class Cluster:
         place = Path(tempfile.mkdtemp(prefix="murmur-cluster-")) / "run" if folder is None else Path(folder)
         run_folder = RunFolder.make(place, manifest_of(loaded, built))
         with cluster_runtime(runtime, built.deployment, run_folder.folder) as opened:
-            cluster = cls(built.deployment, opened, run_folder)
+            cluster = cls(built.deployment, loaded.scenario.links.spec(), opened, run_folder)
             opened.start()
             opened.enter(Phase.SUBSCRIBING)
             try:
@@ -284,13 +285,32 @@ class Cluster:
         return sorted(found, key=lambda delivery: delivery.delivered_us)
 
     # -------------------------------------------------------------------------------------------- faults
-    def _break(self, fault: Fault) -> None:
+    def order(self, verb: str, name: str, *arguments: str, within: str = "30 s") -> Answer:
+        """Tell a broker to do something (`faults.order`), and let time pass until it has answered. A refusal is an
+        answer too; raises AssertionError if there is none within that time."""
+        number = self.faults.order(verb, name, *arguments)
+        self.wait_for(lambda: self.answer(number) is not None, within)
+        answer = self.answer(number)
+        assert answer is not None
+        return answer
+
+    def answer(self, number: int) -> Answer | None:
+        """What has become of the order of that number; None: it is not answered yet, or its broker's process died."""
+        for path in sorted((self.folder / "journal").glob("*.blob")):
+            for kind, fields in read_side(path):
+                if kind is SideKind.ANSWER and fields[2] == number:
+                    return Answer(number, fields[3])
+        return None
+
+    def _break(self, fault: Fault) -> int:
         if self._over:
             raise RunError("the cluster is over")
         since_us = None if self._published_from_us is None else self.now_us - self._published_from_us
         entry = replace(fault_entry(fault, self._deployment), time_us=since_us)
         faults = (*self._folder.manifest.faults, entry)
         self._folder.write(replace(self._folder.manifest, faults=faults))
-        for name in self._runtime.carry_out(len(faults) - 1, fault):
+        step = len(faults) - 1
+        for name in self._runtime.carry_out(step, fault):
             if name in self.clients:
                 self.clients[name].renew()
+        return step

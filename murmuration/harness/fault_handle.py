@@ -6,6 +6,7 @@ from typing import Any
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import Fault, FaultKind, FaultTargets, PlanChecker, link_key
+from murmur_pubsub.links import LinkSpec
 from murmuration.scenario.durations import duration_of
 from murmuration.scenario.schema import changed_link
 
@@ -17,12 +18,16 @@ class FaultHandle:
     for what did not.
     """
 
-    def __init__(self, deployment: Deployment, carry_out: Callable[[Fault], None]) -> None:
+    def __init__(self, deployment: Deployment, new_link: LinkSpec, carry_out: Callable[[Fault], int]) -> None:
         self._carry_out = carry_out
         self._links = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
+        self._new_link = new_link
+        self._orders = deployment.rules.orders
         self._names = [spec.name for spec in deployment.nodes]
         hosts = {name: deployment.hosts.get(name, 0) for name in self._names}
-        self._checker = PlanChecker(FaultTargets(self._names, list(self._links), hosts, deployment.start_down))
+        brokers = frozenset(spec.name for spec in deployment.nodes if spec.role == "broker")
+        targets = FaultTargets(self._names, list(self._links), hosts, deployment.start_down, brokers, deployment.rules)
+        self._checker = PlanChecker(targets)
 
     def runs(self, name: str) -> bool:
         """Is the node neither down nor stalled?"""
@@ -61,11 +66,36 @@ class FaultHandle:
         key = link_key(first, second)
         if key not in self._links:
             raise InputError("faults.link", f"{first}-{second}", "two nodes with a link between them")
-        try:
-            spec = changed_link(self._links[key], changes) if changes else None
-        except ValueError as error:
-            raise InputError("faults.link", f"{changes!r:.80}", str(error)) from None
+        spec = self._changed(self._links[key], changes, "link") if changes else None
         self._do(Fault(0, FaultKind.CHANGE_LINK, (first, second), link=spec))
+
+    def connect(self, first: str, second: str, **changes: Any) -> None:
+        """Make a link between two brokers that have none, as in a scenario's `links` but for these keys of it."""
+        spec = self._changed(self._new_link, changes, "connect")
+        self._do(Fault(0, FaultKind.CONNECT, (first, second), link=spec))
+        self._links[link_key(first, second)] = spec
+
+    def disconnect(self, first: str, second: str) -> None:
+        """Take the link between two brokers out of the overlay."""
+        self._do(Fault(0, FaultKind.DISCONNECT, (first, second)))
+
+    def join(self, name: str, to: str) -> None:
+        """Start a broker that is down and has no neighbours, with a link to that other one."""
+        self.connect(name, to)
+        self.restart(name)
+
+    def order(self, verb: str, name: str, *arguments: str) -> int:
+        """Tell the broker to do something, such as `order("move", "b9", "b8", "b5")`; what follows its name is as its
+        protocol declares. The number of the order, by which `Cluster.answer` finds what became of it."""
+        if verb not in self._orders:
+            raise InputError(
+                "faults.order", repr(verb), f"what the protocols know: {', '.join(self._orders) or 'none'}"
+            )
+        called = self._orders[verb]
+        if len(arguments) != len(called):
+            raise InputError(f"faults.{verb}", f"{len(arguments)} further names", ", ".join(called) or "none")
+        pairs = tuple(zip(called, arguments, strict=True))
+        return self._do(Fault(0, FaultKind.ORDER, (name,), verb=verb, arguments=pairs))
 
     def partition(self, *groups: Sequence[str]) -> None:
         """Separate these groups; nodes that are in none form one of their own."""
@@ -86,6 +116,12 @@ class FaultHandle:
         """Start its nodes again, on another host if it stays away."""
         self._do(Fault(0, FaultKind.RETURN_HOST, host=number))
 
-    def _do(self, fault: Fault) -> None:
-        self._checker.check(fault, f"faults.{fault.kind.name.lower()}")
-        self._carry_out(fault)
+    def _changed(self, spec: LinkSpec, changes: dict[str, Any], call: str) -> LinkSpec:
+        try:
+            return changed_link(spec, changes)
+        except ValueError as error:
+            raise InputError(f"faults.{call}", f"{changes!r:.80}", str(error)) from None
+
+    def _do(self, fault: Fault) -> int:
+        self._checker.check(fault, f"faults.{fault.verb or fault.kind.name.lower()}")
+        return self._carry_out(fault)

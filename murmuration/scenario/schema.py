@@ -153,6 +153,7 @@ class Scenario(_Section):
     subscription_grace: DurationUs = 1_000_000
     recovery_limit: DurationUs = DEFAULT_RECOVERY_LIMIT_US
     expect: Expect = Expect()
+    newcomers: list[str] = []
     faults: list[dict[str, Any]] = []
     churn: ChurnSection | None = None
     failure_detection: Detection = Detection()

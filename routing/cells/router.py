@@ -16,6 +16,7 @@ event is filtered by is the matter of `routing.cells.epochs`.
 from collections.abc import Sequence
 
 from murmur_pubsub.event import Event
+from murmur_pubsub.faults import NewLinks
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Send, Start
 from murmur_pubsub.places import CellPlan
@@ -233,4 +234,5 @@ CELLS = RoutingProtocol(
     parameters=NoParameters,
     runs_on=RunsOn.CELLS,
     offers=frozenset({Offer.STREAMS}),
+    new_links=NewLinks.NONE,
 )

@@ -16,6 +16,7 @@ from typing import Any
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
+from murmur_pubsub.faults import NewLinks
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import (
     Effect,
@@ -347,6 +348,7 @@ MULTIPATH = RoutingProtocol(
     parameters=MultipathParameters,
     runs_on=RunsOn.ACYCLIC,
     keeps_order=False,
+    new_links=NewLinks.JOINS,
     survives=_survives,
     check=_check,
 )

@@ -92,7 +92,7 @@ def armed(live_ray: RaySession, tmp_path_factory: pytest.TempPathFactory) -> Arm
 class Harmless(LiveFaultInjector):
     """Claims to act, and does nothing."""
 
-    def _do(self, fault: Fault) -> None:
+    def _do(self, step: int, fault: Fault) -> None:
         pass
 
 

@@ -8,16 +8,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import FailureDetection, Fault, FaultKind, FaultTargets, check_plan, link_key
+from murmur_pubsub.faults import (
+    RECONFIGURES,
+    FailureDetection,
+    Fault,
+    FaultKind,
+    FaultTargets,
+    NewLinks,
+    PlanRules,
+    check_plan,
+    link_key,
+)
 from murmur_pubsub.links import LinkSpec
 from murmuration.deployment.build_deployment import build
 from murmuration.scenario.load import load_scenario
+from workloads.overlay import Tree, balanced
 from workloads.random_faults import RANDOM_FAULT_KINDS, RandomFaults, draw_faults
 
 TARGETS = FaultTargets(
     ["b0", "b1", "b2", "c0"],
     [("b0", "b1"), ("b1", "b2"), ("c0", "b0")],
     {"b0": 0, "b1": 1, "b2": 2, "c0": 0},
+    brokers=frozenset({"b0", "b1", "b2"}),
+    rules=PlanRules(acyclic=True),
 )
 KILL, RESTART, STALL, RESUME = FaultKind.KILL, FaultKind.RESTART, FaultKind.STALL, FaultKind.RESUME
 CUT, HEAL, SLOW = FaultKind.CUT, FaultKind.HEAL, FaultKind.SLOW
@@ -92,9 +105,46 @@ def test_random_plans_are_possible_and_end_whole(seed: int, kinds: list[str], ev
     plan = draw_faults(wanted, TARGETS, LINKS, seed)
     check_plan(plan, TARGETS)
     assert plan == draw_faults(wanted, TARGETS, LINKS, seed), "the same seed draws the same plan"
+    changes = [fault for fault in plan if fault.kind in RECONFIGURES]
+    if changes:
+        assert len(changes) % 2 == 0, "for each link that is taken away another one comes"
+        return
     # Everything that was broken is mended: the same plan can follow itself.
     later = [replace(fault, time_us=fault.time_us + 30_000_000) for fault in plan]
     check_plan([*plan, *later], TARGETS)
+
+
+def test_random_reconfigurations_overlap_and_leave_a_tree_of_the_same_degree() -> None:
+    names = [f"b{number}" for number in range(20)]
+    links = {link_key(*edge): LinkSpec() for edge in balanced(Tree(20, 4), 1).edges}
+    targets = FaultTargets(
+        names, list(links), dict.fromkeys(names, 0), brokers=frozenset(names), rules=PlanRules(acyclic=True)
+    )
+    wanted = RandomFaults(30_000, 3_000_000, kinds=("reconfigure",), outage_us=(100_000, 100_000), at_once=10)
+    plan = draw_faults(wanted, targets, links, 1)
+    check_plan(plan, targets)
+    there, most = set(links), 0
+    for fault in plan:
+        change = there.remove if fault.kind is FaultKind.DISCONNECT else there.add
+        change(link_key(*fault.nodes))
+        most = max(most, len(links) - len(there))
+        assert all(sum(name in key for key in there) <= 4 for name in names)
+    assert (len(there), there != set(links)) == (19, True)
+    assert len(plan) > 100
+    assert most >= 3, "they overlap"
+
+
+def test_random_reconfigurations_need_a_routing_that_takes_new_links() -> None:
+    targets = replace(TARGETS, rules=PlanRules(new_links=NewLinks.JOINS))
+    with pytest.raises(InputError, match="'reconfigure' over this routing"):
+        draw_faults(RandomFaults(1_000, 2_000, kinds=("reconfigure",)), targets, LINKS, 1)
+
+
+def test_a_host_that_is_back_has_nodes_that_can_be_broken_again() -> None:
+    lost = [Fault(1, FaultKind.LOSE_HOST, host=2), Fault(2, FaultKind.RETURN_HOST, host=2), Fault(3, KILL, ("b2",))]
+    check_plan(lost, TARGETS)
+    with pytest.raises(InputError, match="kill b2, which is down then"):
+        check_plan([lost[0], lost[2]], TARGETS)
 
 
 def test_random_faults_obey_only_spare_and_limit() -> None:

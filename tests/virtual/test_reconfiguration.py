@@ -1,0 +1,330 @@
+"""Links that come and go, brokers that join, orders to brokers: in virtual time, by a scenario and by hand."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.machine import Answer, Effect, Input, Order, SetTimer, TimerFired
+from murmuration import Cluster
+from murmuration.deployment.build_deployment import build
+from murmuration.scenario.load import check_scenario
+from reliability.best_effort import BestEffort
+from spark_analysis.plain_judge import Judgement, judge_run
+
+CHAIN = {"kind": "chain", "brokers": 4}
+ENDS = {"alice": "b0", "bob": "b3"}
+
+
+class Told(BestEffort):
+    """Best effort that can be told to swap two brokers, at its leisure, and to rest, which it will not."""
+
+    orders = {"swap": ("with", "by"), "rest": ()}
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        if type(input) is Order and input.verb == "rest":
+            return (Answer(input.number, "there is no rest"),)
+        if type(input) is Order:
+            return (SetTimer(("reliability", f"{input.number} {' '.join(input.arguments)}"), 100_000),)
+        if type(input) is TimerFired:
+            number, *names = str(input.key[1]).split()
+            return (Answer(int(number), "" if names == ["b1", "b2"] else f"swapped with {names}"),)
+        return super().handle(input, now_us)
+
+
+TOLD = "tests.virtual.test_reconfiguration:Told"
+OWN = {"routing": "docs.examples.own_protocol:EVERY_LINK", "reliability": "docs.examples.own_protocol:FIRST_TIME_ONLY"}
+
+
+def judged(cluster: Cluster) -> Judgement:
+    cluster.end()
+    return judge_run(cluster.folder)
+
+
+def got(cluster: Cluster, client: str = "bob") -> list[Any]:
+    return [each.attributes["x"] for each in cluster.clients[client].deliveries()]
+
+
+# --------------------------------------------------------------------------------------------------- links
+@pytest.mark.parametrize("datagrams", [{}, {"datagrams": {"delay": "1 ms"}}])
+def test_what_is_disconnected_and_connected_otherwise_goes_the_new_way(tmp_path: Path, datagrams: Any) -> None:
+    with Cluster.start(CHAIN, ENDS, folder=tmp_path / "run", links={"delay": "5 ms"}, **datagrams) as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.clients["alice"].publish({"x": 0})
+        cluster.advance("100 ms")
+        cluster.faults.disconnect("b1", "b2")
+        cluster.clients["alice"].publish({"x": 1})
+        cluster.advance("100 ms")
+        cluster.faults.connect("b0", "b3", delay="50 ms")
+        cluster.settle()
+        cluster.clients["alice"].publish({"x": 2})
+        cluster.advance("1 s")
+        assert got(cluster) == [0, 2]
+        last = cluster.clients["bob"].deliveries()[-1]
+        assert (last.hops, last.delivered_us > cluster.now_us - 960_000) == (1, True)
+        verdict = judged(cluster)
+    assert verdict.numbers["verdict"] == "valid"
+    assert verdict.pairs.missing == [((0, 1), 0)]
+    (excuse,) = verdict.excused.values()
+    assert excuse.text == "disconnect b1-b2 (step 1): no path was left"
+    assert [(check.outcome, check.seen) for check in verdict.checks] == [
+        ("took_effect", "2 of its ends saw it go"),
+        ("took_effect", "2 of its ends saw it come up"),
+    ]
+
+
+@pytest.mark.parametrize("datagrams", [{}, {"datagrams": {"delay": "1 ms"}}])
+def test_what_is_on_a_link_that_is_taken_away_is_lost_even_if_it_is_there_again_at_once(
+    tmp_path: Path, datagrams: Any
+) -> None:
+    with Cluster.start(CHAIN, ENDS, folder=tmp_path / "run", links={"delay": "50 ms"}, **datagrams) as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.clients["alice"].publish({"x": 0})
+        cluster.advance("70 ms")  # it is on its way from b1 to b2
+        cluster.faults.disconnect("b2", "b1")
+        cluster.faults.connect("b1", "b2")
+        cluster.settle()
+        cluster.clients["alice"].publish({"x": 1})
+        cluster.advance("1 s")
+        assert got(cluster) == [1]
+        verdict = judged(cluster)
+    assert verdict.numbers["verdict"] == "valid"
+    (excuse,) = verdict.excused.values()
+    assert excuse.text.startswith("disconnect b2-b1 (step 1)")
+
+
+def test_a_loss_beside_a_link_that_was_taken_away_is_not_excused_by_it(tmp_path: Path) -> None:
+    """The judge knows the overlay at each time: on the way that there is now nothing was broken."""
+    with Cluster.start(CHAIN, ENDS, folder=tmp_path / "run", links={"loss": 0.2}, seed=2) as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.disconnect("b1", "b2")
+        cluster.faults.connect("b0", "b2")
+        cluster.settle()
+        cluster.advance("1 s")
+        for number in range(40):
+            cluster.clients["alice"].publish({"x": number})
+        cluster.advance("1 s")
+        verdict = judged(cluster)
+    assert verdict.numbers["verdict"] == "invalid"
+    assert len(verdict.left("missing")) == len(verdict.pairs.missing) > 5
+
+
+def test_a_broker_joins_by_a_link_and_serves_its_clients(tmp_path: Path) -> None:
+    clients = {"alice": "b0", "carol": "new"}
+    with Cluster.start(CHAIN, clients, folder=tmp_path / "run", newcomers=["new"]) as cluster:
+        cluster.clients["carol"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.join("new", "b2")
+        cluster.settle()
+        cluster.clients["alice"].publish({"x": 1})
+        cluster.advance("1 s")
+        assert got(cluster, "carol") == [1]
+        assert judged(cluster).numbers["verdict"] == "valid"
+
+
+# -------------------------------------------------------------------------------------------------- orders
+def test_an_order_is_answered_and_a_refusal_is_an_answer(tmp_path: Path) -> None:
+    with Cluster.start(CHAIN, ENDS, reliability=TOLD, folder=tmp_path / "run") as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        assert cluster.order("swap", "b0", "b1", "b2") == Answer(0)
+        assert cluster.order("swap", "b0", "b2", "b1") == Answer(1, "swapped with ['b2', 'b1']")
+        number = cluster.faults.order("rest", "b1")
+        assert cluster.answer(number) == Answer(2, "there is no rest")
+        cluster.clients["alice"].publish({"x": 1})
+        cluster.advance("10 ms")
+        cluster.faults.order("swap", "b2", "b1", "b2")
+        cluster.faults.kill("b2")
+        verdict = judged(cluster)
+    assert [(check.fault, check.outcome, check.seen) for check in verdict.checks[:4]] == [
+        ("swap b0 with b1 by b2 (step 1)", "took_effect", "carried out after 0.10 s"),
+        ("swap b0 with b2 by b1 (step 2)", "not_exercised", "refused after 0.10 s"),
+        ("rest b1 (step 3)", "not_exercised", "refused after 0.00 s"),
+        ("swap b2 with b1 by b2 (step 4)", "not_exercised", "no answer"),
+    ]
+    assert verdict.numbers["verdict"] == "valid"
+
+
+@pytest.mark.parametrize(
+    ("given", "place", "found", "allowed"),
+    [
+        (("rest", "b9"), "faults.rest", "'b9'", "a node of the run"),
+        (("rest", "alice"), "faults.rest", "rest alice", "an order to a broker"),
+        (("rest", "b1", "b2"), "faults.rest", "1 further names", "none"),
+        (("swap", "b1", "b2"), "faults.swap", "1 further names", "with, by"),
+        (("dance", "b1"), "faults.order", "'dance'", "what the protocols know: swap, rest"),
+    ],
+)
+def test_an_order_that_cannot_be_given_is_refused_by_name(
+    tmp_path: Path, given: Sequence[str], place: str, found: str, allowed: str
+) -> None:
+    start = Cluster.start(CHAIN, ENDS, reliability=TOLD, folder=tmp_path / "run")
+    with start as cluster, pytest.raises(InputError) as error:
+        cluster.faults.order(*given)
+    assert (error.value.place, error.value.found) == (place, found)
+    assert error.value.allowed.startswith(allowed)
+
+
+# ------------------------------------------------------------------------------------------------ scenarios
+def scenario(*faults: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {
+        "name": "reconfigured",
+        "runtime": "virtual",
+        "overlay": CHAIN,
+        "workload": {"kind": "by_hand", "clients": ENDS},
+        "faults": [{"at": f"{number} s", **fault} for number, fault in enumerate(faults)],
+        **more,
+    }
+
+
+def test_entries_become_steps_with_what_undoes_them() -> None:
+    told = {"broker": {"reliability": TOLD}, "newcomers": ["b7"], "links": {"delay": "7 ms"}}
+    entries = (
+        {"disconnect": ["b1", "b2"], "for": "10 s"},
+        {"connect": ["b0", "b3"], "loss": 0.5, "for": "2 s"},
+        {"link": ["b3", "b0"], "delay": "1 ms"},
+        {"swap": "b2", "with": "b1", "by": "b2"},
+        {"join": "b7", "to": "b1"},
+    )
+    plan = build(check_scenario(scenario(*entries, **told), "test")).deployment
+    assert plan.start_down == {"b7"}
+    assert [(fault.time_us // 1_000_000, str(fault)) for fault in plan.faults] == [
+        (0, "disconnect b1-b2"),
+        (1, "connect b0-b3"),
+        (2, "change link b3-b0"),
+        (3, "disconnect b0-b3"),
+        (3, "swap b2 with b1 by b2"),
+        (4, "connect b7-b1"),
+        (4, "restart b7"),
+        (10, "connect b1-b2"),
+    ]
+    links = [fault.link for fault in plan.faults if fault.kind in (FaultKind.CONNECT, FaultKind.CHANGE_LINK)]
+    assert [(link.loss, link.delay.low_us) for link in links if link is not None] == [
+        (0.5, 7_000), (0.5, 1_000), (0.0, 7_000), (0.0, 7_000),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("faults", "key", "found", "allowed"),
+    [
+        (
+            ({"connect": ["b0", "b2"]},),
+            "faults.0",
+            "connect b0-b2, which closes a cycle by b0, b1, b2",
+            "two brokers without a way",
+        ),
+        (
+            ({"connect": ["b0", "b1"]},),
+            "faults.0",
+            "connect b0-b1, which are connected then",
+            "two brokers without a link",
+        ),
+        (
+            ({"disconnect": ["b0", "b2"]},),
+            "faults.0",
+            "disconnect b0-b2, which are not connected then",
+            "two brokers with a link",
+        ),
+        (({"connect": ["b0", "bob"]},), "faults.0", "connect b0-bob, which are not two brokers", "two of b0, b1"),
+        (({"connect": ["b0", "b0"]},), "faults.0", "connect b0-b0, which are not two brokers", "two of b0, b1"),
+        (({"connect": "b0"},), "faults.0.connect", "'b0'", "the names of the two ends"),
+        (({"connect": ["b0", "b9"]},), "faults.0", "'b9'", "a node of the run"),
+        (({"disconnect": ["b0", "b1"]}, {"connect": ["b0", "b3"], "weight": 3}), "faults.1", "{'weight': 3}", "weight"),
+        (({"disconnect": ["b0", "b1"]}, {"cut": ["b0", "b1"]}), "faults.1", "a link b0-b1", "two nodes with a link"),
+        (
+            ({"stall": "b0"}, {"disconnect": ["b0", "b1"]}),
+            "faults.1",
+            "disconnect b0-b1, one of which is stalled then",
+            "brokers that run",
+        ),
+        (
+            ({"partition": [["b0"]]}, {"disconnect": ["b0", "b1"]}),
+            "faults.1",
+            "disconnect b0-b1, during a partition",
+            "changes of the overlay",
+        ),
+        (
+            ({"cut": ["b0", "b1"], "for": "5 s"}, {"disconnect": ["b0", "b1"]}),
+            "faults.0",
+            "a link b0-b1",
+            "two nodes with a link",
+        ),
+        (
+            ({"disconnect": ["b0", "b1"], "for": "5 s"}, {"connect": ["b0", "b3"]}),
+            "faults.0",
+            "connect b0-b1, which closes a cycle",
+            "two brokers without a way",
+        ),
+        (({"join": "b0", "to": "b3"},), "faults.0", "connect b0-b3, which closes a cycle", "two brokers without a way"),
+        (({"join": "b9", "to": "b3"},), "faults.0", "'b9'", "a node of the run"),
+        (({"join": "b9"},), "faults.0", "no `to`", "`to`: the name of a node"),
+        (
+            ({"move": "b1", "from": "b0", "to": "b2"},),
+            "faults.0",
+            "0 of them in ['at', 'from', 'move', 'to']",
+            "`at` and one of",
+        ),
+    ],
+)
+def test_a_change_of_the_overlay_that_cannot_be_is_refused_when_the_scenario_is_read(
+    faults: Sequence[dict[str, Any]], key: str, found: str, allowed: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        build(check_scenario(scenario(*faults), "test"))
+    assert error.value.place.endswith(f"key {key}")
+    assert error.value.found.startswith(found)
+    assert allowed in error.value.allowed
+
+
+@pytest.mark.parametrize(
+    ("more", "faults", "found"),
+    [
+        ({"broker": {"reliability": TOLD}}, ({"swap": "b0", "with": "b1"},), "no `by`"),
+        ({"broker": {"reliability": TOLD}}, ({"swap": "b0", "with": "b1", "by": "b9"},), "'b9'"),
+        ({"broker": {"reliability": TOLD}}, ({"swap": ["b0"], "with": "b1", "by": "b2"},), "['b0']"),
+        ({"broker": {"reliability": TOLD}}, ({"swap": "bob", "with": "b1", "by": "b2"},), "swap bob with b1 by b2"),
+        ({"broker": {"reliability": TOLD}}, ({"rest": "b1", "for": "1 s"},), "`for` with rest"),
+        ({"broker": {"reliability": TOLD}}, ({"kill": "b1"}, {"rest": "b1"}), "rest b1, which is down then"),
+        ({"broker": {"routing": "multipath"}}, ({"disconnect": ["b0", "b1"]},), "disconnect b0-b1, which are both up"),
+        (
+            {"broker": {"routing": "multipath"}, "newcomers": ["n", "m"]},
+            ({"join": "n", "to": "b0"}, {"connect": ["n", "m"]}),
+            None,
+        ),
+        (
+            {"broker": {"routing": "multipath"}},
+            ({"kill": "b0"}, {"disconnect": ["b0", "b1"]}, {"join": "b0", "to": "b3"}),
+            None,
+        ),
+        ({"overlay": {"kind": "ring", "brokers": 4}, "broker": OWN}, ({"connect": ["b0", "b2"]},), None),
+        ({"newcomers": ["b0"]}, (), "'b0'"),
+        ({"newcomers": ["x", "x"]}, (), "'x'"),
+        ({"newcomers": ["a/b"]}, (), "'a/b'"),
+        (
+            {"newcomers": ["x"], "broker": {"routing": "cells", "reliability": "gryphon"}},
+            (),
+            "brokers that join later, over cells",
+        ),
+        (
+            {"broker": {"routing": "cells", "reliability": "gryphon"}},
+            ({"disconnect": ["b0", "b1"]},),
+            "disconnect b0-b1, over a routing",
+        ),
+    ],
+)
+def test_what_the_protocols_say_of_faults_is_heeded(
+    more: dict[str, Any], faults: Sequence[dict[str, Any]], found: str | None
+) -> None:
+    loaded = check_scenario(scenario(*faults, **more), "test")
+    if found is None:
+        assert build(loaded).deployment.faults
+        return
+    with pytest.raises(InputError) as error:
+        build(loaded)
+    assert error.value.found.startswith(found)
