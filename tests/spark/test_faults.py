@@ -3,6 +3,7 @@
 import dataclasses
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from murmur_pubsub.promise import Promise
@@ -11,8 +12,10 @@ from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
 from reliability.best_effort import BEST_EFFORT
 from spark_analysis.main import analyze, judge
+from spark_analysis.plain_judge import judge_run
 from tests.faults.test_live_faults import SCENARIO
 from tests.schedules import judge_faults
+from tests.virtual.test_reconfiguration import TOLD
 
 SMALL = {**SCENARIO, "runtime": "virtual", "journal": "hops"}
 
@@ -58,3 +61,27 @@ def test_a_guarantee_of_exactly_once_excuses_only_subscribers_that_were_away(tmp
     verdict = judge(execute(loaded, tmp_path / "run", lambda *_: None).folder)
     assert verdict["verdict"] == "invalid"
     assert 0 < verdict["explained"] < verdict["missing"], "b1's own subscribers, and not those whose events it lost"
+
+
+def test_both_judges_follow_events_through_an_overlay_that_changes(tmp_path: Path) -> None:
+    """Links that come and go, and orders: to the numbers and to each check. A link that loses without a fault is no
+    excuse, so that both have findings that are explained and findings that are not."""
+    changes = {"every": "200 ms", "until": "4 s", "kinds": ["reconfigure"], "outage": ["100 ms", "300 ms"]}
+    orders = [{"at": "5 s", "rest": "b1"}, {"at": "6 s", "swap": "b0", "with": "b1", "by": "b2"}]
+    data = {
+        **SMALL,
+        "overlay": {"kind": "balanced", "brokers": 8, "degree": 3},
+        "workload": {**SMALL["workload"], "publications": 2_000},
+        "broker": {"reliability": TOLD},
+        "links": {"delay": "1 ms", "loss": 0.005},
+        "faults": [{"random": changes}, *orders],
+    }
+    run = execute(check_scenario(data, "test"), tmp_path / "run", lambda *_: None).folder
+    told = analyze(run)
+    plain = judge_run(run)
+    assert {key: told[key] for key in plain.numbers} == dict(plain.numbers)
+    assert 20 < told["explained"] < told["missing"] - 20
+    table = pd.read_csv(run / "analysis" / "faults.csv")
+    assert list(table["outcome"]) == [check.outcome for check in plain.checks]
+    assert table["seen"].str.contains("saw it go|saw it come up|refused|carried out").all()
+    assert "no path was left" in "".join(excuse.text for excuse in plain.excused.values())
