@@ -83,6 +83,8 @@ class StreamRouter(Router):
     events enter) along the root's tree. A branch is a neighbouring node of that tree: one broker, or several of which
     any will do."""
 
+    me: NodeName
+    """This broker."""
     brokers: Sequence[NodeName]
     """All of the overlay, in an order that every broker shares."""
     roots: Sequence[NodeName]
@@ -114,13 +116,14 @@ class StreamRouter(Router):
         """The branches, other than `came_by`, that an event of the root with that stamp may be wanted behind."""
 
     @abstractmethod
-    def way(self, branch: str, turn: int) -> NodeName | None:
-        """The broker to send to, to reach the branch; those of equal role take turns. None: there is no link."""
+    def way(self, branch: str, turn: int) -> Sequence[NodeName]:
+        """The brokers to pass to reach the branch, of whose brokers those of equal role take turns; the last is the one
+        that is reached. Empty: there is no way."""
 
     @abstractmethod
-    def linked(self, branch: str) -> Sequence[NodeName]:
-        """All of the branch that there is a link to."""
+    def ways(self, branch: str) -> Sequence[Sequence[NodeName]]:
+        """The same to each broker of the branch that can be reached."""
 
     @abstractmethod
-    def detour(self) -> NodeName | None:
-        """A broker that stands in for this one where it has no way of its own."""
+    def path(self, broker: NodeName) -> Sequence[NodeName]:
+        """The same to a broker of this cell or a neighbouring one."""

@@ -11,7 +11,7 @@ acknowledgements until it has them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
@@ -38,6 +38,7 @@ from reliability.gryphon.messages import (
     Accepted,
     AckExpected,
     Acks,
+    BetweenBrokers,
     Data,
     Handed,
     HandedBack,
@@ -58,6 +59,7 @@ from routing.protocol import Offer
 _ACCEPT_DELAY_US = 50_000
 _FIRST_LINK_US = 100_000
 _SESSION_BITS = 32
+_BETWEEN_BROKERS = frozenset(get_args(BetweenBrokers))
 
 
 class Gryphon(Reliability):
@@ -103,7 +105,10 @@ class Gryphon(Reliability):
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         self._now_us = now_us
         if type(input) is Received:
-            return self._messages[type(input.message)](input.source, input.message)
+            message: Any = input.message
+            if type(message) in _BETWEEN_BROKERS and message.route:
+                return self._on_detour(message)
+            return self._messages[type(message)](input.source, message)
         if type(input) is TimerFired:
             return self._on_timer(input.key)
         if type(input) is Stored:
@@ -216,7 +221,7 @@ class Gryphon(Reliability):
         if pubend.last_message <= stream.knowledge.final:
             del self._expecting[number]
             return []
-        if not any(self._router.linked(branch) for branch in stream.ostreams):
+        if not any(self._router.way(branch, number) for branch in stream.ostreams):
             return [self._timer_of("expect", number, _FIRST_LINK_US)]
         interval, before = self._expecting[number]
         progress = stream.knowledge.final > before >= 0
@@ -229,12 +234,24 @@ class Gryphon(Reliability):
         ]
 
     # ---------------------------------------------------------------------------------------- all brokers
+    def _on_detour(self, message: BetweenBrokers) -> Sequence[Effect]:
+        """A message with a path: it is taken as from the broker that sent it first, or passed on."""
+        route = message.route
+        if self._name == route[-1]:
+            return self._messages[type(message)](route[0], message._replace(route=[]))
+        if self._name not in route:
+            return ()
+        if type(message) is Data:
+            stream = self.streams.get(message.pubend)
+            if stream is not None and stream.pubend is None and self._router.branch_of(route[0]) is None:
+                stream.overhear(message)
+            message = message._replace(hops=message.hops + 1)
+        return [Send(route[route.index(self._name) + 1], message)]
+
     def _on_knowledge(self, source: NodeName, message: Data | Silence) -> Sequence[Effect]:
         stream = self.streams.get(message.pubend)
         if stream is None or stream.pubend is not None:
             return ()
-        if message.branch:
-            return stream.relay(message)
         effects = stream.take_data(message) if type(message) is Data else stream.take_silence(message)  # type: ignore[arg-type]
         if stream.subend is not None:
             effects += self._advance(stream)
@@ -272,8 +289,6 @@ class Gryphon(Reliability):
         stream = self.streams.get(message.pubend)
         if stream is None or stream.pubend is not None:
             return ()
-        if message.branch:
-            return stream.relay(message)
         effects = stream.expect_ack(message.tick)
         stream.acked_up = -1  # what was acknowledged may have been lost
         effects += self._ack([stream])
@@ -288,15 +303,17 @@ class Gryphon(Reliability):
 
     def _ack(self, streams: Iterable[BrokerStream]) -> list[Effect]:
         """Accumulate, and tell upstream what is new; where the pubend is here, the log has had its use of it."""
-        upto: dict[str, list[int]] = {}
+        news: dict[str, list[BrokerStream]] = {}
         for stream in streams:
             final = stream.accumulate()
             if stream.came_by is not None and final > stream.acked_up:
                 stream.acked_up = final
-                upto.setdefault(stream.came_by, []).extend((stream.number, final))
+                news.setdefault(stream.came_by, []).append(stream)
         effects: list[Effect] = []
-        for branch, told in upto.items():
-            effects += [Send(peer, Acks(told)) for peer in self._router.linked(branch)]
+        for branch, told in news.items():
+            acks = Acks([number for stream in told for number in (stream.number, stream.acked_up)], [])
+            for path in self._router.ways(branch):
+                effects += told[0].send_by(path, acks)
         return [*effects, *self._publishing.cut_log()]
 
     # -------------------------------------------------------------------------------- subscribers' broker

@@ -1,7 +1,7 @@
 """What brokers tell each other about streams, and brokers and clients about messages.
 
-A pubend is known by its number, a tick is a millisecond of its time. `branch` is empty but for what one broker of a
-cell hands its sibling: then it names the branch that the sibling shall pass it on to, and nothing else.
+A pubend is known by its number, a tick is a millisecond of its time. `route` is empty between neighbours. By a detour a
+message carries the whole path: the brokers from the one that it comes from to the one that it is for.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class Data(NamedTuple):
     hops: Hops
     stamp: int
     answer: bool
-    branch: str
+    route: list[str]
 
 
 @message(151)
@@ -32,7 +32,7 @@ class Silence(NamedTuple):
     first: int
     last: int
     answer: bool
-    branch: str
+    route: list[str]
 
 
 @message(152)
@@ -42,6 +42,7 @@ class Nack(NamedTuple):
     pubend: int
     first: int
     last: int
+    route: list[str]
 
 
 @message(153)
@@ -49,6 +50,7 @@ class Acks(NamedTuple):
     """Curiosity: A up to a tick for each pubend: [pubend, tick, pubend, tick, …]. They are not needed here again."""
 
     upto: list[int]
+    route: list[str]
 
 
 @message(154)
@@ -57,7 +59,10 @@ class AckExpected(NamedTuple):
 
     pubend: int
     tick: int
-    branch: str
+    route: list[str]
+
+
+BetweenBrokers = Data | Silence | Nack | Acks | AckExpected
 
 
 @message(155, way=Way.TO_BROKER)

@@ -7,8 +7,8 @@ it is silence there, and silence waits to be told with the next message, or when
 Curiosity goes the other way. What a nack asks for is answered from what is known here; the rest is noted for the branch
 that asked, and asked for upstream unless that has been done already for another branch (nack consolidation). The answer
 goes down only to the branches that asked. Acknowledgements are accumulated: up goes the least of what all branches, and
-the local subend, have acknowledged. Of a cell of brokers each acknowledges what all behind the cell have, so the most
-that one of them says holds. A broker that has restarted knows nothing and has acknowledged nothing: it says nothing
+the local subend, have acknowledged. It goes to every broker of the next cell that can be reached: of a cell each broker
+acknowledges what all behind the cell have, so the most that one of them says holds. A broker that has restarted knows nothing and has acknowledged nothing: it says nothing
 until every broker below has said something again.
 """
 
@@ -18,7 +18,7 @@ from murmur_pubsub.intervals import Interval
 from murmur_pubsub.machine import Effect, NodeName, Record, Send
 from reliability.gryphon.curiosity import Curiosity
 from reliability.gryphon.knowledge import DataTick, KnowledgeStream
-from reliability.gryphon.messages import AckExpected, Data, Nack, Silence
+from reliability.gryphon.messages import AckExpected, BetweenBrokers, Data, Nack, Silence
 from reliability.gryphon.pubend import Pubend
 from reliability.gryphon.subend import Subend
 from routing.router import StreamRouter
@@ -67,8 +67,6 @@ class BrokerStream:
         self.asked_up = Curiosity()
         self.came_by = router.branch_of(root)
         self.ostreams = {branch: Ostream() for branch in router.branches if branch != self.came_by}
-        self.aside = Ostream()
-        """What siblings ask for: they have the same filters as this broker, and none applies between the two."""
         self._router = router
         self._nack_chunk = nack_chunk
         self._asking = False
@@ -79,7 +77,7 @@ class BrokerStream:
         return self._pass_on(start, tick, message)
 
     def take_data(self, data: Data) -> list[Effect]:
-        """Knowledge from upstream (or a sibling's answer): note it and tell the branches that are to know."""
+        """Knowledge from upstream: note it and tell the branches that are to know."""
         knowledge = self.knowledge
         start, tick = data.start, data.tick
         message = _new(DataTick, (data.event, data.hops, data.stamp))
@@ -104,16 +102,10 @@ class BrokerStream:
             effects += self._answer_askers(first, last, None)
         return effects
 
-    def relay(self, message: Data | Silence | AckExpected) -> list[Effect]:
-        """A sibling has no way to the branch: send its message on, and take nothing for others from it. The sibling's
-        silence is that of the branch; a message on its tick is one for all branches."""
-        if message.branch not in self.ostreams:
-            return []
-        if type(message) is Data:
-            self.knowledge.learn(message.tick, DataTick(message.event, message.hops, message.stamp))
-            message = message._replace(hops=message.hops + 1)
-        way = self._router.way(message.branch, self.number)
-        return [] if way is None else [Send(way, message._replace(branch=""))]
+    def overhear(self, data: Data) -> None:
+        """A sibling's message passes here on its way to a branch: it is noted, and goes to no branch from here. The
+        sibling's silence is that of the branch, but a message on its tick is one for all branches."""
+        self.knowledge.learn(data.tick, DataTick(data.event, data.hops, data.stamp))
 
     def be_silent(self, first: int, last: int) -> list[Effect]:
         """Nothing is for any branch from `first` to `last`: to be told in good time."""
@@ -121,7 +113,7 @@ class BrokerStream:
         for branch, ostream in self.ostreams.items():
             if last <= ostream.quiet_to:
                 # It fills a gap before what the branch was served: only the run at the end can wait.
-                effects += self._send(branch, Silence(self.number, first, last, False, ""))
+                effects += self._send(branch, Silence(self.number, first, last, False, []))
                 continue
             if first > ostream.quiet_to + 1:
                 # A gap between: one run over both would call the unknown ticks in it silence.
@@ -146,7 +138,7 @@ class BrokerStream:
         if ostream.quiet_from > ostream.quiet_to:
             return []
         first, ostream.quiet_from = ostream.quiet_from, ostream.quiet_to + 1
-        return self._send(branch, Silence(self.number, first, ostream.quiet_to, False, ""))
+        return self._send(branch, Silence(self.number, first, ostream.quiet_to, False, []))
 
     def _pass_on(self, start: int, tick: int, message: DataTick) -> list[Effect]:
         effects: list[Effect] = []
@@ -169,35 +161,36 @@ class BrokerStream:
                     ostream.quiet_from = tick + 1  # else the tick stays in the run: to this branch it is silence
                 epoch = self._router.stamp(branch) if self.pubend is not None else stamp
                 if data is None or data.start != first or data.stamp != epoch:
-                    data = _new(Data, (self.number, first, tick, event, hops + 1, epoch, False, ""))
+                    data = _new(Data, (self.number, first, tick, event, hops + 1, epoch, False, []))
                 effects += self._send(branch, data)
             elif late:
-                effects += self._send(branch, Silence(self.number, start, tick, False, ""))
+                effects += self._send(branch, Silence(self.number, start, tick, False, []))
         return effects
 
     def _send(self, branch: str, message: Data | Silence | AckExpected) -> list[Effect]:
-        way = self._router.way(branch, self.number)
-        if way is not None:
-            return [Send(way, message)]
-        sibling = self._router.detour()
-        return [] if sibling is None else [Send(sibling, message._replace(branch=branch))]
+        return self.send_by(self._router.way(branch, self.number), message)
+
+    def send_by(self, path: Sequence[NodeName], message: BetweenBrokers) -> list[Effect]:
+        """Send the message to the last broker of the path (an empty one: there is no way, and nothing is sent)."""
+        if len(path) > 1:
+            message = message._replace(route=[self._router.me, *path])
+        return [_new(Send, (path[0], message))] if path else []
 
     # ---------------------------------------------------------------------------------------- curiosity
     def take_nack(self, source: NodeName, nack: Nack) -> list[Effect]:
         """Answer what is known, and ask upstream for the rest, unless it has been asked for."""
         branch = self._router.branch_of(source)
-        if branch is not None and branch not in self.ostreams:
-            return []  # from upstream: the tree is not what the peer thinks it is
+        if branch is None or branch not in self.ostreams:
+            return []  # from a sibling or from upstream: the tree is not what the peer thinks it is
         effects = self._answer(source, branch, nack.first, nack.last)
         if self.pubend is not None:
             return effects  # what is unknown here has not happened yet
-        ostream = self.aside if branch is None else self.ostreams[branch]
-        curiosity = ostream.asked.setdefault(source, Curiosity())
+        curiosity = self.ostreams[branch].asked.setdefault(source, Curiosity())
         for part in self.knowledge.unknown(nack.first, nack.last):
             curiosity.ask(*part)
             self._asking = True
             for news in self.asked_up.ask(*part):  # without what was asked for already: nack consolidation
-                effects += self._nack_up(*news, from_sibling=branch is None)
+                effects += self._nack_up(*news)
         return effects
 
     def ask(self, ranges: Sequence[Interval]) -> list[Effect]:
@@ -211,7 +204,7 @@ class BrokerStream:
     def forget_curiosity(self) -> bool:
         """Forget what was asked for a while ago; True if something is left."""
         left = False
-        for ostream in (*self.ostreams.values(), self.aside):
+        for ostream in self.ostreams.values():
             for peer, curiosity in list(ostream.asked.items()):
                 curiosity.grow_old()
                 if curiosity:
@@ -227,57 +220,55 @@ class BrokerStream:
         """Has anything been asked for lately?"""
         return self._asking or bool(self.asked_up)
 
-    def _nack_up(self, first: int, last: int, from_sibling: bool = False) -> list[Effect]:
+    def _nack_up(self, first: int, last: int) -> list[Effect]:
         assert self.came_by is not None
         way = self._router.way(self.came_by, self.number)
-        if way is None and not from_sibling:
-            way = self._router.detour()
-        if way is None:
-            return []
         effects: list[Effect] = []
+        if not way:
+            return effects
         for begin in range(first, last + 1, self._nack_chunk):
             end = min(last, begin + self._nack_chunk - 1)
-            effects.append(Send(way, Nack(self.number, begin, end)))
-            effects.append(Record(NACK_SENT, end - begin + 1, way))
+            effects += self.send_by(way, Nack(self.number, begin, end, []))
+            effects.append(Record(NACK_SENT, end - begin + 1, way[-1]))
         return effects
 
-    def _answer(self, peer: NodeName, branch: str | None, first: int, last: int) -> list[Effect]:
+    def _answer(self, peer: NodeName, branch: str, first: int, last: int) -> list[Effect]:
         knowledge = self.knowledge
+        path = self._router.path(peer)
         effects: list[Effect] = []
         if first <= knowledge.final:
-            effects.append(Send(peer, Silence(self.number, first, min(last, knowledge.final), True, "")))
+            effects += self.send_by(path, Silence(self.number, first, min(last, knowledge.final), True, []))
         for begin, end in knowledge.known.within(first, last):
             at = begin
             for tick in knowledge.ticks(begin, end):
                 message = knowledge.messages[tick]
                 if self._wanted_by(branch, message):
-                    effects.append(Send(peer, self._answer_with(branch, at, tick, message)))
+                    effects += self.send_by(path, self._answer_with(branch, at, tick, message))
                     at = tick + 1
             if at <= end:
-                effects.append(Send(peer, Silence(self.number, at, end, True, "")))
+                effects += self.send_by(path, Silence(self.number, at, end, True, []))
         return effects
 
     def _answer_askers(self, first: int, last: int, message: DataTick | None) -> list[Effect]:
         """Tell the branches that asked for something between `first` and `last`: silence, but for a message at the
         end."""
         effects: list[Effect] = []
-        for branch, ostream in ((None, self.aside), *self.ostreams.items()):
+        for branch, ostream in self.ostreams.items():
             for peer, curiosity in ostream.asked.items():
                 if not curiosity.answer(first, last):
                     continue
+                answer: Data | Silence = Silence(self.number, first, last, True, [])
                 if message is not None and self._wanted_by(branch, message):
-                    effects.append(Send(peer, self._answer_with(branch, first, last, message)))
-                else:
-                    effects.append(Send(peer, Silence(self.number, first, last, True, "")))
+                    answer = self._answer_with(branch, first, last, message)
+                effects += self.send_by(self._router.path(peer), answer)
         return effects
 
-    def _wanted_by(self, branch: str | None, message: DataTick) -> bool:
-        return branch is None or branch in self._router.wanted(message.event, self.root, message.stamp, self.came_by)
+    def _wanted_by(self, branch: str, message: DataTick) -> bool:
+        return branch in self._router.wanted(message.event, self.root, message.stamp, self.came_by)
 
-    def _answer_with(self, branch: str | None, start: int, tick: int, message: DataTick) -> Data:
-        at_root = self.pubend is not None and branch is not None
-        stamp = self._router.stamp(branch) if at_root and branch is not None else message.stamp
-        return Data(self.number, start, tick, message.event, message.hops + 1, stamp, True, "")
+    def _answer_with(self, branch: str, start: int, tick: int, message: DataTick) -> Data:
+        stamp = message.stamp if self.pubend is None else self._router.stamp(branch)
+        return Data(self.number, start, tick, message.event, message.hops + 1, stamp, True, [])
 
     # ------------------------------------------------------------------------------------------- acks
     def take_ack(self, source: NodeName, tick: int) -> None:
@@ -301,7 +292,7 @@ class BrokerStream:
         effects: list[Effect] = []
         for branch, ostream in self.ostreams.items():
             if ostream.acked < tick:
-                effects += self._send(branch, AckExpected(self.number, tick, ""))
+                effects += self._send(branch, AckExpected(self.number, tick, []))
         if self.subend is None and not self.ostreams:
             self.knowledge.finalize(tick)
         return effects

@@ -28,10 +28,14 @@ class CellTree:
         self.branches: tuple[Cell, ...] = self._neighbours(plan.edges, self.own)
         self.branch_of: dict[NodeName, Cell] = {}
         self.behind: dict[Cell, tuple[NodeName, ...]] = {}
+        self.depth: dict[Cell, int] = {self.own: 0}
+        """How far from here a cell is."""
         for branch in self.branches:
             cells = self._beyond(plan.edges, branch)
             self.behind[branch] = tuple(broker for cell in cells for broker in self.members[cell])
             self.branch_of |= dict.fromkeys(self.behind[branch], branch)
+        self.regions = self._regions(plan.edges)
+        """The brokers of each region that this broker is in; see `routing.cells.link_states`."""
 
     def _neighbours(self, edges: Sequence[Sequence[Cell]], cell: Cell) -> tuple[Cell, ...]:
         return tuple(second if first == cell else first for first, second in edges if cell in (first, second))
@@ -40,9 +44,28 @@ class CellTree:
         """The cells that are reached through a branch."""
         reached = {self.own: None, branch: None}
         waiting = deque([branch])
+        self.depth[branch] = 1
         while waiting:
-            for cell in self._neighbours(edges, waiting.popleft()):
+            here = waiting.popleft()
+            for cell in self._neighbours(edges, here):
                 if cell not in reached:
                     reached[cell] = None
+                    self.depth[cell] = self.depth[here] + 1
                     waiting.append(cell)
         return [cell for cell in reached if cell != self.own]
+
+    def _regions(self, edges: Sequence[Sequence[Cell]]) -> list[frozenset[NodeName]]:
+        starts = self.branches if len(self.members[self.own]) == 1 else (self.own,)
+        return [self._region(edges, cell) for cell in starts if len(self.members[cell]) > 1]
+
+    def _region(self, edges: Sequence[Sequence[Cell]], cell: Cell) -> frozenset[NodeName]:
+        """The region of a cell of several brokers: on to the first lone broker on each way."""
+        reached = {cell: None}
+        waiting = deque([cell])
+        while waiting:
+            here = waiting.popleft()
+            if len(self.members[here]) > 1:
+                further = [each for each in self._neighbours(edges, here) if each not in reached]
+                reached |= dict.fromkeys(further)
+                waiting.extend(further)
+        return frozenset(broker for each in reached for broker in self.members[each])

@@ -1,4 +1,4 @@
-"""What brokers say to each other about filters: tables, their changes, and which of them are in effect where.
+"""What brokers say to each other about filters (tables, their changes, which are in effect where), and about links.
 
 All are control messages: a link keeps their order and loses them only when its connection breaks, and then both
 ends compare what they have.
@@ -58,3 +58,13 @@ class EpochHeard(NamedTuple):
     """Neighbour to root: it has the epoch, and the root may announce the next."""
 
     epoch: int
+
+
+@message(125, control=True)
+class LinksUp(NamedTuple):
+    """The brokers that this one has links to; a later (incarnation, version) stands in for all before it."""
+
+    broker: str
+    incarnation: int
+    version: int
+    peers: list[str]

@@ -3,9 +3,9 @@
 Theory of operation (the overlay of the guaranteed-delivery paper, its sections 2 and 4.2). Brokers of equal role
 stand in a cell, cells form a tree, and between two neighbouring cells there is a bundle of links, of which a message
 may take any. An event goes from its publisher's broker (its root) down each branch behind which a filter wants it: to
-the member of the next cell whose turn it is for that root, or while there is no link to it to another. A broker
-without any link to the next cell hands the event sideways to a sibling that has one, marked with the branch it is
-for, so that the sibling neither hands it back nor takes it for others.
+the member of the next cell whose turn it is for that root, or to another while that one cannot be reached or leads to
+less. A broker without a link to the next cell sends the event by others: sideways by a sibling that has one, or by
+whichever brokers a path of links is left. Such a message carries its path, so that those on it only pass it on.
 
 Every broker keeps the filters of every other broker's subscribers, table by table, each with a version. Changes
 flood over all links; on a new link both ends compare versions and send what the other lacks. Nothing is withdrawn
@@ -22,7 +22,8 @@ from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, 
 from murmur_pubsub.places import CellPlan
 from routing.cells.cell_tree import Cell, CellTree
 from routing.cells.epochs import UNFILTERED, FilterEpochs
-from routing.cells.messages import EpochHeard, InEffect, TableChanged, TablesHeld, WholeTable
+from routing.cells.link_states import LinkStates, Path
+from routing.cells.messages import EpochHeard, InEffect, LinksUp, TableChanged, TablesHeld, WholeTable
 from routing.cells.tables import FilterTables, Table
 from routing.protocol import NoParameters, Offer, RoutingProtocol, RunsOn
 from routing.router import Hop, StreamObserver, StreamRouter
@@ -31,7 +32,7 @@ from routing.router import Hop, StreamObserver, StreamRouter
 class CellRouting(StreamRouter):
     """The router of one broker of a cell."""
 
-    message_types: tuple[type, ...] = (TablesHeld, WholeTable, TableChanged, InEffect, EpochHeard)
+    message_types: tuple[type, ...] = (TablesHeld, WholeTable, TableChanged, InEffect, EpochHeard, LinksUp)
 
     def __init__(self, context: NodeContext, parameters: NoParameters) -> None:
         assert isinstance(context.place, CellPlan)
@@ -44,7 +45,8 @@ class CellRouting(StreamRouter):
         self.roots = context.place.roots
         self.is_root = self.me in self.roots
         self._observer: StreamObserver | None = None
-        self._links: dict[NodeName, None] = {}
+        self._link_states = LinkStates(self.tree, self.me, self.incarnation)
+        self._links = self._link_states.links
         self._tables = FilterTables(self.tree)
         self._own = Table(self.incarnation)
         self._tables.replace(self.me, self._own, ())
@@ -69,15 +71,17 @@ class CellRouting(StreamRouter):
                 if message.epoch == self._epochs.own:
                     self._epochs.answered(input.source)
                 return self._announce()
+            if type(message) is LinksUp:
+                return self._link_states.learn(input.source, message)
         elif type(input) is LinkUp:
-            self._links[input.peer] = None
+            told = self._link_states.link_up(input.peer)
             held = {broker: list(table.at) for broker, table in self._tables.tables.items()}
             epochs = {root: known.epoch for root, known in self._epochs.known.items()}
-            return [Send(input.peer, TablesHeld(held, epochs))]
+            return [Send(input.peer, TablesHeld(held, epochs)), *told]
         elif type(input) is LinkDown:
-            self._links.pop(input.peer, None)
+            told = self._link_states.link_down(input.peer)
             self._epochs.answered(input.peer)
-            return self._announce()
+            return [*told, *self._announce()]
         elif type(input) is Start:
             return ()
         raise TypeError(f"cell routing takes no {input!r}")
@@ -115,42 +119,38 @@ class CellRouting(StreamRouter):
             return self._tables.wanted_behind(event.attributes, came_by)
         return [branch for branch in self.tree.branches if branch != came_by]
 
-    def way(self, branch: Cell, turn: int) -> NodeName | None:
-        """The member of the branch's cell to send to: the one whose turn it is, or another while there is no link."""
-        members = self.tree.members[branch]
-        preferred = members[turn % len(members)]
-        if preferred in self._links:
-            return preferred
-        return next((member for member in members if member in self._links), None)
+    def way(self, branch: Cell, turn: int) -> Path:
+        """See `routing.router.StreamRouter`."""
+        return self._link_states.way(branch, turn)
 
-    def detour(self) -> NodeName | None:
-        """A sibling to hand things to that have no way of their own from here."""
-        return next((sibling for sibling in self.tree.siblings if sibling in self._links), None)
+    def ways(self, branch: Cell) -> list[Path]:
+        """See `routing.router.StreamRouter`."""
+        return [path for member in self.tree.members[branch] if (path := self.path(member))]
 
-    def linked(self, branch: Cell) -> list[NodeName]:
-        """The members of the branch's cell that there is a link to."""
-        return [member for member in self.tree.members[branch] if member in self._links]
+    def path(self, broker: NodeName) -> Path:
+        """See `routing.router.StreamRouter`."""
+        return self._link_states.path(broker)
 
     # -------------------------------------------------------------------------------------- for best effort
     def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
-        """The header is [root's number, stamp], and the branch's number and 1 more where it goes sideways."""
-        root = self.me if came_from is None else self.tree.brokers[header[0]]
-        number = self.tree.numbers[root]
-        branches = self.tree.branches
+        """The header is the numbers [root, stamp, and of each broker that it has still to pass by a detour]."""
+        brokers, numbers = self.tree.brokers, self.tree.numbers
         if len(header) > 2:
-            only = branches[header[2]]
-            way = self.way(only, number)
-            return [] if way is None else [Hop(way, (number, header[1]))]
+            return [Hop(brokers[header[2]], (*header[:2], *header[3:]))]
+        root = self.me if came_from is None else brokers[header[0]]
+        number = numbers[root]
         came_by = None if came_from is None else self.tree.branch_of.get(root)
         hops = []
         for branch in self.wanted(event, root, 0 if came_from is None else header[1], came_by):
             stamp = self.stamp(branch) if came_from is None else header[1]
             way = self.way(branch, number)
-            if way is not None:
-                hops.append(Hop(way, (number, stamp)))
-            elif (sibling := self.detour()) is not None:
-                hops.append(Hop(sibling, (number, stamp, branches.index(branch))))
+            if way:
+                hops.append(Hop(way[0], (number, stamp, *(numbers[broker] for broker in way[1:]))))
         return hops
+
+    def is_relay(self, event: Event, header: Sequence[int]) -> bool:
+        """See `routing.router.Router`: a broker on a detour only passes the event on."""
+        return len(header) > 2
 
     # ------------------------------------------------------------------------------------------- tables
     def _change(self, added: list[Filter], removed: list[Filter]) -> Sequence[Effect]:
@@ -224,6 +224,7 @@ class CellRouting(StreamRouter):
         return self._observer.on_in_effect(announced.root, version, announced.marks)
 
     def check_invariants(self) -> None:
+        self._link_states.check_invariants()
         self._tables.check_invariants()
         self._epochs.check_invariants()
 

@@ -327,7 +327,8 @@ def test_gryphon_s4_a_broker_without_a_way_hands_over_to_its_sibling() -> None:
     bench.deliver_all()
     assert bench.delivered[1] == bench.delivered[2] == [(7, 0), (7, 1)]
     aside = [each for each in bench.sent_by("m0", Data) if each.to == "m1"]
-    assert [each.message.branch for each in aside] == ["s"]
+    assert [each.message.route for each in aside] == [["m0", "m1", "s"]]
+    assert [each.message.hops for each in bench.sent_by("m1", Data)] == [3], "each link counts"
 
 
 def test_gryphon_s4_pubends_share_the_links_of_a_bundle() -> None:
