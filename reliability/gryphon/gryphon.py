@@ -49,6 +49,7 @@ from reliability.gryphon.messages import (
 from reliability.gryphon.parameters import PUBENDS_MOST, GryphonParameters
 from reliability.gryphon.pubend import Pubend
 from reliability.gryphon.publishing import Publishing
+from reliability.gryphon.round_trip import RoundTrip
 from reliability.gryphon.sessions import ClientSession
 from reliability.gryphon.streams import ACK_EXPECTED_SENT, BrokerStream
 from reliability.gryphon.subend import Subend
@@ -87,6 +88,7 @@ class Gryphon(Reliability):
         self._unsilenced: dict[int, None] = {}
         self._timers: dict[str, None] = {}
         self._expecting: dict[int, tuple[int, int]] = {}  # pubend to (interval in ms, F when it was last looked at)
+        self._reminding: dict[int, tuple[int, int]] = {}  # pubend elsewhere to (tick, wait in us)
         self._now_us = 0
         self._messages: dict[type, Callable[[NodeName, Any], Sequence[Effect]]] = {
             Data: self._on_knowledge,
@@ -168,16 +170,18 @@ class Gryphon(Reliability):
                     yield place * PUBENDS_MOST + own, root
 
     def _make_stream(self, number: int, root: NodeName) -> BrokerStream:
-        pubend = None
+        given, pubend = self._parameters, None
         if root == self._name:
             pubend = Pubend(number, KnowledgeStream())
             self._publishing.pubends.append(pubend)
             knowledge = pubend.knowledge
         elif not self._router.stands_alone:
-            knowledge = KnowledgeStream(self._parameters.cache)
+            knowledge = KnowledgeStream(given.cache)
         else:
-            knowledge = KnowledgeStream(self._parameters.receive_cache, keeps_oldest=True)
-        return BrokerStream(number, root, self._router, knowledge, pubend, self._parameters.nack_chunk)
+            knowledge = KnowledgeStream(given.receive_cache, keeps_oldest=True)
+        nrt, least, most = (1_000 * each for each in (given.nrt, given.nrt_least, given.nrt_most))
+        round_trip = RoundTrip(nrt, least, most)
+        return BrokerStream(number, root, self._router, knowledge, pubend, given.nack_chunk, round_trip)
 
     def _recover(self, records: Sequence[bytes]) -> Sequence[Effect]:
         self._publishing.recover(records)
@@ -252,7 +256,10 @@ class Gryphon(Reliability):
         stream = self.streams.get(message.pubend)
         if stream is None or stream.pubend is not None:
             return ()
-        effects = stream.take_data(message) if type(message) is Data else stream.take_silence(message)  # type: ignore[arg-type]
+        if type(message) is Data:
+            effects = stream.take_data(message, self._now_us)
+        else:
+            effects = stream.take_silence(message, self._now_us)  # type: ignore[arg-type]
         if stream.subend is not None:
             effects += self._advance(stream)
         elif not stream.ostreams:
@@ -271,10 +278,16 @@ class Gryphon(Reliability):
             if told is not None:
                 effects += stream.be_silent(*told)
                 effects += self._silence_later()
-        effects += stream.take_nack(source, message)
-        if stream.curious:
-            effects += self._set_once("forget", self._parameters.forgetting * 1_000)
-        return effects
+        effects += stream.take_nack(source, message, self._now_us)
+        return [*effects, *self._forget_later(stream)]
+
+    def _forget_later(self, stream: BrokerStream) -> list[Effect]:
+        """What was asked for is forgotten when its answer is overdue: after half of NRT to the whole of it."""
+        if stream.forgetting or not stream.curious:
+            return []
+        stream.forgetting = True
+        delay_us = min(self._parameters.forgetting * 1_000, stream.round_trip.nrt_us // 2)
+        return [self._timer_of("forget", stream.number, delay_us)]
 
     def _on_acks(self, source: NodeName, message: Acks) -> Sequence[Effect]:
         effects: list[Effect] = []
@@ -289,13 +302,25 @@ class Gryphon(Reliability):
         stream = self.streams.get(message.pubend)
         if stream is None or stream.pubend is not None:
             return ()
-        effects = stream.expect_ack(message.tick)
+        effects = [*stream.expect_ack(message.tick), *self._remind_later(stream, message.tick, 0)]
         stream.acked_up = -1  # what was acknowledged may have been lost
         effects += self._ack([stream])
         if stream.subend is not None:
             stream.subend.expect(message.tick)
             effects += self._look_for_gap(stream)
         return effects
+
+    def _remind_later(self, stream: BrokerStream, tick: int, waited_us: int) -> list[Effect]:
+        """AckExpected may be lost on each link: this broker repeats it, until the pubend itself does so as often."""
+        wait_us = 2 * waited_us or self._parameters.ack_delay * 1_000 + stream.round_trip.nrt_us
+        if wait_us >= self._parameters.aet * 1_000 or not stream.owes(tick):
+            return []
+        self._reminding[stream.number] = tick, wait_us
+        return [self._timer_of("remind", stream.number, wait_us)]
+
+    def _remind(self, stream: BrokerStream) -> list[Effect]:
+        tick, waited_us = self._reminding.pop(stream.number)
+        return [*stream.expect_ack(tick), *self._remind_later(stream, tick, waited_us)]
 
     def _ack_later(self, stream: BrokerStream) -> list[Effect]:
         self._unacked[stream.number] = None
@@ -361,7 +386,7 @@ class Gryphon(Reliability):
                     effects += self._ack_later(stream)
         if not stream.watching_gap and stream.number not in self._blocked and subend.has_gap(knowledge):
             stream.watching_gap = True
-            subend.ask(knowledge, self._now_us)  # from now on it is seen
+            subend.ask(knowledge, stream.round_trip, self._now_us)  # from now on it is seen
             effects.append(self._timer_of("gap", stream.number, self._parameters.gct * 1_000))
         return effects
 
@@ -386,11 +411,9 @@ class Gryphon(Reliability):
         if stream.number in self._blocked or stream.pubend is not None:
             stream.watching_gap = False
             return []
-        nacks, again_us = subend.ask(stream.knowledge, self._now_us)
+        nacks, again_us = subend.ask(stream.knowledge, stream.round_trip, self._now_us)
         stream.watching_gap = again_us is not None
-        effects = stream.ask(nacks)
-        if nacks:
-            effects += self._set_once("forget", self._parameters.forgetting * 1_000)
+        effects = [*stream.ask(nacks, self._now_us), *self._forget_later(stream)]
         if again_us is not None:
             effects.append(self._timer_of("gap", stream.number, again_us - self._now_us))
         return effects
@@ -417,15 +440,19 @@ class Gryphon(Reliability):
             return self._look_for_gap(self.streams[key[2]])
         if what == "expect":
             return self._expect_acks(key[2])
+        if what == "remind":
+            return self._remind(self.streams[key[2]])
+        if what == "forget":
+            stream = self.streams[key[2]]
+            stream.forgetting = False
+            stream.forget_curiosity()
+            return self._forget_later(stream)
         self._timers.pop(what, None)
         if what == "acks":
             unacked, self._unacked = self._unacked, {}
             return self._ack(self.streams[number] for number in unacked)
         if what == "silence":
             return self._tell_silence()
-        if what == "forget":
-            left = [stream.forget_curiosity() for stream in self.streams.values() if stream.curious]
-            return self._set_once("forget", self._parameters.forgetting * 1_000) if any(left) else ()
         if what == "accept":
             return self._publishing.accept()
         if what == "sessions":

@@ -15,6 +15,7 @@ PUBENDS_MOST = 64
 _ORDER = (
     ("gct", "nrt", "a gap would be asked for again before it is asked for"),
     ("forgetting", "nrt", "a repeated nack would be taken for one that is on its way"),
+    ("nrt_least", "nrt", "it is the shortest of the waiting times"),
     ("nrt", "nrt_most", "it is the first of the waiting times, and this the last"),
     ("aet", "aet_most", "it is the first of the waiting times, and this the last"),
     ("ack_delay", "aet", "acknowledgements would be expected before they are sent"),
@@ -31,7 +32,9 @@ class GryphonParameters:
     dct: Milliseconds | None = None
     """Delay curiosity threshold (none: infinite)."""
     nrt: Milliseconds = 1_000
-    """Nack repetition threshold; each repetition waits twice as long."""
+    """Nack repetition threshold while no round trip was measured; then it is estimated from those."""
+    nrt_least: Milliseconds = 50
+    """The shortest that is estimated."""
     nrt_most: Milliseconds = 2_000
     """The longest wait before a nack is repeated."""
     aet: Milliseconds = 3_000
@@ -43,7 +46,7 @@ class GryphonParameters:
     ack_delay: Milliseconds = 200
     """For how long acknowledgements gather."""
     forgetting: Milliseconds = 500
-    """Curiosity is forgotten after once to twice that."""
+    """Curiosity is forgotten after once to twice that, or to twice half of the estimated NRT if that is less."""
     nack_chunk: Milliseconds = 500
     """The longest range of ticks in one nack."""
     cache: int = 1_000

@@ -20,6 +20,7 @@ from reliability.gryphon.curiosity import Curiosity
 from reliability.gryphon.knowledge import DataTick, KnowledgeStream
 from reliability.gryphon.messages import AckExpected, BetweenBrokers, Data, Nack, Silence
 from reliability.gryphon.pubend import Pubend
+from reliability.gryphon.round_trip import RoundTrip
 from reliability.gryphon.subend import Subend
 from routing.router import StreamRouter
 
@@ -56,6 +57,7 @@ class BrokerStream:
         knowledge: KnowledgeStream,
         pubend: Pubend | None,
         nack_chunk: int,
+        round_trip: RoundTrip,
     ) -> None:
         self.number = number
         self.root = root
@@ -68,6 +70,9 @@ class BrokerStream:
         self.came_by = router.branch_of(root)
         self.ostreams = {branch: Ostream() for branch in router.branches if branch != self.came_by}
         self._router = router
+        self.round_trip = round_trip
+        self.forgetting = False
+        """Does a timer run, to forget what was asked for?"""
         self._nack_chunk = nack_chunk
         self._asking = False
 
@@ -76,7 +81,7 @@ class BrokerStream:
         """The pubend here knows of a message, and of silence from `start` to before it."""
         return self._pass_on(start, tick, message)
 
-    def take_data(self, data: Data) -> list[Effect]:
+    def take_data(self, data: Data, now_us: int) -> list[Effect]:
         """Knowledge from upstream: note it and tell the branches that are to know."""
         knowledge = self.knowledge
         start, tick = data.start, data.tick
@@ -87,16 +92,24 @@ class BrokerStream:
             known = tick <= knowledge.final or tick in knowledge.known
             knowledge.silence(start, tick - 1)
             knowledge.learn(tick, message)
+        if known and data.answer:
+            self.round_trip.heard_again(now_us)
+        else:
+            self.round_trip.heard(start, tick, now_us)
         effects = [] if data.answer or known or not self.ostreams else self._pass_on(start, tick, message)
         if self._asking:
             effects += self._answer_askers(start, tick, message)
         return effects
 
-    def take_silence(self, silence: Silence) -> list[Effect]:
+    def take_silence(self, silence: Silence, now_us: int) -> list[Effect]:
         """The same for silence alone."""
         first, last = silence.first, silence.last
         news = self.knowledge.unknown(first, last)
         self.knowledge.silence(first, last)
+        if news or not silence.answer:
+            self.round_trip.heard(first, last, now_us)
+        else:
+            self.round_trip.heard_again(now_us)
         effects = self.be_silent(first, last) if news and not silence.answer else []
         if self._asking:
             effects += self._answer_askers(first, last, None)
@@ -177,7 +190,7 @@ class BrokerStream:
         return [_new(Send, (path[0], message))] if path else []
 
     # ---------------------------------------------------------------------------------------- curiosity
-    def take_nack(self, source: NodeName, nack: Nack) -> list[Effect]:
+    def take_nack(self, source: NodeName, nack: Nack, now_us: int) -> list[Effect]:
         """Answer what is known, and ask upstream for the rest, unless it has been asked for."""
         branch = self._router.branch_of(source)
         if branch is None or branch not in self.ostreams:
@@ -190,15 +203,15 @@ class BrokerStream:
             curiosity.ask(*part)
             self._asking = True
             for news in self.asked_up.ask(*part):  # without what was asked for already: nack consolidation
-                effects += self._nack_up(*news)
+                effects += self._nack_up(*news, now_us)
         return effects
 
-    def ask(self, ranges: Sequence[Interval]) -> list[Effect]:
+    def ask(self, ranges: Sequence[Interval], now_us: int) -> list[Effect]:
         """The subend here wants to know of these ticks, whether or not a branch has asked."""
         effects: list[Effect] = []
         for first, last in ranges:
             self.asked_up.ask(first, last)
-            effects += self._nack_up(first, last)
+            effects += self._nack_up(first, last, now_us)
         return effects
 
     def forget_curiosity(self) -> bool:
@@ -220,7 +233,7 @@ class BrokerStream:
         """Has anything been asked for lately?"""
         return self._asking or bool(self.asked_up)
 
-    def _nack_up(self, first: int, last: int) -> list[Effect]:
+    def _nack_up(self, first: int, last: int, now_us: int) -> list[Effect]:
         assert self.came_by is not None
         way = self._router.way(self.came_by, self.number)
         effects: list[Effect] = []
@@ -228,6 +241,7 @@ class BrokerStream:
             return effects
         for begin in range(first, last + 1, self._nack_chunk):
             end = min(last, begin + self._nack_chunk - 1)
+            self.round_trip.asked(begin, end, now_us)
             effects += self.send_by(way, Nack(self.number, begin, end, []))
             effects.append(Record(NACK_SENT, end - begin + 1, way[-1]))
         return effects
@@ -286,6 +300,10 @@ class BrokerStream:
         # A broker without subscribers and branches wants nothing, and may forget all it hears of.
         self.knowledge.finalize(min(acked) if acked else self.knowledge.newest)
         return self.knowledge.final
+
+    def owes(self, tick: int) -> bool:
+        """Has some branch not acknowledged up to the tick?"""
+        return any(ostream.acked < tick for ostream in self.ostreams.values())
 
     def expect_ack(self, tick: int) -> list[Effect]:
         """An acknowledgement is expected up to the tick: remind the branches that owe it."""

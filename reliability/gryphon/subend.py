@@ -15,13 +15,18 @@ from collections import deque
 from murmur_pubsub.intervals import Interval, IntervalSet
 from reliability.gryphon.knowledge import KnowledgeStream
 from reliability.gryphon.parameters import GryphonParameters
+from reliability.gryphon.round_trip import RoundTrip
+
+
+_DOUBLINGS = 8
+"""So many times NRT is the longest wait before a nack is repeated, while nothing comes."""
 
 
 class Subend:
     """`next`: the first tick that has not been consumed; `active`: subscriptions made while the broker's table of
     filters had at most this version are delivered to."""
 
-    __slots__ = ("_expected", "_gct_us", "_nrt_most_us", "_nrt_us", "_seen", "_starts", "_waiting", "active", "next")
+    __slots__ = ("_expected", "_gct_us", "_nrt_most_us", "_seen", "_starts", "_waiting", "active", "next")
 
     def __init__(self, begin: int, parameters: GryphonParameters) -> None:
         self.next = begin
@@ -31,7 +36,6 @@ class Subend:
         self._seen = IntervalSet()
         self._waiting: list[tuple[int, int, int, int]] = []  # (due_us, first, last, interval_us)
         self._gct_us = parameters.gct * 1_000
-        self._nrt_us = parameters.nrt * 1_000
         self._nrt_most_us = parameters.nrt_most * 1_000
 
     def begin(self, version: int, tick: int) -> None:
@@ -62,17 +66,18 @@ class Subend:
         """Is there a Q with something known, or expected, behind it?"""
         return max(knowledge.newest, self._expected) >= self.next
 
-    def ask(self, knowledge: KnowledgeStream, now_us: int) -> tuple[list[Interval], int | None]:
+    def ask(self, knowledge: KnowledgeStream, round_trip: RoundTrip, now_us: int) -> tuple[list[Interval], int | None]:
         """The ranges to nack now, and when to look again (None: there is no gap)."""
+        nrt_us = round_trip.nrt_us
         nacks: list[Interval] = []
         still: list[tuple[int, int, int, int]] = []
         for due_us, first, last, interval_us in self._waiting:
-            left = knowledge.unknown(max(first, self.next), last)
-            for part in left:
+            for part in knowledge.unknown(max(first, self.next), last):
                 if due_us <= now_us:
                     nacks.append(part)
-                    answered = left != [(first, last)]  # at least in part: the pubend can be reached
-                    interval = self._nrt_us if answered else min(2 * interval_us, self._nrt_most_us)
+                    # Something has come since it was asked for: what is missing was lost, and the pubend can be reached.
+                    heard = round_trip.heard_us >= due_us - interval_us
+                    interval = nrt_us if heard else min(2 * interval_us, _DOUBLINGS * nrt_us, self._nrt_most_us)
                     still.append((now_us + interval, *part, interval))
                 else:
                     still.append((due_us, *part, interval_us))
@@ -84,7 +89,7 @@ class Subend:
             for part in waited_for.missing(*gap):
                 for old in self._seen.within(*part):
                     nacks.append(old)
-                    still.append((now_us + self._nrt_us, *old, self._nrt_us))
+                    still.append((now_us + nrt_us, *old, nrt_us))
                 for new in self._seen.missing(*part):
                     young.add(*new)
         self._waiting = still

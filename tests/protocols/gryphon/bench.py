@@ -158,6 +158,14 @@ class Bench:
             self.deliver_all(unless)
         self.now_us = end_us
 
+    def fire_next(self, milliseconds: int) -> None:
+        """Time passes up to the next timer, which fires, or by so many milliseconds; nothing that is sent arrives."""
+        due, end_us = self.next_timer(), self.now_us + milliseconds * 1_000
+        if due is not None and due[0] <= end_us:
+            self.fire(due)
+        else:
+            self.now_us = end_us
+
     def next_timer(self) -> tuple[int, str, tuple[Any, ...]] | None:
         """The timer that is due first: (when, broker, key)."""
         due = [

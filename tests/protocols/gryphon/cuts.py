@@ -48,6 +48,12 @@ def two_cells(size: int) -> CellPlan:
     return CellPlan({"p": ("p",), "a": near, "b": far, "s": ("s",)}, (("p", "a"), ("a", "b"), ("b", "s")), ("p",))
 
 
+def chain(size: int) -> CellPlan:
+    """p and brokers b1, b2, … one behind the other, that many in all."""
+    names = ("p", *(f"b{number}" for number in range(1, size)))
+    return CellPlan({name: (name,) for name in names}, tuple(itertools.pairwise(names)), ("p",))
+
+
 def links_of(plan: CellPlan) -> list[LinkName]:
     """All that there may be: between neighbouring cells, and in a cell."""
     cells = plan.cells
@@ -103,15 +109,24 @@ class _Watched(MachineAround):
 
 
 class CellNetwork:
-    """The network; subscriptions have settled, and links are up but those of `without`."""
+    """The network; all links are up, and the subscriptions of these brokers (none named: all) have settled."""
 
-    def __init__(self, plan: CellPlan, seed: int = 1, link: LinkSpec = LINK, **parameters: Any) -> None:
-        self.plan = plan
+    def __init__(
+        self,
+        plan: CellPlan,
+        seed: int = 1,
+        link: LinkSpec = LINK,
+        pubends: int = PUBENDS,
+        subscribers: Sequence[str] = (),
+        **parameters: Any,
+    ) -> None:
+        self.pubends = pubends
+        self.subscribers = subscribers or subscribers_of(plan)
         names = [name for members in plan.cells.values() for name in members]
         numbers = {name: number for number, name in enumerate((*names, "driver"))}
         self.runtime = VirtualRuntime(seed, _NoJournal(), numbers, detection=DETECTION)
         self.published = 0
-        given = {"pubends": {"p": PUBENDS}, **parameters}
+        given = {"pubends": {"p": pubends}, **parameters}
         parts = {
             "matching": "bitset", "routing": "cells", "reliability": "gryphon",
             "reliability_parameters": GryphonParameters(**given),
@@ -123,7 +138,7 @@ class CellNetwork:
         for first, second in links_of(plan):
             self.runtime.connect(LinkPlan(first, second, link))
         self.advance(20)
-        for number, name in enumerate(subscribers_of(plan)):
+        for number, name in enumerate(self.subscribers):
             self.give(name, Subscribe(number, parse_filter("x >= 0")))
         self.runtime.run(stop=lambda: self.runtime.now_us >= 40_000 and not self.runtime.settling)
 
@@ -144,7 +159,7 @@ class CellNetwork:
     def publish(self, rounds: int, every_ms: float = 20) -> None:
         """Every publisher publishes in each of the rounds."""
         for _ in range(rounds):
-            for publisher in range(PUBENDS):
+            for publisher in range(self.pubends):
                 event = Event(publisher, self.published, self.runtime.now_us, {"x": 1})
                 self.give("p", Publish(event))
             self.published += 1
@@ -167,7 +182,7 @@ class CellNetwork:
 
     def lacks(self, name: str) -> int:
         """How many events it has not delivered."""
-        return self.published * PUBENDS - len(self.delivered(name))
+        return self.published * self.pubends - len(self.delivered(name))
 
     def in_order(self, name: str) -> bool:
         """Has it delivered nothing twice, and each publisher's events in order?"""
@@ -179,7 +194,8 @@ class CellNetwork:
     def broker(self, name: str) -> Gryphon:
         """Its reliability part."""
         watched = self.runtime.nodes[name].machine
-        assert isinstance(watched, _Watched) and isinstance(watched.inner, Broker)
+        assert isinstance(watched, _Watched)
+        assert isinstance(watched.inner, Broker)
         assert isinstance(watched.inner.reliability, Gryphon)
         return watched.inner.reliability
 
