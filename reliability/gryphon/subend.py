@@ -17,8 +17,7 @@ from reliability.gryphon.knowledge import KnowledgeStream
 from reliability.gryphon.parameters import GryphonParameters
 from reliability.gryphon.round_trip import RoundTrip
 
-
-_DOUBLINGS = 8
+_LONGEST = 8
 """So many times NRT is the longest wait before a nack is repeated, while nothing comes."""
 
 
@@ -75,9 +74,10 @@ class Subend:
             for part in knowledge.unknown(max(first, self.next), last):
                 if due_us <= now_us:
                     nacks.append(part)
-                    # Something has come since it was asked for: what is missing was lost, and the pubend can be reached.
+                    # Something has come since it was asked for: this was lost, and the pubend can be reached.
                     heard = round_trip.heard_us >= due_us - interval_us
-                    interval = nrt_us if heard else min(2 * interval_us, _DOUBLINGS * nrt_us, self._nrt_most_us)
+                    longer = min(2 * interval_us, _LONGEST * nrt_us, self._nrt_most_us)
+                    interval = nrt_us if heard else longer
                     still.append((now_us + interval, *part, interval))
                 else:
                     still.append((due_us, *part, interval_us))

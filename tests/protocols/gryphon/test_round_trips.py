@@ -64,7 +64,7 @@ def test_a_broker_repeats_a_nack_as_soon_as_its_round_trips_say() -> None:
     bench.subscribe("s", 1)
     for sequence in range(3):
         bench.publish("p", 7, sequence)
-        bench.deliver_all(unless=lambda parcel: parcel.to == "s" and sequence == 1)
+        bench.deliver_all(unless=lambda parcel, at=sequence: parcel.to == "s" and at == 1)
         bench.pass_time(10)
     bench.pass_time(200)
     assert bench.delivered[1] == [(7, 0), (7, 1), (7, 2)]
