@@ -7,7 +7,7 @@ sees the broker, the reliability part or local subscribers. Every message class 
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from murmur_pubsub.event import Event
@@ -77,6 +77,10 @@ class StreamObserver(Protocol):
         """The filters of this broker are in effect at a root, which has announced these marks."""
         ...
 
+    def on_ways_changed(self) -> Sequence[Effect]:
+        """Links came or went, or brokers were forgotten or have returned: what `way` and `given_up` say may differ."""
+        ...
+
 
 class StreamRouter(Router):
     """What a router offers besides to a reliability that keeps a stream of knowledge for each root (a broker where
@@ -93,6 +97,15 @@ class StreamRouter(Router):
     """All around this broker."""
     stands_alone: bool
     """No other broker stands in for this one."""
+
+    @property
+    @abstractmethod
+    def given_up(self) -> Mapping[str, None]:
+        """The branches from which an operator has said that nobody will return."""
+
+    @abstractmethod
+    def is_forgotten(self, broker: NodeName) -> bool:
+        """Has an operator said that the broker will not return?"""
 
     @abstractmethod
     def connect(self, observer: StreamObserver) -> None:

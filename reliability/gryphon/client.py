@@ -2,8 +2,9 @@
 
 Theory of operation. Publications are numbered by publisher; the client repeats those not accepted, on a timer and on
 every new link, and says which is the oldest it still has, so that the broker can tell a number that is late from one
-that will never come (its client was killed). The broker logs each number once, in order. Deliveries come numbered
-within a session (`reliability.gryphon.sessions`), are put in order, and are handed back now and then.
+that will never come (its client was killed). The broker logs each number once, in order. While it accepts nothing
+(its log is full, or it is away), what is published waits here, beyond a window that is on its way. Deliveries come
+numbered within a session (`reliability.gryphon.sessions`), are put in order, and are handed back now and then.
 """
 
 from collections import deque
@@ -29,7 +30,8 @@ from reliability.gryphon.parameters import GryphonParameters
 
 _HAND_BACK_AFTER = 50
 _HAND_BACK_DELAY_US = 100_000
-_AGAIN_AT_ONCE = 100
+_AT_ONCE = 100
+"""Publications of a publisher that are on their way at once, of those that had to wait."""
 _RESEND = ("client", "resend")
 _HAND_BACK = ("client", "hand back")
 
@@ -45,11 +47,12 @@ class GryphonClient(Machine):
         self._resend_us = parameters.resend * 1_000
         self._connected = False
         self._kept: dict[int, deque[Event]] = {}
+        self._sent: dict[int, int] = {}  # publisher to how many of the oldest that are kept were sent over this link
         self._resending = self._idle = False
         self._session = -1
         self._next = 0
         self._ahead: dict[int, Handed] = {}
-        self._ahead_most = parameters.window
+        self._window = parameters.window
         self._to_hand_back = 0
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
@@ -92,16 +95,28 @@ class GryphonClient(Machine):
     def _publish(self, event: Event) -> Sequence[Effect]:
         kept = self._kept.setdefault(event.source, deque())
         kept.append(event)
-        if not self._connected:
+        if not self._connected or self._sent.get(event.source, 0) < len(kept) - 1 or len(kept) > self._window:
             return ()
+        self._sent[event.source] = len(kept)
         return [Send(self._broker, Submission(event, kept[0].sequence)), *self._resend_later()]
 
     def _on_accepted(self, message: Accepted) -> Sequence[Effect]:
         kept = self._kept.get(message.publisher)
+        if kept is None or not self._connected:
+            return ()
+        before = len(kept)
         while kept and kept[0].sequence <= message.sequence:
             kept.popleft()
             self._idle = False
-        return ()
+        self._sent[message.publisher] = max(0, self._sent.get(message.publisher, 0) - before + len(kept))
+        return self._submit_more(message.publisher)
+
+    def _submit_more(self, publisher: int) -> list[Effect]:
+        """Send of what waits here as much as may be on its way."""
+        kept, sent = self._kept[publisher], self._sent.get(publisher, 0)
+        more = range(sent, min(len(kept), _AT_ONCE))
+        self._sent[publisher] = max(sent, more.stop)
+        return [Send(self._broker, Submission(kept[at], kept[0].sequence)) for at in more]
 
     def _resend(self) -> Sequence[Effect]:
         self._resending = False
@@ -116,11 +131,8 @@ class GryphonClient(Machine):
         return [SetTimer(_RESEND, self._resend_us)]
 
     def _submit_again(self) -> list[Effect]:
-        return [
-            Send(self._broker, Submission(kept[at], kept[0].sequence))
-            for kept in self._kept.values()
-            for at in range(min(len(kept), _AGAIN_AT_ONCE))
-        ]
+        self._sent.clear()
+        return [effect for publisher in self._kept for effect in self._submit_more(publisher)]
 
     # --------------------------------------------------------------------------------------- subscriber
     def _on_handed(self, message: Handed) -> Sequence[Effect]:
@@ -133,7 +145,7 @@ class GryphonClient(Machine):
         if message.number < self._next:
             return self._hand_back()  # the broker repeats: it does not know that this one has come
         if message.number > self._next:
-            if len(self._ahead) < self._ahead_most:
+            if len(self._ahead) < self._window:
                 self._ahead[message.number] = message
             return ()
         first = self._to_hand_back == 0

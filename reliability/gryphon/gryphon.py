@@ -33,6 +33,7 @@ from murmur_pubsub.machine import (
 )
 from murmur_pubsub.promise import Promise, Survival
 from reliability.gryphon.client import GryphonClient
+from reliability.gryphon.giving_up import GivenUp
 from reliability.gryphon.knowledge import DataTick, KnowledgeStream
 from reliability.gryphon.messages import (
     Accepted,
@@ -74,7 +75,9 @@ class Gryphon(Reliability):
         self._router = services.stream_router()
         self._router.connect(self)
         self._name = context.name
-        self._publishing = Publishing(context.name, self._parameters.checkpoint)
+        after = parameters.give_up_after
+        self._given_up = GivenUp(self._router, None if after is None else after * 1_000)
+        self._publishing = Publishing(context.name, parameters.checkpoint, parameters.log_most)
         self.streams: dict[int, BrokerStream] = {}
         self._numbers_of: dict[NodeName, list[int]] = {}
         for number, root in self._numbered(self._router.roots):
@@ -102,7 +105,7 @@ class Gryphon(Reliability):
 
     def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
         self._now_us = now_us
-        return self._publishing.append(event, None, now_us)
+        return self._publishing.publish(event, now_us)
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         self._now_us = now_us
@@ -136,8 +139,10 @@ class Gryphon(Reliability):
     @property
     def settling(self) -> bool:
         """Is there a subscription here that some pubend does not heed yet?"""
+        if not self._services.has_subscribers:
+            return False
         version = self._router.version
-        return self._services.has_subscribers and any(known < version for known in self._in_effect.values())
+        return any(known < version and not self._router.is_forgotten(root) for root, known in self._in_effect.items())
 
     @property
     def waiting(self) -> bool:
@@ -181,7 +186,8 @@ class Gryphon(Reliability):
             knowledge = KnowledgeStream(given.receive_cache, keeps_oldest=True)
         nrt, least, most = (1_000 * each for each in (given.nrt, given.nrt_least, given.nrt_most))
         round_trip = RoundTrip(nrt, least, most)
-        return BrokerStream(number, root, self._router, knowledge, pubend, given.nack_chunk, round_trip)
+        given_up = self._given_up.branches
+        return BrokerStream(number, root, self._router, knowledge, pubend, given.nack_chunk, round_trip, given_up)
 
     def _recover(self, records: Sequence[bytes]) -> Sequence[Effect]:
         self._publishing.recover(records)
@@ -222,16 +228,18 @@ class Gryphon(Reliability):
         stream = self.streams[number]
         pubend = stream.pubend
         assert pubend is not None
+        effects = self._ack([stream])
         if pubend.last_message <= stream.knowledge.final:
             del self._expecting[number]
-            return []
+            return effects
         if not any(self._router.way(branch, number) for branch in stream.ostreams):
-            return [self._timer_of("expect", number, _FIRST_LINK_US)]
+            return [*effects, self._timer_of("expect", number, _FIRST_LINK_US)]
         interval, before = self._expecting[number]
         progress = stream.knowledge.final > before >= 0
         longer = self._parameters.aet if progress else min(2 * interval, self._parameters.aet_most)
         self._expecting[number] = (longer, stream.knowledge.final)
         return [
+            *effects,
             *stream.expect_ack(pubend.last_message),
             Record(ACK_EXPECTED_SENT, pubend.last_message),
             self._timer_of("expect", number, longer * 1_000),
@@ -339,7 +347,7 @@ class Gryphon(Reliability):
             acks = Acks([number for stream in told for number in (stream.number, stream.acked_up)], [])
             for path in self._router.ways(branch):
                 effects += told[0].send_by(path, acks)
-        return [*effects, *self._publishing.cut_log()]
+        return [*effects, *self._publishing.cut_log(self._now_us)]
 
     # -------------------------------------------------------------------------------- subscribers' broker
     def marks(self) -> list[int]:
@@ -359,6 +367,19 @@ class Gryphon(Reliability):
                 stream.subend = Subend(begin, self._parameters)
             stream.subend.begin(version, begin)
             effects += self._advance(stream)
+        return effects
+
+    def on_ways_changed(self) -> Sequence[Effect]:
+        """See `routing.router.StreamObserver`."""
+        effects = self._given_up.ways_changed()
+        return [*effects, *self._wait_for_less()]
+
+    def _wait_for_less(self) -> list[Effect]:
+        """Branches may have been given up: what is acknowledged by all others is final."""
+        effects: list[Effect] = []
+        if self._given_up.branches:
+            for stream in self.streams.values():
+                effects += self._ack_later(stream)
         return effects
 
     def _advance(self, stream: BrokerStream) -> list[Effect]:
@@ -440,6 +461,9 @@ class Gryphon(Reliability):
             return self._look_for_gap(self.streams[key[2]])
         if what == "expect":
             return self._expect_acks(key[2])
+        if what == "give up":
+            self._given_up.overdue(key[2])
+            return self._wait_for_less()
         if what == "remind":
             return self._remind(self.streams[key[2]])
         if what == "forget":

@@ -57,6 +57,10 @@ class GryphonParameters:
     """Messages of a session that a client has not handed back, before its broker waits for it."""
     resend: Milliseconds = 500
     """When client and broker repeat what the other has not acknowledged."""
+    log_most: int = 100_000
+    """Messages of a publishers' broker that are not acknowledged by all, before its publishers have to wait."""
+    give_up_after: Milliseconds | None = None
+    """A branch of the tree that is out of reach for that long is waited for no more (none: it is, for ever)."""
     checkpoint: int = 200
     """Log records that must be done with before the log is cut."""
     pubends: Mapping[str, int | list[str]] = field(default_factory=dict)

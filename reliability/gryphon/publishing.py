@@ -2,18 +2,25 @@
 
 Theory of operation (section 3). What is submitted gets a tick and goes into the log; when the log has it, the publisher
 hears that it is accepted and the message is known to the stream. After a restart the log says what was promised.
+
+The log holds `log_most` messages that are not acknowledged by all. When it is full, nothing is put into it until it is
+half empty: publications wait where they are, in order, and clients keep what they have not seen accepted.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
-from murmur_pubsub.machine import Effect, NodeName, Send
+from murmur_pubsub.machine import Effect, NodeName, Record, Send
 from reliability.gryphon.messages import Accepted, Submission
 from reliability.gryphon.pubend import Pubend
 from reliability.gryphon.pubend_log import Logged, PubendLog
 from reliability.gryphon.submissions import Submissions
+
+PUBLISHERS_WAIT = 155
+"""Topic of the journal rows that say that the log is full and publishers have to wait (value 1), or no more (0)."""
 
 
 class Published(NamedTuple):
@@ -27,10 +34,13 @@ class Published(NamedTuple):
 class Publishing:
     """The pubends of one broker (none, at most brokers). `must_accept`: a publisher waits to hear something."""
 
-    def __init__(self, broker: NodeName, checkpoint: int) -> None:
+    def __init__(self, broker: NodeName, checkpoint: int, log_most: int) -> None:
         self.pubends: list[Pubend] = []
         self._broker = broker
         self._log = PubendLog(broker, checkpoint)
+        self._log_most = log_most
+        self._full = False
+        self._own: deque[Event] = deque()  # of publishers of this broker's own
         self._submissions = Submissions(self._log.sequences)
         self._submitted_by: dict[int, NodeName | None] = {}  # token of the log to the client
         self._accepted: dict[int, int] = {}
@@ -59,12 +69,32 @@ class Publishing:
             if event.sequence <= self._accepted.get(event.source, -1):
                 self._to_accept[event.source] = client
             return []
+        self._submissions.put(event, oldest, client)
+        return self.go_on(now_us)
+
+    def publish(self, event: Event, now_us: int) -> list[Effect]:
+        """A publisher of this broker's own publishes an event."""
+        self._own.append(event)
+        return self.go_on(now_us)
+
+    def go_on(self, now_us: int) -> list[Effect]:
+        """Put into the log what waits for that, as far as there is room."""
         effects: list[Effect] = []
-        for following in self._submissions.take(event, oldest):
-            effects += self.append(following, client, now_us)
+        if self._full and len(self._log) <= self._log_most // 2:
+            self._full = False
+            effects.append(Record(PUBLISHERS_WAIT, 0))
+        while not self._full:
+            if len(self._log) >= self._log_most:
+                self._full = True
+                effects.append(Record(PUBLISHERS_WAIT, 1))
+                break
+            event, client = (self._own.popleft(), None) if self._own else (self._submissions.take() or (None, None))
+            if event is None:
+                break
+            effects.append(self._append(event, client, now_us))
         return effects
 
-    def append(self, event: Event, client: NodeName | None, now_us: int) -> list[Effect]:
+    def _append(self, event: Event, client: NodeName | None, now_us: int) -> Effect:
         """Put the event on a tick and into the log."""
         if not self.pubends:
             place = f"broker {self._broker}"
@@ -74,7 +104,7 @@ class Publishing:
         token, persist = self._log.append(logged)
         self._submitted_by[token] = client
         pubend.being_logged(token, logged)
-        return [persist]
+        return persist
 
     def stored(self, token: int) -> tuple[list[Effect], Published | None]:
         """A record is safe: effects of that, and the message, if it was one."""
@@ -103,8 +133,8 @@ class Publishing:
         to_accept, self._to_accept = self._to_accept, {}
         return [Send(client, Accepted(each, self._accepted[each])) for each, client in to_accept.items()]
 
-    def cut_log(self) -> list[Effect]:
-        """Cut off what all brokers have acknowledged, if that is worth it."""
+    def cut_log(self, now_us: int) -> list[Effect]:
+        """Cut off what all brokers have acknowledged, if that is worth it, and go on if there is room again."""
         if not self.pubends:
             return []
-        return self._log.cut({each.number: each.knowledge.final for each in self.pubends})
+        return [*self._log.cut({each.number: each.knowledge.final for each in self.pubends}), *self.go_on(now_us)]

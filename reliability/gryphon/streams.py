@@ -8,11 +8,11 @@ Curiosity goes the other way. What a nack asks for is answered from what is know
 that asked, and asked for upstream unless that has been done already for another branch (nack consolidation). The answer
 goes down only to the branches that asked. Acknowledgements are accumulated: up goes the least of what all branches, and
 the local subend, have acknowledged. It goes to every broker of the next cell that can be reached: of a cell each broker
-acknowledges what all behind the cell have, so the most that one of them says holds. A broker that has restarted knows nothing and has acknowledged nothing: it says nothing
-until every broker below has said something again.
+acknowledges what all behind the cell have, so the most that one of them says holds. A broker that has restarted knows
+nothing and has acknowledged nothing: it says nothing until every broker below has said something again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from murmur_pubsub.intervals import Interval
 from murmur_pubsub.machine import Effect, NodeName, Record, Send
@@ -58,6 +58,7 @@ class BrokerStream:
         pubend: Pubend | None,
         nack_chunk: int,
         round_trip: RoundTrip,
+        given_up: Mapping[str, None],
     ) -> None:
         self.number = number
         self.root = root
@@ -71,6 +72,7 @@ class BrokerStream:
         self.ostreams = {branch: Ostream() for branch in router.branches if branch != self.came_by}
         self._router = router
         self.round_trip = round_trip
+        self._given_up = given_up
         self.forgetting = False
         """Does a timer run, to forget what was asked for?"""
         self._nack_chunk = nack_chunk
@@ -294,24 +296,27 @@ class BrokerStream:
 
     def accumulate(self) -> int:
         """Up to where the subend here and all branches have acknowledged: that becomes F."""
-        acked = [ostream.acked for ostream in self.ostreams.values()]
+        acked = [ostream.acked for branch, ostream in self.ostreams.items() if branch not in self._given_up]
         if self.subend is not None:
             acked.append(self.subend.next - 1)
         # A broker without subscribers and branches wants nothing, and may forget all it hears of.
         self.knowledge.finalize(min(acked) if acked else self.knowledge.newest)
+        for branch in self._given_up:
+            if branch in self.ostreams:
+                self.ostreams[branch].acked = max(self.ostreams[branch].acked, self.knowledge.final)
         return self.knowledge.final
 
     def owes(self, tick: int) -> bool:
         """Has some branch not acknowledged up to the tick?"""
-        return any(ostream.acked < tick for ostream in self.ostreams.values())
+        return any(ostream.acked < tick for branch, ostream in self.ostreams.items() if branch not in self._given_up)
 
     def expect_ack(self, tick: int) -> list[Effect]:
         """An acknowledgement is expected up to the tick: remind the branches that owe it."""
         effects: list[Effect] = []
         for branch, ostream in self.ostreams.items():
-            if ostream.acked < tick:
+            if ostream.acked < tick and branch not in self._given_up:
                 effects += self._send(branch, AckExpected(self.number, tick, []))
-        if self.subend is None and not self.ostreams:
+        if self.subend is None and all(branch in self._given_up for branch in self.ostreams):
             self.knowledge.finalize(tick)
         return effects
 

@@ -2,14 +2,15 @@
 
 A client repeats what it takes for lost, and after its broker was away everything that was not accepted. The log knows
 the last number of each publisher. A number that is ahead waits for those before it, unless the client says that it has
-none of them any more (it was restarted): then they never come.
+none of them any more (it was restarted): then they never come. All wait here while the log has no room, and what does
+not fit here waits at its client, which will submit it again.
 """
 
-from collections.abc import Iterator
-
 from murmur_pubsub.event import Event
+from murmur_pubsub.machine import NodeName
 
 _AHEAD_MOST = 1_000
+"""Publications of one publisher that wait here."""
 
 
 class Submissions:
@@ -19,23 +20,31 @@ class Submissions:
 
     def __init__(self, last: dict[int, int]) -> None:
         self._last = last
-        self._ahead: dict[int, dict[int, Event]] = {}
+        self._ahead: dict[int, dict[int, tuple[Event, NodeName]]] = {}
 
     def is_old(self, event: Event) -> bool:
         """Has an event of that number been taken before?"""
         return event.sequence <= self._last.get(event.source, -1)
 
-    def take(self, event: Event, oldest: int) -> Iterator[Event]:
-        """The events to be appended now, in order, each appended before the next is asked for."""
+    def put(self, event: Event, oldest: int, client: NodeName) -> None:
+        """A client submits an event that is not old; `oldest` is that of the publisher's that it still has."""
         source = event.source
         ahead = self._ahead.setdefault(source, {})
         if len(ahead) < _AHEAD_MOST:
-            ahead[event.sequence] = event
+            ahead[event.sequence] = event, client
         if oldest > self._last.get(source, -1) + 1:
             self._last[source] = oldest - 1
             for sequence in [each for each in ahead if each < oldest]:
                 del ahead[sequence]
-        while (following := ahead.pop(self._last.get(source, -1) + 1, None)) is not None:
-            yield following
-        if not ahead:
-            del self._ahead[source]
+
+    def take(self) -> tuple[Event, NodeName] | None:
+        """The next event to be appended, and its client; it must be appended before the next is asked for. Publishers
+        take turns."""
+        for source, ahead in self._ahead.items():
+            following = ahead.pop(self._last.get(source, -1) + 1, None)
+            if following is not None:
+                del self._ahead[source]
+                if ahead:
+                    self._ahead[source] = ahead
+                return following
+        return None

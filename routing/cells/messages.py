@@ -21,13 +21,15 @@ class TablesHeld(NamedTuple):
 
 @message(121, control=True)
 class WholeTable(NamedTuple):
-    """All filters of a broker's own subscribers. `heard`: root to the incarnation of it that the broker knew of."""
+    """All filters of a broker's own subscribers. `heard`: root to the incarnation of it that the broker knew of.
+    `forgotten`: an operator has given the broker up, and nothing is to wait for it."""
 
     broker: str
     incarnation: int
     version: int
     filters: Sequence[Filter]
     heard: dict[str, int]
+    forgotten: bool
 
 
 @message(122, control=True)

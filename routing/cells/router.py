@@ -9,16 +9,29 @@ whichever brokers a path of links is left. Such a message carries its path, so t
 
 Every broker keeps the filters of every other broker's subscribers, table by table, each with a version. Changes
 flood over all links; on a new link both ends compare versions and send what the other lacks. Nothing is withdrawn
-when a link breaks: a broker that is away keeps its table until its next incarnation says otherwise. Which version an
-event is filtered by is the matter of `routing.cells.epochs`.
+when a link breaks: a broker that is away keeps its table until its next incarnation says otherwise, or until an
+operator orders it forgotten. That is a table too, empty, and spreads as one; a broker that hears that it was forgotten
+tells its filters anew. Which version an event is filtered by is the matter of `routing.cells.epochs`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.faults import NewLinks
 from murmur_pubsub.filter import Filter
-from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Send, Start
+from murmur_pubsub.machine import (
+    Answer,
+    Effect,
+    Input,
+    LinkDown,
+    LinkUp,
+    NodeContext,
+    NodeName,
+    Order,
+    Received,
+    Send,
+    Start,
+)
 from murmur_pubsub.places import CellPlan
 from routing.cells.cell_tree import Cell, CellTree
 from routing.cells.epochs import UNFILTERED, FilterEpochs
@@ -33,6 +46,7 @@ class CellRouting(StreamRouter):
     """The router of one broker of a cell."""
 
     message_types: tuple[type, ...] = (TablesHeld, WholeTable, TableChanged, InEffect, EpochHeard, LinksUp)
+    orders = {"forget": ("broker",)}
 
     def __init__(self, context: NodeContext, parameters: NoParameters) -> None:
         assert isinstance(context.place, CellPlan)
@@ -72,16 +86,18 @@ class CellRouting(StreamRouter):
                     self._epochs.answered(input.source)
                 return self._announce()
             if type(message) is LinksUp:
-                return self._link_states.learn(input.source, message)
+                return self._ways_changed(self._link_states.learn(input.source, message))
         elif type(input) is LinkUp:
-            told = self._link_states.link_up(input.peer)
+            told = self._ways_changed(self._link_states.link_up(input.peer))
             held = {broker: list(table.at) for broker, table in self._tables.tables.items()}
             epochs = {root: known.epoch for root, known in self._epochs.known.items()}
             return [Send(input.peer, TablesHeld(held, epochs)), *told]
         elif type(input) is LinkDown:
-            told = self._link_states.link_down(input.peer)
+            told = self._ways_changed(self._link_states.link_down(input.peer))
             self._epochs.answered(input.peer)
             return [*told, *self._announce()]
+        elif type(input) is Order:
+            return self._forget(input)
         elif type(input) is Start:
             return ()
         raise TypeError(f"cell routing takes no {input!r}")
@@ -105,6 +121,15 @@ class CellRouting(StreamRouter):
     def version(self) -> int:
         """The version of this broker's own table of filters."""
         return self._own.version
+
+    @property
+    def given_up(self) -> Mapping[Cell, None]:
+        """See `routing.router.StreamRouter`."""
+        return self._tables.given_up
+
+    def is_forgotten(self, broker: NodeName) -> bool:
+        """See `routing.router.StreamRouter`."""
+        return self._tables.is_forgotten(broker)
 
     def stamp(self, branch: Cell) -> int:
         """What an event published here carries down the branch."""
@@ -167,17 +192,37 @@ class CellRouting(StreamRouter):
         return self._spread(message, source)
 
     def _on_whole(self, source: NodeName, message: WholeTable) -> Sequence[Effect]:
-        broker, incarnation, version, filters, heard = message
-        if self._tables.at(broker) >= (incarnation, version) or broker == self.me:
+        broker, incarnation, version, filters, heard, forgotten = message
+        if self._tables.at(broker) >= (incarnation, version):
             return ()
-        self._tables.replace(broker, Table(incarnation, version, {}, dict(heard)), filters)
-        return self._spread(message, source)
+        if broker == self.me:  # it was forgotten, and is there
+            self._own.version = version + 1
+            return self._spread(self._whole(self.me), None)
+        ways_before = self._tables.given_up
+        self._tables.replace(broker, Table(incarnation, version, {}, dict(heard), forgotten), filters)
+        effects = self._spread(message, source)
+        return effects if self._tables.given_up == ways_before else self._ways_changed(effects)
+
+    def _forget(self, order: Order) -> Sequence[Effect]:
+        (broker,) = order.arguments
+        if broker not in self.tree.cell_of or broker == self.me:
+            return [Answer(order.number, f"{broker!r} is not another broker of the overlay")]
+        self._tables.forget(broker)
+        effects = self._spread(self._whole(broker), None)
+        return [Answer(order.number), *self._ways_changed(effects)]
+
+    def _whole(self, broker: NodeName) -> WholeTable:
+        table = self._tables.tables[broker]
+        return WholeTable(broker, *table.at, list(table.filters), dict(table.heard), table.forgotten)
+
+    def _ways_changed(self, effects: Sequence[Effect]) -> Sequence[Effect]:
+        return effects if self._observer is None else [*effects, *self._observer.on_ways_changed()]
 
     def _on_held(self, source: NodeName, message: TablesHeld) -> Sequence[Effect]:
         effects: list[Effect] = []
         for broker, table in self._tables.tables.items():
             if table.at > tuple(message.tables.get(broker, (-1, 0))):
-                effects.append(Send(source, WholeTable(broker, *table.at, list(table.filters), dict(table.heard))))
+                effects.append(Send(source, self._whole(broker)))
         for root, known in self._epochs.known.items():
             if known.epoch > message.epochs.get(root, -1) and root != source:
                 effects.append(Send(source, known))
@@ -194,7 +239,7 @@ class CellRouting(StreamRouter):
         """Might a filter have been in effect here, in an earlier life, that this broker does not know now?"""
         for broker in self.tree.behind[branch]:
             table = self._tables.tables.get(broker)
-            if table is None or table.heard.get(self.me, 0) != self.incarnation:
+            if table is None or (table.heard.get(self.me, 0) != self.incarnation and not table.forgotten):
                 return True
         return False
 
@@ -236,4 +281,5 @@ CELLS = RoutingProtocol(
     runs_on=RunsOn.CELLS,
     offers=frozenset({Offer.STREAMS}),
     new_links=NewLinks.NONE,
+    orders=CellRouting.orders,
 )

@@ -15,12 +15,13 @@ TableVersion = tuple[int, int]
 
 @dataclass(slots=True)
 class Table:
-    """One broker's filters. `heard`: see `routing.cells.messages.WholeTable`."""
+    """One broker's filters. `heard`, `forgotten`: see `routing.cells.messages.WholeTable`."""
 
     incarnation: int
     version: int = 0
     filters: dict[Filter, int] = field(default_factory=dict)
     heard: dict[NodeName, int] = field(default_factory=dict)
+    forgotten: bool = False
 
     @property
     def at(self) -> TableVersion:
@@ -28,11 +29,20 @@ class Table:
         return (self.incarnation, self.version)
 
 
+_A_LIFE = 1 << 32
+"""A broker that is forgotten gets an empty table whose version is the next multiple of this: later than any that it may
+have made itself where nobody heard of it. When it returns it goes on from there."""
+
+
 class FilterTables:
-    """The tables known here, with one index that says which branches an event is wanted behind."""
+    """The tables known here, with one index that says which branches an event is wanted behind.
+
+    `given_up`: the branches behind which every broker that may have subscribers is forgotten.
+    """
 
     def __init__(self, tree: CellTree) -> None:
         self.tables: dict[NodeName, Table] = {}
+        self.given_up: dict[Cell, None] = {}
         self._tree = tree
         self._index = MatchingIndex[Cell]()
         self._next_key = 0
@@ -49,6 +59,19 @@ class FilterTables:
             self._drop(broker, list(before.filters))
         self.tables[broker] = table
         self._put(broker, filters)
+        if table.forgotten or (before is not None and before.forgotten):
+            self.given_up = {branch: None for branch in self._tree.branches if self._all_forgotten(branch)}
+
+    def forget(self, broker: NodeName) -> Table:
+        """The table of a broker that will not return."""
+        incarnation, version = self.at(broker)
+        table = Table(incarnation, (version // _A_LIFE + 1) * _A_LIFE, forgotten=True)
+        self.replace(broker, table, ())
+        return table
+
+    def is_forgotten(self, broker: NodeName) -> bool:
+        """Was the broker given up, and has not returned?"""
+        return broker in self.tables and self.tables[broker].forgotten
 
     def step(self, broker: NodeName, added: Sequence[Filter], removed: Sequence[Filter]) -> None:
         """Take the broker's table one version further."""
@@ -59,6 +82,12 @@ class FilterTables:
     def wanted_behind(self, attributes: Mapping[str, Value], except_for: Cell | None) -> Sequence[Cell]:
         """The branches with a filter that the event matches."""
         return self._index.destinations(attributes, except_for)
+
+    def _all_forgotten(self, branch: Cell) -> bool:
+        """Where several brokers make up a cell none has subscribers, and none has to acknowledge anything itself."""
+        behind = self._tree.behind[branch]
+        alone = [each for each in behind if len(self._tree.members[self._tree.cell_of[each]]) == 1]
+        return all(map(self.is_forgotten, alone or behind))
 
     def _put(self, broker: NodeName, filters: Iterable[Filter]) -> None:
         held = self.tables[broker].filters
