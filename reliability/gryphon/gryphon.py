@@ -10,13 +10,11 @@ It keeps still when there is nothing to do: a pubend announces its silence once 
 acknowledgements until it has them.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, get_args
 
-from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import (
-    Deliver,
     Effect,
     Input,
     LinkDown,
@@ -24,7 +22,6 @@ from murmur_pubsub.machine import (
     NodeContext,
     NodeName,
     Received,
-    Record,
     Send,
     SetTimer,
     Start,
@@ -32,6 +29,7 @@ from murmur_pubsub.machine import (
     TimerFired,
 )
 from murmur_pubsub.promise import Promise, Survival
+from reliability.gryphon.ack_expected import AckExpectations
 from reliability.gryphon.client import GryphonClient
 from reliability.gryphon.giving_up import GivenUp
 from reliability.gryphon.knowledge import DataTick, KnowledgeStream
@@ -47,20 +45,18 @@ from reliability.gryphon.messages import (
     Silence,
     Submission,
 )
-from reliability.gryphon.parameters import PUBENDS_MOST, GryphonParameters
+from reliability.gryphon.parameters import PUBENDS_MOST, GryphonParameters, entrances
 from reliability.gryphon.pubend import Pubend
 from reliability.gryphon.publishing import Publishing
 from reliability.gryphon.round_trip import RoundTrip
-from reliability.gryphon.sessions import ClientSession
-from reliability.gryphon.streams import ACK_EXPECTED_SENT, BrokerStream
+from reliability.gryphon.sessions import Sessions
+from reliability.gryphon.streams import BrokerStream
 from reliability.gryphon.subend import Subend
 from reliability.layer import BrokerServices, Reliability
 from reliability.protocol import ReliabilityProtocol
 from routing.protocol import Offer
 
 _ACCEPT_DELAY_US = 50_000
-_FIRST_LINK_US = 100_000
-_SESSION_BITS = 32
 _BETWEEN_BROKERS = frozenset(get_args(BetweenBrokers))
 
 
@@ -83,15 +79,13 @@ class Gryphon(Reliability):
         for number, root in self._numbered(self._router.roots):
             self.streams[number] = self._make_stream(number, root)
             self._numbers_of.setdefault(root, []).append(number)
-        self._sessions: dict[NodeName, ClientSession] = {}
-        self._next_session = context.incarnation << _SESSION_BITS
+        self.sessions = Sessions(context.incarnation, parameters.window)
         self._blocked: dict[int, None] = {}
         self._unacked: dict[int, None] = {}
         self._in_effect: dict[NodeName, int] = dict.fromkeys(self._numbers_of, 0)
         self._unsilenced: dict[int, None] = {}
         self._timers: dict[str, None] = {}
-        self._expecting: dict[int, tuple[int, int]] = {}  # pubend to (interval in ms, F when it was last looked at)
-        self._reminding: dict[int, tuple[int, int]] = {}  # pubend elsewhere to (tick, wait in us)
+        self._expectations = AckExpectations(parameters, self._router)
         self._now_us = 0
         self._messages: dict[type, Callable[[NodeName, Any], Sequence[Effect]]] = {
             Data: self._on_knowledge,
@@ -101,6 +95,19 @@ class Gryphon(Reliability):
             AckExpected: self._on_ack_expected,
             Submission: self._on_submission,
             HandedBack: self._on_handed_back,
+        }
+        self._stream_timers: dict[str, Callable[[BrokerStream], list[Effect]]] = {
+            "gap": self._look_for_gap,
+            "expect": self._expect_acks,
+            "remind": self._expectations.repeat,
+            "forget": self._forget_curiosity,
+            "dct": self._look_back,
+        }
+        self._broker_timers: dict[str, Callable[[], list[Effect]]] = {
+            "acks": self._ack_unacked,
+            "silence": self._tell_silence,
+            "accept": self._publishing.accept,
+            "sessions": self._repeat_to_clients,
         }
 
     def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
@@ -126,14 +133,13 @@ class Gryphon(Reliability):
 
     def client_up(self, client: NodeName, now_us: int) -> Sequence[Effect]:
         """See `reliability.layer.ClientWatcher`."""
-        self._next_session += 1
-        self._sessions[client] = ClientSession(client, self._next_session)
+        self.sessions.begin(client)
         return ()
 
     def client_down(self, client: NodeName, now_us: int) -> Sequence[Effect]:
         """See `reliability.layer.ClientWatcher`."""
         self._now_us = now_us
-        del self._sessions[client]
+        self.sessions.end(client)
         return self._unblock()
 
     @property
@@ -148,19 +154,15 @@ class Gryphon(Reliability):
     def waiting(self) -> bool:
         """Has something been sent that is not acknowledged, or is something missing here?"""
         return (
-            bool(self._expecting)
+            bool(self._expectations)
             or any(stream.watching_gap for stream in self.streams.values())
-            or any(session.outstanding for session in self._sessions.values())
+            or self.sessions.any_outstanding
         )
 
     @property
     def messages_kept(self) -> int:
         """How many messages this broker keeps for others to ask for, all streams together."""
         return sum(len(stream.knowledge.messages) for stream in self.streams.values())
-
-    def outstanding(self, client: NodeName) -> int:
-        """How many messages the client has been handed and not handed back."""
-        return self._sessions[client].outstanding if client in self._sessions else 0
 
     def check_invariants(self) -> None:
         for stream in self.streams.values():
@@ -194,10 +196,7 @@ class Gryphon(Reliability):
         effects: list[Effect] = []
         for pubend in self._publishing.pubends:
             if pubend.last_message >= 0:
-                self._expecting[pubend.number] = (self._parameters.aet, -1)
-                effects.append(self._timer_of("expect", pubend.number, _FIRST_LINK_US))
-        if self._parameters.dct is not None:
-            effects.append(SetTimer(("reliability", "dct"), self._parameters.dct * 1_000))
+                effects += self._expectations.begin(pubend.number, restarted=True)
         return effects
 
     # -------------------------------------------------------------------------------- publishers' broker
@@ -205,45 +204,24 @@ class Gryphon(Reliability):
         return [*self._publishing.submit(source, message, self._now_us), *self._accept_later()]
 
     def _on_stored(self, token: int) -> Sequence[Effect]:
-        effects, published = self._publishing.stored(token)
-        if published is None:
+        effects, known = self._publishing.stored(token)
+        if known is None:
             return effects
-        pubend, start, logged = published
+        pubend, start, tick, event = known
         stream = self.streams[pubend.number]
-        effects += stream.publish(start, logged.tick, DataTick(logged.event, 0, 0))
+        if event is None:
+            return [*effects, *stream.be_silent(start, tick), *stream.tell_silence(), *self._advance(stream)]
+        effects += stream.publish(start, tick, DataTick(event, 0, 0))
         effects += self._advance(stream)
         effects += self._accept_later()
         self._unsilenced[pubend.number] = None
-        effects += self._silence_later()
-        if pubend.number not in self._expecting:
-            self._expecting[pubend.number] = (self._parameters.aet, -1)
-            effects.append(self._timer_of("expect", pubend.number, self._parameters.aet * 1_000))
-        return effects
+        return [*effects, *self._silence_later(), *self._expectations.begin(pubend.number, restarted=False)]
 
     def _accept_later(self) -> list[Effect]:
         return self._set_once("accept", _ACCEPT_DELAY_US) if self._publishing.must_accept else []
 
-    def _expect_acks(self, number: int) -> list[Effect]:
-        """AET has passed: has everything that was sent been acknowledged?"""
-        stream = self.streams[number]
-        pubend = stream.pubend
-        assert pubend is not None
-        effects = self._ack([stream])
-        if pubend.last_message <= stream.knowledge.final:
-            del self._expecting[number]
-            return effects
-        if not any(self._router.way(branch, number) for branch in stream.ostreams):
-            return [*effects, self._timer_of("expect", number, _FIRST_LINK_US)]
-        interval, before = self._expecting[number]
-        progress = stream.knowledge.final > before >= 0
-        longer = self._parameters.aet if progress else min(2 * interval, self._parameters.aet_most)
-        self._expecting[number] = (longer, stream.knowledge.final)
-        return [
-            *effects,
-            *stream.expect_ack(pubend.last_message),
-            Record(ACK_EXPECTED_SENT, pubend.last_message),
-            self._timer_of("expect", number, longer * 1_000),
-        ]
+    def _expect_acks(self, stream: BrokerStream) -> list[Effect]:
+        return [*self._ack([stream]), *self._expectations.look(stream)]
 
     # ---------------------------------------------------------------------------------------- all brokers
     def _on_detour(self, message: BetweenBrokers) -> Sequence[Effect]:
@@ -281,11 +259,8 @@ class Gryphon(Reliability):
         if stream is None or message.first > message.last:
             return ()
         effects: list[Effect] = []
-        if stream.pubend is not None:
-            told = stream.pubend.advance_silence_to(min(message.last, stream.pubend.silent_until(self._now_us)))
-            if told is not None:
-                effects += stream.be_silent(*told)
-                effects += self._silence_later()
+        if stream.pubend is not None and message.last > stream.pubend.last:
+            effects += self._publishing.log_silence(stream.pubend, self._now_us)
         effects += stream.take_nack(source, message, self._now_us)
         return [*effects, *self._forget_later(stream)]
 
@@ -310,25 +285,13 @@ class Gryphon(Reliability):
         stream = self.streams.get(message.pubend)
         if stream is None or stream.pubend is not None:
             return ()
-        effects = [*stream.expect_ack(message.tick), *self._remind_later(stream, message.tick, 0)]
+        effects = self._expectations.pass_on(stream, message.tick)
         stream.acked_up = -1  # what was acknowledged may have been lost
         effects += self._ack([stream])
         if stream.subend is not None:
             stream.subend.expect(message.tick)
             effects += self._look_for_gap(stream)
         return effects
-
-    def _remind_later(self, stream: BrokerStream, tick: int, waited_us: int) -> list[Effect]:
-        """AckExpected may be lost on each link: this broker repeats it, until the pubend itself does so as often."""
-        wait_us = 2 * waited_us or self._parameters.ack_delay * 1_000 + stream.round_trip.nrt_us
-        if wait_us >= self._parameters.aet * 1_000 or not stream.owes(tick):
-            return []
-        self._reminding[stream.number] = tick, wait_us
-        return [self._timer_of("remind", stream.number, wait_us)]
-
-    def _remind(self, stream: BrokerStream) -> list[Effect]:
-        tick, waited_us = self._reminding.pop(stream.number)
-        return [*stream.expect_ack(tick), *self._remind_later(stream, tick, waited_us)]
 
     def _ack_later(self, stream: BrokerStream) -> list[Effect]:
         self._unacked[stream.number] = None
@@ -365,6 +328,7 @@ class Gryphon(Reliability):
             begin = max(mark, stream.knowledge.final + 1)
             if stream.subend is None:
                 stream.subend = Subend(begin, self._parameters)
+                effects += self._look_back_after(stream, self._parameters.dct)
             stream.subend.begin(version, begin)
             effects += self._advance(stream)
         return effects
@@ -393,15 +357,20 @@ class Gryphon(Reliability):
         if horizon > begin:
             for tick in knowledge.ticks(begin, horizon - 1):
                 event, hops, _ = knowledge.messages[tick]
-                if not self._hand_over(event, hops, self._services.subscribers(event, subend.reach(tick)), effects):
+                if not self.sessions.hand_over(
+                    event, hops, self._services.subscribers(event, subend.reach(tick)), effects
+                ):
                     self._blocked[stream.number] = None
                     break
                 subend.next = tick + 1
             else:
                 subend.next = horizon
             if subend.next > begin:
-                if "sessions" not in self._timers and self._sessions and effects:
+                if "sessions" not in self._timers and self.sessions and effects:
                     effects += self._set_once("sessions", self._parameters.resend * 1_000)
+                dct = self._parameters.dct
+                if dct is not None and effects and subend.look_back > dct:
+                    effects += self._look_back_after(stream, dct)
                 self._unacked[stream.number] = None
                 if "acks" not in self._timers:
                     effects += self._ack_later(stream)
@@ -410,21 +379,6 @@ class Gryphon(Reliability):
             subend.ask(knowledge, stream.round_trip, self._now_us)  # from now on it is seen
             effects.append(self._timer_of("gap", stream.number, self._parameters.gct * 1_000))
         return effects
-
-    def _hand_over(
-        self, event: Event, hops: int, receivers: Mapping[NodeName | None, list[int]], effects: list[Effect]
-    ) -> bool:
-        """Hand a message to its subscribers; False, and nothing is done, if a client's window is full."""
-        sessions, window = self._sessions, self._parameters.window
-        for client in receivers:
-            if client in sessions and sessions[client].outstanding >= window:
-                return False
-        for client, subscribers in receivers.items():
-            if client is None:
-                effects.append(Deliver(event, hops, subscribers))
-            elif client in sessions:
-                effects.append(sessions[client].hand(event, hops, subscribers))
-        return True
 
     def _look_for_gap(self, stream: BrokerStream) -> list[Effect]:
         subend = stream.subend
@@ -440,10 +394,7 @@ class Gryphon(Reliability):
         return effects
 
     def _on_handed_back(self, source: NodeName, message: HandedBack) -> Sequence[Effect]:
-        session = self._sessions.get(source)
-        if session is None:
-            return ()
-        session.handed_back(message)
+        self.sessions.handed_back(source, message)
         return self._unblock() if self._blocked else ()
 
     def _unblock(self) -> list[Effect]:
@@ -456,60 +407,56 @@ class Gryphon(Reliability):
 
     # ------------------------------------------------------------------------------------------- timers
     def _on_timer(self, key: tuple[Any, ...]) -> Sequence[Effect]:
-        what = key[1]
-        if what == "gap":
-            return self._look_for_gap(self.streams[key[2]])
-        if what == "expect":
-            return self._expect_acks(key[2])
+        _, what, *about = key
+        if what in self._stream_timers:
+            return self._stream_timers[what](self.streams[about[0]])
         if what == "give up":
-            self._given_up.overdue(key[2])
+            self._given_up.overdue(about[0])
             return self._wait_for_less()
-        if what == "remind":
-            return self._remind(self.streams[key[2]])
-        if what == "forget":
-            stream = self.streams[key[2]]
-            stream.forgetting = False
-            stream.forget_curiosity()
-            return self._forget_later(stream)
-        self._timers.pop(what, None)
-        if what == "acks":
-            unacked, self._unacked = self._unacked, {}
-            return self._ack(self.streams[number] for number in unacked)
-        if what == "silence":
-            return self._tell_silence()
-        if what == "accept":
-            return self._publishing.accept()
-        if what == "sessions":
-            effects = [effect for session in self._sessions.values() for effect in session.repeat()]
-            if any(session.outstanding for session in self._sessions.values()):
-                effects += self._set_once("sessions", self._parameters.resend * 1_000)
-            return effects
-        return self._look_back()
+        del self._timers[what]
+        return self._broker_timers[what]()
+
+    def _forget_curiosity(self, stream: BrokerStream) -> list[Effect]:
+        stream.forgetting = False
+        stream.forget_curiosity()
+        return self._forget_later(stream)
+
+    def _ack_unacked(self) -> list[Effect]:
+        unacked, self._unacked = self._unacked, {}
+        return self._ack(self.streams[number] for number in unacked)
+
+    def _repeat_to_clients(self) -> list[Effect]:
+        again = self._set_once("sessions", self._parameters.resend * 1_000) if self.sessions.any_outstanding else []
+        return [*self.sessions.repeat(), *again]
 
     def _tell_silence(self) -> list[Effect]:
         effects: list[Effect] = []
         unsilenced, self._unsilenced = self._unsilenced, {}
         for number in unsilenced:
-            stream = self.streams[number]
-            assert stream.pubend is not None
-            told = stream.pubend.advance_silence_to(stream.pubend.silent_until(self._now_us))
-            if told is not None:
-                effects += stream.be_silent(*told)
-                effects += self._advance(stream)
+            pubend = self.streams[number].pubend
+            assert pubend is not None
+            effects += self._publishing.log_silence(pubend, self._now_us)
         for stream in self.streams.values():
             effects += stream.tell_silence()
         return effects
 
-    def _look_back(self) -> list[Effect]:
-        """With a finite DCT: what is older than that is wanted, though nothing later has come."""
-        assert self._parameters.dct is not None
-        effects: list[Effect] = [SetTimer(("reliability", "dct"), self._parameters.dct * 1_000)]
-        for stream in self.streams.values():
-            if stream.subend is not None and stream.pubend is None:
-                stream.subend.heard(self._now_us // 1_000 - self._parameters.dct)
-                if stream.subend.has_gap(stream.knowledge) and not stream.watching_gap:
-                    effects += self._look_for_gap(stream)
-        return effects
+    def _look_back(self, stream: BrokerStream) -> list[Effect]:
+        """With a finite DCT: what is older than that is wanted, though nothing later has come. While nothing is
+        published the next look is twice as far away each time, so that a stream that is at rest comes to rest."""
+        subend, dct = stream.subend, self._parameters.dct
+        assert subend is not None
+        assert dct is not None
+        subend.heard(self._now_us // 1_000 - dct)
+        effects: list[Effect] = []
+        if subend.has_gap(stream.knowledge) and not stream.watching_gap:
+            effects += self._look_for_gap(stream)
+        return [*effects, *self._look_back_after(stream, 2 * subend.look_back)]
+
+    def _look_back_after(self, stream: BrokerStream, wait: int | None) -> list[Effect]:
+        if wait is None or stream.subend is None or stream.pubend is not None:
+            return []
+        stream.subend.look_back = wait
+        return [self._timer_of("dct", stream.number, wait * 1_000)]
 
     def _silence_later(self) -> list[Effect]:
         return self._set_once("silence", self._parameters.sit * 1_000)
@@ -524,15 +471,6 @@ class Gryphon(Reliability):
         return SetTimer(("reliability", what, number), delay_us)
 
 
-def _entrances(parameters: GryphonParameters, client_brokers: Sequence[NodeName]) -> Sequence[NodeName]:
-    """The brokers with pubends, of those that take clients."""
-    for broker in parameters.pubends:
-        if broker not in client_brokers:
-            allowed = f"brokers that do: {', '.join(client_brokers[:10])}"
-            raise InputError(f"pubends.{broker}", "no broker that takes clients", allowed)
-    return [broker for broker in client_brokers if broker in parameters.pubends] or client_brokers
-
-
 GRYPHON = ReliabilityProtocol(
     name="gryphon",
     make=Gryphon,
@@ -540,5 +478,5 @@ GRYPHON = ReliabilityProtocol(
     guarantee=Promise("exactly_once", survives=Survival(any_path=True)),
     needs=frozenset({Offer.STREAMS}),
     client=GryphonClient,
-    entrances=_entrances,
+    entrances=entrances,
 )

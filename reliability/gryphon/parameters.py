@@ -4,10 +4,11 @@ The paper's values are not in the text we have, but for DCT, which its failure t
 ours, near those of a product that came out of it (docs/protocols/gryphon.md).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.machine import NodeName
 from murmur_pubsub.units import Milliseconds
 
 PUBENDS_MOST = 64
@@ -84,6 +85,15 @@ class GryphonParameters:
         """How many pubends the broker has, if it has any."""
         given = self.pubends.get(broker, 1)
         return given if isinstance(given, int) else len(given)
+
+
+def entrances(parameters: GryphonParameters, client_brokers: Sequence[NodeName]) -> Sequence[NodeName]:
+    """The brokers with pubends, of those that take clients."""
+    for broker in parameters.pubends:
+        if broker not in client_brokers:
+            allowed = f"brokers that do: {', '.join(client_brokers[:10])}"
+            raise InputError(f"pubends.{broker}", "no broker that takes clients", allowed)
+    return [broker for broker in client_brokers if broker in parameters.pubends] or client_brokers
 
 
 def _check_pubends(pubends: Mapping[str, int | list[str]]) -> None:

@@ -1,9 +1,10 @@
 """The stable log of a publishers' broker: what its pubends have put on their ticks, and which client it was from.
 
-A record is a msgpack array. ["D", token, pubend, tick, event]: a message was put on that tick. ["C", token, sequences,
-ticks]: a checkpoint; the last sequence number taken from each publisher, and the last tick of each pubend, stand in
-for the records before it that are no longer needed. The log is cut at a checkpoint that is safely stored, and never
-above a message that may still be asked for.
+A record is a msgpack array. ["D", token, pubend, tick, event]: a message was put on that tick. ["S", token, pubend,
+tick]: there is silence up to that tick, and others may have been told so. ["C", token, sequences, ticks]: a checkpoint;
+the last sequence number taken from each publisher, and the last tick of each pubend, stand in for the records before it
+that are no longer needed. The log is cut at a checkpoint that is safely stored, and never above a message that may
+still be asked for.
 """
 
 from collections import deque
@@ -28,7 +29,7 @@ class Logged(NamedTuple):
 class PubendLog:
     """Appends and cuts; one for all pubends of a broker.
 
-    `sequences`: publisher to the last sequence number in the log; `ticks`: pubend to its last tick.
+    `sequences`: publisher to the last sequence number in the log; `ticks`: pubend to the last tick in use.
     """
 
     def __init__(self, place: str, checkpoint: int) -> None:
@@ -52,12 +53,14 @@ class PubendLog:
                     logged = Logged(fields[0], fields[1], Event.from_wire(fields[2]))
                     found.append(logged)
                     self._note(token, logged)
+                elif kind == "S":
+                    self._in_use(*fields)
                 elif kind == "C":
                     sequences, ticks = fields
                     for publisher, sequence in sequences.items():
                         self.sequences[publisher] = max(sequence, self.sequences.get(publisher, -1))
                     for pubend, tick in ticks.items():
-                        self.ticks[pubend] = max(tick, self.ticks.get(pubend, -1))
+                        self._in_use(pubend, tick)
                 else:
                     raise ValueError(f"a record of kind {kind!r}")
                 self._token = max(self._token, token)
@@ -72,6 +75,12 @@ class PubendLog:
         self._note(self._token, logged)
         record = msgpack.packb(["D", self._token, logged.pubend, logged.tick, logged.event.to_wire()])
         return self._token, Persist(self._token, record)
+
+    def append_silence(self, pubend: int, tick: int) -> tuple[int, Persist]:
+        """The effect that logs silence up to the tick, and its token."""
+        self._token += 1
+        self._in_use(pubend, tick)
+        return self._token, Persist(self._token, msgpack.packb(["S", self._token, pubend, tick]))
 
     def cut(self, final: dict[int, int]) -> list[Effect]:
         """A checkpoint, if enough of the log is done with; `final`: pubend to the tick up to which it is."""
@@ -99,6 +108,9 @@ class PubendLog:
 
     def _note(self, token: int, logged: Logged) -> None:
         self._live.append((token, logged.pubend, logged.tick))
-        self.ticks[logged.pubend] = max(logged.tick, self.ticks.get(logged.pubend, -1))
+        self._in_use(logged.pubend, logged.tick)
         source, sequence = logged.event.id
         self.sequences[source] = max(sequence, self.sequences.get(source, -1))
+
+    def _in_use(self, pubend: int, tick: int) -> None:
+        self.ticks[pubend] = max(tick, self.ticks.get(pubend, -1))

@@ -23,12 +23,14 @@ PUBLISHERS_WAIT = 155
 """Topic of the journal rows that say that the log is full and publishers have to wait (value 1), or no more (0)."""
 
 
-class Published(NamedTuple):
-    """A message that is in the log now; `start`: where the silence before it begins."""
+class Known(NamedTuple):
+    """What is known of a pubend, now that the log has it: silence from `start` on, and the event on `tick`, or (None)
+    silence on it too."""
 
     pubend: Pubend
     start: int
-    logged: Logged
+    tick: int
+    event: Event | None
 
 
 class Publishing:
@@ -42,7 +44,7 @@ class Publishing:
         self._full = False
         self._own: deque[Event] = deque()  # of publishers of this broker's own
         self._submissions = Submissions(self._log.sequences)
-        self._submitted_by: dict[int, NodeName | None] = {}  # token of the log to the client
+        self._being_logged: dict[int, tuple[Pubend, NodeName | None]] = {}  # token of the log to pubend and client
         self._accepted: dict[int, int] = {}
         self._to_accept: dict[int, NodeName] = {}
 
@@ -59,8 +61,7 @@ class Publishing:
             known[logged.pubend].recover(logged)
         self._accepted = dict(self._log.sequences)
         for pubend in self.pubends:
-            pubend.last = max(pubend.last, self._log.ticks.get(pubend.number, -1))
-            pubend.advance_silence_to(pubend.last)
+            pubend.recover_silence(self._log.ticks.get(pubend.number, -1))
 
     def submit(self, client: NodeName, message: Submission, now_us: int) -> list[Effect]:
         """A client submits an event, perhaps not for the first time."""
@@ -102,26 +103,35 @@ class Publishing:
         pubend = self.pubends[event.source % len(self.pubends)]
         logged = Logged(pubend.number, pubend.next_tick(now_us), event)
         token, persist = self._log.append(logged)
-        self._submitted_by[token] = client
-        pubend.being_logged(token, logged)
+        self._being_logged[token] = pubend, client
+        pubend.being_logged(token, logged.tick, logged)
         return persist
 
-    def stored(self, token: int) -> tuple[list[Effect], Published | None]:
-        """A record is safe: effects of that, and the message, if it was one."""
+    def log_silence(self, pubend: Pubend, now_us: int) -> list[Effect]:
+        """Have it logged that there is silence up to just before now, unless more is in use already, or on its way into
+        the log: then it may be told."""
+        tick = now_us // 1000 - 1
+        if pubend.is_being_logged or tick <= pubend.last:
+            return []
+        token, persist = self._log.append_silence(pubend.number, tick)
+        self._being_logged[token] = pubend, None
+        pubend.being_logged(token, tick, None)
+        return [persist]
+
+    def stored(self, token: int) -> tuple[list[Effect], Known | None]:
+        """A record is safe: effects of that, and what is known now, unless it was a checkpoint."""
         effects = self._log.stored(token)
-        if token not in self._submitted_by:
+        if token not in self._being_logged:
             return effects, None
-        client = self._submitted_by.pop(token)
-        for pubend in self.pubends:
-            found = pubend.stored(token)
-            if found is not None:
-                start, logged = found
-                source, sequence = logged.event.source, logged.event.sequence
-                self._accepted[source] = max(sequence, self._accepted.get(source, -1))
-                if client is not None:
-                    self._to_accept[source] = client
-                return effects, Published(pubend, start, logged)
-        raise AssertionError(f"record {token} is stored out of turn")
+        pubend, client = self._being_logged.pop(token)
+        start, tick, logged = pubend.stored(token)
+        if logged is None:
+            return effects, Known(pubend, start, tick, None)
+        source, sequence = logged.event.id
+        self._accepted[source] = max(sequence, self._accepted.get(source, -1))
+        if client is not None:
+            self._to_accept[source] = client
+        return effects, Known(pubend, start, tick, logged.event)
 
     @property
     def must_accept(self) -> bool:

@@ -7,14 +7,16 @@ elsewhere.
 """
 
 from collections import deque
+from collections.abc import Mapping
 
 from murmur_pubsub.event import Event
-from murmur_pubsub.machine import Effect, NodeName, Send
+from murmur_pubsub.machine import Deliver, Effect, NodeName, Send
 from reliability.gryphon.messages import Handed, HandedBack
 
 _new = tuple.__new__
 """Makes a NamedTuple without the Python call of its constructor, where one is made for every message."""
 
+_SESSION_BITS = 32
 _AGAIN_AT_ONCE = 50
 """The most messages that are repeated at a time: the oldest ones, which the client waits for."""
 
@@ -57,3 +59,59 @@ class ClientSession:
         if not idle:
             return []
         return [Send(self.client, self._outstanding[at]) for at in range(min(_AGAIN_AT_ONCE, self.outstanding))]
+
+
+class Sessions:
+    """Those of a broker's clients. `window`: how many messages a client may have that it has not handed back."""
+
+    __slots__ = ("_next_number", "_of", "_window")
+
+    def __init__(self, incarnation: int, window: int) -> None:
+        self._of: dict[NodeName, ClientSession] = {}
+        self._next_number = (incarnation << _SESSION_BITS) + 1
+        self._window = window
+
+    def __bool__(self) -> bool:
+        return bool(self._of)
+
+    def begin(self, client: NodeName) -> None:
+        """The client's link is up."""
+        self._of[client] = ClientSession(client, self._next_number)
+        self._next_number += 1
+
+    def end(self, client: NodeName) -> None:
+        """It is gone, and with it what the client has not handed back."""
+        del self._of[client]
+
+    def outstanding(self, client: NodeName) -> int:
+        """How many messages the client has been handed and not handed back."""
+        return self._of[client].outstanding if client in self._of else 0
+
+    @property
+    def any_outstanding(self) -> bool:
+        """Has some client not handed back what it was handed?"""
+        return any(session.outstanding for session in self._of.values())
+
+    def hand_over(
+        self, event: Event, hops: int, receivers: Mapping[NodeName | None, list[int]], effects: list[Effect]
+    ) -> bool:
+        """Hand a message to its subscribers; False, and nothing is done, if a client's window is full."""
+        sessions = self._of
+        for client in receivers:
+            if client in sessions and sessions[client].outstanding >= self._window:
+                return False
+        for client, subscribers in receivers.items():
+            if client is None:
+                effects.append(Deliver(event, hops, subscribers))
+            elif client in sessions:
+                effects.append(sessions[client].hand(event, hops, subscribers))
+        return True
+
+    def handed_back(self, client: NodeName, message: HandedBack) -> None:
+        """The client has everything up to the message's number."""
+        if client in self._of:
+            self._of[client].handed_back(message)
+
+    def repeat(self) -> list[Effect]:
+        """To each client that has been idle, the oldest of what it has not handed back."""
+        return [effect for session in self._of.values() for effect in session.repeat()]

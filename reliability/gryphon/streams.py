@@ -29,8 +29,6 @@ _new = tuple.__new__
 
 NACK_SENT = 152
 """Topic of the journal rows of nacks: the peer, and as value how many ticks were asked for."""
-ACK_EXPECTED_SENT = 154
-"""Topic of the journal rows of AckExpected messages of a pubend: the value is the tick."""
 
 
 class Ostream:

@@ -23,13 +23,15 @@ _LONGEST = 8
 
 class Subend:
     """`next`: the first tick that has not been consumed; `active`: subscriptions made while the broker's table of
-    filters had at most this version are delivered to."""
+    filters had at most this version are delivered to; `look_back`: with a finite DCT, after how many ms it is looked
+    for what is older than that."""
 
-    __slots__ = ("_expected", "_gct_us", "_nrt_most_us", "_seen", "_starts", "_waiting", "active", "next")
+    __slots__ = ("_expected", "_gct_us", "_nrt_most_us", "_seen", "_starts", "_waiting", "active", "look_back", "next")
 
     def __init__(self, begin: int, parameters: GryphonParameters) -> None:
         self.next = begin
         self.active = -1
+        self.look_back = 0
         self._starts: deque[tuple[int, int]] = deque()  # (version, tick)
         self._expected = -1
         self._seen = IntervalSet()

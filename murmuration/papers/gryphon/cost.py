@@ -100,7 +100,7 @@ def measure_memory(spec: MemorySpec) -> list[Kept]:
                     gryphons["b1"].messages_kept + gryphons["b2"].messages_kept,
                     gryphons["s1"].messages_kept,
                     gryphons["p1"].messages_kept,
-                    gryphons["s1"].outstanding("c4"),
+                    gryphons["s1"].sessions.outstanding("c4"),
                 )
             )
             if now_us < spec.seconds * 1_000_000:

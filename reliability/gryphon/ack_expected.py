@@ -1,0 +1,81 @@
+"""AckExpected: a pubend that lacks acknowledgements for longer than AET says so, and brokers on the way say it again.
+
+Theory of operation (section 4.2). AET after its first message that is not acknowledged, a pubend sends AckExpected with
+the tick of its last one; so it does soon after a restart, and again until all is acknowledged, more slowly while
+nothing is. A broker that owes acknowledgements passes it on; one that has them answers with its own.
+
+AckExpected may be lost on each link. A broker that has passed it on therefore repeats it to the branches that still
+owe something, until the pubend itself would repeat it as often.
+"""
+
+from murmur_pubsub.machine import Effect, Record, SetTimer
+from reliability.gryphon.parameters import GryphonParameters
+from reliability.gryphon.streams import BrokerStream
+from routing.router import StreamRouter
+
+ACK_EXPECTED_SENT = 154
+"""Topic of the journal rows of AckExpected messages of a pubend: the value is the tick."""
+_FIRST_LINK_US = 100_000
+"""How often a pubend looks for a link to send its AckExpected over, while it has none."""
+
+
+class AckExpectations:
+    """Those of one broker, for its own pubends and for the streams that pass it."""
+
+    __slots__ = ("_aet", "_aet_most", "_expecting", "_least_us", "_reminding", "_router")
+
+    def __init__(self, parameters: GryphonParameters, router: StreamRouter) -> None:
+        self._aet = parameters.aet
+        self._aet_most = parameters.aet_most
+        self._least_us = parameters.ack_delay * 1_000
+        self._router = router
+        self._expecting: dict[int, tuple[int, int]] = {}  # pubend to (interval in ms, F when it was last looked at)
+        self._reminding: dict[int, tuple[int, int]] = {}  # pubend elsewhere to (tick, wait in us)
+
+    def __bool__(self) -> bool:
+        return bool(self._expecting)
+
+    def begin(self, number: int, restarted: bool) -> list[Effect]:
+        """Something was sent that is not acknowledged, perhaps in an earlier life."""
+        if number in self._expecting:
+            return []
+        self._expecting[number] = (self._aet, -1)
+        return [_timer("expect", number, _FIRST_LINK_US if restarted else self._aet * 1_000)]
+
+    def look(self, stream: BrokerStream) -> list[Effect]:
+        """AET has passed: has everything that the pubend here has sent been acknowledged?"""
+        number, pubend = stream.number, stream.pubend
+        assert pubend is not None
+        if pubend.last_message <= stream.knowledge.final:
+            del self._expecting[number]
+            return []
+        if not any(self._router.way(branch, number) for branch in stream.ostreams):
+            return [_timer("expect", number, _FIRST_LINK_US)]
+        interval, before = self._expecting[number]
+        progress = stream.knowledge.final > before >= 0
+        longer = self._aet if progress else min(2 * interval, self._aet_most)
+        self._expecting[number] = (longer, stream.knowledge.final)
+        return [
+            *stream.expect_ack(pubend.last_message),
+            Record(ACK_EXPECTED_SENT, pubend.last_message),
+            _timer("expect", number, longer * 1_000),
+        ]
+
+    def pass_on(self, stream: BrokerStream, tick: int) -> list[Effect]:
+        """An AckExpected of a pubend elsewhere has come."""
+        return [*stream.expect_ack(tick), *self._again(stream, tick, self._least_us + stream.round_trip.nrt_us)]
+
+    def repeat(self, stream: BrokerStream) -> list[Effect]:
+        """It was passed on a while ago: to those that still owe acknowledgements it goes again."""
+        tick, waited_us = self._reminding.pop(stream.number)
+        return [*stream.expect_ack(tick), *self._again(stream, tick, 2 * waited_us)]
+
+    def _again(self, stream: BrokerStream, tick: int, wait_us: int) -> list[Effect]:
+        if wait_us >= self._aet * 1_000 or not stream.owes(tick):
+            return []
+        self._reminding[stream.number] = tick, wait_us
+        return [_timer("remind", stream.number, wait_us)]
+
+
+def _timer(what: str, number: int, delay_us: int) -> SetTimer:
+    return SetTimer(("reliability", what, number), delay_us)
