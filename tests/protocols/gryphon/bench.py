@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import (
+    Answer,
     CancelTimer,
     Deliver,
     Effect,
@@ -46,6 +47,16 @@ TWO_BRANCHES = CellPlan(
 """A publishers' broker, a cell of two, and two subscribers' brokers; the links of a cell's brokers are there too."""
 
 
+def to_nobody(parcel: "Parcel") -> bool:
+    """Of what is lost: nothing."""
+    return False
+
+
+def to_s(parcel: "Parcel") -> bool:
+    """Of what is lost: all that goes to s."""
+    return parcel.to == "s"
+
+
 class Parcel(NamedTuple):
     """A message on its way."""
 
@@ -55,7 +66,8 @@ class Parcel(NamedTuple):
 
 
 class Bench:
-    """`bag` holds what is on its way; `delivered` what subscribers got, in order; `records` the journal's rows."""
+    """`bag` holds what is on its way; `delivered` what subscribers got, in order; `records` the journal's rows;
+    `answers` what became of orders."""
 
     def __init__(self, plan: CellPlan = TWO_BRANCHES, **parameters: Any) -> None:
         self.plan = plan
@@ -63,6 +75,7 @@ class Bench:
         self.bag: list[Parcel] = []
         self.delivered: dict[int, list[tuple[int, int]]] = {}
         self.records: list[tuple[str, Record]] = []
+        self.answers: list[Answer] = []
         self.sent: list[Parcel] = []
         self.brokers: dict[str, Broker] = {}
         self.logs: dict[str, dict[int, bytes]] = {}
@@ -234,6 +247,8 @@ class Bench:
                 self.logs[name] = {token: each for token, each in self.logs[name].items() if token >= effect.before}
             elif type(effect) is Record:
                 self.records.append((name, effect))
+            elif type(effect) is Answer:
+                self.answers.append(effect)
 
     @staticmethod
     def _pairs(plan: CellPlan) -> list[tuple[str, str]]:

@@ -88,10 +88,10 @@ class _NoJournal(JournalWriter):
     def __init__(self) -> None:
         pass
 
-    def row(self, *fields: int, **named: int) -> None:  # type: ignore[override]
+    def row(self, *fields: int, **named: int) -> None:
         pass
 
-    def side(self, *fields: Any) -> None:  # type: ignore[override]
+    def side(self, *fields: Any) -> None:
         pass
 
 

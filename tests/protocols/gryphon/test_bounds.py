@@ -1,6 +1,5 @@
 """Brokers that do not return: what they may cost, and how they are given up."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from reliability.gryphon.parameters import GryphonParameters
 from reliability.gryphon.publishing import PUBLISHERS_WAIT
 from reliability.gryphon.submissions import Submissions
 from tests.parameters import parameters_of
-from tests.protocols.gryphon.bench import Bench
+from tests.protocols.gryphon.bench import Bench, to_nobody, to_s
 from tests.protocols.gryphon.cuts import CellNetwork, chain, one_cell
 
 HALF = one_cell(2, ("s", "t"))
@@ -22,17 +21,9 @@ HALF = one_cell(2, ("s", "t"))
 
 def ordered(bench: Bench, name: str, *arguments: str) -> list[Answer]:
     """What the broker answers to an order to forget."""
-    answers = []
-    perform = bench._perform
-
-    def watch(at: str, effects: Sequence[Effect]) -> None:
-        answers.extend(each for each in effects if type(each) is Answer)
-        perform(at, effects)
-
-    bench._perform = watch  # type: ignore[method-assign]
+    bench.answers.clear()
     bench.give(name, Order(5, "forget", arguments))
-    bench._perform = perform  # type: ignore[method-assign]
-    return answers
+    return bench.answers
 
 
 # --------------------------------------------------------------------------------------------- forgetting
@@ -166,8 +157,8 @@ def test_a_branch_that_is_out_of_reach_for_give_up_after_holds_nothing_up_any_mo
     bench.link("m1", "s")
     bench.publish("p", 7, 2)
     tick = bench.now_us // 1_000
-    bench.deliver_all(unless=lambda parcel: parcel.to == "s")
-    bench.pass_time(1_000, unless=lambda parcel: parcel.to == "s")
+    bench.deliver_all(unless=to_s)
+    bench.pass_time(1_000, unless=to_s)
     assert tick in bench.stream("p").knowledge.messages, "it is waited for again"
     bench.pass_time(70_000)
     assert bench.delivered == {1: [(7, 0), (7, 2)], 2: [(7, 0), (7, 1), (7, 2)]}
@@ -221,8 +212,8 @@ def test_a_publisher_goes_on_when_half_of_the_log_is_acknowledged() -> None:
     bench.subscribe("s", 1)
     for sequence in range(12):
         bench.publish("p", 7, sequence)
-        bench.deliver_all(unless=lambda parcel, at=sequence: parcel.to == "s" and at >= 4)
-    bench.pass_time(1_500, unless=lambda parcel: parcel.to == "s")
+        bench.deliver_all(unless=to_s if sequence >= 4 else to_nobody)
+    bench.pass_time(1_500, unless=to_s)
     assert len(bench.stream("p").knowledge.messages) == 6
     assert waits(bench) == [1], "4 of 10 are acknowledged"
     bench.pass_time(60_000)

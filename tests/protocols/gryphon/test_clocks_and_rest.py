@@ -1,6 +1,7 @@
 """Ticks where the clock goes back, and streams at rest: what is told without a message, and what is asked for then."""
 
 from pathlib import Path
+from typing import Any
 
 import msgpack
 import pytest
@@ -20,7 +21,7 @@ def restart(bench: Bench, name: str = "p") -> None:
         bench.link(name, peer)
 
 
-def ready(**parameters: int) -> Bench:
+def ready(**parameters: Any) -> Bench:
     """A bench with a subscriber at s, after one event."""
     bench = Bench(**parameters)
     bench.subscribe("s", 1)
@@ -84,7 +85,8 @@ def test_gryphon_s2_a_checkpoint_remembers_which_ticks_were_told_silent() -> Non
     bench.pass_time(5_000)
     bench.publish("p", 7, 1)
     bench.pass_time(5_000)
-    assert [msgpack.unpackb(record, strict_map_key=False)[0] for record in bench.logs["p"].values()][0] == "C"
+    first = next(iter(bench.logs["p"].values()))
+    assert msgpack.unpackb(first, strict_map_key=False)[0] == "C"
     told = bench.stream("s").knowledge.newest
     bench.now_us -= 4_000_000
     restart(bench)
@@ -133,7 +135,7 @@ def test_gryphon_s3_a_pubend_does_not_look_back_at_its_own_stream() -> None:
 
 def test_a_run_with_a_dct_shorter_than_its_drain_ends(tmp_path: Path) -> None:
     scenario = {
-        "name": "short dct",
+        "name": "short-dct",
         "runtime": "virtual",
         "overlay": {"kind": "chain", "brokers": 3},
         "workload": {
