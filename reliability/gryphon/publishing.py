@@ -128,7 +128,7 @@ class Publishing:
         if logged is None:
             return effects, Known(pubend, start, tick, None)
         source, sequence = logged.event.id
-        self._accepted[source] = max(sequence, self._accepted.get(source, -1))
+        self._accepted[source] = sequence
         if client is not None:
             self._to_accept[source] = client
         return effects, Known(pubend, start, tick, logged.event)

@@ -42,7 +42,8 @@ class LinkStates:
         """A link is there: all is told to the new neighbour, and its being there to the others."""
         self.links[peer] = None
         effects = self._changed()
-        return [*effects, *(Send(peer, state) for state in self._known.values() if self._concerns(state, peer))]
+        others = [state for broker, state in self._known.items() if broker != self._me]
+        return [*effects, *(Send(peer, state) for state in others if self._concerns(state, peer))]
 
     def link_down(self, peer: NodeName) -> list[Effect]:
         """A link is gone."""

@@ -1,0 +1,569 @@
+"""The parts of guaranteed delivery one by one: what each must do at its edges."""
+
+import random
+
+import pytest
+
+from murmur_pubsub.client import ClientSubscribe
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.machine import Deliver, LinkDown, LinkUp, Publish, Received, Send, SetTimer, TimerFired
+from reliability.gryphon.client import GryphonClient
+from reliability.gryphon.curiosity import Curiosity
+from reliability.gryphon.knowledge import DataTick, KnowledgeStream
+from reliability.gryphon.messages import (
+    Accepted,
+    AckExpected,
+    Acks,
+    Data,
+    Handed,
+    HandedBack,
+    Nack,
+    Silence,
+    Submission,
+)
+from reliability.gryphon.parameters import GryphonParameters
+from reliability.gryphon.pubend import Pubend
+from reliability.gryphon.publishing import Publishing
+from reliability.gryphon.round_trip import RoundTrip
+from reliability.gryphon.sessions import Sessions
+from reliability.gryphon.streams import NACK_SENT
+from reliability.gryphon.subend import Subend
+from reliability.gryphon.submissions import Submissions
+from tests.protocols.gryphon.bench import Bench, to_nobody, to_s
+
+
+def event(sequence: int, source: int = 3) -> Event:
+    return Event(source, sequence, 0, {"x": 1})
+
+
+def tick(number: int) -> DataTick:
+    return DataTick(event(number), 0, 0)
+
+
+# ---------------------------------------------------------------------------------------------- knowledge
+def test_a_full_cache_forgets_its_oldest_message_and_all_before_it() -> None:
+    stream = KnowledgeStream(2)
+    stream.silence(0, 9)
+    for number in (10, 11):
+        stream.learn(number, tick(number))
+    stream.silence(12, 14)
+    assert stream.learn(15, tick(15))
+    assert sorted(stream.messages) == [11, 15]
+    assert list(stream.known) == [(11, 15)], "a Q below would be taken for silence"
+
+
+def test_a_full_cache_takes_a_message_between_those_that_it_holds_but_none_before() -> None:
+    stream = KnowledgeStream(2)
+    for number in (10, 20):
+        stream.learn(number, tick(number))
+    assert not stream.learn(5, tick(5))
+    assert sorted(stream.messages) == [10, 20]
+    assert stream.learn(15, tick(15))
+    assert sorted(stream.messages) == [15, 20]
+    assert stream.ticks(0, 99) == [15, 20]
+
+
+def test_a_full_subscribers_broker_keeps_what_it_needs_first() -> None:
+    stream = KnowledgeStream(2, keeps_oldest=True)
+    for number in (10, 20):
+        stream.learn(number, tick(number))
+    assert not stream.learn(30, tick(30))
+    assert 30 not in stream.known
+    assert stream.learn(15, tick(15))
+    assert sorted(stream.messages) == [10, 15]
+    assert 20 not in stream.known, "it will be asked for"
+
+
+def test_a_full_cache_makes_room_for_what_comes_next_too() -> None:
+    stream = KnowledgeStream(2)
+    assert stream.learn(0, tick(0))
+    assert stream.go_on(1, 1, tick(1))
+    assert not stream.go_on(2, 2, tick(2))
+    assert stream.learn(2, tick(2))
+    assert sorted(stream.messages) == [1, 2]
+
+
+def test_final_never_goes_back() -> None:
+    stream = KnowledgeStream()
+    stream.finalize(10)
+    stream.finalize(5)
+    assert stream.final == 10
+    assert stream.unknown(5, 12) == [(11, 12)]
+    stream.silence(3, 20)
+    assert list(stream.known) == [(11, 20)]
+    assert stream.horizon(0) == 21
+    assert stream.newest == 20
+
+
+def test_messages_that_are_final_are_forgotten_one_by_one() -> None:
+    stream = KnowledgeStream()
+    for number in (5, 6, 7):
+        stream.learn(number, tick(number))
+    stream.finalize(6)
+    assert sorted(stream.messages) == [7]
+    assert stream.ticks(0, 99) == [7]
+    assert not stream.learn(6, tick(6))
+
+
+# ---------------------------------------------------------------------------------------------- curiosity
+def test_what_is_answered_is_no_longer_asked_for() -> None:
+    curiosity = Curiosity()
+    curiosity.ask(10, 20)
+    assert not curiosity.answer(21, 30)
+    assert curiosity.answer(15, 30)
+    assert not curiosity.answer(15, 30)
+    assert curiosity.ask(10, 20) == [(15, 20)]
+    curiosity.grow_old()
+    assert curiosity.answer(10, 12), "of either generation"
+    assert curiosity
+    curiosity.grow_old()
+    assert not curiosity
+
+
+# ------------------------------------------------------------------------------------------------- pubend
+def test_messages_of_one_millisecond_get_a_tick_each() -> None:
+    pubend = Pubend(0, KnowledgeStream())
+    assert pubend.next_tick(5_999) == 5
+    pubend.being_logged(1, 5, None)
+    assert pubend.next_tick(5_999) == 6
+    assert pubend.next_tick(9_000) == 9
+
+
+def test_a_record_stored_out_of_turn_is_an_error() -> None:
+    pubend = Pubend(0, KnowledgeStream())
+    pubend.being_logged(1, 5, None)
+    pubend.being_logged(2, 6, None)
+    with pytest.raises(AssertionError, match="record 2"):
+        pubend.stored(2)
+
+
+def test_an_event_gets_the_tick_of_the_time_at_which_it_is_published() -> None:
+    """Also where it is the first that the broker hears since long ago."""
+    bench = Bench()
+    bench.subscribe("s", 1)
+    bench.now_us = 9_000_000
+    bench.publish("p", 7, 0)
+    assert [each.message.tick for each in bench.sent_by("p", Data)] == [9_000]
+
+
+def test_a_broker_without_pubends_takes_no_publication() -> None:
+    bench = Bench()
+    with pytest.raises(InputError, match="broker s: found a publication"):
+        bench.publish("s", 7, 0)
+    bench.publish("p", 7, 0)
+
+
+def test_publishers_are_spread_over_the_pubends() -> None:
+    bench = Bench(pubends={"p": 2})
+    bench.subscribe("s", 1)
+    for publisher in (4, 5, 6, 7):
+        bench.publish("p", publisher, 0)
+    assert [each.message.pubend for each in bench.sent_by("p", Data)] == [0, 1, 0, 1]
+
+
+# --------------------------------------------------------------------------------------------- publishing
+class Publisher:
+    """The publishing part of a broker with one pubend; what is persisted is stored when the test says so."""
+
+    def __init__(self) -> None:
+        self.part = Publishing("p", 200, 100)
+        self.part.pubends.append(Pubend(0, KnowledgeStream()))
+        self.part.recover([])
+
+    def submit(self, sequence: int, oldest: int = 0) -> list[int]:
+        """The tokens of what is logged."""
+        effects = self.part.submit("c", Submission(event(sequence), oldest), 5_000)
+        return [each.token for each in effects]  # type: ignore[union-attr]
+
+
+def test_a_publisher_hears_what_is_in_the_log_and_no_more() -> None:
+    publisher = Publisher()
+    tokens = publisher.submit(0) + publisher.submit(1)
+    assert not publisher.part.must_accept
+    publisher.part.stored(tokens[0])
+    assert publisher.part.must_accept
+    assert publisher.part.accept() == [Send("c", Accepted(3, 0))]
+    assert not publisher.part.must_accept
+
+
+def test_a_publication_that_comes_twice_is_logged_once_and_accepted_again() -> None:
+    publisher = Publisher()
+    tokens = publisher.submit(0)
+    assert publisher.submit(0) == []
+    assert not publisher.part.must_accept, "it is not in the log yet"
+    publisher.part.stored(tokens[0])
+    publisher.part.accept()
+    assert publisher.submit(0) == []
+    assert publisher.part.accept() == [Send("c", Accepted(3, 0))]
+
+
+def test_a_restarted_broker_accepts_again_what_its_log_holds() -> None:
+    bench = Bench()
+    bench.publish("p", 7, 0)
+    bench.crash("p")
+    bench.start("p")
+    bench.brokers["p"].handle(LinkUp("c", False), bench.now_us)
+    effects = bench.brokers["p"].handle(Received("c", Submission(event(0, 7), 0)), bench.now_us)
+    (timer,) = effects
+    assert timer == SetTimer(("reliability", "accept"), 50_000)
+    told = bench.brokers["p"].handle(TimerFired(("reliability", "accept")), bench.now_us)
+    assert told == [Send("c", Accepted(7, 0))]
+
+
+def test_publishers_of_the_brokers_own_hear_nothing() -> None:
+    bench = Bench()
+    bench.publish("p", 7, 0)
+    bench.pass_time(1_000)
+    assert bench.sent_by("p", Accepted) == []
+    assert all(key[1] != "accept" for key in bench._timers["p"])
+
+
+def test_what_a_restarted_client_has_no_more_takes_no_room() -> None:
+    last: dict[int, int] = {}
+    submissions = Submissions(last)
+    for sequence in range(1, 1_001):
+        submissions.put(event(sequence), 0, "c")
+    submissions.put(event(1_001), 0, "c")  # there is room for no more
+    submissions.put(event(1_002), 1_002, "c")  # nor for this, but those before it go
+    assert submissions.take() is None
+    submissions.put(event(1_002), 1_002, "c")
+    found = submissions.take()
+    assert found is not None
+    assert found[0].sequence == 1_002
+
+
+# ------------------------------------------------------------------------------------------------- subend
+def asked(subend: Subend, knowledge: KnowledgeStream, trip: RoundTrip, now_ms: int) -> tuple[object, object]:
+    nacks, again_us = subend.ask(knowledge, trip, now_ms * 1_000)
+    return nacks, None if again_us is None else again_us // 1_000
+
+
+def test_a_subend_looks_again_when_the_first_of_its_gaps_is_due() -> None:
+    trip = RoundTrip(500_000, 1, 500_000)
+    subend, knowledge = Subend(0, GryphonParameters(gct=100, nrt=500, forgetting=500)), KnowledgeStream()
+    assert asked(subend, knowledge, trip, 0) == ([], None)
+    knowledge.learn(10, tick(10))
+    assert subend.has_gap(knowledge)
+    assert asked(subend, knowledge, trip, 0) == ([], 100)
+    knowledge.learn(20, tick(20))
+    assert asked(subend, knowledge, trip, 100) == ([(0, 9)], 200), "the younger gap is due after its own GCT"
+    assert asked(subend, knowledge, trip, 200) == ([(11, 19)], 600)
+    knowledge.silence(0, 4)
+    assert asked(subend, knowledge, trip, 600) == ([(5, 9)], 700)
+    knowledge.silence(5, 19)
+    subend.next = 21
+    assert asked(subend, knowledge, trip, 700) == ([], None)
+    assert not subend.has_gap(knowledge)
+
+
+def test_what_is_expected_is_asked_for_at_once_and_again_after_nrt() -> None:
+    trip = RoundTrip(500_000, 1, 500_000)
+    subend, knowledge = Subend(5, GryphonParameters(gct=100, nrt=500, forgetting=500)), KnowledgeStream()
+    subend.expect(20)
+    assert asked(subend, knowledge, trip, 0) == ([(5, 20)], 500)
+    assert asked(subend, knowledge, trip, 499) == ([], 500)
+    assert asked(subend, knowledge, trip, 500) == ([(5, 20)], 1_500), "nothing has come: twice as long"
+    trip.heard(0, 0, 600_000)
+    assert asked(subend, knowledge, trip, 1_500) == ([(5, 20)], 2_000)
+
+
+def test_a_subscription_begins_at_its_tick_and_later_ones_not_before_it() -> None:
+    subend = Subend(10, GryphonParameters())
+    subend.begin(1, 20)
+    subend.begin(1, 5)  # known already
+    subend.begin(2, 15)  # its filter is in effect earlier than one that was made before it
+    assert [subend.reach(at) for at in (19, 20, 21)] == [-1, 2, 2]
+    subend.next = 40
+    subend.begin(3, 30)
+    assert [subend.reach(at) for at in (39, 40)] == [2, 3]
+
+
+# ----------------------------------------------------------------------------------------------- sessions
+def test_a_window_is_full_only_for_the_client_that_hands_nothing_back() -> None:
+    sessions = Sessions(0, 2)
+    assert not sessions
+    sessions.begin("c")
+    sessions.begin("d")
+    assert sessions
+    effects: list[object] = []
+    for sequence in range(2):
+        assert sessions.hand_over(event(sequence), 1, {"c": [1]}, effects)  # type: ignore[arg-type]
+    assert not sessions.hand_over(event(2), 1, {"d": [2], "c": [1]}, effects)  # type: ignore[arg-type]
+    assert len(effects) == 2, "nothing is done"
+    assert (sessions.outstanding("c"), sessions.outstanding("d"), sessions.outstanding("e")) == (2, 0, 0)
+    sessions.handed_back("c", HandedBack(1, 0))
+    sessions.handed_back("e", HandedBack(1, 0))
+    assert sessions.hand_over(event(2), 1, {"d": [2], "c": [1], "gone": [3], None: [4]}, effects)  # type: ignore[arg-type]
+    assert effects[2:] == [
+        Send("d", Handed(2, 0, event(2), 1, [2])), Send("c", Handed(1, 2, event(2), 1, [1])), Deliver(event(2), 1, [4]),
+    ]  # fmt: skip
+    assert sessions.any_outstanding
+    sessions.end("c")
+    sessions.handed_back("d", HandedBack(1, 0))  # of another session
+    assert sessions.outstanding("d") == 1
+    sessions.handed_back("d", HandedBack(2, 0))
+    assert not sessions.any_outstanding
+
+
+def test_sessions_of_a_later_incarnation_are_told_from_those_before() -> None:
+    effects: list[object] = []
+    for incarnation in (0, 1):
+        sessions = Sessions(incarnation, 2)
+        sessions.begin("c")
+        sessions.hand_over(event(0), 1, {"c": [1]}, effects)  # type: ignore[arg-type]
+    first, second = (each.message.session for each in effects)  # type: ignore[attr-defined]
+    assert second > first
+
+
+def test_an_idle_session_is_repeated_from_its_oldest_message_on() -> None:
+    sessions = Sessions(0, 1_000)
+    sessions.begin("c")
+    effects: list[object] = []
+    for sequence in range(70):
+        sessions.hand_over(event(sequence), 1, {"c": [1]}, effects)  # type: ignore[arg-type]
+    assert sessions.repeat() == [], "it was handed something since the last time"
+    assert [each.message.number for each in sessions.repeat()] == list(range(50))  # type: ignore[union-attr]
+    sessions.handed_back("c", HandedBack(1, 9))
+    assert sessions.repeat() == []
+    assert [each.message.number for each in sessions.repeat()] == list(range(10, 60))  # type: ignore[union-attr]
+
+
+# ----------------------------------------------------------------------------------------- last mile, client
+class Client:
+    """A client's machine on its own."""
+
+    def __init__(self, window: int = 1_000) -> None:
+        self.machine = GryphonClient("s", GryphonParameters(window=window))
+        self.give(LinkUp("s", True))
+
+    def give(self, input: object) -> list[object]:
+        return list(self.machine.handle(input, 0))  # type: ignore[arg-type]
+
+    def hand(self, number: int, session: int = 1) -> list[object]:
+        return self.give(Received("s", Handed(session, number, event(number), 2, [1])))
+
+
+def test_a_client_delivers_by_number_and_each_once() -> None:
+    client = Client()
+    hand_back = SetTimer(("client", "hand back"), 100_000)
+    assert client.hand(1) == []
+    assert client.hand(0) == [Deliver(event(0), 2, [1]), Deliver(event(1), 2, [1]), hand_back]
+    assert client.hand(2) == [Deliver(event(2), 2, [1])]
+    assert client.give(TimerFired(("client", "hand back"))) == [Send("s", HandedBack(1, 2))]
+    assert client.give(TimerFired(("client", "hand back"))) == [], "nothing new"
+    assert client.hand(0) == [Send("s", HandedBack(1, 2))], "the broker does not know that it has come"
+
+
+def test_a_client_hands_back_every_fifty_messages() -> None:
+    client = Client()
+    told = [each for number in range(120) for each in client.hand(number) if type(each) is Send]
+    assert told == [Send("s", HandedBack(1, 49)), Send("s", HandedBack(1, 99))]
+
+
+def test_a_client_forgets_an_older_session() -> None:
+    client = Client()
+    client.hand(0)
+    client.hand(5)
+    assert client.hand(0, session=2)[0] == Deliver(event(0), 2, [1])
+    assert client.hand(1, session=1) == []
+    assert client.hand(1, session=2) == [Deliver(event(1), 2, [1])]
+    for number in (2, 3, 4):
+        client.hand(number, session=2)
+    assert client.hand(5, session=2) == [Deliver(event(5), 2, [1])], "the one of the older session is gone"
+
+
+def test_a_client_keeps_no_more_ahead_than_its_window() -> None:
+    client = Client(window=2)
+    for number in (1, 2, 3):
+        client.hand(number)
+    delivered = [each.event.sequence for each in client.hand(0) if type(each) is Deliver]
+    assert delivered == [0, 1, 2]
+
+
+def test_a_client_that_is_cut_off_hands_nothing_back() -> None:
+    client = Client()
+    client.hand(0)
+    client.give(LinkDown("s", "test"))
+    assert client.give(TimerFired(("client", "hand back"))) == []
+
+
+def test_a_client_resends_on_one_timer_while_something_is_not_accepted() -> None:
+    client = Client()
+    resend = SetTimer(("client", "resend"), 500_000)
+    assert client.give(Publish(event(0))) == [Send("s", Submission(event(0), 0)), resend]
+    assert client.give(Publish(event(1))) == [Send("s", Submission(event(1), 0))]
+    assert client.give(Received("s", Accepted(3, 0))) == []
+    assert client.give(TimerFired(("client", "resend"))) == [resend]
+    assert client.give(TimerFired(("client", "resend"))) == [Send("s", Submission(event(1), 1)), resend]
+    client.give(Received("s", Accepted(3, 1)))
+    assert client.give(TimerFired(("client", "resend"))) == []
+    client.give(LinkDown("s", "test"))
+    client.give(Publish(event(2)))
+    assert client.give(TimerFired(("client", "resend"))) == []
+
+
+# ---------------------------------------------------------------------------------------------- the broker
+def sent_at(bench: Bench, name: str, kind: type, milliseconds: int, to: str) -> list[int]:
+    """When the broker sends messages of the class to a neighbour, from now on for so long; nothing arrives."""
+    begun_us, times = bench.now_us, []
+    while bench.now_us < begun_us + milliseconds * 1_000:
+        bench.fire_next(10)
+        times += [
+            (bench.now_us - begun_us) // 1_000
+            for each in bench.bag
+            if (each.source, each.to, type(each.message)) == (name, to, kind)
+        ]
+        bench.bag.clear()
+    return times
+
+
+def test_ack_expected_comes_after_aet_and_then_more_slowly_each_time() -> None:
+    bench = Bench(aet=3_000, aet_most=10_000)
+    bench.subscribe("s", 1)
+    bench.publish("p", 7, 0)
+    bench.bag.clear()
+    assert sent_at(bench, "p", AckExpected, 40_000, "m0") == [3_000, 9_000, 19_000, 29_000, 39_000]
+
+
+def test_ack_expected_comes_after_aet_again_while_acknowledgements_make_progress() -> None:
+    bench = Bench(aet=3_000, aet_most=6_000)
+    bench.subscribe("s", 1)
+    for number in range(5):
+        bench.publish("p", 7, number)
+    bench.bag.clear()
+    waits = []
+    for acknowledged in (-1, 1_000, 1_001, 1_002, 1_002):
+        bench.stream("p").take_ack("m0", acknowledged)
+        waits += until_sent(bench)
+    assert waits == [3_000, 6_000, 6_000, 3_000, 3_000]
+    assert until_sent(bench) == [6_000], "nothing was acknowledged since"
+
+
+def until_sent(bench: Bench) -> list[int]:
+    """After how many ms does p send the next AckExpected?"""
+    begun_us = bench.now_us
+    while not any(type(each.message) is AckExpected for each in bench.bag):
+        bench.bag.clear()
+        bench.fire_next(10)
+    bench.bag.clear()
+    return [(bench.now_us - begun_us) // 1_000]
+
+
+def test_acknowledgements_gather_for_ack_delay() -> None:
+    bench = Bench(ack_delay=200)
+    bench.subscribe("s", 1)
+    bench.publish("p", 7, 0)
+    bench.deliver_all()
+    bench.pass_time(100)
+    bench.publish("p", 7, 1)
+    bench.deliver_all()
+    assert sent_at(bench, "s", Acks, 1_000, "m0") == [100]
+    assert [each.message.upto for each in bench.sent_by("s", Acks)] == [[0, 1_100]] * 2, "to either of the cell"
+
+
+def test_a_nack_of_nothing_and_one_of_a_pubend_that_is_not_there_are_ignored() -> None:
+    bench = Bench()
+    for nack in (Nack(0, 10, 9, []), Nack(99, 1, 10, [])):
+        bench.give("m0", Received("s", nack))
+    bench.give("m0", Received("s", Acks([99, 5], [])))
+    bench.give("m0", Received("p", AckExpected(99, 5, [])))
+    bench.give("m0", Received("p", Silence(99, 1, 5, False, [])))
+    assert bench.bag == []
+    bench.give("m0", Received("s", Nack(0, 10, 10, [])))
+    assert [each.message for each in bench.bag] == [Nack(0, 10, 10, [])]
+    assert bench.records[-1][1][:3] == (NACK_SENT, 1, "p")
+
+
+def test_nacks_and_acknowledgements_from_the_wrong_side_are_ignored() -> None:
+    bench = Bench()
+    bench.subscribe("s", 1)
+    bench.publish("p", 7, 0)
+    bench.deliver_all()
+    for source in ("p", "m1"):
+        bench.give("m0", Received(source, Nack(0, 0, 1_000, [])))
+        bench.give("m0", Received(source, Acks([0, 1_000], [])))
+    assert bench.bag == []
+    assert bench.stream("m0").knowledge.final == -1
+    assert all(ostream.acked == -1 for ostream in bench.stream("m0").ostreams.values())
+
+
+def test_a_message_whose_path_does_not_name_its_receiver_is_dropped() -> None:
+    bench = Bench()
+    bench.give("m0", Received("p", Silence(0, 1, 5, False, ["p", "m1", "s"])))
+    assert bench.bag == []
+    assert bench.stream("m0").knowledge.newest == -1
+
+
+def test_silence_and_nacks_by_a_detour_are_passed_on_and_taken_at_its_end() -> None:
+    bench = Bench()
+    bench.give("m1", Received("m0", Silence(0, 1, 5, False, ["m0", "m1", "s"])))
+    assert bench.bag == [("m1", "s", Silence(0, 1, 5, False, ["m0", "m1", "s"]))]
+    assert bench.stream("m1").knowledge.newest == -1, "what is silence for s may not be for others"
+    bench.deliver_all()
+    assert bench.stream("s").knowledge.newest == 5
+
+
+def test_a_siblings_message_that_passes_is_kept_for_those_who_ask() -> None:
+    bench = Bench()
+    bench.subscribe("s", 1)
+    bench.unlink("m0", "s")
+    bench.publish("p", 7, 0)
+    bench.deliver_all(unless=to_s)
+    assert sorted(bench.stream("m1").knowledge.messages) == [1_000]
+    bench.publish("p", 7, 1)
+    bench.deliver_all()
+    bench.pass_time(1_000)
+    assert bench.delivered[1] == [(7, 0), (7, 1)]
+    nacks = {(each.source, each.to) for each in bench.sent if type(each.message) is Nack}
+    assert nacks == {("s", "m1"), ("m1", "p")}, "the tick was kept; p is asked for the silence before it"
+
+
+def test_a_full_window_holds_a_subend_back_and_no_gap_is_asked_for() -> None:
+    bench = Bench(window=1)
+    bench.give("s", LinkUp("c", False))
+    bench.give("s", Received("c", ClientSubscribe(5, parse_filter("x >= 0"))))
+    for sequence in range(3):
+        bench.publish("p", 7, sequence)
+        bench.deliver_all()
+    subend = bench.stream("s").subend
+    assert subend is not None
+    assert subend.next == 1_001
+    assert bench.brokers["s"].waiting
+    bench.pass_time(5_000)
+    assert bench.sent_by("s", Nack) == []
+    for number in range(3):
+        bench.give("s", Received("c", HandedBack(1, number)))
+    assert subend.next > 1_002
+    assert not bench.brokers["s"].waiting
+    bench.give("s", LinkDown("c", "test"))
+
+
+def test_the_end_of_a_slow_client_frees_its_broker() -> None:
+    bench = Bench(window=1)
+    bench.subscribe("s", 1)
+    bench.give("s", LinkUp("c", False))
+    bench.give("s", Received("c", ClientSubscribe(5, parse_filter("x >= 0"))))
+    for sequence in range(3):
+        bench.publish("p", 7, sequence)
+        bench.deliver_all()
+    assert bench.delivered[1] == [(7, 0)]
+    bench.give("s", LinkDown("c", "test"))
+    assert bench.delivered[1] == [(7, 0), (7, 1), (7, 2)]
+
+
+def test_a_lossy_bench_ends_with_every_invariant_kept() -> None:
+    """A draw of what is lost; see also the model test."""
+    rng = random.Random("parts")
+    bench = Bench(aet=1_000, aet_most=1_000)
+    bench.subscribe("s", 1)
+    for sequence in range(30):
+        bench.publish("p", 7, sequence)
+        bench.deliver_all(unless=to_s if rng.random() < 0.5 else to_nobody)
+        bench.pass_time(20)
+        for broker in bench.brokers.values():
+            broker.check_invariants()
+    bench.pass_time(10_000)
+    assert bench.delivered[1] == [(7, sequence) for sequence in range(30)]
+    assert bench.stream("p").knowledge.messages == {}
