@@ -4,10 +4,9 @@ import itertools
 import random
 import re
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.places import CellPlan, RingPlace
@@ -150,12 +149,12 @@ class FromFile:
 
 def chain(options: Sized, seed: int) -> Overlay:
     """b0 - b1 - b2 …"""
-    return _numbered(options.brokers, [(number - 1, number) for number in range(1, options.brokers)])
+    return numbered(options.brokers, [(number - 1, number) for number in range(1, options.brokers)])
 
 
 def star(options: Sized, seed: int) -> Overlay:
     """b0 in the middle."""
-    return _numbered(options.brokers, [(0, number) for number in range(1, options.brokers)])
+    return numbered(options.brokers, [(0, number) for number in range(1, options.brokers)])
 
 
 def balanced(options: Tree, seed: int) -> Overlay:
@@ -168,7 +167,7 @@ def balanced(options: Tree, seed: int) -> Overlay:
             free = options.degree - 1
         edges.append((parent, number))
         free -= 1
-    return _numbered(options.brokers, edges)
+    return numbered(options.brokers, edges)
 
 
 def random_tree(options: Tree, seed: int) -> Overlay:
@@ -184,7 +183,7 @@ def random_tree(options: Tree, seed: int) -> Overlay:
             del room[parent]
         if options.degree > 1:
             room[number] = options.degree - 1
-    return _numbered(options.brokers, edges)
+    return numbered(options.brokers, edges)
 
 
 def from_file(options: FromFile, seed: int) -> Overlay:
@@ -221,7 +220,7 @@ def from_file(options: FromFile, seed: int) -> Overlay:
 def ring(config: Sized, seed: int) -> Overlay:
     """A circle: the smallest overlay with two ways from each broker to each other. At least three brokers."""
     _require(config.brokers >= 3, "overlay.brokers", str(config.brokers), "at least 3 for a ring")
-    return _numbered(config.brokers, [(number, (number + 1) % config.brokers) for number in range(config.brokers)])
+    return numbered(config.brokers, [(number, (number + 1) % config.brokers) for number in range(config.brokers)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,19 +294,8 @@ def structured(options: Structured, seed: int) -> Overlay:
     return Overlay(names, (), structure=places)
 
 
-OVERLAYS: Mapping[str, tuple[type[Any], Callable[[Any, int], Overlay]]] = {
-    "balanced": (Tree, balanced),
-    "random": (Tree, random_tree),
-    "chain": (Sized, chain),
-    "star": (Sized, star),
-    "ring": (Sized, ring),
-    "cells": (Cells, cells),
-    "structured": (Structured, structured),
-    "file": (FromFile, from_file),
-}
-
-
-def _numbered(brokers: int, edges: list[tuple[int, int]]) -> Overlay:
+def numbered(brokers: int, edges: Sequence[tuple[int, int]]) -> Overlay:
+    """The overlay of brokers b0, b1, … with these links."""
     return Overlay(
         tuple(f"b{number}" for number in range(brokers)), tuple((f"b{first}", f"b{second}") for first, second in edges)
     )

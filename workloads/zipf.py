@@ -8,13 +8,14 @@ attribute, popular by Zipf too. The rate reached by events that are really publi
 
 import heapq
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.script import Change
 from murmur_pubsub.values import Value
 from workloads.client_placement import Where, equal_parts, place_clients
 from workloads.interests import DECIMALS, Events, Interests, category_name
@@ -22,6 +23,7 @@ from workloads.limits import at_least_one, positive_rate, share_of_filters, zipf
 from workloads.overlay import Overlay
 from workloads.plan import ClientPlan, TimedPublication, Workload
 from workloads.popularity import Arrival, Zipf, publishing_times
+from workloads.resubscriptions import draw_changes
 
 _TUNED_ON = 400
 _MEASURED_ON = 1_000
@@ -64,6 +66,9 @@ class ZipfOptions:
     """Parts of the domain of a value, whose popularity follows the distribution."""
     matching_rate: float = 0.05
     """Share of all subscriptions that an event should match."""
+    resubscriptions: int = 0
+    """How often a subscriber withdraws a filter while events are published, and asks for it again later, or for
+    another one (at most: a filter that is away cannot be withdrawn)."""
 
     def __post_init__(self) -> None:
         at_least_one(
@@ -74,6 +79,11 @@ class ZipfOptions:
             raise InputError("workload.predicates", str(self.predicates), f"at most {self.attributes}, the attributes")
         if self.integers is not None and not 2 <= self.integers <= _INTEGERS_MAX:
             raise InputError("workload.integers", str(self.integers), f"2 to {_INTEGERS_MAX}, or null")
+        if self.resubscriptions < 0:
+            raise InputError("workload.resubscriptions", str(self.resubscriptions), "0 or more")
+        if self.resubscriptions and self.rate_per_s is None:
+            allowed = "0 without rate_per_s: there is no time that they could be spread over"
+            raise InputError("workload.resubscriptions", str(self.resubscriptions), allowed)
         if self.categories < 0:
             raise InputError("workload.categories", str(self.categories), "0 or more")
         share_of_filters(self.matching_rate)
@@ -153,15 +163,20 @@ def build_zipf(overlay: Overlay, options: ZipfOptions, seed: int) -> Workload:
     measured = _published_sample(options, published)
     reached = interests.matching_rate(measured, low, high)
     each = options.subscribers_per_actor * options.subscriptions_per_subscriber
-    clients = []
-    for number, home in enumerate(homes):
-        subscriptions = tuple(
+    subscriptions = {
+        number: tuple(
             (at // options.subscriptions_per_subscriber, texts[at]) for at in range(number * each, (number + 1) * each)
         )
+        for number in range(len(homes))
+    }
+    changes = _changes(options, subscriptions, width, seed)
+    clients = []
+    for number, home in enumerate(homes):
         mine = tuple(published[number :: options.clients])
         publications = mine[0] if len(mine) == 1 else MergedPublications(mine)
         publishers = tuple(part.publisher for part in mine)
-        clients.append(ClientPlan(f"c{number}", home, subscriptions, publishers, publications))
+        plan = ClientPlan(f"c{number}", home, subscriptions[number], publishers, publications, changes.get(number, ()))
+        clients.append(plan)
     description: dict[str, float | int | str] = {
         "kind": "zipf",
         "seed": seed,
@@ -178,7 +193,18 @@ def build_zipf(overlay: Overlay, options: ZipfOptions, seed: int) -> Workload:
     return Workload(overlay, tuple(clients), description, options.publications)
 
 
-def _interests(options: ZipfOptions, total: int, seed: int) -> Interests:
+def _changes(
+    options: ZipfOptions, subscriptions: Mapping[int, Sequence[tuple[int, str]]], width: float, seed: int
+) -> dict[int, tuple[Change, ...]]:
+    if not options.resubscriptions or options.rate_per_s is None:
+        return {}
+    others = _interests(options, options.resubscriptions, f"{seed}/resubscriptions")
+    rng = random.Random(f"{seed}/resubscriptions")
+    span_us = int(options.publications / options.rate_per_s * 1e6)
+    return draw_changes(subscriptions, others.texts(*others.bounds(width)), max(span_us, 1), rng)
+
+
+def _interests(options: ZipfOptions, total: int, seed: object) -> Interests:
     rng = random.Random(f"{seed}/subscriptions")
     source = EventSource(options, rng)
     chosen = np.array([rng.sample(range(options.attributes), options.predicates) for _ in range(total)])

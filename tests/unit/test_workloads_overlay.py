@@ -1,11 +1,15 @@
 """Overlay files: a broker's name becomes a node, an actor and a file, so that not every name will do."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import networkx as nx
 import pytest
 
 from murmur_pubsub.errors import InputError
-from workloads.overlay import FromFile, Sized, Tree, balanced, from_file, random_tree, star
+from workloads.meshes import RandomRegular, ScaleFree, SmallWorld, random_regular, scale_free, small_world
+from workloads.overlay import FromFile, Overlay, Sized, Tree, balanced, from_file, random_tree, star
 
 
 @pytest.mark.parametrize("name", ["c0", "c17", "driver", "../../x", "a/b", ".hidden", "-o", "ü", "x" * 61])
@@ -47,3 +51,50 @@ def test_one_and_two_brokers_are_overlays(brokers: int) -> None:
         assert overlay.leaves == overlay.brokers
         assert len(overlay.brokers) == brokers
         assert overlay.is_tree
+
+
+MESHES: list[tuple[Callable[[Any, int], Overlay], Any]] = [
+    (random_regular, RandomRegular(20, 3)),
+    (small_world, SmallWorld(20, 4, 0.5)),
+    (scale_free, ScaleFree(20, 2)),
+]
+
+
+@pytest.mark.parametrize(("draw", "options"), MESHES, ids=["random_regular", "small_world", "scale_free"])
+def test_meshes_are_connected_and_follow_the_seed(draw: Callable[[Any, int], Overlay], options: Any) -> None:
+    drawn = [draw(options, seed) for seed in range(30)]
+    assert drawn == [draw(options, seed) for seed in range(30)]
+    assert len({overlay.edges for overlay in drawn}) == 30
+    for overlay in drawn:
+        assert not overlay.is_tree
+        assert len({frozenset(edge) for edge in overlay.edges}) == len(overlay.edges)
+        assert nx.is_connected(nx.Graph(list(overlay.edges)))
+        assert set(overlay.neighbours) == {f"b{number}" for number in range(20)}
+
+
+def test_the_kinds_of_mesh_are_what_their_names_say() -> None:
+    regular = random_regular(RandomRegular(30, 4), 7)
+    assert {len(peers) for peers in regular.neighbours.values()} == {4}
+    circle = small_world(SmallWorld(30, 4, 0.0), 7)
+    assert set(circle.neighbours["b10"]) == {"b8", "b9", "b11", "b12"}
+    degrees = [len(peers) for peers in scale_free(ScaleFree(200, 2), 7).neighbours.values()]
+    assert max(degrees) > 20
+    assert sorted(degrees)[100] <= 3
+
+
+@pytest.mark.parametrize(
+    ("make", "found", "allowed"),
+    [
+        (lambda: RandomRegular(5, 3), "found 3", "an even number"),
+        (lambda: RandomRegular(4, 4), "found 4", "2 to 3"),
+        (lambda: SmallWorld(10, 3), "found 3", "an even number from 2 to 9"),
+        (lambda: SmallWorld(10, 4, 1.5), "found 1.5", "0 to 1"),
+        (lambda: ScaleFree(3, 3), "found 3", "1 to 2"),
+        (lambda: ScaleFree(1, 1), "found 1", "at least 2"),
+    ],
+)
+def test_a_mesh_that_cannot_be_is_refused(make: Callable[[], object], found: str, allowed: str) -> None:
+    with pytest.raises(InputError) as caught:
+        make()
+    assert found in str(caught.value)
+    assert allowed in str(caught.value)

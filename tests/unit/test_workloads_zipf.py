@@ -1,6 +1,8 @@
 """Zipf workloads: every option does what it says, and the rate in the description is the rate of the filters."""
 
 import pickle
+from collections import Counter, defaultdict
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -134,3 +136,40 @@ def test_a_hundred_thousand_filters_are_all_measured() -> None:
     workload = build_zipf(chain(Sized(10), 1), options, 3)
     assert workload.description["subscriptions"] == 100_000
     assert float(workload.description["reached matching rate"]) == pytest.approx(0.05, rel=0.15)
+
+
+def test_subscribers_change_their_minds_while_others_publish() -> None:
+    options = ZipfOptions(
+        clients=3, subscribers_per_actor=4, publishers=2, publications=400, rate_per_s=100.0, resubscriptions=60
+    )
+    workload = build_zipf(chain(Sized(2), 1), options, 5)
+    assert workload == build_zipf(chain(Sized(2), 1), options, 5)
+    assert (
+        workload.clients[0].subscriptions
+        == build_zipf(chain(Sized(2), 1), replace(options, resubscriptions=0), 5).clients[0].subscriptions
+    ), "the filters of the beginning do not depend on later ones"
+    again, others = 0, 0
+    for client in workload.clients:
+        held = Counter(client.subscriptions)
+        withdrawn: dict[int, list[str]] = defaultdict(list)
+        assert list(client.changes) == sorted(client.changes)
+        for time_us, what, subscriber, text in client.changes:
+            assert 0 <= time_us <= 5_000_000
+            if what == "unsubscribe":
+                assert held[subscriber, text] == 1
+                withdrawn[subscriber].append(text)
+            elif text in withdrawn[subscriber]:
+                again += 1
+            else:
+                others += 1
+            held[subscriber, text] += 1 if what == "subscribe" else -1
+        assert held.total() == len(client.subscriptions), "each that was withdrawn has its successor"
+    assert 40 < again + others <= 60
+    assert min(again, others) > 10
+
+
+def test_changes_of_mind_need_time_to_happen_in() -> None:
+    with pytest.raises(InputError, match="0 without rate_per_s"):
+        ZipfOptions(resubscriptions=1, rate_per_s=None)
+    with pytest.raises(InputError, match="found -1"):
+        ZipfOptions(resubscriptions=-1)
