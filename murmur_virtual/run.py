@@ -53,6 +53,8 @@ class VirtualRun:
         self._playing: dict[NodeName, Player] = {}
         self._faults_to_come = len(deployment.faults)
         self._changes_unsettled = False
+        self._faulted_us = -1
+        """When the last fault or repair was: a journal tells what settled after it by a later time."""
         self._fault_injector = VirtualFaultInjector(self.runtime, deployment)
         self.published = 0
 
@@ -138,14 +140,16 @@ class VirtualRun:
         self._progress(PHASE_STEPS[Phase.DRAINING], self.published, 0)
 
     def _published_all(self) -> bool:
+        """Is all published that will ever be? What is stalled after the last fault stays so."""
         self._after_entry()
-        return not self._playing and not self._faults_to_come
+        nodes = self.runtime.nodes
+        return not self._faults_to_come and all(nodes[name].stalled for name in self._playing)
 
     @property
     def _calm(self) -> bool:
         runtime = self.runtime
         moving = runtime.in_flight[CONTROL_MESSAGE] or not runtime.links.quiet or runtime.busy
-        return not moving and not runtime.settling
+        return not moving and not runtime.settling and runtime.now_us > self._faulted_us
 
     def _after_entry(self) -> None:
         if self._changes_unsettled and self._calm:
@@ -162,6 +166,8 @@ class VirtualRun:
         self._fault_injector.carry_out(step, fault)
         driver.fault(now_us, step, fault, FaultStage.IN_EFFECT)
         self._changes_unsettled = True
+        self._faulted_us = now_us
+        self.runtime.call_at(now_us + 1, lambda _: None)
         for name in self._fault_injector.gone:
             self._playing.pop(name, None)
         return self._fault_injector.came

@@ -243,22 +243,37 @@ class VirtualNode:
         """Be gone: what waits here is lost, timers and what was not synced too."""
         self.down = True
         self._refresh()
-        waiting, self._waiting = self._waiting, None
-        messages = [arguments for action, arguments in waiting or () if action == self.receive]
-        held, self._held = self._held, None
-        for source, kind, data in [*messages, *(held or ())]:
+        if self.stalled:
+            self._count_here(1)
+        here = self._messages_here()
+        self._waiting = self._held = None
+        for source, kind, data in here:
             self._lost(source, kind, data, now_us, DropReason.NODE_DOWN)
 
     def stall(self) -> None:
         """Do nothing until `go_on`: all that comes waits."""
         self.stalled = True
         self.stalls += 1
+        self._count_here(-1)
         self._refresh()
 
     def go_on(self, now_us: int) -> None:
         """Take up what has come in the meantime, in its order."""
         self.stalled = False
+        self._count_here(1)
         self._wake(now_us)
+
+    def _messages_here(self) -> list[tuple[NodeName, int, bytes]]:
+        """Those that have arrived and were not taken yet."""
+        return [
+            *(arguments for action, arguments in self._waiting or () if action == self.receive),
+            *(self._held or ()),
+        ]
+
+    def _count_here(self, sign: int) -> None:
+        """Count them as in flight again, or no more: what is here does not move while the node is stalled."""
+        for _, kind, _ in self._messages_here():
+            self._network.in_flight[kind] += sign
 
     def slow_down(self, work_us: int, now_us: int) -> None:
         """Spend this time in addition on each message; 0: as before."""
@@ -332,7 +347,11 @@ class VirtualNode:
             elif self._network.queue.number <= newest:
                 self._lost(source, kind, data, now_us, DropReason.LINK_BROKEN)
                 return True
-        return self.must_wait(self.receive, source, kind, data, work=True)
+        if not self.must_wait(self.receive, source, kind, data, work=True):
+            return False
+        if self.stalled:
+            self._network.in_flight[kind] -= 1  # it moves no more, and may never again
+        return True
 
     def _lost(self, source: NodeName, kind: int, data: bytes, now_us: int, reason: DropReason) -> None:
         """A message on its way ends here: a row of its sender says so."""

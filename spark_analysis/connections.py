@@ -7,12 +7,17 @@ was killed, and until then none of its later events had reached the subscriber (
 hold an event up until its subscriber withdraws, or subscribes. Nothing else explains anything: not the death of a
 broker on the way, not a lossy link.
 
+An event has not reached a publishers' broker for sure while the publisher's client is away. If it stays away until
+the event is due, the event is excused, also one that such a broker had only logged when it went for good.
+
 Plain Python over small tables, for tests as well as for Spark.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import RowKind
 from spark_analysis.excuses import ON_THE_WAY_US, Case, Excuse
 from spark_analysis.fault_windows import NEVER_US, Window
@@ -20,6 +25,9 @@ from spark_analysis.passages import Passage
 
 LinkRow = tuple[int, int, str, str]
 """(time_us, RowKind.LINK_UP or LINK_DOWN, node, peer)."""
+
+_BREAKING = (FaultKind.KILL, FaultKind.LOSE_HOST, FaultKind.STALL, FaultKind.CUT, FaultKind.PARTITION)
+"""What takes brokers and links out of the overlay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +84,14 @@ def _walk(moves: Sequence[tuple[int, int, int]], limit_us: int) -> list[Away]:
 @dataclass(frozen=True, slots=True)
 class Connections:
     """Explains findings as `excuses.Excuses` does, under a promise that nothing is missing. `homes`: client to
-    broker. `limit_us`: an event that had not come this time after its publication was missing before anything else."""
+    broker. `limit_us`: an event that had not come this time after its publication was missing before anything else.
+    `links`: all of the overlay and of clients."""
 
     away: Mapping[str, Sequence[Away]]
     windows: Sequence[Window]
     homes: Mapping[str, str]
     limit_us: int = NEVER_US
+    links: Sequence[tuple[str, str]] = ()
 
     def explain(self, case: Case, passage: Passage) -> Excuse | None:
         """Why the promise does not cover the finding, or None."""
@@ -97,6 +107,9 @@ class Connections:
         for each in self.away.get(case.client, ()):
             if each.until_us >= case.published_us and due_us > each.from_us:
                 return Excuse(f"{case.client} was not connected to {self.homes[case.client]}")
+        for each in self.away.get(case.publisher, ()):
+            if each.until_us >= due_us > each.from_us:
+                return Excuse(f"{case.publisher} was not connected to {self.homes[case.publisher]} again")
         for window in self.windows:
             if not window.kills or window.until_us < case.published_us or due_us <= window.from_us:
                 continue
@@ -105,7 +118,44 @@ class Connections:
                 case.publisher in window.nodes and case.published_us <= window.in_effect_us
             ):
                 return Excuse(window.step.text)
+        parted = self._parted(case, due_us)
+        if parted is not None:
+            return parted
         return None if case.withdrawn_us is None else self._held_up(case)
+
+    def _parted(self, case: Case, due_us: int) -> Excuse | None:
+        """Was there no path from one broker to the other, from the publication until the event was due, that lasted
+        for long enough to bring it over?"""
+        broken = [
+            window
+            for window in self.windows
+            if window.step.kind in _BREAKING and window.from_us < due_us and window.undone_us > case.published_us
+        ]
+        changes = (time_us for window in broken for time_us in (window.from_us, window.undone_us))
+        moments = [case.published_us, *sorted(each for each in changes if case.published_us < each < due_us), due_us]
+        whole_us, last = 0, None
+        for begin_us, end_us in itertools.pairwise(moments):
+            there = [window for window in broken if window.from_us <= begin_us < window.undone_us]
+            if self._has_path(self.homes[case.publisher], self.homes[case.client], there):
+                whole_us += end_us - begin_us
+                if whole_us > ON_THE_WAY_US:
+                    return None
+            else:
+                whole_us, last = 0, there[-1]
+        return None if last is None else Excuse(f"{last.step.text}: no path was left")
+
+    def _has_path(self, first: str, last: str, broken: Sequence[Window]) -> bool:
+        nodes = {name for window in broken for name in window.nodes}
+        cut = {link for window in broken for link in window.links}
+        reached = dict.fromkeys(() if first in nodes else (first,))
+        for name in (queue := list(reached)):
+            for link in self.links:
+                if name in link and frozenset(link) not in cut:
+                    (peer,) = {*link} - {name}
+                    if peer not in reached and peer not in nodes:
+                        reached[peer] = None
+                        queue.append(peer)
+        return last in reached
 
     def _held_up(self, case: Case) -> Excuse | None:
         until_us = case.published_us + ON_THE_WAY_US

@@ -57,8 +57,14 @@ def check_faults(
             if window.step.kind is FaultKind.CONNECT:
                 until_us += 1
             names = window.nodes | frozenset(name for link in window.links for name in link)
-            here = _between(by_node, [numbers[name] for name in sorted(names)], from_us, until_us, rows)
-            outcome, seen = _check(window, here, numbers, max(0, until_us - window.in_effect_us))
+            nodes = [numbers[name] for name in sorted(names)]
+            here = _between(by_node, nodes, from_us, until_us, rows)
+            if window.links:
+                so_far = _between(by_node, nodes, -1, until_us, rows)
+                ends = [tuple(sorted(numbers[name] for name in link)) for link in window.links]
+                outcome, seen = _check_links(window, [_about(here, each) for each in ends], so_far)
+            else:
+                outcome, seen = _check_node(window, here, numbers, max(0, until_us - window.in_effect_us))
         lasts = window.undone_us == NEVER_US or window.step.kind is FaultKind.CONNECT
         ended_us = None if lasts else window.undone_us
         checks.append(FaultCheck(window.step.number, window.step.text, window.from_us, ended_us, outcome, seen))
@@ -93,19 +99,22 @@ def _between(
     return pd.concat(parts) if parts else rows.iloc[:0]
 
 
-def _check(window: Window, rows: pd.DataFrame, numbers: Mapping[str, int], lasted_us: int) -> tuple[str, str]:
-    kind = window.step.kind
-    if kind in (FaultKind.KILL, FaultKind.LOSE_HOST, FaultKind.STALL):
-        return _silence(rows, [numbers[name] for name in window.step.nodes], lasted_us)
-    if kind is FaultKind.SLOW:
+def _check_node(window: Window, rows: pd.DataFrame, numbers: Mapping[str, int], lasted_us: int) -> tuple[str, str]:
+    if window.step.kind is FaultKind.SLOW:
         return _slowness(rows, numbers[window.step.nodes[0]], window.step.work_us)
-    ends = [tuple(sorted(numbers[name] for name in link)) for link in window.links]
-    if kind in (FaultKind.CUT, FaultKind.PARTITION):
-        return _nothing_passed(rows, ends)
+    return _silence(rows, [numbers[name] for name in window.step.nodes], lasted_us)
+
+
+def _check_links(window: Window, about: Sequence[pd.DataFrame], so_far: pd.DataFrame) -> tuple[str, str]:
+    """`about`: of each link the rows of its ends about each other; `so_far`: those from the beginning on."""
+    kind = window.step.kind
     if kind in RECONFIGURES:
-        return _link_rows(rows, ends[0], window)
+        return _link_rows(about[0], window)
+    over = [_while_linked(each, so_far) for each in about]
+    if kind in (FaultKind.CUT, FaultKind.PARTITION):
+        return _nothing_passed(over)
     assert window.step.link is not None
-    return _changed(rows, ends[0], window.step.link)
+    return _changed(over[0], window.step.link)
 
 
 def _silence(rows: pd.DataFrame, nodes: list[int], lasted_us: int) -> tuple[str, str]:
@@ -127,23 +136,43 @@ def _slowness(rows: pd.DataFrame, node: int, work_us: int) -> tuple[str, str]:
     return outcome, f"{too_close} of {len(times)} messages came less than {work_us / 1e3:.1f} ms after another"
 
 
-def _over(rows: pd.DataFrame, ends: tuple[int, ...], kind: RowKind) -> pd.DataFrame:
+def _about(rows: pd.DataFrame, ends: tuple[int, ...]) -> pd.DataFrame:
+    """The rows of the two ends about each other."""
     there = (rows["node"] == ends[0]) & (rows["peer"] == ends[1])
     back = (rows["node"] == ends[1]) & (rows["peer"] == ends[0])
-    return rows[(rows["kind"] == kind) & (there | back)]
+    return rows[there | back]
 
 
-def _nothing_passed(rows: pd.DataFrame, links: Sequence[tuple[int, ...]]) -> tuple[str, str]:
-    received = sum(_received_over(rows, ends) for ends in links)
-    dropped = sum(len(_over(rows, ends, RowKind.DROP)) for ends in links)
+def _while_linked(about: pd.DataFrame, so_far: pd.DataFrame) -> pd.DataFrame:
+    """Those of these rows that were written while the two ends had the link: once one has given it up, what passes
+    between them is datagrams beside it. One may have done that for an earlier fault."""
+    if not len(about):
+        return about
+    first = about.iloc[0]
+    earlier = _about(so_far, (int(first["node"]), int(first["peer"])))
+    lost, made = (
+        np.append(-1, np.sort(_of(earlier, kind)["time_us"])) for kind in (RowKind.LINK_DOWN, RowKind.LINK_UP)
+    )
+    times = about["time_us"].to_numpy()
+    latest_lost, latest_made = (each[np.searchsorted(each, times, "right") - 1] for each in (lost, made))
+    return about[latest_lost <= latest_made]
+
+
+def _of(rows: pd.DataFrame, kind: RowKind) -> pd.DataFrame:
+    return rows[rows["kind"] == kind]
+
+
+def _nothing_passed(over: Sequence[pd.DataFrame]) -> tuple[str, str]:
+    received = sum(len(_of(rows, RowKind.RECEIVE)) for rows in over)
+    dropped = sum(len(_of(rows, RowKind.DROP)) for rows in over)
     if received:
         return "failed", f"{received} messages were received over it"
-    return "took_effect", f"nothing received over {len(links)} links, {dropped} messages dropped at them"
+    return "took_effect", f"nothing received over {len(over)} links, {dropped} messages dropped at them"
 
 
-def _link_rows(rows: pd.DataFrame, ends: tuple[int, ...], window: Window) -> tuple[str, str]:
+def _link_rows(about: pd.DataFrame, window: Window) -> tuple[str, str]:
     """Did the ends see the link come up, or go and stay away? One that is down sees nothing."""
-    made, lost = _over(rows, ends, RowKind.LINK_UP), _over(rows, ends, RowKind.LINK_DOWN)
+    made, lost = _of(about, RowKind.LINK_UP), _of(about, RowKind.LINK_DOWN)
     if window.step.kind is FaultKind.CONNECT:
         seen = made["node"].nunique()
         return ("took_effect" if seen == 2 else "not_exercised"), f"{seen} of its ends saw it come up"
@@ -153,18 +182,9 @@ def _link_rows(rows: pd.DataFrame, ends: tuple[int, ...], window: Window) -> tup
     return ("took_effect" if seen else "not_exercised"), f"{seen} of its ends saw it go"
 
 
-def _received_over(rows: pd.DataFrame, ends: tuple[int, ...]) -> int:
-    """How many messages came over the link: what comes once an end has given the link up is a datagram beside it."""
-    arrived = _over(rows, ends, RowKind.RECEIVE)["time_us"]
-    lost, made = (_over(rows, ends, kind)["time_us"] for kind in (RowKind.LINK_DOWN, RowKind.LINK_UP))
-    latest_lost = np.array([lost[lost <= time_us].max() for time_us in arrived])
-    latest_made = np.array([made[made <= time_us].max() for time_us in arrived])
-    return int((~(latest_lost > np.nan_to_num(latest_made, nan=-1.0))).sum())
-
-
-def _changed(rows: pd.DataFrame, ends: tuple[int, ...], link: LinkSpec) -> tuple[str, str]:
+def _changed(rows: pd.DataFrame, link: LinkSpec) -> tuple[str, str]:
     """The worst of what each changed property shows."""
-    sent = _over(rows, ends, RowKind.SEND)
+    sent = _of(rows, RowKind.SEND)
     sent = sent[sent["source"] >= 0]  # control messages are exempt from loss, duplication and reordering
     shown = []
     for name, probability, kind, value in (
@@ -172,10 +192,10 @@ def _changed(rows: pd.DataFrame, ends: tuple[int, ...], link: LinkSpec) -> tuple
         ("duplication", link.duplication, RowKind.DUPLICATE, None),
     ):
         if probability:
-            found = _over(rows, ends, kind)
+            found = _of(rows, kind)
             hits = len(found if value is None else found[found["value"] == value])
             shown.append(_chance(name, hits, len(sent), probability))
-    passed = _passages(rows, ends)
+    passed = _passages(rows)
     if link.delay.kind in ("constant", "uniform") and link.delay.low_us:
         shown.append(_delay(passed, link.delay.low_us))
     if link.reordering:
@@ -195,11 +215,11 @@ def _chance(name: str, hits: int, tries: int, probability: float) -> tuple[str, 
     return ("failed" if unlikely else "not_exercised"), seen
 
 
-def _passages(rows: pd.DataFrame, ends: tuple[int, ...]) -> pd.DataFrame:
+def _passages(rows: pd.DataFrame) -> pd.DataFrame:
     """Events that were sent and received while the change was in force: node (sender), sent_us, received_us. One that
     was sent or received twice is left out, for which was which cannot be told."""
     keys = ["source", "sequence"]
-    sent, received = (_over(rows, ends, kind) for kind in (RowKind.SEND, RowKind.RECEIVE))
+    sent, received = (_of(rows, kind) for kind in (RowKind.SEND, RowKind.RECEIVE))
     sent, received = sent[sent["source"] >= 0], received[received["source"] >= 0]
     left = sent[["node", *keys, "time_us"]].rename(columns={"time_us": "sent_us"})
     right = received[["peer", *keys, "time_us"]].rename(columns={"peer": "node", "time_us": "received_us"})

@@ -66,7 +66,8 @@ class Faults:
         homes = self._manifest.homes
         if self._manifest.promise.excuses_by_connection:
             away = times_away(self._link_rows(homes), self.settled(), homes, self._manifest.recovery_limit_us)
-            return Connections(away, self.windows, homes, self._manifest.recovery_limit_us)
+            limit_us = self._manifest.recovery_limit_us
+            return Connections(away, self.windows, homes, limit_us, links=self._manifest.links)
         if not self.windows:
             return None
         return excuses_of(self._manifest, self.windows, self.steps)
@@ -122,7 +123,7 @@ class Faults:
         return self._settlings
 
     def _involved(self, numbers: dict[str, int], last_us: int) -> pd.DataFrame:
-        """The rows of all nodes that a fault is about, while it is in force."""
+        """The rows of all nodes that a fault is about, while it is in force, and those about its links."""
         stretches: dict[int, list[tuple[int, int]]] = {}
         for window in self.windows:
             for name in window.nodes | frozenset(name for link in window.links for name in link):
@@ -146,17 +147,19 @@ def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _within(stretches: Mapping[Any, np.ndarray]) -> Callable[[Iterator[pd.DataFrame]], Iterator[pd.DataFrame]]:
-    """Keeps each node's rows in its stretches of time (rows of begin and end, in order, apart)."""
+    """Keeps each node's rows in its stretches of time (rows of begin and end, in order, apart), and those that say
+    when it had which link."""
 
     def keep(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for frame in frames:
             time_us = frame["time_us"].to_numpy()
+            about_links = frame["kind"].isin((RowKind.LINK_UP, RowKind.LINK_DOWN)).to_numpy()
             wanted = np.zeros(len(frame), dtype=bool)
             for node, places in frame.groupby("node").indices.items():
                 if node in stretches:
                     begins, ends = stretches[node].T
                     last = np.searchsorted(begins, time_us[places], "right") - 1
-                    wanted[places] = (last >= 0) & (time_us[places] <= ends[last])
+                    wanted[places] = about_links[places] | ((last >= 0) & (time_us[places] <= ends[last]))
             yield frame[wanted]
 
     return keep

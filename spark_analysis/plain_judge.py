@@ -26,7 +26,7 @@ from spark_analysis.excuses import Case, Excuse
 from spark_analysis.expectations import check_expectations, measured
 from spark_analysis.fault_checks import FaultCheck, check_faults, check_orders
 from spark_analysis.fault_plan import steps_of, windows_of
-from spark_analysis.fault_windows import NEVER_US
+from spark_analysis.fault_windows import NEVER_US, Window
 from spark_analysis.journal_check import find_damage
 from spark_analysis.passages import PASSAGE_KINDS, HopRow, Passage, passage_of
 from spark_analysis.recovery import recovered, repairs_of, tell_unsettled, unsettled_after, unsettled_change
@@ -240,12 +240,13 @@ def judge_history(history: History, rules: Rules) -> PlainVerdict:
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """`numbers` are those of `murmur analyze --json`. `pairs`: the findings. `excused`: those that a fault excuses, by
-    finding and pair. `checks`: whether each fault took effect."""
+    finding and pair. `checks`: whether each fault took effect. `windows`: when each was in force."""
 
     numbers: Mapping[str, Any]
     pairs: PlainVerdict
     excused: Mapping[tuple[str, Pair], Excuse]
     checks: Sequence[FaultCheck]
+    windows: Sequence[Window] = ()
 
     def left(self, finding: str) -> list[Pair]:
         """The pairs of that finding that nothing excuses."""
@@ -277,7 +278,9 @@ def judge_journal(manifest: RunManifest, journal: Path) -> Judgement:
     checks = sorted([*checks, *check_orders(steps, answers)], key=lambda check: check.step)
     if manifest.promise.excuses_by_connection:
         away = times_away(_link_rows(history, manifest), settled, manifest.homes, manifest.recovery_limit_us)
-        explainer: AnyExcuses | Connections = Connections(away, windows, manifest.homes, manifest.recovery_limit_us)
+        explainer: AnyExcuses | Connections = Connections(
+            away, windows, manifest.homes, manifest.recovery_limit_us, links=manifest.links
+        )
     else:
         explainer = excuses_of(manifest, windows, steps)
     secret = None if isinstance(explainer, Connections) or not windows else _conjured(history, manifest)
@@ -309,7 +312,7 @@ def judge_journal(manifest: RunManifest, journal: Path) -> Judgement:
         longest_us,
         secret,
     )
-    return Judgement(decide(facts), pairs, excused, checks)
+    return Judgement(decide(facts), pairs, excused, checks, windows)
 
 
 def _conjured(history: History, manifest: RunManifest) -> str | None:

@@ -73,7 +73,8 @@ def small_world(options: SmallWorld, seed: int) -> Overlay:
     """Drawn until it is connected."""
 
     def draw(rng: random.Random) -> "nx.Graph[int]":
-        return nx.watts_strogatz_graph(options.brokers, options.degree, options.rewired, seed=rng)
+        graph: nx.Graph[int] = nx.watts_strogatz_graph(options.brokers, options.degree, options.rewired, seed=rng)
+        return graph
 
     return _connected(options.brokers, seed, draw)
 

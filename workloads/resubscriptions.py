@@ -19,17 +19,17 @@ def draw_changes(
     `span_us`. Half of the withdrawn filters are asked for again, in place of others one of `others` is. A filter is
     away for a quarter of the span at most, and a subscriber never asks for a filter that it has.
     """
-    held = [[client, *each] for client, mine in subscriptions.items() for each in mine]
+    held = [(client, *each) for client, mine in subscriptions.items() for each in mine]
     back_us = dict.fromkeys(range(len(held)), 0)
     changes: defaultdict[int, list[Change]] = defaultdict(list)
     for at_us, other in zip(sorted(rng.randrange(span_us) for _ in others), others, strict=True):
         slot = rng.randrange(len(held))
         client, subscriber, text = held[slot]
-        twice = sum(each == held[slot] for each in held) > 1
+        twice = held.count(held[slot]) > 1
         if twice or back_us[slot] > at_us:
             continue  # nothing to withdraw now, or no telling which of two it would be
-        wanted = text if rng.random() < _SAME_AGAIN or [client, subscriber, other] in held else other
+        wanted = text if rng.random() < _SAME_AGAIN or (client, subscriber, other) in held else other
         back_us[slot] = at_us + 1 + rng.randrange(int(span_us * _LONGEST_PAUSE) + 1)
         changes[client] += [(at_us, "unsubscribe", subscriber, text), (back_us[slot], "subscribe", subscriber, wanted)]
-        held[slot][2] = wanted
+        held[slot] = (client, subscriber, wanted)
     return {client: tuple(sorted(each)) for client, each in changes.items()}

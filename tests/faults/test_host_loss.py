@@ -11,8 +11,8 @@ from actors.run import LiveRun
 from murmur_pubsub.journal import RowKind, read_segment
 from murmur_pubsub.journal_format import FileState
 from murmuration.deployment.build_deployment import build
+from murmuration.hunt.trial import judge_faults
 from murmuration.scenario.load import check_scenario
-from tests.schedules import judge_faults
 
 SCENARIO: dict[str, Any] = {
     "name": "host-loss",

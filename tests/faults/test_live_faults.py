@@ -20,8 +20,8 @@ from murmur_pubsub.faults import Fault
 from murmur_pubsub.journal import RowKind, read_segment
 from murmur_virtual.run import play_virtual
 from murmuration.deployment.build_deployment import build
+from murmuration.hunt.trial import Outcome, judge_faults
 from murmuration.scenario.load import check_scenario
-from tests.schedules import Outcome, judge_faults
 
 SCENARIO: dict[str, Any] = {
     "name": "all-faults",

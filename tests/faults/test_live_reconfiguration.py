@@ -10,9 +10,9 @@ from actors.run import LiveRun
 from murmur_pubsub.machine import Answer
 from murmuration import Cluster
 from murmuration.deployment.build_deployment import build
+from murmuration.hunt.trial import judge_faults
 from murmuration.scenario.load import check_scenario
 from spark_analysis.plain_judge import judge_run
-from tests.schedules import judge_faults
 from tests.virtual.test_reconfiguration import TOLD
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]

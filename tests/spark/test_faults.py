@@ -8,13 +8,13 @@ import pytest
 
 from murmur_pubsub.promise import Promise
 from murmuration.deployment.build_deployment import build
+from murmuration.hunt.trial import judge_faults
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
 from reliability.best_effort import BEST_EFFORT
 from spark_analysis.main import analyze, judge
 from spark_analysis.plain_judge import judge_run
 from tests.faults.test_live_faults import SCENARIO
-from tests.schedules import judge_faults
 from tests.virtual.test_reconfiguration import TOLD
 
 SMALL = {**SCENARIO, "runtime": "virtual", "journal": "hops"}

@@ -62,3 +62,27 @@ def test_an_event_sent_again_is_not_taken_for_one_that_was_too_fast() -> None:
 def test_events_sent_again_and_again_do_not_count_as_chances_of_being_overtaken() -> None:
     again = [(1, 1_000, None)] * 150 + [(1, 1_000, 1_100)]
     assert checked(REORDERING, again).outcome == "not_exercised"
+
+
+def cut_after_a_kill(*rows: tuple[int, int, int, RowKind]) -> FaultCheck:
+    """The check of a cut from 1 to 2 s; rows: time_us, node, peer, kind. Another fault was in force from 0 on."""
+    step = FaultStep(0, FaultKind.CUT, "cut a-b", ("a", "b"), in_effect_us=1_000_000)
+    columns = ["time_us", "sequence", "value", "node", "source", "peer", "bytes", "hops", "kind"]
+    frame = pd.DataFrame(
+        [(time_us, 0, 0, node, 7, peer, 0, 1, kind) for time_us, node, peer, kind in rows], columns=columns
+    )
+    (check,) = check_faults(
+        [Window(step, 1_000_000, 1_000_000, 2_000_000, 2_000_000, frozenset(), frozenset({LINK}))],
+        frame,
+        NUMBERS,
+        3_000_000,
+    )
+    return check
+
+
+def test_a_datagram_is_not_taken_for_a_message_over_a_link_given_up_before_the_cut() -> None:
+    given_up = (500_000, 1, 0, RowKind.LINK_DOWN)
+    arrived = (1_500_000, 1, 0, RowKind.RECEIVE)
+    assert cut_after_a_kill(given_up, arrived).outcome == "took_effect"
+    assert cut_after_a_kill(arrived).outcome == "failed"
+    assert cut_after_a_kill(given_up, (700_000, 1, 0, RowKind.LINK_UP), arrived).outcome == "failed"

@@ -8,8 +8,11 @@ from murmur_pubsub.deployment import NodeSpec
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.journal import DropReason, JournalWriter, RowKind, read_segment
 from murmur_pubsub.machine import Effect, Input, Machine, Persist, Start, Stored
+from murmur_virtual.run import play_virtual
 from murmur_virtual.virtual_runtime import VirtualRuntime
+from murmuration.deployment.build_deployment import build
 from murmuration.harness.cluster import Cluster
+from murmuration.scenario.load import check_scenario
 from spark_analysis.plain_judge import judge_plainly
 
 CHAIN = {"kind": "chain", "brokers": 3}
@@ -128,3 +131,21 @@ def test_a_dead_node_writes_nothing_and_messages_to_it_are_drops(tmp_path: Path)
     assert len(later) == 0
     dropped = rows[rows["kind"] == RowKind.DROP]["value"].tolist()
     assert dropped == [DropReason.NODE_DOWN]
+
+
+@pytest.mark.parametrize("stalled", ["c0", "b1"], ids=["a publisher", "a broker"])
+def test_what_is_stalled_for_good_keeps_no_run_from_settling_and_ending(stalled: str, tmp_path: Path) -> None:
+    """Brokers that gossip go on talking to it, and a publisher that stands still has more to publish."""
+    scenario = {
+        "runtime": "virtual",
+        "overlay": {"kind": "chain", "brokers": 3},
+        "workload": {"kind": "zipf", "clients": 3, "publishers": 1, "publications": 100, "rate_per_s": 100},
+        "broker": {"routing": "multipath"},
+        "datagrams": {"delay": "1 ms"},
+        "failure_detection": DETECTION,
+        "faults": [{"at": "200 ms", "stall": stalled}],
+    }
+    run = play_virtual(build(check_scenario(scenario, "test")).deployment, tmp_path, lambda *_: None)
+    rows = read_segment(next(tmp_path.glob("*.seg")))[1]
+    assert run.runtime.now_us < 3_000_000
+    assert rows[rows["kind"] == RowKind.SETTLED]["time_us"].max() > 700_000, "the others settle without it"

@@ -8,8 +8,8 @@ import pytest
 from actors.ray_session import RaySession
 from actors.run import LiveRun
 from murmuration.deployment.build_deployment import build
+from murmuration.hunt.trial import Outcome, judge_faults
 from murmuration.scenario.load import check_scenario
-from tests.schedules import Outcome, judge_faults
 
 SCENARIO: dict[str, Any] = {
     "name": "live-epidemic",

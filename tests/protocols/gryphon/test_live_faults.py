@@ -17,10 +17,10 @@ from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.journal import RowKind, read_segment
 from murmur_pubsub.message import kind_of
 from murmuration.deployment.build_deployment import build
+from murmuration.hunt.trial import judge_faults
 from murmuration.scenario.load import check_scenario
 from reliability.gryphon.messages import Data
 from tests.protocols.gryphon.stuck import SENT_BEFORE
-from tests.schedules import judge_faults
 
 SCENARIO: dict[str, Any] = {
     "name": "live-gryphon",

@@ -1,0 +1,98 @@
+"""A schedule is a scenario as a person would write it, drawn from a seed: few nodes, few events, few faults.
+
+Each draw is a function of its random numbers alone, so that a schedule is known by its seed, and whoever hands in
+other numbers (a tool that shrinks a failing draw) gets a schedule all the same. About half of the kinds of faults are
+left out of each schedule: what only shows without some other fault is seen as well as what needs many kinds at once.
+"""
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from murmuration.deployment.build_deployment import build
+from murmuration.hunt.fault_draws import draw_entries
+from murmuration.hunt.space import ScheduleSpace
+from murmuration.scenario.load import check_scenario
+
+
+def draw_schedule(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
+    """The keys of one scenario."""
+    overlay = _overlay(rng, space)
+    brokers = sum(len(members) for members in overlay["cells"].values()) if "cells" in overlay else overlay["brokers"]
+    data: dict[str, Any] = {
+        "name": "schedule",
+        "runtime": "virtual",
+        "seed": rng.randrange(10_000),
+        "overlay": overlay,
+        "workload": {
+            "kind": "zipf", "clients": min(brokers, 7), "subscribers_per_actor": 2, "publishers": min(2, brokers),
+            "publications": rng.randint(20, 150), "rate_per_s": 40, "attributes": 2, "predicates": 1,
+            "matching_rate": 0.5,
+        },
+        "broker": dict(space.broker),
+        "links": {"delay": "2 ms", **_harm(rng, space)},
+        "failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"},
+        "drain": {"limit": "300 s"},
+        **space.more,
+    }  # fmt: skip
+    resubscriptions = rng.choice((0, space.resubscriptions_max))
+    if resubscriptions:
+        data["workload"]["resubscriptions"] = rng.randint(1, resubscriptions)
+    loaded = check_scenario(data, "schedule")
+    data["faults"] = draw_entries(rng, space, loaded, build(loaded).deployment)
+    return data
+
+
+def _harm(rng: random.Random, space: ScheduleSpace) -> Mapping[str, float]:
+    drawn = {name: rng.choice(space.harm) for name in ("loss", "duplication", "reordering")}
+    return {name: probability for name, probability in drawn.items() if probability}
+
+
+def _overlay(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
+    kind = rng.choice(space.overlays)
+    if kind == "cells":
+        return _cells(rng)
+    brokers = rng.randint(2, space.brokers_max)
+    if kind == "structured":
+        return {"kind": kind, "brokers": brokers, "probe": "200 ms", "probe_timeout": "100 ms", **_ring(rng, brokers)}
+    if kind == "ring":
+        return {"kind": kind, "brokers": max(3, brokers)}
+    if kind == "random_regular":
+        return {"kind": kind, "brokers": max(4, brokers // 2 * 2), "degree": 3}
+    if kind == "small_world":
+        return {"kind": kind, "brokers": max(5, brokers), "degree": 4, "rewired": rng.choice((0.0, 0.2, 1.0))}
+    if kind == "scale_free":
+        return {"kind": kind, "brokers": max(3, brokers), "links": 2}
+    return {"kind": kind, "brokers": brokers}
+
+
+def _ring(rng: random.Random, brokers: int) -> dict[str, Any]:
+    """Where the brokers of a structured overlay stand: spread over all identifiers, or close together."""
+    leaf_set = rng.choice((4, 8, 16))
+    if rng.random() < 0.5:
+        return {"leaf_set": leaf_set}
+    begin = rng.choice((0, 4**8 // 2 - 20, 4**8 - 40))
+    return {"leaf_set": leaf_set, "identifiers": rng.sample(range(begin, begin + 40), brokers)}
+
+
+def _cells(rng: random.Random) -> dict[str, Any]:
+    """A tree of cells: a host, up to two levels of cells of one to four brokers, leaves of one; some links are left
+    out, but not so many that a cell is cut off."""
+    cells: dict[str, list[str]] = {"p": ["p0"]}
+    links: list[list[str]] = []
+
+    def grow(parent: str, name: str, depth: int) -> None:
+        members = 1 if not depth else rng.randint(1, 4 if depth == 1 else 3)
+        cells[name] = [f"{name}{letter}" for letter in "abcd"[:members]]
+        links.append([parent, name])
+        for number in range(rng.randint(1, 2) if depth else 0):
+            grow(name, f"{name}{number}", rng.randint(0, depth - 1))
+
+    for middle in range(rng.randint(1, 2)):
+        grow("p", f"m{middle}", rng.randint(1, 2))
+    without = [
+        [rng.choice(cells[first]), rng.choice(cells[second])]
+        for first, second in links
+        if min(len(cells[first]), len(cells[second])) > 1 and rng.random() < 0.5
+    ]
+    return {"kind": "cells", "cells": cells, "links": links, **({"without": without} if without else {})}

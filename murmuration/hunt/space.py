@@ -1,0 +1,74 @@
+"""What schedules are drawn from: the overlays, links, workloads and faults that fit a pair of protocols."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from murmuration.registry import reliability_named, routing_named
+from routing.protocol import RunsOn
+
+TREES = ("chain", "star", "random")
+MESHES = ("ring", "random_regular", "small_world", "scale_free")
+OVERLAYS_OF: Mapping[RunsOn, tuple[str, ...]] = {
+    RunsOn.LINKS: (*TREES, *MESHES),
+    RunsOn.ACYCLIC: TREES,
+    RunsOn.CELLS: ("cells", "cells", "cells", *TREES),
+    RunsOn.STRUCTURED: ("structured",),
+}
+"""Kinds of overlays, each as often as it is to be drawn."""
+NODE_FAULTS = ("kill", "stall", "slow")
+LINK_FAULTS = ("cut", "loss", "duplication", "reordering", "delay", "bandwidth", "storm")
+FAULTS = (*NODE_FAULTS, *LINK_FAULTS, "partition", "kill", "cut", "rewire", "order")
+"""Each as often as it is to be drawn: most kinds only change a link, and those that take something away matter most.
+
+`rewire`: a link goes and another one comes. `order`: a verb of the protocols' own. Both only where there are any.
+"""
+
+_STRUCTURED_FAULTS = ("kill", "kill", "kill", "stall", "slow", "cut", "storm")
+"""Links are only those to clients here."""
+_STRUCTURED: Mapping[str, Any] = {
+    "datagrams": {"delay": {"uniform": ["500 us", "5 ms"]}},
+    "drain": {"limit": "5 s"},  # probes never rest, so that such a run never falls quiet
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleSpace:
+    """What one draw may choose from."""
+
+    broker: Mapping[str, Any]
+    """The section `broker` of every schedule."""
+    overlays: tuple[str, ...] = TREES
+    brokers_max: int = 6
+    """Of overlays that are not trees of cells; those draw their own size."""
+    kinds: tuple[str, ...] = FAULTS
+    """Kinds of faults. A schedule leaves about half of them out."""
+    faults_max: int = 6
+    heals_always: bool = False
+    """Is every fault undone before the run ends?"""
+    clients_fail: bool = True
+    """May faults hit clients?"""
+    harm: tuple[float, ...] = (0.0,)
+    """Probabilities of loss, duplication and reordering on every link between brokers, drawn apart."""
+    resubscriptions_max: int = 10
+    more: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    """Other keys of every schedule."""
+
+
+def space_of(routing: str, reliability: str, parameters: Mapping[str, Any] | None = None) -> ScheduleSpace:
+    """All schedules that suit a pair of protocols, by what the two declare; raises `InputError` for unknown ones."""
+    router, recovery = routing_named(routing), reliability_named(reliability)
+    structured = router.runs_on is RunsOn.STRUCTURED
+    return ScheduleSpace(
+        broker={
+            "routing": routing,
+            "reliability": reliability,
+            **({"parameters": {name: dict(given) for name, given in parameters.items()}} if parameters else {}),
+        },
+        overlays=OVERLAYS_OF[router.runs_on],
+        brokers_max=10 if structured else 7,
+        kinds=_STRUCTURED_FAULTS if structured else FAULTS,
+        harm=(0.0, 0.0, 0.1, 0.3) if recovery.guarantee.excuses_by_connection else (0.0,),
+        more=_STRUCTURED if structured else {"datagrams": {"delay": "1 ms"}},
+    )

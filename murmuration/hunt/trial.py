@@ -1,0 +1,98 @@
+"""One schedule: played in virtual time, judged by the plain judge as the analysis judges a run, and what it reached."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.run_manifest import NodeEntry, RunManifest
+from murmur_virtual.run import play_virtual
+from murmuration.deployment.build_deployment import build
+from murmuration.registry import promise, reliability_named, routing_named
+from murmuration.runs.manifest import fault_entry
+from murmuration.scenario.load import check_scenario
+from routing.protocol import OverlayTraits
+from spark_analysis.fault_checks import FaultCheck
+from spark_analysis.fault_windows import NEVER_US
+from spark_analysis.plain_judge import Judgement, Pair, PlainVerdict, judge_journal
+
+GRACE_US = 1_000_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a schedule."""
+
+    deployment: Deployment
+    judgement: Judgement
+    guaranteed: frozenset[Pair]
+    """Required pairs that no fault excuses, delivered or not."""
+
+    @property
+    def verdict(self) -> PlainVerdict:
+        """The findings."""
+        return self.judgement.pairs
+
+    @property
+    def unexplained(self) -> list[Pair]:
+        """Missing pairs that no fault excuses."""
+        return self.judgement.left("missing")
+
+    @property
+    def checks(self) -> Sequence[FaultCheck]:
+        """Whether each fault took effect."""
+        return self.judgement.checks
+
+
+def play_schedule(data: Mapping[str, Any]) -> Outcome:
+    """Run the scenario and judge it; raises `InputError` for one that cannot be, and what a protocol raises."""
+    deployment = build(check_scenario(dict(data), "schedule")).deployment
+    with tempfile.TemporaryDirectory() as folder:
+        play_virtual(deployment, Path(folder), lambda *_: None)
+        return judge_faults(deployment, Path(folder))
+
+
+def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
+    """Judge the journal of a run of this deployment, on either runtime. Whether it is whole is not asked."""
+    parts = deployment.nodes[0].parameters
+    nodes = tuple(NodeEntry(spec.name, spec.role, spec.broker) for spec in deployment.nodes)
+    manifest = RunManifest(
+        name="schedule",
+        runtime="virtual",
+        seed=deployment.settings.seed,
+        run=f"{deployment.settings.identifier:016x}",
+        nodes=(*nodes, NodeEntry("driver", "driver")),
+        status="complete",
+        writers={},
+        links=tuple((plan.first, plan.second) for plan in deployment.links),
+        faults=tuple(fault_entry(fault, deployment) for fault in deployment.faults),
+        withdrawal_grace_us=GRACE_US,
+        subscription_grace_us=GRACE_US,
+        promise=promise(
+            routing_named(parts["routing"]),
+            reliability_named(parts["reliability"]),
+            parts["routing_parameters"],
+            OverlayTraits("the overlay", frozenset(), has_datagrams=deployment.settings.default_link is not None),
+        ),
+    )
+    judgement = judge_journal(manifest, journal)
+    excused = {pair for finding, pair in judgement.excused if finding == "missing"}
+    return Outcome(deployment, judgement, judgement.pairs.required_pairs - excused)
+
+
+def in_force_in_recovery(outcome: Outcome) -> list[FaultKind]:
+    """Of each fault that was in force while what another one had disturbed was being mended, its kind."""
+    windows = outcome.judgement.windows
+    kinds = [fault.kind for fault in outcome.deployment.faults]
+    return [
+        kinds[window.step.number]
+        for window in windows
+        if any(
+            window.in_effect_us <= other.until_us and other.repaired_us <= window.undone_us
+            for other in windows
+            if other is not window and other.repaired_us != NEVER_US
+        )
+    ]
