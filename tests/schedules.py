@@ -28,6 +28,7 @@ def schedules(
     faults_max: int = 5,
     clients_fail: bool = True,
     losses: Sequence[float] = (0.0,),
+    resubscriptions_max: int = 10,
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> st.SearchStrategy[dict[str, Any]]:
     """Schedules of that section `broker` and these other keys; see `murmuration.hunt.space.ScheduleSpace`."""
@@ -39,6 +40,7 @@ def schedules(
         faults_max,
         clients_fail=clients_fail,
         harm=tuple(losses),
+        resubscriptions_max=resubscriptions_max,
         more=more,
     )
     return schedules_in(space)

@@ -35,9 +35,8 @@ def draw_schedule(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
         "drain": {"limit": "300 s"},
         **space.more,
     }  # fmt: skip
-    resubscriptions = rng.choice((0, space.resubscriptions_max))
-    if resubscriptions:
-        data["workload"]["resubscriptions"] = rng.randint(1, resubscriptions)
+    if space.resubscriptions_max and rng.random() < 0.5:
+        data["workload"]["resubscriptions"] = rng.randint(1, space.resubscriptions_max)
     loaded = check_scenario(data, "schedule")
     data["faults"] = draw_entries(rng, space, loaded, build(loaded).deployment)
     return data

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.deployment import Deployment
-from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.faults import Fault
 from murmur_pubsub.run_manifest import NodeEntry, RunManifest
 from murmur_virtual.run import play_virtual
 from murmuration.deployment.build_deployment import build
@@ -83,12 +83,11 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
     return Outcome(deployment, judgement, judgement.pairs.required_pairs - excused)
 
 
-def in_force_in_recovery(outcome: Outcome) -> list[FaultKind]:
-    """Of each fault that was in force while what another one had disturbed was being mended, its kind."""
-    windows = outcome.judgement.windows
-    kinds = [fault.kind for fault in outcome.deployment.faults]
+def in_force_in_recovery(outcome: Outcome) -> list[Fault]:
+    """The faults that were in force while what another one had disturbed was being mended."""
+    windows, faults = outcome.judgement.windows, outcome.deployment.faults
     return [
-        kinds[window.step.number]
+        faults[window.step.number]
         for window in windows
         if any(
             window.in_effect_us <= other.until_us and other.repaired_us <= window.undone_us

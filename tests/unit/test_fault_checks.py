@@ -15,14 +15,15 @@ LINK = frozenset({"a", "b"})
 NUMBERS = {"a": 0, "b": 1}
 
 
-def checked(link: LinkSpec, passages: Sequence[tuple[int, int, int | None]]) -> FaultCheck:
-    """The check of a change in force from 0 to 1 s; passages of events from a to b: sequence, sent_us, received_us."""
+def checked(link: LinkSpec, *kinds: Sequence[tuple[int, int, int | None]]) -> FaultCheck:
+    """The check of a change in force from 0 to 1 s; of each kind of message the passages of events from a to b:
+    sequence, sent_us, received_us."""
     step = FaultStep(0, FaultKind.CHANGE_LINK, "change link a-b", ("a", "b"), link=link, in_effect_us=0)
     rows = []
-    for sequence, sent_us, received_us in passages:
-        rows.append((sent_us, sequence, 0, 0, 7, 1, 10, 1, RowKind.SEND))
+    for kind, (sequence, sent_us, received_us) in [(kind, each) for kind, some in enumerate(kinds) for each in some]:
+        rows.append((sent_us, sequence, kind, 0, 7, 1, 10, 1, RowKind.SEND))
         if received_us is not None:
-            rows.append((received_us, sequence, 0, 1, 7, 0, 0, 1, RowKind.RECEIVE))
+            rows.append((received_us, sequence, kind, 1, 7, 0, 0, 1, RowKind.RECEIVE))
     columns = ["time_us", "sequence", "value", "node", "source", "peer", "bytes", "hops", "kind"]
     frame = pd.DataFrame([(0, 0, 0, 0, NONE, NONE, 0, 0, RowKind.START), *rows], columns=columns)
     (check,) = check_faults(
@@ -86,3 +87,10 @@ def test_a_datagram_is_not_taken_for_a_message_over_a_link_given_up_before_the_c
     assert cut_after_a_kill(given_up, arrived).outcome == "took_effect"
     assert cut_after_a_kill(arrived).outcome == "failed"
     assert cut_after_a_kill(given_up, (700_000, 1, 0, RowKind.LINK_UP), arrived).outcome == "failed"
+
+
+def test_a_datagram_beside_a_delayed_link_is_not_taken_for_a_message_over_it() -> None:
+    over = [(1, 1_000, 6_000), (2, 2_000, 7_100)]
+    beside = [(3, 3_000, 3_500)]
+    assert checked(DELAYED, [*over, *beside]).outcome == "failed", "one kind of message"
+    assert checked(DELAYED, over, beside).outcome == "took_effect"

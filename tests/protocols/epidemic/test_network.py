@@ -86,7 +86,7 @@ def test_no_duplicate_over_links_that_lose_double_and_reorder_all_the_time(algor
 @given(data=st.data())
 def test_epidemic_s5_without_losses_the_pulls_send_nothing(algorithm: str, data: st.DataObject) -> None:
     routing = data.draw(st.sampled_from(("forwarding", "flooding")), label="routing")
-    drawn = data.draw(schedules(broker(algorithm, routing), faults_max=0, more=DATAGRAMS))
+    drawn = data.draw(schedules(broker(algorithm, routing), faults_max=0, resubscriptions_max=0, more=DATAGRAMS))
     with TemporaryDirectory() as folder:
         verdict, sent = run(drawn, Path(folder))
     assert verdict.counts == (0, 0, 0, 0)
@@ -97,7 +97,7 @@ def test_epidemic_s5_without_losses_the_pulls_send_nothing(algorithm: str, data:
 @given(data=st.data())
 def test_epidemic_s5_without_losses_push_gossips_but_no_dispatcher_asks(data: st.DataObject) -> None:
     routing = data.draw(st.sampled_from(("forwarding", "flooding")), label="routing")
-    drawn = data.draw(schedules(broker("push", routing), faults_max=0, more=DATAGRAMS))
+    drawn = data.draw(schedules(broker("push", routing), faults_max=0, resubscriptions_max=0, more=DATAGRAMS))
     with TemporaryDirectory() as folder:
         verdict, sent = run(drawn, Path(folder))
     assert verdict.counts == (0, 0, 0, 0)

@@ -1,0 +1,158 @@
+"""Random schedules over all pairs of protocols: how many were played, what was found, and what they reached.
+
+`python -m benchmarks.schedules [--count 100000] [--first 0] [--workers 2] [--pair cells/gryphon ...]` shares that many
+schedules out over the registered pairs, plays each in virtual time and judges it. Each schedule that is not valid is
+printed with its seed as soon as it is found; `--show SEED` prints one as a scenario file, which `murmur run` plays.
+A pair may name protocols by dotted path, such as one with a planted bug.
+"""
+
+import argparse
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+
+import yaml
+
+from murmur_pubsub.faults import Fault, FaultKind
+from murmuration.hunt.schedule import draw_schedule
+from murmuration.hunt.space import ScheduleSpace, space_of
+from murmuration.hunt.trial import in_force_in_recovery, play_schedule
+
+PAIRS = (
+    "cells/gryphon", "multipath/best_effort", "forwarding/epidemic", "flooding/epidemic", "forwarding/best_effort",
+    "flooding/best_effort", "cells/best_effort", "irbr/best_effort", "scribe/best_effort", "rpf/best_effort",
+    "vinifera/best_effort", "ferry/best_effort",
+)  # fmt: skip
+_CHUNK = 100
+
+
+@dataclass
+class Tally:
+    """What some schedules of one pair came to."""
+
+    schedules: int = 0
+    cpu_s: float = 0.0
+    verdicts: Counter[str] = field(default_factory=Counter)
+    required: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    in_recovery: Counter[str] = field(default_factory=Counter)
+    """Of the faults, those in force while what another one had disturbed was being mended."""
+    findings: list[tuple[int, str]] = field(default_factory=list)
+    """(seed, reason) of those that are not valid."""
+
+    def add(self, other: "Tally") -> None:
+        """Count the other's too."""
+        self.schedules += other.schedules
+        self.cpu_s += other.cpu_s
+        self.verdicts += other.verdicts
+        self.required += other.required
+        self.faults += other.faults
+        self.in_recovery += other.in_recovery
+        self.findings += other.findings
+
+
+def space_named(pair: str) -> ScheduleSpace:
+    """The schedules of a pair written as ROUTING/RELIABILITY."""
+    routing, _, reliability = pair.partition("/")
+    return space_of(routing, reliability)
+
+
+def play(pair: str, first: int, count: int) -> tuple[str, Tally]:
+    """The schedules of these seeds."""
+    space, tally = space_named(pair), Tally()
+    began = time.process_time()
+    for seed in range(first, first + count):
+        tally.schedules += 1
+        try:
+            outcome = play_schedule(draw_schedule(random.Random(seed), space))
+        except Exception as error:  # whatever a protocol raises is a finding
+            tally.verdicts["raised"] += 1
+            tally.findings.append((seed, repr(error)))
+            continue
+        numbers = outcome.judgement.numbers
+        tally.verdicts[numbers["verdict"]] += 1
+        tally.required += outcome.verdict.required
+        tally.faults.update(what_it_does(fault) for fault in outcome.deployment.faults)
+        tally.in_recovery.update(what_it_does(fault) for fault in in_force_in_recovery(outcome))
+        if numbers["verdict"] == "invalid":
+            tally.findings.append((seed, numbers["reason"]))
+    tally.cpu_s = time.process_time() - began
+    return pair, tally
+
+
+def what_it_does(fault: Fault) -> str:
+    """Its kind, of a changed link what is changed, of an order its verb."""
+    kind = fault.kind.name.lower().replace("_", " ")
+    if fault.kind is FaultKind.ORDER:
+        return f"{kind} {fault.verb}"
+    if fault.link is None:
+        return kind
+    harm = [name for name in ("loss", "duplication", "reordering", "messages_per_s") if getattr(fault.link, name)]
+    return f"{kind}: {', '.join(harm) or 'delay'}"
+
+
+def all_of(pairs: list[str], count: int, first: int, workers: int) -> Iterator[tuple[str, Tally]]:
+    """The schedules, the same number for each pair, on that many processes; tallies as they come."""
+    each = -(-count // len(pairs))
+    chunks = [
+        (pair, begin, min(_CHUNK, first + each - begin))
+        for begin in range(first, first + each, _CHUNK)
+        for pair in pairs
+    ]
+    with ProcessPoolExecutor(workers) as pool:
+        yield from pool.map(play, *zip(*chunks, strict=True))
+
+
+def main() -> None:
+    """Play them and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=1_200)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--pair", action="append", dest="pairs")
+    parser.add_argument(
+        "--show", type=int, help="print the schedule of this seed of the (first) pair, and play nothing"
+    )
+    given = parser.parse_args()
+    pairs = given.pairs or list(PAIRS)
+    if given.show is not None:
+        print(yaml.safe_dump(draw_schedule(random.Random(given.show), space_named(pairs[0])), sort_keys=False))
+        return
+    tallies = {pair: Tally() for pair in pairs}
+    began = time.monotonic()
+    for number, (pair, tally) in enumerate(all_of(pairs, given.count, given.first, given.workers), 1):
+        tallies[pair].add(tally)
+        for seed, reason in tally.findings:
+            print(f"{pair} {seed}: {reason}", flush=True)
+        if not number % 20:
+            done = sum(each.schedules for each in tallies.values())
+            took_s = time.monotonic() - began
+            print(f"{done:,} of {given.count:,}, {took_s * (given.count / done - 1):.0f} s left", flush=True)
+    print_tables(tallies)
+
+
+def print_tables(tallies: dict[str, Tally]) -> None:
+    """What each pair came to, and each kind of fault."""
+    total = Tally()
+    print(f"\n{'pair':24}{'schedules':>10}{'a CPU hour':>12}{'required':>14}{'faults':>9}  verdicts")
+    for pair, tally in tallies.items():
+        total.add(tally)
+        _print_row(pair, tally)
+    _print_row("all", total)
+    print(f"\n{'fault':44}{'times':>10}{'in a recovery':>15}")
+    for kind in sorted(total.faults, key=lambda kind: -total.faults[kind]):
+        print(f"{kind:44}{total.faults[kind]:>10,}{total.in_recovery[kind]:>15,}")
+
+
+def _print_row(name: str, tally: Tally) -> None:
+    verdicts = ", ".join(f"{count:,} {verdict}" for verdict, count in tally.verdicts.most_common())
+    rate = 3_600 * tally.schedules / tally.cpu_s if tally.cpu_s else 0
+    faults = sum(tally.faults.values())
+    print(f"{name:24}{tally.schedules:>10,}{rate:>12,.0f}{tally.required:>14,}{faults:>9,}  {verdicts}")
+
+
+if __name__ == "__main__":
+    main()
