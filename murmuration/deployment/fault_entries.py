@@ -236,7 +236,7 @@ class FaultReader:
         path = (*path, "random")
         settings = read_options(RandomFaults, options, path, self._at)
         try:
-            return draw_faults(settings, self._targets, self._links, self._seed)
+            return draw_faults(settings, self._targets, self._links, self._seed, self._new_link)
         except InputError as error:
             raise self._at((*path, error.place), error.found, error.allowed) from None
 

@@ -26,11 +26,12 @@ from workloads.overlay import Tree, balanced
 from workloads.random_faults import RANDOM_FAULT_KINDS, RandomFaults, draw_faults
 
 TARGETS = FaultTargets(
-    ["b0", "b1", "b2", "c0"],
+    ["b0", "b1", "b2", "b3", "c0"],
     [("b0", "b1"), ("b1", "b2"), ("c0", "b0")],
-    {"b0": 0, "b1": 1, "b2": 2, "c0": 0},
-    brokers=frozenset({"b0", "b1", "b2"}),
-    rules=PlanRules(acyclic=True),
+    {"b0": 0, "b1": 1, "b2": 2, "b3": 2, "c0": 0},
+    frozenset({"b3"}),
+    frozenset({"b0", "b1", "b2", "b3"}),
+    PlanRules(acyclic=True, orders={"swap": ("with", "by"), "rest": ()}),
 )
 KILL, RESTART, STALL, RESUME = FaultKind.KILL, FaultKind.RESTART, FaultKind.STALL, FaultKind.RESUME
 CUT, HEAL, SLOW = FaultKind.CUT, FaultKind.HEAL, FaultKind.SLOW
@@ -54,7 +55,7 @@ def steps(*named: tuple[FaultKind, str]) -> list[Fault]:
         (steps((HEAL, "b0-b1")), "heal b0-b1, which was not cut"),
         ([Fault(5, KILL, ("b1",)), Fault(4, RESTART, ("b1",))], "restart b1 at 4 us, after one at 5 us"),
         ([Fault(-1, KILL, ("b1",))], "a time of -1 us"),
-        ([Fault(0, FaultKind.PARTITION, groups=(("b0", "b1", "b2", "c0"),))], "which cuts no link"),
+        ([Fault(0, FaultKind.PARTITION, groups=(("b0", "b1", "b2", "b3", "c0"),))], "which cuts no link"),
         ([Fault(0, FaultKind.PARTITION, groups=(("b0", "c0"), ("b1",)))], "partition of b0,c0 | b1"),
         ([Fault(0, FaultKind.PARTITION, groups=(("b0", "c0"), ("b1", "b2", "b0")))], "partition of"),
         ([Fault(0, FaultKind.UNITE)], "an end of a partition"),
@@ -76,7 +77,7 @@ def test_a_possible_plan_passes() -> None:
         [
             *steps((KILL, "b1"), (RESTART, "b1"), (STALL, "b1"), (KILL, "b1"), (RESTART, "b1"), (CUT, "b0-b1")),
             Fault(7, HEAL, ("b1", "b0")),
-            Fault(8, FaultKind.PARTITION, groups=(("b0", "c0"), ("b1", "b2"))),
+            Fault(8, FaultKind.PARTITION, groups=(("b0", "c0"), ("b1", "b2", "b3"))),
             Fault(9, FaultKind.UNITE),
             Fault(10, FaultKind.LOSE_HOST, host=2),
             Fault(11, FaultKind.RETURN_HOST, host=2),
@@ -96,18 +97,20 @@ LINKS = {link_key(*ends): LinkSpec() for ends in TARGETS.links}
 @settings(max_examples=100)
 @given(
     st.integers(0, 10_000),
-    st.lists(st.sampled_from(RANDOM_FAULT_KINDS), min_size=1, max_size=5),
+    st.lists(st.sampled_from((*RANDOM_FAULT_KINDS, "swap", "rest")), min_size=1, max_size=5),
     st.integers(1_000, 3_000_000),
     st.integers(1, 4),
 )
 def test_random_plans_are_possible_and_end_whole(seed: int, kinds: list[str], every_us: int, at_once: int) -> None:
-    wanted = RandomFaults(every_us, 20_000_000, kinds=tuple(kinds), at_once=at_once)
+    wanted = RandomFaults(every_us, 20_000_000, kinds=tuple(kinds), at_once=at_once, limit=100)
     plan = draw_faults(wanted, TARGETS, LINKS, seed)
     check_plan(plan, TARGETS)
     assert plan == draw_faults(wanted, TARGETS, LINKS, seed), "the same seed draws the same plan"
     changes = [fault for fault in plan if fault.kind in RECONFIGURES]
     if changes:
-        assert len(changes) % 2 == 0, "for each link that is taken away another one comes"
+        taken = [fault for fault in changes if fault.kind is FaultKind.DISCONNECT]
+        joined = any("b3" in fault.nodes for fault in changes)
+        assert len(changes) == 2 * len(taken) + joined, "for each link that is taken away another one comes"
         return
     # Everything that was broken is mended: the same plan can follow itself.
     later = [replace(fault, time_us=fault.time_us + 30_000_000) for fault in plan]
@@ -132,6 +135,23 @@ def test_random_reconfigurations_overlap_and_leave_a_tree_of_the_same_degree() -
     assert (len(there), there != set(links)) == (19, True)
     assert len(plan) > 100
     assert most >= 3, "they overlap"
+
+
+def test_random_orders_are_about_brokers_along_a_walk_and_newcomers_join_once() -> None:
+    wanted = RandomFaults(100_000, 9_000_000, kinds=("swap", "rest", "join"), spare=("b2",))
+    plan = draw_faults(wanted, TARGETS, LINKS, 1)
+    check_plan(plan, TARGETS)
+    orders = {str(fault) for fault in plan if fault.kind is FaultKind.ORDER}
+    joined = [fault for fault in plan if fault.kind is not FaultKind.ORDER]
+    assert [fault.kind for fault in joined] == [FaultKind.CONNECT, RESTART]
+    assert {fault.nodes[0] for fault in joined} == {"b3"}
+    neighbour = joined[0].nodes[1]
+    assert neighbour in ("b0", "b1"), "b2 is spared"
+    assert {"rest b0", "rest b1", "rest b3", "swap b0 with b1 by b2"} <= orders
+    assert "rest b2" not in orders
+    for kinds, found in ((("dance",), "'dance'"), (("join",), "'join' without newcomers")):
+        with pytest.raises(InputError, match=found):
+            draw_faults(replace(wanted, kinds=kinds), replace(TARGETS, start_down=frozenset()), LINKS, 1)
 
 
 def test_random_reconfigurations_need_a_routing_that_takes_new_links() -> None:
