@@ -88,6 +88,16 @@ class PlanRules:
     new_links: NewLinks = NewLinks.ANY
     orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The verbs of their orders, each with what its arguments are called (`murmur_pubsub.machine.Machine.orders`)."""
+    gives_up: Mapping[str, str] = field(default_factory=dict)
+    """The verbs of orders after which nothing is promised to the subscribers at a broker, nor of what is published
+    there, until its process starts again; each with the argument that names the broker ("": it is the one ordered)."""
+
+    def given_up(self, fault: "Fault") -> tuple[NodeName, ...]:
+        """The broker that the fault, if it is such an order, gives up."""
+        if fault.verb not in self.gives_up:
+            return ()
+        called = self.gives_up[fault.verb]
+        return tuple(name for each, name in fault.arguments if each == called) if called else fault.nodes
 
 
 ANYTHING_GOES = PlanRules()

@@ -19,7 +19,7 @@ from murmur_pubsub.plain_data import from_plain, to_plain
 from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US, Promise
 
 FORMAT = "murmur-run"
-MANIFEST_VERSION = 2
+MANIFEST_VERSION = 3
 Status = Literal["running", "complete", "interrupted"]
 _FILE = "manifest.json"
 
@@ -58,6 +58,8 @@ class FaultEntry:
     """What a changed link is like (None: as planned)."""
     work_us: int = 0
     """How much longer each message takes at a slow node."""
+    given_up: tuple[str, ...] = ()
+    """The broker to whose subscribers nothing is promised once the order is carried out, until it starts again."""
 
 
 @dataclass(frozen=True, slots=True)

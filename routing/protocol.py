@@ -78,5 +78,7 @@ class RoutingProtocol(Generic[Parameters]):
     """The failures that its deliveries survive, whatever the reliability protocol (None: what that says)."""
     orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Those of its routers (`murmur_pubsub.machine.Machine.orders`): what a fault plan or a `Cluster` may order."""
+    gives_up: Mapping[str, str] = field(default_factory=dict)
+    """Those of the orders that give a broker up (`murmur_pubsub.faults.PlanRules.gives_up`)."""
     check: Callable[[Parameters, OverlayTraits], None] = _allows_all
     """Raises `InputError`, its place a parameter, if the protocol cannot work so on such an overlay."""

@@ -110,7 +110,11 @@ class Connections:
         for each in self.away.get(case.publisher, ()):
             if each.until_us >= due_us > each.from_us:
                 return Excuse(f"{case.publisher} was not connected to {self.homes[case.publisher]} again")
+        home = self.homes.get(case.client, case.client)
         for window in self.windows:
+            if window.step.kind is FaultKind.ORDER and home in window.nodes:
+                if window.until_us >= case.published_us and due_us > window.from_us:
+                    return Excuse(f"{window.step.text}: nothing is promised at that broker")
             if not window.kills or window.until_us < case.published_us or due_us <= window.from_us:
                 continue
             # No other node can answer for what a node published as it died, or has itself subscribed.

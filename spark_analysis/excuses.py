@@ -37,7 +37,7 @@ _AT_ONCE_US = 5_000
 ON_THE_WAY_US = 1_000_000
 """How long an event is taken to be on its way where the journal does not show it."""
 _AT_BROKERS = "tables disturbed"
-_LEAVES_TABLES = (FaultKind.CHANGE_LINK, FaultKind.SLOW)
+_LEAVES_TABLES = (FaultKind.CHANGE_LINK, FaultKind.SLOW, FaultKind.ORDER)
 """Faults that let control messages through, if late: no table goes wrong by them."""
 
 
@@ -115,7 +115,7 @@ class Excuses:
     def explain(self, case: Case, passage: Passage) -> Excuse | None:
         """The fault that excuses the finding, or None."""
         if case.finding == "missing":
-            return self._withdrawn(case) or self._missing(case, passage)
+            return self._given_up(case) or self._withdrawn(case) or self._missing(case, passage)
         if case.finding == "duplicate":
             return self._doubled(case, passage)
         if case.finding == "out_of_order":
@@ -124,6 +124,15 @@ class Excuses:
             return self._changed_link(case, passage.sent, "reorders")
         if case.early and case.delivered_us is not None:
             return self._early(case, passage)
+        return None
+
+    def _given_up(self, case: Case) -> Excuse | None:
+        """Was the broker of the subscriber, or of the publisher, given up by an order?"""
+        until_us = case.published_us + ON_THE_WAY_US
+        for name in (case.client, case.publisher):
+            for window in self._about.get(self.homes.get(name, name), ()):
+                if window.step.kind is FaultKind.ORDER and window.in_force(case.published_us, until_us):
+                    return Excuse(f"{window.step.text}: nothing is promised at that broker")
         return None
 
     # ------------------------------------------------------------------------------------------- losses

@@ -41,13 +41,15 @@ class FaultCheck:
 def check_faults(
     windows: Sequence[Window], rows: pd.DataFrame, numbers: Mapping[str, int], last_us: int
 ) -> list[FaultCheck]:
-    """One check for each window. `rows`: the journal's rows of the nodes involved while faults were in force, with
-    the columns of `ROW_TYPE`; `last_us`: the end of the journal."""
+    """One check for each window but those of orders. `rows`: the journal's rows of the nodes involved while faults were
+    in force, with the columns of `ROW_TYPE`; `last_us`: the end of the journal."""
     by_node: dict[Any, pd.DataFrame] = {
         node: each.sort_values("time_us", kind="stable") for node, each in rows.groupby("node")
     }
     checks = []
     for window in windows:
+        if window.step.kind is FaultKind.ORDER:
+            continue  # its answer says what became of it
         if window.in_effect_us == NEVER_US:
             outcome, seen = "failed", "it was ordered and not seen to be in effect"
         else:

@@ -2,13 +2,18 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import FaultStage
 from murmur_pubsub.run_manifest import RunManifest
 from spark_analysis.fault_windows import FaultStep, Window, fault_windows
 
 
-def steps_of(manifest: RunManifest, times: Mapping[tuple[int, int], int]) -> list[FaultStep]:
-    """The steps of a run's plan; `times`: of the FAULT rows, by step and stage."""
+def steps_of(
+    manifest: RunManifest, times: Mapping[tuple[int, int], int], answers: Mapping[int, tuple[int, int]]
+) -> list[FaultStep]:
+    """The steps of a run's plan. `times`: of the FAULT rows, by step and stage. `answers`: time_us and value of the
+    ANSWER rows, by step: an order is in effect when it was carried out."""
+    done = {step: time_us for step, (time_us, refused) in answers.items() if not refused}
     return [
         FaultStep(
             number,
@@ -19,7 +24,8 @@ def steps_of(manifest: RunManifest, times: Mapping[tuple[int, int], int]) -> lis
             entry.link,
             entry.work_us,
             times.get((number, FaultStage.ORDERED)),
-            times.get((number, FaultStage.IN_EFFECT)),
+            done.get(number) if entry.kind is FaultKind.ORDER else times.get((number, FaultStage.IN_EFFECT)),
+            entry.given_up,
         )
         for number, entry in enumerate(manifest.faults)
     ]

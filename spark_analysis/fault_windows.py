@@ -28,6 +28,7 @@ _REPAIR_OF = {
     FaultKind.CHANGE_LINK: (FaultKind.CHANGE_LINK, FaultKind.DISCONNECT),
     FaultKind.DISCONNECT: (FaultKind.CONNECT,),
     FaultKind.PARTITION: (FaultKind.UNITE,),
+    FaultKind.ORDER: _RETURNS,
     FaultKind.LOSE_HOST: (FaultKind.RETURN_HOST,),
 }
 
@@ -45,6 +46,7 @@ class FaultStep:
     work_us: int = 0
     ordered_us: int | None = None
     in_effect_us: int | None = None
+    given_up: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class Window:
     def destroys(self) -> bool:
         """Can it cost messages?"""
         link = self.step.link
-        if self.step.kind is FaultKind.CONNECT:
+        if self.step.kind in (FaultKind.CONNECT, FaultKind.ORDER):
             return False
         return self.step.kind is not FaultKind.CHANGE_LINK or (
             link is not None and (link.loss > 0 or link.on_overflow == "drop")
@@ -164,7 +166,8 @@ def fault_windows(
         if step.ordered_us is None or (step.kind in REPAIRS and not comes) or _breaks_nothing(step):
             continue
         comes = comes or step.kind is FaultKind.CONNECT
-        candidates = (later for name in step.nodes or ("",) for later in later_about[name])
+        about = step.given_up or step.nodes or ("",)
+        candidates = (later for name in about for later in later_about.get(name, ()))
         repairs = (later for later in candidates if later.number > step.number and _undoes(later, step))
         repair = step if comes else min(repairs, key=lambda later: later.number, default=None)
         undone_us = NEVER_US if repair is None or repair.ordered_us is None else repair.ordered_us
@@ -174,7 +177,9 @@ def fault_windows(
         until_us, in_time = (NEVER_US, True) if repaired_us == NEVER_US else mended(repaired_us)
         if step.kind is FaultKind.DISCONNECT:  # the overlay is another one, and not broken
             until_us, repaired_us = absorbed_us, NEVER_US
-        nodes = frozenset(step.nodes) if step.kind in _NODE_FAULTS else frozenset[str]()
+        elif step.kind is FaultKind.ORDER:
+            repaired_us = NEVER_US
+        nodes = frozenset(step.nodes) if step.kind in _NODE_FAULTS else frozenset(step.given_up)
         windows.append(
             Window(
                 step, step.ordered_us, in_effect_us, undone_us, until_us, nodes, _links_of(step, there.values()),
@@ -186,7 +191,7 @@ def fault_windows(
 
 def _breaks_nothing(step: FaultStep) -> bool:
     if step.kind is FaultKind.ORDER:
-        return True
+        return not step.given_up or step.in_effect_us is None
     return (step.kind is FaultKind.CHANGE_LINK and step.link is None) or (
         step.kind is FaultKind.SLOW and not step.work_us
     )
@@ -197,7 +202,7 @@ def _undoes(later: FaultStep, step: FaultStep) -> bool:
         return False
     if step.kind in _LINK_FAULTS:
         return set(later.nodes) == set(step.nodes)
-    return step.kind is FaultKind.PARTITION or bool(set(later.nodes) & set(step.nodes))
+    return step.kind is FaultKind.PARTITION or bool(set(later.nodes) & set(step.given_up or step.nodes))
 
 
 def _links_of(step: FaultStep, links: Iterable[tuple[str, str]]) -> frozenset[frozenset[str]]:

@@ -49,13 +49,15 @@ class Faults:
         self._settlings: list[tuple[int, int]] | None = None
         self.steps: Sequence[FaultStep] = ()
         self.windows: Sequence[Window] = ()
+        self._answers: Mapping[int, tuple[int, int]] = {}
         if manifest.faults:
-            self.steps = steps_of(manifest, self._times())
+            self._answers = self._answered()
+            self.steps = steps_of(manifest, self._times(), self._answers)
             self.windows = windows_of(manifest, self.steps, self.settled())
 
     def checks(self, last_us: int) -> list[FaultCheck]:
         """What became of each fault."""
-        checks = check_orders(self.steps, self._answers())
+        checks = check_orders(self.steps, self._answers)
         if self.windows:
             numbers = self._manifest.numbers
             checks += check_faults(self.windows, self._involved(numbers, last_us), numbers, last_us)
@@ -101,8 +103,8 @@ class Faults:
         rows = self._journal.of(RowKind.FAULT).select("sequence", "hops", "time_us").collect()
         return {(row["sequence"], row["hops"]): row["time_us"] for row in rows}
 
-    def _answers(self) -> dict[int, tuple[int, int]]:
-        if not any(step.kind is FaultKind.ORDER for step in self.steps):
+    def _answered(self) -> dict[int, tuple[int, int]]:
+        if not any(entry.kind is FaultKind.ORDER for entry in self._manifest.faults):
             return {}
         rows = self._journal.of(RowKind.ANSWER).select("sequence", "time_us", "value").collect()
         return {row["sequence"]: (row["time_us"], row["value"]) for row in rows}

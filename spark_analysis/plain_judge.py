@@ -271,9 +271,9 @@ def judge_journal(manifest: RunManifest, journal: Path) -> Judgement:
     faults = history.of(RowKind.FAULT)
     times = {(row.sequence, row.hops): row.time_us for row in faults}
     settled = _settlings(history)
-    steps = steps_of(manifest, times)
-    windows = windows_of(manifest, steps, settled)
     answers = {row.sequence: (row.time_us, row.value) for row in history.of(RowKind.ANSWER)}
+    steps = steps_of(manifest, times, answers)
+    windows = windows_of(manifest, steps, settled)
     checks = check_faults(windows, pd.DataFrame(rows), manifest.numbers, last_us)
     checks = sorted([*checks, *check_orders(steps, answers)], key=lambda check: check.step)
     if manifest.promise.excuses_by_connection:

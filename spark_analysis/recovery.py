@@ -54,7 +54,7 @@ def repairs_of(windows: Sequence[Window], limit_us: int) -> Repairs:
     """The repairs of these faults."""
     repaired = sorted(window.repaired_us for window in windows if window.repaired_us != NEVER_US)
     # A link that is taken away is not repaired: the one that comes instead is the repair.
-    broken = [window for window in windows if window.step.kind is not FaultKind.DISCONNECT]
+    broken = [window for window in windows if window.step.kind not in (FaultKind.DISCONNECT, FaultKind.ORDER)]
     whole = bool(repaired) and len(repaired) == len(broken)
     ordered = sorted(window.from_us for window in windows)
     return Repairs(

@@ -53,7 +53,8 @@ class ChosenProtocols:
         """What they say of faults."""
         fixed = self.routing.runs_on is RunsOn.STRUCTURED
         new_links = NewLinks.NONE if fixed else self.routing.new_links
-        return PlanRules(self._acyclic, new_links, {**self.routing.orders, **self.reliability.orders})
+        orders = {**self.routing.orders, **self.reliability.orders}
+        return PlanRules(self._acyclic, new_links, orders, self.routing.gives_up)
 
     @property
     def _acyclic(self) -> bool:

@@ -43,7 +43,8 @@ def fault_entry(fault: Fault, deployment: Deployment) -> FaultEntry:
     of_host = fault.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST)
     on_host = tuple(name for name, host in deployment.hosts.items() if host == fault.host)
     nodes = on_host if of_host else fault.nodes
-    return FaultEntry(str(fault), fault.kind, fault.time_us, nodes, fault.groups, fault.link, fault.work_us)
+    given_up = deployment.rules.given_up(fault)
+    return FaultEntry(str(fault), fault.kind, fault.time_us, nodes, fault.groups, fault.link, fault.work_us, given_up)
 
 
 def _message_kinds(deployment: Deployment) -> dict[int, str]:

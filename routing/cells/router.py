@@ -282,4 +282,5 @@ CELLS = RoutingProtocol(
     offers=frozenset({Offer.STREAMS}),
     new_links=NewLinks.NONE,
     orders=CellRouting.orders,
+    gives_up={"forget": "broker"},
 )

@@ -1,5 +1,6 @@
 """Links that come and go, brokers that join, orders to brokers: in virtual time, by a scenario and by hand."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,15 @@ from typing import Any
 import pytest
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
 from murmur_pubsub.faults import FaultKind
-from murmur_pubsub.machine import Answer, Effect, Input, Order, SetTimer, TimerFired
+from murmur_pubsub.machine import Answer, Effect, Input, NodeName, Order, SetTimer, TimerFired
 from murmuration import Cluster
 from murmuration.deployment.build_deployment import build
 from murmuration.scenario.load import check_scenario
 from reliability.best_effort import BestEffort
+from routing.forwarding import FORWARDING, SubscriptionForwarding
+from routing.router import Hop
 from spark_analysis.plain_judge import Judgement, judge_run
 
 CHAIN = {"kind": "chain", "brokers": 4}
@@ -35,6 +39,23 @@ class Told(BestEffort):
         return super().handle(input, now_us)
 
 
+class Retiring(SubscriptionForwarding):
+    """Can be told to retire: then it passes nothing on."""
+
+    orders = {"retire": ()}
+    retired = False
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        if type(input) is Order:
+            self.retired = True
+            return (Answer(input.number),)
+        return super().handle(input, now_us)
+
+    def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
+        return () if self.retired else super().next_hops(event, came_from, header)
+
+
+RETIRING = dataclasses.replace(FORWARDING, make=Retiring, orders=Retiring.orders, gives_up={"retire": ""})
 TOLD = "tests.virtual.test_reconfiguration:Told"
 OWN = {"routing": "docs.examples.own_protocol:EVERY_LINK", "reliability": "docs.examples.own_protocol:FIRST_TIME_ONLY"}
 
@@ -169,6 +190,78 @@ def test_an_order_that_cannot_be_given_is_refused_by_name(
         cluster.faults.order(*given)
     assert (error.value.place, error.value.found) == (place, found)
     assert error.value.allowed.startswith(allowed)
+
+
+@pytest.mark.parametrize("away", ["dead", "cut off"])
+def test_nothing_is_promised_at_a_broker_that_was_given_up_until_it_starts_again(tmp_path: Path, away: str) -> None:
+    """Guaranteed delivery is excused by nothing else for a client that was connected to its broker all the time."""
+    cells = {"p": ["p1"], "m": ["b1", "b2"], "s": ["s1"], "t": ["s2"]}
+    overlay = {"kind": "cells", "cells": cells, "links": [["p", "m"], ["m", "s"], ["m", "t"]]}
+    clients = {"alice": "p1", "bob": "s1", "carol": "s2"}
+    guaranteed = {"routing": "cells", "reliability": "gryphon", "recovery_limit": "5 s"}
+    with Cluster.start(overlay, clients, folder=tmp_path / "run", **guaranteed) as cluster:
+        for name in ("bob", "carol"):
+            cluster.clients[name].subscribe("x >= 0")
+        cluster.settle()
+        cluster.advance("1 ms")
+        if away == "dead":
+            cluster.faults.kill("s1")
+        else:
+            cluster.faults.cut("b1", "s1")
+            cluster.faults.cut("b2", "s1")
+        for number in range(10):
+            cluster.clients["alice"].publish({"x": number})
+        cluster.advance("2 s")
+        assert cluster.order("forget", "b1", "s1").refusal == ""
+        assert cluster.order("forget", "b1", "b1").refusal != ""
+        cluster.advance("4 s")  # with the 2 s before, longer than the limit: what comes later excuses nothing
+        if away == "cut off":
+            cluster.faults.heal("b1", "s1")
+            cluster.faults.heal("b2", "s1")
+            cluster.advance("1 s")
+            cluster.faults.kill("s1")
+        cluster.faults.restart("s1")
+        cluster.settle()
+        cluster.advance("6 s")
+        for number in range(10):
+            cluster.clients["alice"].publish({"x": 100 + number})
+        cluster.advance("2 s")
+        assert got(cluster) == list(range(100, 110))
+        assert len(got(cluster, "carol")) == 20
+        verdict = judged(cluster)
+    assert (verdict.numbers["verdict"], len(verdict.excused)) == ("valid", 10)
+    if away == "cut off":
+        text = "forget b1 broker s1 (step 3): nothing is promised at that broker"
+        assert {excuse.text for excuse in verdict.excused.values()} == {text}
+    assert [check.outcome for check in verdict.checks if check.fault.startswith("forget")] == [
+        "took_effect",
+        "not_exercised",
+    ]
+
+
+def test_what_is_published_at_a_broker_that_retired_may_be_missing_and_what_passes_it_may_not(tmp_path: Path) -> None:
+    routing = "tests.virtual.test_reconfiguration:RETIRING"
+    clients = {"alice": "b0", "dora": "b1", "bob": "b3"}
+    with Cluster.start(CHAIN, clients, routing=routing, folder=tmp_path / "run") as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.clients["alice"].publish({"x": 0})
+        cluster.advance("2 s")
+        assert cluster.order("retire", "b1").refusal == ""
+        cluster.clients["alice"].publish({"x": 1})
+        cluster.clients["dora"].publish({"x": 2})
+        cluster.advance("2 s")
+        cluster.faults.kill("b1")
+        cluster.faults.restart("b1")
+        cluster.settle()
+        cluster.clients["alice"].publish({"x": 3})
+        cluster.clients["dora"].publish({"x": 4})
+        cluster.advance("2 s")
+        assert sorted(got(cluster)) == [0, 3, 4]
+        verdict = judged(cluster)
+    assert verdict.pairs.missing == [((0, 1), 0), ((1, 0), 0)]
+    assert verdict.left("missing") == [((0, 1), 0)]
+    assert verdict.excused["missing", ((1, 0), 0)].text == "retire b1 (step 1): nothing is promised at that broker"
 
 
 # ------------------------------------------------------------------------------------------------ scenarios
