@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import RowKind
+from spark_analysis.changing_overlay import OverlayAt
 from spark_analysis.excuses import ON_THE_WAY_US, Case, Excuse
 from spark_analysis.fault_windows import NEVER_US, Window
 from spark_analysis.passages import Passage
@@ -85,13 +86,13 @@ def _walk(moves: Sequence[tuple[int, int, int]], limit_us: int) -> list[Away]:
 class Connections:
     """Explains findings as `excuses.Excuses` does, under a promise that nothing is missing. `homes`: client to
     broker. `limit_us`: an event that had not come this time after its publication was missing before anything else.
-    `links`: all of the overlay and of clients."""
+    `overlays`: the links that there were, those of clients too."""
 
     away: Mapping[str, Sequence[Away]]
     windows: Sequence[Window]
     homes: Mapping[str, str]
     limit_us: int = NEVER_US
-    links: Sequence[tuple[str, str]] = ()
+    overlays: Sequence[OverlayAt] = (OverlayAt(0, (), True),)
 
     def explain(self, case: Case, passage: Passage) -> Excuse | None:
         """Why the promise does not cover the finding, or None."""
@@ -135,33 +136,36 @@ class Connections:
             for window in self.windows
             if window.step.kind in _BREAKING and window.from_us < due_us and window.undone_us > case.published_us
         ]
-        changes = (time_us for window in broken for time_us in (window.from_us, window.undone_us))
+        changes = [time_us for window in broken for time_us in (window.from_us, window.undone_us)]
+        changes += [each.from_us for each in self.overlays]
         moments = [case.published_us, *sorted(each for each in changes if case.published_us < each < due_us), due_us]
-        whole_us, last = 0, None
+        whole_us, last = 0, ""
         for begin_us, end_us in itertools.pairwise(moments):
             there = [window for window in broken if window.from_us <= begin_us < window.undone_us]
-            if self._has_path(self.homes[case.publisher], self.homes[case.client], there):
+            links = next(each.links for each in reversed(self.overlays) if each.from_us <= begin_us)
+            if _has_path(self.homes[case.publisher], self.homes[case.client], links, there):
                 whole_us += end_us - begin_us
                 if whole_us > ON_THE_WAY_US:
                     return None
             else:
-                whole_us, last = 0, there[-1]
-        return None if last is None else Excuse(f"{last.step.text}: no path was left")
-
-    def _has_path(self, first: str, last: str, broken: Sequence[Window]) -> bool:
-        nodes = {name for window in broken for name in window.nodes}
-        cut = {link for window in broken for link in window.links}
-        reached = dict.fromkeys(() if first in nodes else (first,))
-        for name in (queue := list(reached)):
-            for link in self.links:
-                if name in link and frozenset(link) not in cut:
-                    (peer,) = {*link} - {name}
-                    if peer not in reached and peer not in nodes:
-                        reached[peer] = None
-                        queue.append(peer)
-        return last in reached
+                whole_us, last = 0, there[-1].step.text if there else "the overlay was in parts"
+        return Excuse(f"{last}: no path was left") if last else None
 
     def _held_up(self, case: Case) -> Excuse | None:
         until_us = case.published_us + ON_THE_WAY_US
         held_up = (window for window in self.windows if window.in_force(case.published_us, until_us))
         return next((Excuse(f"{window.step.text}: the event was held up") for window in held_up), None)
+
+
+def _has_path(first: str, last: str, links: Sequence[tuple[str, str]], broken: Sequence[Window]) -> bool:
+    nodes = {name for window in broken for name in window.nodes}
+    cut = {link for window in broken for link in window.links}
+    reached = dict.fromkeys(() if first in nodes else (first,))
+    for name in (queue := list(reached)):
+        for link in links:
+            if name in link and frozenset(link) not in cut:
+                (peer,) = {*link} - {name}
+                if peer not in reached and peer not in nodes:
+                    reached[peer] = None
+                    queue.append(peer)
+    return last in reached

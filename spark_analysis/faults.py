@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest
-from spark_analysis.changing_overlay import AnyExcuses, excuses_of
+from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
 from spark_analysis.connections import Connections, LinkRow, times_away
 from spark_analysis.fault_checks import FaultCheck, check_faults, check_orders
 from spark_analysis.fault_plan import steps_of, windows_of
@@ -69,7 +69,7 @@ class Faults:
         if self._manifest.promise.excuses_by_connection:
             away = times_away(self._link_rows(homes), self.settled(), homes, self._manifest.recovery_limit_us)
             limit_us = self._manifest.recovery_limit_us
-            return Connections(away, self.windows, homes, limit_us, links=self._manifest.links)
+            return Connections(away, self.windows, homes, limit_us, overlays_of(self._manifest.links, self.steps))
         if not self.windows:
             return None
         return excuses_of(self._manifest, self.windows, self.steps)

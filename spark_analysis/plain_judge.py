@@ -20,7 +20,7 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import NONE, RowKind, SideKind, read_segment, read_side
 from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
-from spark_analysis.changing_overlay import AnyExcuses, excuses_of
+from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
 from spark_analysis.connections import Connections, times_away
 from spark_analysis.excuses import Case, Excuse
 from spark_analysis.expectations import check_expectations, measured
@@ -279,7 +279,7 @@ def judge_journal(manifest: RunManifest, journal: Path) -> Judgement:
     if manifest.promise.excuses_by_connection:
         away = times_away(_link_rows(history, manifest), settled, manifest.homes, manifest.recovery_limit_us)
         explainer: AnyExcuses | Connections = Connections(
-            away, windows, manifest.homes, manifest.recovery_limit_us, links=manifest.links
+            away, windows, manifest.homes, manifest.recovery_limit_us, overlays_of(manifest.links, steps)
         )
     else:
         explainer = excuses_of(manifest, windows, steps)

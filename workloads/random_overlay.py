@@ -74,7 +74,11 @@ class DrawnOverlay:
             ]
             for end in (first, second)
         ]
-        possible = [key for key in itertools.product(*parts) if key[0] != key[1] and link_key(*key) not in self.links]
+        possible = [
+            (here, there)
+            for here, there in itertools.product(*parts)
+            if here != there and link_key(here, there) not in self.links
+        ]
         return self._rng.choice(possible) if possible else (first, second)
 
     def join(self, at_us: int, busy: set[NodeName]) -> list[Fault] | None:

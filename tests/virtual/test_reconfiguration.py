@@ -11,10 +11,11 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.machine import Answer, Effect, Input, NodeName, Order, SetTimer, TimerFired
+from murmur_pubsub.promise import Promise
 from murmuration import Cluster
 from murmuration.deployment.build_deployment import build
 from murmuration.scenario.load import check_scenario
-from reliability.best_effort import BestEffort
+from reliability.best_effort import BEST_EFFORT, BestEffort
 from routing.forwarding import FORWARDING, SubscriptionForwarding
 from routing.router import Hop
 from spark_analysis.plain_judge import Judgement, judge_run
@@ -56,6 +57,7 @@ class Retiring(SubscriptionForwarding):
 
 
 RETIRING = dataclasses.replace(FORWARDING, make=Retiring, orders=Retiring.orders, gives_up={"retire": ""})
+BOASTFUL = dataclasses.replace(BEST_EFFORT, name="boastful", guarantee=Promise("exactly_once"))
 TOLD = "tests.virtual.test_reconfiguration:Told"
 OWN = {"routing": "docs.examples.own_protocol:EVERY_LINK", "reliability": "docs.examples.own_protocol:FIRST_TIME_ONLY"}
 
@@ -136,6 +138,28 @@ def test_a_loss_beside_a_link_that_was_taken_away_is_not_excused_by_it(tmp_path:
     assert len(verdict.left("missing")) == len(verdict.pairs.missing) > 5
 
 
+def test_a_guarantee_holds_for_what_was_on_a_part_that_is_joined_again_in_time(tmp_path: Path) -> None:
+    """Best effort that promises more: what it loses is excused only while no link led to the subscriber."""
+    boastful: dict[str, Any] = {"reliability": "tests.virtual.test_reconfiguration:BOASTFUL", "recovery_limit": "3 s"}
+    with Cluster.start(CHAIN, ENDS, folder=tmp_path / "run", **boastful) as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.disconnect("b1", "b2")
+        cluster.clients["alice"].publish({"x": 0})
+        cluster.advance("4 s")
+        cluster.clients["alice"].publish({"x": 1})
+        cluster.advance("1 s")
+        cluster.faults.connect("b0", "b2")
+        cluster.settle()
+        cluster.advance("3 s")
+        cluster.clients["alice"].publish({"x": 2})
+        cluster.advance("4 s")
+        verdict = judged(cluster)
+    assert verdict.pairs.missing == [((0, 0), 0), ((0, 1), 0)]
+    assert verdict.left("missing") == [((0, 1), 0)]
+    assert verdict.excused["missing", ((0, 0), 0)].text == "the overlay was in parts: no path was left"
+
+
 def test_a_broker_joins_by_a_link_and_serves_its_clients(tmp_path: Path) -> None:
     clients = {"alice": "b0", "carol": "new"}
     with Cluster.start(CHAIN, clients, folder=tmp_path / "run", newcomers=["new"]) as cluster:
@@ -198,7 +222,7 @@ def test_nothing_is_promised_at_a_broker_that_was_given_up_until_it_starts_again
     cells = {"p": ["p1"], "m": ["b1", "b2"], "s": ["s1"], "t": ["s2"]}
     overlay = {"kind": "cells", "cells": cells, "links": [["p", "m"], ["m", "s"], ["m", "t"]]}
     clients = {"alice": "p1", "bob": "s1", "carol": "s2"}
-    guaranteed = {"routing": "cells", "reliability": "gryphon", "recovery_limit": "5 s"}
+    guaranteed: dict[str, Any] = {"routing": "cells", "reliability": "gryphon", "recovery_limit": "5 s"}
     with Cluster.start(overlay, clients, folder=tmp_path / "run", **guaranteed) as cluster:
         for name in ("bob", "carol"):
             cluster.clients[name].subscribe("x >= 0")
