@@ -14,13 +14,10 @@ import msgpack
 
 from murmur_pubsub.errors import InputError, WireError
 from murmur_pubsub.unpacking import unpack
-from murmur_pubsub.values import Value, domain_of
+from murmur_pubsub.values import SENDABLE, Value, is_sendable, is_text
 
 _pack = msgpack.Packer().pack
-_VALUE_TYPES = (int, float, str, bool)
 _TIME = struct.Struct("<q")
-_INT_MIN, _INT_MAX = -(1 << 63), (1 << 64) - 1
-"""The integers that msgpack can carry."""
 EVENT_BYTES_MAX = 1024 * 1024
 """Of an event's packed attributes. A message adds to them what its protocol wants to say, and has to fit a frame."""
 
@@ -73,26 +70,22 @@ class Event:
             self._blob = _pack(self._attributes)
         return self._blob
 
-    def check_attributes(self) -> None:
-        """Raise `InputError` for a name or value that an event may not have, or if the event is too large."""
-        for name, value in (self._attributes or {}).items():
-            place = f"publication {self.source}:{self.sequence}, attribute {name!r:.40}"
-            if type(name) is not str:
-                raise InputError(place, f"a name of type {type(name).__name__}", "a text")
-            if domain_of(value) is None:
-                raise InputError(place, f"{value!r:.60}", "an int, float, str or bool, and not NaN")
-            if type(value) is int and not _INT_MIN <= value <= _INT_MAX:
-                raise InputError(place, f"{value}", f"an int from {_INT_MIN} to {_INT_MAX}")
-        self.check_size()
-
-    def check_size(self) -> None:
-        """Raise `InputError` if the event is too large to be published."""
+    def check(self) -> None:
+        """Raise `InputError` for what may not be published: an event without attributes, with a name or value that an
+        event may not have, or too large. Asked wherever a publisher hands an event over, whatever the runtime."""
+        place = f"publication {self.source}:{self.sequence}"
+        attributes = self.attributes
+        if not attributes:
+            raise InputError(place, "an event without attributes", "one attribute or more")
+        for name, value in attributes.items():
+            where = f"{place}, attribute {name!r:.40}"
+            if not is_text(name):
+                raise InputError(where, f"a name of type {type(name).__name__}", "a text")
+            if not is_sendable(value):
+                raise InputError(where, f"{value!r:.60}", SENDABLE)
         if len(self.blob) > EVENT_BYTES_MAX:
-            raise InputError(
-                f"publication {self.source}:{self.sequence}",
-                f"attributes of {len(self.blob):,} bytes",
-                f"at most {EVENT_BYTES_MAX:,} bytes",
-            )
+            found = f"attributes of {len(self.blob):,} bytes"
+            raise InputError(place, found, f"at most {EVENT_BYTES_MAX:,} bytes")
 
     @property
     def attributes(self) -> Mapping[str, Value]:
@@ -135,11 +128,11 @@ def fingerprint_of(time_us: int, blob: bytes) -> int:
 
 
 def unpack_attributes(blob: bytes) -> dict[str, Value]:
-    """The attribute map packed in `blob`; raises `WireError` if it is anything else."""
+    """The attribute map packed in `blob`; raises `WireError` if it is not one that may be published."""
     attributes = unpack(blob)
-    if type(attributes) is not dict:
-        raise WireError(f"event attributes are no map but {attributes!r:.60}")
+    if type(attributes) is not dict or not attributes:
+        raise WireError(f"event attributes are no map, or an empty one: {attributes!r:.60}")
     for name, value in attributes.items():
-        if type(name) is not str or type(value) not in _VALUE_TYPES or value != value:
+        if type(name) is not str or not is_sendable(value):
             raise WireError(f"event attribute {name!r:.40} has the value {value!r:.40}")
     return attributes

@@ -56,8 +56,8 @@ class Recorder:
 
     def published(self, now_us: int, event: Event) -> None:
         """A publisher of this node published the event: its attributes go to the side file first. Raises `InputError`
-        for one that is too large."""
-        event.check_size()
+        for one that may not be."""
+        event.check()
         self._writer.side(SideKind.EVENT, event.to_wire())
         self._row(now_us, RowKind.PUBLISH, self.node, event.source, event.sequence, value=len(event.blob))
 

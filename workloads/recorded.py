@@ -11,7 +11,6 @@ published reach is measured and is part of the description.
 
 import json
 import lzma
-import math
 import random
 import re
 import tarfile
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Literal
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.values import Value, domain_of
+from murmur_pubsub.values import SENDABLE, Value, is_sendable, is_text
 from workloads.client_placement import Where, place_clients
 from workloads.limits import at_least_one, positive_rate, share_of_filters, zipf_exponent
 from workloads.overlay import Overlay
@@ -98,9 +97,8 @@ def parse_event(line: str, place: str) -> EventAttributes:
         except (ValueError, RecursionError) as error:
             raise InputError(place, f"{line[:60]!r} ({error})", "a JSON object of attributes") from None
         for name, value in event.items():
-            if not _can_be_sent(value) or not _can_be_sent(name):
-                found = f"the attribute {name!a:.60} = {value!a:.40}"
-                raise InputError(place, found, "a finite number of at most 64 bits, a string or a boolean")
+            if not is_sendable(value) or not is_text(name):
+                raise InputError(place, f"the attribute {name!a:.60} = {value!a:.40}", SENDABLE)
         return dict(event)
     pairs = _PAIR.findall(line)
     if len(line) != sum(len(name) + len(text) + 4 for name, text in pairs) - 1:
@@ -119,18 +117,9 @@ def _value(text: str, place: str) -> Value:
         value = int(text)
     elif _NUMBER.fullmatch(text):
         value = float(text)
-    if value is None or not _can_be_sent(value):
+    if value is None or not is_sendable(value):
         raise InputError(place, repr(text[:60]), "a finite number of at most 64 bits, or a 'string'")
     return value
-
-
-def _can_be_sent(value: object) -> bool:
-    """Is it a value that the wire can carry? What JSON allows goes beyond that."""
-    if isinstance(value, str):
-        return value.isprintable() or not any("\ud800" <= character <= "\udfff" for character in value)
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return domain_of(value) is not None and (not isinstance(value, int) or -(2**63) <= value < 2**63)
 
 
 def _event_of(line: Line) -> EventAttributes:

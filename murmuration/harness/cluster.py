@@ -104,7 +104,7 @@ class Client:
         commands = []
         for sequence, attributes in enumerate(events, self._sequence):
             event = Event(self.publisher, sequence, self._cluster.now_us, dict(attributes))
-            event.check_attributes()
+            event.check()
             commands.append(ScriptedCommand(Publish(event)))
         self._sequence += len(commands)
         self._cluster.issue(self.name, commands)
