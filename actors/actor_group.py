@@ -1,14 +1,15 @@
 """The actors of a live run by node name: started, asked, killed, started again.
 
 A node is in service unless a fault took it out: it is `down` (its actor is dead) or `stalled` (its process is
-stopped). Asking skips nodes out of service, and one that goes out of service while it is asked is no error; any
-other actor that dies or falls silent ends the run by name. Faults come from a thread of their own, so a node is
-marked before anything is done to it.
+stopped). Asking skips nodes out of service, and one that goes out of service while it is asked is no error. An actor
+that has died without being told to is such a fault too; one that lives and does not answer ends the run by name, with
+the input that its machine has not come back from. Faults come from a thread of their own, so a node is marked before
+anything is done to it.
 """
 
 import dataclasses
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +18,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from actors.actor_settings import ActorSettings
+from actors.clock import Clock
 from actors.node_actor import Listening, NodeActor
 from actors.processes import ProcessPlace
 from murmur_pubsub.deployment import Deployment
@@ -24,10 +26,15 @@ from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.faults import link_key
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName
+from murmur_pubsub.protocol_error import ProtocolError, unsettled_error
 
 _ANSWER_TIMEOUT_S = 180.0
 """An actor that does not answer within this time never will; the longest answer is to a call that starts actors."""
 _LOOK_AGAIN_S = 0.25
+_OVERDUE_S = 20.0
+"""An actor that does not answer for this long is asked what its machine is at,"""
+_OVERDUE_LOOK_S = 5.0
+"""and once more after this: if it is at the same input then, it will never come back."""
 _LOSS_NOTICED_S = 60.0
 """Ray takes a host for dead after this number of missed health checks; by default that takes a quarter of a minute."""
 
@@ -36,7 +43,8 @@ class ActorGroup:
     """All actors of one run.
 
     `hosts`: Ray's identifiers of the hosts, by their number in the deployment; `scratch`: the folders of those
-    that keep journals and logs for themselves. `watched`: a `HostWatch` notices when a host is gone. `held_up` were
+    that keep journals and logs for themselves. `watched`: a `HostWatch` notices when a host is gone. `on_death(name)`
+    is told of an actor that has died by itself, and takes it out of service. `held_up` were
     stalled or slowed down once: their lag is no fault of the host. `cut` are the links that a fault keeps down,
     `partition` is the group of each node while datagrams pass within groups only.
     """
@@ -45,6 +53,7 @@ class ActorGroup:
         self,
         deployment: Deployment,
         settings: ActorSettings,
+        clock: Clock,
         hosts: Sequence[str],
         scratch: Mapping[int, str] = MappingProxyType({}),
         watched: bool = False,
@@ -72,7 +81,12 @@ class ActorGroup:
             for number, folder in scratch.items()
         }
         self._watched = watched
-        self._remote = ray.remote(num_cpus=0, max_restarts=0, max_task_retries=0)(NodeActor)
+        self._clock = clock
+        self._ahead_us: dict[NodeName, int] = {}
+        """By how much each node's clock is ahead of the driver's, at most."""
+        self.on_death: Callable[[NodeName], None] | None = None
+        options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "max_task_retries": 0}
+        self._remote = ray.remote(**options, concurrency_groups={"watch": 1})(NodeActor)
         self._actors: dict[NodeName, Any] = {}
         self.addresses: dict[NodeName, tuple[str, int]] = {}
         self._brokers = frozenset(spec.name for spec in deployment.nodes if spec.role == "broker")
@@ -134,8 +148,10 @@ class ActorGroup:
                 host = self.hosts[number]
                 options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node_id=host, soft=False)
             settings = self._settings_at.get(number, self.settings)
-            actor = self._remote.options(**options).remote(self.specs[name], settings, script, incarnation)
-            self._actors[name] = actor
+            # Of the former incarnation's clock only this is known, and its last input lies behind the driver's now.
+            not_before_us = self._clock.now_us() + self._ahead_us.pop(name, 0) if incarnation else 0
+            arguments = (self.specs[name], settings, script, incarnation, not_before_us)
+            self._actors[name] = self._remote.options(**options).remote(*arguments)
         for name in names:
             listening: Listening = self._answer(name, self._actors[name].listen.remote(), wanted=True)
             self.addresses[name] = (listening.host, listening.port)
@@ -168,7 +184,8 @@ class ActorGroup:
         arguments: Mapping[NodeName, tuple[Any, ...]] | None = None,
         common: tuple[Any, ...] = (),
     ) -> dict[NodeName, Any]:
-        """The answers of the actors in service to one call, by node; raises `RunError` naming an actor that died."""
+        """The answers of the actors in service to one call, by node. Raises what a call raised, and `RunError` naming
+        an actor that does not answer; one that has died is out of service from then on."""
         names = list(nodes) if nodes is not None else list(arguments if arguments is not None else self._actors)
         pending = {}
         for name in names:
@@ -179,11 +196,14 @@ class ActorGroup:
         return {name: answer for name, answer in answers.items() if answer is not _NOBODY}
 
     def status(self) -> dict[NodeName, dict[str, Any]]:
-        """What each node in service says of itself; raises `RunError` with the traceback of a machine that failed."""
+        """What each node in service says of itself; raises why one has failed."""
+        asked_us = self._clock.now_us()
         answers = self.ask("status")
         for name, status in answers.items():
             if status["failure"] is not None:
-                raise RunError(f"the machine of {name} failed:\n{status['failure']}")
+                raise self._told(name, status["failure"])
+            ahead_us = status["now_us"] - asked_us
+            self._ahead_us[name] = min(ahead_us, self._ahead_us.get(name, ahead_us))
         return answers
 
     def unlinked(self, statuses: Mapping[NodeName, Mapping[str, Any]]) -> list[NodeName]:
@@ -219,19 +239,49 @@ class ActorGroup:
         return name in self._actors and name not in self.down and name not in self.stalled
 
     def _answer(self, name: NodeName, reference: Any, wanted: bool = False) -> Any:
-        deadline = time.monotonic() + _ANSWER_TIMEOUT_S
+        asked = time.monotonic()
+        look_again = asked + _OVERDUE_S
+        at: tuple[int, ...] | None = None
         while True:
             try:
                 return ray.get(reference, timeout=_LOOK_AGAIN_S)
+            except ray.exceptions.RayTaskError as error:
+                raise self._told(name, error.cause) from error
             except ray.exceptions.RayActorError as error:
-                if wanted or (self._serves(name) and not self._vanished(name)):
+                if wanted or self.on_death is None:
                     raise RunError(f"the actor of {name} died: {error}") from error
+                if self._serves(name) and not self._vanished(name):
+                    self.on_death(name)
                 return _NOBODY
             except ray.exceptions.GetTimeoutError as error:
                 if not wanted and not self._serves(name):
                     return _NOBODY
-                if time.monotonic() > deadline:
+                waited = time.monotonic() - asked
+                if waited > _ANSWER_TIMEOUT_S:
                     raise RunError(f"the actor of {name} did not answer in {_ANSWER_TIMEOUT_S:.0f} s") from error
+                if asked + waited > look_again:
+                    look_again = asked + waited + _OVERDUE_LOOK_S
+                    before, (at, overdue) = at, self._at_work(name, f"{waited:.0f} s")
+                    if overdue is not None and at == before:
+                        raise self._told(name, overdue) from error
+
+    def _at_work(self, name: NodeName, waited: str) -> tuple[tuple[int, ...] | None, ProtocolError | None]:
+        """What the node's machine is at, and the error if it never comes back; twice None if nobody can say."""
+        try:
+            said = ray.get(self._actors[name].at_work.remote(waited), timeout=_OVERDUE_LOOK_S)
+        except ray.exceptions.RayError:
+            return None, None
+        return said or (None, None)
+
+    def unsettled(self, name: NodeName, waited: str) -> Exception:
+        """The error about a node for which the run has waited."""
+        return self._told(name, unsettled_error(name, self.incarnations[name], self._clock.now_us(), waited))
+
+    def _told(self, name: NodeName, error: BaseException) -> Exception:
+        """What a node has raised, in words for whoever runs it."""
+        if isinstance(error, ProtocolError):
+            return error.in_run(Path(self.settings.journal_folder).parent, self.settings.run.keep_inputs)
+        return error if isinstance(error, InputError | RunError) else RunError(f"the actor of {name} failed: {error!r}")
 
     def _vanished(self, name: NodeName) -> bool:
         """Did a host go away with this node, which does not answer? Ray knows some seconds later; then the `HostWatch`

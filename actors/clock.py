@@ -18,6 +18,13 @@ class Clock:
         self._scale_ns = int(1000 * dilation)
         self._zero_ns = origin_wall_ns - time.time_ns() + time.monotonic_ns()
 
+    def not_before(self, floor_us: int) -> None:
+        """Go on from that time, if it is less here. A node that was started again is handed no time that lies before
+        what its former incarnation was handed, though its host's clock was put back, or it is another host's."""
+        behind_us = floor_us - self.now_us()
+        if behind_us > 0:
+            self._zero_ns -= behind_us * self._scale_ns
+
     def now_us(self) -> int:
         """Emulated microseconds since the run's origin."""
         return (time.monotonic_ns() - self._zero_ns) // self._scale_ns

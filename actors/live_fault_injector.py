@@ -24,11 +24,14 @@ from murmur_pubsub.journal_sealing import seal_series
 from murmur_pubsub.machine import NodeName, Order
 from murmur_pubsub.recorder import Recorder
 
+_TO_PROCESSES = (FaultKind.KILL, FaultKind.STALL, FaultKind.RESUME, FaultKind.SLOW)
+"""What is done to the process of a node that runs, or is stalled."""
+
 
 class LiveFaultInjector:
     """Does to a group of actors what a fault says. `base_us`: when publishing began, for scripts of nodes that come
-    back; None before that. `lose_host(number)` takes a whole host away. `observed`: faults that were not planned; its
-    steps in the journal come after those of the plan."""
+    back; None before that. `lose_host(number)` takes a whole host away. `observed`: faults that nobody ordered, by
+    their steps in the journal, which come after those ordered so far."""
 
     def __init__(
         self,
@@ -43,16 +46,18 @@ class LiveFaultInjector:
         self._clock = clock
         self._recorder = recorder
         self._lose_host = lose_host
-        self.observed: list[Fault] = []
+        self.observed: dict[int, Fault] = {}
         self._gone: list[NodeName] = []
-        self._steps_planned = len(deployment.faults)
-        self._one_at_a_time = threading.Lock()
+        self._next_step = len(deployment.faults)
+        self._one_at_a_time = threading.RLock()
+        """Taken again by a thread that finds out in the middle of a step that another node has died."""
         self._planned = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
         self._hosts = deployment.hosts
 
     def carry_out(self, step: int, fault: Fault) -> None:
         """Do it, and return when it is in effect; raises `RunError` if it is not."""
         with self._one_at_a_time:
+            self._next_step = max(self._next_step, step + 1)
             self._carry_out(step, fault, self._clock.now_us())
 
     def host_vanished(self, number: int, since_us: int) -> None:
@@ -62,20 +67,38 @@ class LiveFaultInjector:
             for name in self.nodes_on(number):
                 group.down[name] = None
                 group.stalled.pop(name, None)
-            step, fault = self._observe(FaultKind.LOSE_HOST, number)
+            step, fault = self._observe(FaultKind.LOSE_HOST, host=number)
             self._recorder.fault(since_us, step, fault, FaultStage.ORDERED)
             self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
+
+    def died(self, name: NodeName, since_us: int) -> None:
+        """A node's process is gone, though nobody has told it to, since some time after `since_us`. It stays away until
+        a step of the plan starts it again. Raises `RunError` if the process is there: then it only says nothing."""
+        group = self._group
+        with self._one_at_a_time:
+            if name in group.down:
+                return  # another thread has seen it
+            await_state(group.places[name], "gone")
+            group.down[name] = None
+            group.stalled.pop(name, None)
+            self._gone.append(name)
+            step, fault = self._observe(FaultKind.KILL, nodes=(name,))
+            self._recorder.fault(since_us, step, fault, FaultStage.ORDERED)
+            self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
+            self.seal_gone()
 
     def host_returned(self, number: int, identifier: str) -> None:
         """The host is back, under another identifier: its nodes start on it, with the logs that are there."""
         with self._one_at_a_time:
             self._group.hosts[number] = identifier
-            self._carry_out(*self._observe(FaultKind.RETURN_HOST, number), self._clock.now_us())
+            self._carry_out(*self._observe(FaultKind.RETURN_HOST, host=number), self._clock.now_us())
 
-    def _observe(self, kind: FaultKind, host: int) -> tuple[int, Fault]:
+    def _observe(self, kind: FaultKind, nodes: tuple[NodeName, ...] = (), host: int = 0) -> tuple[int, Fault]:
         base_us = self._clock.now_us() if self.base_us is None else self.base_us
-        self.observed.append(Fault(max(0, self._clock.now_us() - base_us), kind, host=host))
-        return self._steps_planned + len(self.observed) - 1, self.observed[-1]
+        fault = Fault(max(0, self._clock.now_us() - base_us), kind, nodes, host=host)
+        step, self._next_step = self._next_step, self._next_step + 1
+        self.observed[step] = fault
+        return step, fault
 
     def _carry_out(self, step: int, fault: Fault, ordered_us: int) -> None:
         self._recorder.fault(ordered_us, step, fault, FaultStage.ORDERED)
@@ -98,6 +121,8 @@ class LiveFaultInjector:
                 seal_series(group.journal_folder(name), name, group.incarnations[name])
 
     def _do(self, step: int, fault: Fault) -> None:
+        if fault.kind in _TO_PROCESSES and fault.nodes[0] in self._group.down:
+            return  # it died before anybody told it to: it is as gone or silent as the step wants it
         if fault.kind in (FaultKind.STALL, FaultKind.SLOW):
             self._group.held_up[fault.nodes[0]] = None
         match fault.kind:
@@ -226,6 +251,8 @@ class LiveFaultInjector:
         asked = [name for name in arguments if name in self._group.in_service]
         answers = self._group.ask(what, arguments={name: arguments[name] for name in asked})
         for name in asked:
+            if name in self._group.down:
+                continue  # it has died meanwhile
             if name not in answers or (right is not None and not right(answers[name])):
                 raise RunError(f"{name} answered {answers.get(name)!r} to {what}")
 

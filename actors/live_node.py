@@ -6,8 +6,9 @@ it. Nothing here calls Ray: `actors.node_actor` is the actor around it.
 
 import asyncio
 import random
+import sys
+import threading
 import time
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +21,9 @@ from actors.handshake import Party, Purpose
 from actors.live_links import LiveLinks
 from actors.log_keeper import LogKeeper
 from murmur_pubsub.codec import Codec
+from murmur_pubsub.contract import DELAY_MAX_US, is_bool
 from murmur_pubsub.deployment import NodeSpec
-from murmur_pubsub.errors import WireError
+from murmur_pubsub.errors import InputError, RunError, WireError
 from murmur_pubsub.journal import DropReason, Refusal, RowKind
 from murmur_pubsub.links import HARD_LIMIT_FACTOR, Link, LinkSpec
 from murmur_pubsub.machine import (
@@ -44,6 +46,7 @@ from murmur_pubsub.machine import (
     TimerKey,
     Truncate,
 )
+from murmur_pubsub.protocol_error import ProtocolError, frames_below, overdue_error, protocol_error
 from murmur_pubsub.recorder import Recorder
 
 _READ_BYTES = 256 * 1024
@@ -65,8 +68,9 @@ class Counters:
 
 class LiveNode:
     """One incarnation of a node. `link_specs` says which peers may have a link here and what it is like,
-    `brokers` which of them are brokers; both may grow. `failure` is the traceback of a machine that raised.
-    `work_us`: the time that a fault adds to each message. `keeper` has the node's stable log.
+    `brokers` which of them are brokers; both may grow. `failure`: why it is of no use any more. `work_us`: the time
+    that a fault adds to each message. `keeper` has the node's stable log. `not_before_us`: no time that the machine is
+    handed lies before that.
     """
 
     def __init__(
@@ -77,18 +81,20 @@ class LiveNode:
         recorder: Recorder,
         settings: ActorSettings,
         keeper: LogKeeper | None = None,
+        not_before_us: int = 0,
     ) -> None:
         self.spec = spec
         self.machine = machine
         self.party = Party(spec.name, incarnation)
         self.token = settings.token
         self.clock = Clock(settings.origin_wall_ns, settings.run.time_dilation)
+        self.clock.not_before(not_before_us)
         self.work_us = 0
         self.counters = Counters()
         self.connections: dict[NodeName, Connection] = {}
         self.link_specs: dict[NodeName, LinkSpec] = {}
         self.brokers: frozenset[NodeName] = frozenset()
-        self.failure: str | None = None
+        self.failure: Exception | None = None
         self._recorder = recorder
         self._seed = settings.run.seed
         self.links = LiveLinks(self, self.connections, settings.run)
@@ -106,6 +112,7 @@ class LiveNode:
         self._lag_noted_us = 0
         self._hears_resets = machine.hears_resets
         self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
         self._interpreters: Mapping[type, Callable[[Any, int], None]] = {
             Deliver: self._deliver,
             SetTimer: self._set_timer,
@@ -114,7 +121,7 @@ class LiveNode:
             Answer: lambda effect, now_us: self._recorder.answered(now_us, effect),
         }
         if keeper is not None:
-            keeper.attach(self.take_input, self._fail)
+            keeper.attach(self.take_input, self._lose_log)
             self._interpreters = {
                 **self._interpreters,
                 Persist: lambda effect, now_us: keeper.persist(effect),
@@ -129,22 +136,19 @@ class LiveNode:
 
     def take_input(self, input: Input) -> None:
         """Hand the machine an input, carry out what follows, and let the frames go."""
+        if self.failure is not None:
+            return
         now_us = self.clock.now_us()
+        effects: Sequence[Effect] = ()
         try:
-            self.perform(self.machine.handle(input, now_us), now_us)
-        except Exception:
-            self._fail()
+            effects = self.machine.handle(input, now_us)
+            self.perform(effects, now_us)
+        except (Exception, SystemExit) as error:
+            self._fail(input, now_us, error, effects)
         self.flush()
 
     def take_messages(self, connection: Connection, bodies: list[Any]) -> None:
         """A frame has arrived; called by the connection."""
-        try:
-            self._take_messages(connection, bodies)
-        except Exception:
-            self._fail()
-        self.flush()
-
-    def _take_messages(self, connection: Connection, bodies: list[Any]) -> None:
         source = connection.peer
         assert source is not None
         handle, control = self.machine.handle, self._control
@@ -152,38 +156,84 @@ class LiveNode:
         recorder, counters = self._recorder, self.counters
         now_us = self.clock.now_us()
         for number, body in enumerate(bodies):
+            if self.failure is not None:
+                break
             if self._paused_for is not None and source != self._paused_for and connection.purpose is Purpose.LINK:
                 connection.backlog += bodies[number:]
-                return
+                break
             if self.work_us:
                 time.sleep(self.clock.wall_s(self.work_us))  # a slow process is slow in all that it does
                 now_us = self.clock.now_us()
+            taken: Received | None = None
+            effects: Sequence[Effect] = ()
             try:
                 message = read(body)
                 if recorder.hops:
                     recorder.received(now_us, message, source)
-                effects = handle(Received(source, message), now_us)
+                taken = Received(source, message)
+                effects = handle(taken, now_us)
+                counters.received += 1
+                if type(message) in control:
+                    counters.control_received += 1
+                    connection.control_received += 1
+                self.perform(effects, now_us)
             except WireError:
                 self._note_malformed(source)
-                continue
-            counters.received += 1
-            if type(message) in control:
-                counters.control_received += 1
-                connection.control_received += 1
-            if effects:
-                self.perform(effects, now_us)
+            except (Exception, SystemExit) as error:
+                self._fail(taken, now_us, error, effects)
+        self.flush()
 
-    def _fail(self) -> None:
-        """The machine raised: keep the first traceback for the driver and fall silent, as a crashed node does.
+    def says(self, question: str) -> bool:
+        """What the machine says of itself, such as whether it is `waiting`."""
+        try:
+            return is_bool(question, getattr(self.machine, question))
+        except Exception as error:
+            self._fail(f"the question whether it is {question}", self.clock.now_us(), error)
+            return False
+
+    def check_invariants(self) -> None:
+        """Those of the machine; raises `ProtocolError`."""
+        try:
+            self.machine.check_invariants()
+        except Exception as error:
+            now_us = self.clock.now_us()
+            raise protocol_error(*self.party, now_us, "a look at its invariants", error) from error
+
+    def at_work(self, waited: str) -> tuple[tuple[int, ...], ProtocolError] | None:
+        """What the machine is at, asked from another thread because the node's own does not answer: numbers that differ
+        from input to input, and what to say if it never comes back. None: it is at nothing."""
+        frames = frames_below(sys._current_frames()[self._thread], _MACHINE_CODES)
+        if not frames:
+            return None
+        known = frames[0].f_locals
+        taken, now_us = known.get("taken", known.get("input")), known.get("now_us", 0)
+        error = overdue_error(*self.party, now_us, taken, waited, frames)
+        return (id(frames[0]), known.get("number", 0), now_us), error
+
+    def _fail(self, input: object, now_us: int, error: BaseException, effects: object = ()) -> None:
+        """The machine raised, or handed back what cannot be carried out. An `InputError` says that it was told what it
+        cannot do: whoever told it has to mend that."""
+        if isinstance(error, InputError):
+            self._fall_silent(error)
+        else:
+            self._fall_silent(protocol_error(*self.party, now_us, input, error, effects))
+
+    def _fall_silent(self, failure: Exception) -> None:
+        """Keep the first reason for the driver and be silent from now on, as a crashed node is.
 
         asyncio would only log it, and a run would go on with a node whose state cannot be trusted."""
         if self.failure is None:
-            self.failure = traceback.format_exc()
+            self.failure = failure
         for connection in list(self.connections.values()):
             connection.close()
 
+    def _lose_log(self, error: Exception) -> None:
+        self._fall_silent(RunError(f"the stable log of {self.party.name} failed: {error!r}"))
+
     def perform(self, effects: Sequence[Effect], now_us: int) -> None:
-        """Carry out the effects in order."""
+        """Carry out the effects in order. Raises for what is none; what is wrong with it, `protocol_error` finds."""
+        if type(effects) is not list and type(effects) is not tuple:
+            raise TypeError("no effects")
         for effect in effects:
             if type(effect) is Send:
                 self._send(effect.to, effect.message, now_us)
@@ -305,6 +355,9 @@ class LiveNode:
         if connection is None or (self.links.has_datagrams and type(message) in self._codec.datagrams):
             other = self.links.datagram_connection(to)
             if isinstance(other, DropReason):
+                if type(to) is not str:
+                    raise TypeError("no name")
+                # Of no node at all, perhaps: a peer may have told the machine of it, and that must not end this node.
                 self._recorder.dropped(now_us, message, to, other)
                 return
             connection = other
@@ -380,6 +433,8 @@ class LiveNode:
 
     def _set_timer(self, effect: SetTimer, now_us: int) -> None:
         key, delay_us = effect
+        if type(delay_us) is not int or not 0 <= delay_us <= DELAY_MAX_US or type(key) is not tuple:
+            raise TypeError("no timer")
         running = self._timers.pop(key, None)
         if running is not None:
             running.cancel()
@@ -396,3 +451,7 @@ class LiveNode:
         running = self._timers.pop(effect.key, None)
         if running is not None:
             running.cancel()
+
+
+_MACHINE_CODES = frozenset(each.__code__ for each in (LiveNode.take_input, LiveNode.take_messages))
+"""What the node's thread runs while its machine is at work."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from actors.stable_storage import StableStorage
+from murmur_pubsub.contract import next_token
 from murmur_pubsub.machine import Input, NodeName, Persist, Stored, Truncate
 
 
@@ -20,21 +21,25 @@ class LogKeeper:
         self._node = node
         self._storage: StableStorage | None = StableStorage(path, node) if path.exists() else None
         self._unsynced: list[int] = []
+        self._token = -1
         self._dirty = False
         self._syncing: asyncio.Task[None] | None = None
         self._take_input: Callable[[Input], None]
-        self._fail: Callable[[], None]
+        self._fail: Callable[[Exception], None]
 
-    def attach(self, take_input: Callable[[Input], None], fail: Callable[[], None]) -> None:
-        """`take_input` is called with each `Stored`, `fail` when the disk failed (while the exception is handled)."""
+    def attach(self, take_input: Callable[[Input], None], fail: Callable[[Exception], None]) -> None:
+        """`take_input` is called with each `Stored`, `fail` when the disk failed."""
         self._take_input, self._fail = take_input, fail
 
     def records(self) -> list[bytes]:
         """What earlier incarnations left, oldest first."""
-        return [] if self._storage is None else [record for _, record in self._storage.read_from(0)]
+        kept = [] if self._storage is None else list(self._storage.read_from(0))
+        self._token = kept[-1][0] if kept else -1
+        return [record for _, record in kept]
 
     def persist(self, effect: Persist) -> None:
-        """Append the record; `Stored` follows."""
+        """Append the record; `Stored` follows. Raises `ContractError` for what is no record under a new token."""
+        self._token = next_token(self._token, effect)
         self._opened().append(effect.token, effect.record)
         self._unsynced.append(effect.token)
         self._sync_soon()
@@ -74,7 +79,7 @@ class LogKeeper:
                 await asyncio.to_thread(storage.sync)
                 for token in tokens:
                     self._take_input(Stored(token))
-        except Exception:
-            self._fail()
+        except Exception as error:
+            self._fail(error)
         finally:
             self._syncing = None

@@ -25,7 +25,8 @@ from actors.search_path import extend_search_path
 from murmur_pubsub.deployment import NodeSpec, make_machine
 from murmur_pubsub.journal import JournalWriter, RowKind, inputs_file
 from murmur_pubsub.links import LinkSpec
-from murmur_pubsub.machine import NodeName, Order, Publish, Subscribe, Unsubscribe
+from murmur_pubsub.machine import Machine, NodeName, Order, Publish, Subscribe, Unsubscribe
+from murmur_pubsub.protocol_error import ProtocolError
 from murmur_pubsub.recorded_inputs import InputRecorder
 from murmur_pubsub.recorder import Recorder
 from murmur_pubsub.script import Player, Script, ScriptedCommand
@@ -47,29 +48,31 @@ class NodeActor:
 
     The driver calls `listen`, `attach`, `dial`, then `subscribe` and `publish` (or `catch_up`, after a restart), and
     at the end `leave` and `stop`. The calls under "faults" carry out what a fault plan does to links and pace.
+    `not_before_us`: no time that the machine is handed lies before that.
     """
 
-    def __init__(self, spec: NodeSpec, settings: ActorSettings, script: Script | None, incarnation: int) -> None:
+    def __init__(
+        self,
+        spec: NodeSpec,
+        settings: ActorSettings,
+        script: Script | None,
+        incarnation: int,
+        not_before_us: int,
+    ) -> None:
         self._spec = spec
         self._settings = settings
         self._player = None if script is None else Player(script)
         self._incarnation = incarnation
-        extend_search_path(settings.search_path)
-        self._machine = make_machine(spec, settings.run.seed, incarnation)
-        if settings.run.keep_inputs:
-            path = Path(settings.journal_folder) / inputs_file(spec.name, incarnation)
-            self._machine = InputRecorder(self._machine, path.open("ab", buffering=0).write)
+        self._not_before_us = not_before_us
         self._node: LiveNode | None = None
         self._publishing: asyncio.Task[None] | None = None
         self._leaving: list[Connection] = []
-        # What the imports made lives as long as the actor: the collector need not walk it again and again.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(50_000, 20, 50)
 
     async def listen(self) -> Listening:
-        """Open the node's socket and journal and start its machine."""
+        """Make the node's machine, open its socket and journal, and start it. Raises `ProtocolError` for a machine that
+        cannot be made."""
         settings = self._settings
+        machine = self._make_machine()
         if settings.scratch is not None:
             make_scratch(Path(settings.scratch))
         Path(settings.journal_folder).mkdir(parents=True, exist_ok=True)
@@ -79,7 +82,9 @@ class NodeActor:
         )
         recorder = Recorder(self._writer, number, settings.numbers, settings.run.journal_hops)
         keeper = self._keeper = LogKeeper(Path(settings.storage_folder) / f"{self._spec.name}.sqlite", self._spec.name)
-        node = self._node = LiveNode(self._spec, self._incarnation, self._machine, recorder, settings, keeper)
+        node = self._node = LiveNode(
+            self._spec, self._incarnation, machine, recorder, settings, keeper, self._not_before_us
+        )
         self._recorder = recorder
         loop = asyncio.get_running_loop()
         host = settings.host or ray.util.get_node_ip_address()
@@ -88,6 +93,19 @@ class NodeActor:
         node.start(keeper.records())
         host, port = self._server.sockets[0].getsockname()[:2]
         return Listening(host, port, own_place(ray.get_runtime_context().get_node_id()))
+
+    def _make_machine(self) -> Machine:
+        settings = self._settings
+        extend_search_path(settings.search_path)
+        machine = make_machine(self._spec, settings.run.seed, self._incarnation)
+        # What the imports made lives as long as the actor: the collector need not walk it again and again.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 50)
+        if not settings.run.keep_inputs:
+            return machine
+        path = Path(settings.journal_folder) / inputs_file(self._spec.name, self._incarnation)
+        return InputRecorder(machine, path.open("ab", buffering=0).write)
 
     async def attach(
         self, links: Mapping[NodeName, LinkSpec], brokers: frozenset[NodeName], addresses: Mapping[NodeName, Address]
@@ -169,21 +187,23 @@ class NodeActor:
             self._publishing = asyncio.get_running_loop().create_task(self._play(self._player, base_us))
 
     async def status(self) -> dict[str, Any]:
-        """Counters, whether the script is still being played, and the traceback of a machine that failed."""
+        """Counters, the node's time, whether the script is still being played, and why the node has failed."""
         node = self._running
         counters = node.counters
         playing = self._publishing is not None and not self._publishing.done()
-        failure = node.failure
-        if self._publishing is not None and self._publishing.done() and self._publishing.exception() is not None:
-            failure = failure or repr(self._publishing.exception())
+        waiting, settling = node.says("waiting"), node.says("settling")
+        failure: BaseException | None = node.failure
+        if self._publishing is not None and self._publishing.done() and failure is None:
+            failure = self._publishing.exception()
         sent, received = node.links.control_counts()
         return {name: getattr(counters, name) for name in counters.__slots__} | {
             "refused": node.entrance.refused,
             "control_sent": sent,
             "control_received": received,
             "playing": playing,
-            "waiting": node.machine.waiting,
-            "settling": node.machine.settling,
+            "waiting": waiting,
+            "settling": settling,
+            "now_us": node.clock.now_us(),
             "cpu_us": int(time.process_time() * 1e6),
             "failure": failure,
             "pid": os.getpid(),
@@ -203,12 +223,17 @@ class NodeActor:
         self._recorder.plain(node.clock.now_us(), RowKind.STOP)
 
     async def stop(self) -> None:
-        """Close links and journal; raises AssertionError if the machine's invariants do not hold."""
+        """Close links and journal; raises `ProtocolError` if the machine's invariants do not hold."""
         for connection in self._leaving:
             connection.close()
         self._keeper.close()
         self._writer.close()
-        self._machine.check_invariants()
+        self._running.check_invariants()
+
+    @ray.method(concurrency_group="watch")
+    async def at_work(self, waited: str) -> tuple[tuple[int, ...], ProtocolError] | None:
+        """What the machine is at: this call is answered, by a thread of its own, when no other is."""
+        return None if self._node is None else self._node.at_work(waited)
 
     @property
     def _running(self) -> LiveNode:

@@ -10,10 +10,10 @@ more.
 import contextlib
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 from actors.actor_group import ActorGroup
 from actors.actor_settings import ActorSettings
@@ -37,6 +37,8 @@ _POLL_S_AN_ACTOR = 0.005
 _PUBLISH_AFTER_US = 200_000
 _LINK_TIMEOUT_S = 60.0
 _SETTLE_TIMEOUT_S = 60.0
+_SETTLE_LIMIT_US = 600_000_000
+"""Subscriptions that take longer never settle, though something moves all the time."""
 
 
 class LiveRun:
@@ -80,8 +82,9 @@ class LiveRun:
         )
         self._session = session
         watched = len(session.known_as) > 1
-        self.group = ActorGroup(deployment, settings, session.hosts, scratch, watched)
+        self.group = ActorGroup(deployment, settings, self._clock, session.hosts, scratch, watched)
         self.fault_injector = LiveFaultInjector(deployment, self.group, self._clock, fault_recorder, session.lose_host)
+        self.group.on_death = self._note_death
         self._watch = HostWatch(session, self.fault_injector, lambda: self._answered_us) if watched else None
         self._faults: FaultThread | None = None
         self._poll_s = max(_POLL_S, _POLL_S_AN_ACTOR * len(deployment.nodes))
@@ -99,8 +102,8 @@ class LiveRun:
         self.totals: dict[str, int] = {}
 
     @property
-    def observed(self) -> Sequence[Fault]:
-        """The faults that were not of the plan, in order; their steps come after its last."""
+    def observed(self) -> Mapping[int, Fault]:
+        """The faults that nobody ordered, by their steps."""
         return self.fault_injector.observed
 
     @property
@@ -166,9 +169,11 @@ class LiveRun:
         self.cpu_seconds["before publishing"] = self._total(self._ask_all())["cpu_us"] / 1e6
 
     def settle(self) -> None:
-        """Wait until every subscription issued so far has settled, and journal that."""
+        """Wait until every subscription issued so far has settled, and journal that. Raises `ProtocolError` naming a
+        node that keeps it from settling, and `RunError` if none says so."""
         self._before = None
-        moved = time.monotonic()
+        began = moved = time.monotonic()
+        limit_s = max(_SETTLE_TIMEOUT_S, self._clock.wall_s(_SETTLE_LIMIT_US))
         counts = None
         while not self._look_for_settling(statuses := self._ask_all()):
             now = self._total(statuses)
@@ -176,10 +181,19 @@ class LiveRun:
                 counts = (now["control_sent"], now["control_received"])
                 moved = time.monotonic()
             elif time.monotonic() - moved > _SETTLE_TIMEOUT_S:
-                unlinked = self.group.unlinked(statuses)
-                why = f"links of {', '.join(unlinked[:5])} are not up" if unlinked else f"sent and received: {counts}"
-                raise RunError(f"subscriptions did not settle: {why}")
+                self._refuse_unsettled(statuses, f"{_SETTLE_TIMEOUT_S:.0f} s")
+            if time.monotonic() - began > limit_s:
+                self._refuse_unsettled(statuses, f"{limit_s:.0f} s")
             time.sleep(self._poll_s)
+
+    def _refuse_unsettled(self, statuses: Mapping[NodeName, Mapping[str, Any]], waited: str) -> NoReturn:
+        for name, status in statuses.items():
+            if status["settling"]:
+                raise self.group.unsettled(name, waited)
+        unlinked = self.group.unlinked(statuses)
+        moved = [sum(status[f"control_{what}"] for status in statuses.values()) for what in ("sent", "received")]
+        why = f"links of {', '.join(unlinked[:5])} are not up" if unlinked else f"sent and received: {moved}"
+        raise RunError(f"subscriptions did not settle in {waited}: {why}")
 
     def look(self) -> None:
         """Ask all nodes how they are: raises `RunError` for one that failed, and journals what has settled."""
@@ -245,6 +259,10 @@ class LiveRun:
             self.fault_injector.kill(name, sigkill=True)
         self.fault_injector.seal_gone()
 
+    def _note_death(self, name: NodeName) -> None:
+        self.fault_injector.died(name, self._answered_us)
+        self._unsettled = True  # those that are left have to settle without it
+
     def _ask_all(self) -> dict[NodeName, dict[str, Any]]:
         self._session.check()
         if self._watch is not None and self._watch.failure is not None:
@@ -259,7 +277,7 @@ class LiveRun:
         totals = {"lag_us_max": max(lags, default=0)}
         for status in statuses.values():
             for key, value in status.items():
-                if key not in ("failure", "pid", "links", "lag_us_max"):
+                if key not in ("failure", "pid", "links", "lag_us_max", "now_us"):
                     totals[key] = totals.get(key, 0) + value
         for name, status in statuses.items():
             self._published_by[name, self.group.incarnations[name]] = status["published"]

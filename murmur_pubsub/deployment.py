@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from murmur_pubsub.contract import check_machine
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import ANYTHING_GOES, DEFAULT_DETECTION, FailureDetection, Fault, PlanRules
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Machine, NodeContext, NodeName
 from murmur_pubsub.message import Role
 from murmur_pubsub.places import CellPlan, RingPlace
+from murmur_pubsub.protocol_error import protocol_error
 from murmur_pubsub.script import Script
 
 Factory = Callable[[NodeContext], Machine]
@@ -108,6 +110,14 @@ def object_at(path: str, place: str) -> Any:
 
 
 def make_machine(spec: NodeSpec, seed: int, incarnation: int = 0) -> Machine:
-    """The node's machine, fresh."""
+    """The node's machine, fresh. Raises `InputError` for parameters that it refuses, and `ProtocolError` for any other
+    reason why there is none."""
     factory: Factory = object_at(spec.factory, f"factory of node {spec.name}")
-    return factory(NodeContext(spec.name, seed, spec.parameters, incarnation, spec.place))
+    try:
+        machine = factory(NodeContext(spec.name, seed, spec.parameters, incarnation, spec.place))
+        check_machine(machine)
+    except InputError:
+        raise
+    except Exception as error:
+        raise protocol_error(spec.name, incarnation, None, "being made", error) from error
+    return machine

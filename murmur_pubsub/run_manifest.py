@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.faults import REPAIRS, FaultKind
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.plain_data import from_plain, to_plain
 from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US, Promise
@@ -60,6 +60,8 @@ class FaultEntry:
     """How much longer each message takes at a slow node."""
     given_up: tuple[str, ...] = ()
     """The broker to whose subscribers nothing is promised once the order is carried out, until it starts again."""
+    by_itself: bool = False
+    """Nobody ordered it: it was seen to have happened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +190,11 @@ class RunManifest:
     def homes(self) -> dict[str, str]:
         """Client to the broker where it is attached, by name."""
         return {node.name: node.broker for node in self.nodes if node.broker is not None}
+
+    @property
+    def by_themselves(self) -> list[str]:
+        """What broke though nobody had ordered it, in words."""
+        return [fault.text for fault in self.faults if fault.by_itself and fault.kind not in REPAIRS]
 
     @property
     def has_links(self) -> bool:

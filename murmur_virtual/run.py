@@ -7,8 +7,10 @@ hand, command by command (`murmuration.harness.cluster`).
 import functools
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.errors import RunError
 from murmur_pubsub.faults import Fault
 from murmur_pubsub.journal import RUN_WRITER, FaultStage, JournalWriter, Phase, RowKind
 from murmur_pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe
@@ -16,12 +18,15 @@ from murmur_pubsub.progress import PHASE_STEPS, Progress
 from murmur_pubsub.recorder import Recorder
 from murmur_pubsub.script import Player, ScriptedCommand
 from murmur_virtual.fault_injector import VirtualFaultInjector
-from murmur_virtual.virtual_node import CONTROL_MESSAGE, VirtualNode
+from murmur_virtual.input_watch import InputWatch
+from murmur_virtual.virtual_node import CONTROL_MESSAGE, MACHINE_CODES, VirtualNode
 from murmur_virtual.virtual_runtime import VirtualRuntime
 
 _STEPS_BETWEEN_PROGRESS = 20_000
 _SUBSCRIBE_US = 1_000
 _PUBLISH_AFTER_US = 1_000
+_SETTLE_LIMIT_US = 600_000_000
+"""Subscriptions that take longer never settle."""
 
 
 class VirtualRun:
@@ -46,6 +51,7 @@ class VirtualRun:
             settings.detection,
             settings.sync_us,
             journal_folder if settings.keep_inputs else None,
+            journal_folder.parent,
         )
         self._players = {
             name: Player(script) for name, script in deployment.scripts.items() if name not in deployment.start_down
@@ -56,6 +62,7 @@ class VirtualRun:
         self._faulted_us = -1
         """When the last fault or repair was: a journal tells what settled after it by a later time."""
         self._fault_injector = VirtualFaultInjector(self.runtime, deployment)
+        self._input_watch: InputWatch | None = None
         self.published = 0
 
     @property
@@ -78,10 +85,14 @@ class VirtualRun:
 
     def close(self) -> None:
         """Close the journal."""
+        if self._input_watch is not None:
+            self._input_watch.cancel()
         self._writer.close()
 
     def start(self) -> None:
         """Add the nodes and bring up their links."""
+        self._input_watch = InputWatch(self.runtime, MACHINE_CODES)
+        self._input_watch.start()
         self.enter(Phase.STARTING)
         for spec in self._deployment.nodes:
             if spec.name not in self._deployment.start_down:
@@ -96,10 +107,13 @@ class VirtualRun:
 
     def settle(self) -> None:
         """Go on until every subscription has settled and every link is up that can be, and journal that; or until
-        nothing will ever happen again."""
-        self._run(stop=lambda: self._calm)
+        nothing will ever happen again. Raises `ProtocolError` naming a node that keeps it from settling."""
+        limit_us = self.runtime.now_us + _SETTLE_LIMIT_US
+        self._run(stop=lambda: self._calm or self.runtime.now_us > limit_us)
         if self._calm:
             self._settled()
+        elif self.runtime.now_us > limit_us:
+            self._refuse_unsettled(f"{_SETTLE_LIMIT_US // 1_000_000} s")
 
     def _subscribe(self) -> None:
         self.enter(Phase.SUBSCRIBING)
@@ -108,6 +122,13 @@ class VirtualRun:
             for scripted in player.subscriptions():
                 self._issue(node, scripted)
         self.settle()
+
+    def _refuse_unsettled(self, waited: str) -> NoReturn:
+        for node in self.runtime.nodes.values():
+            if not node.down and node.says("settling"):
+                node.refuse_unsettled(waited)
+        moving = self.runtime.in_flight[CONTROL_MESSAGE]
+        raise RunError(f"subscriptions did not settle in {waited}: {moving} control messages are still on their way")
 
     def _publish(self) -> None:
         runtime = self.runtime

@@ -15,7 +15,8 @@ from murmur_pubsub.faults import FailureDetection, link_key
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.links import Link, LinkSpec
 from murmur_pubsub.machine import LinkDown, LinkUp, NodeName
-from murmur_virtual.virtual_node import VirtualNetwork, VirtualNode
+from murmur_virtual.virtual_network import VirtualNetwork
+from murmur_virtual.virtual_node import VirtualNode
 
 
 class _Wire:

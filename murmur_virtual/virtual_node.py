@@ -5,13 +5,13 @@ The counterpart on Ray is `actors.node_actor`; a machine cannot tell which of th
 
 import functools
 import random
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NoReturn
 
-from murmur_pubsub.codec import Codec
+from murmur_pubsub.contract import DELAY_MAX_US, ContractError, is_bool, next_token
 from murmur_pubsub.deployment import NodeSpec
-from murmur_pubsub.errors import WireError
+from murmur_pubsub.errors import InputError, WireError
 from murmur_pubsub.journal import DropReason, RowKind
 from murmur_pubsub.links import Link
 from murmur_pubsub.machine import (
@@ -33,10 +33,11 @@ from murmur_pubsub.machine import (
     TimerKey,
     Truncate,
 )
+from murmur_pubsub.protocol_error import overdue_error, protocol_error, unsettled_error
 from murmur_pubsub.recorder import Recorder
 from murmur_pubsub.unpacking import unpack
-from murmur_virtual.event_queue import EventQueue
 from murmur_virtual.storage import VirtualStorage
+from murmur_virtual.virtual_network import VirtualNetwork
 
 EVENT_MESSAGE, CONTROL_MESSAGE, TIMER, STORED, RESUME, CALL = range(6)
 """Kinds of queue entries; the first two are messages on their way."""
@@ -45,45 +46,13 @@ _new = tuple.__new__
 """Makes a NamedTuple without the Python call in its constructor: these two are made for every entry."""
 
 
-class VirtualNetwork(Protocol):
-    """What nodes and links ask of the runtime they are in, and what they tell it."""
-
-    seed: int
-    now_us: int
-    sync_us: int
-    """How long a record takes to reach the disk."""
-    queue: EventQueue
-    nodes: "dict[NodeName, VirtualNode]"
-    """The latest incarnation of each node."""
-    clients: set[NodeName]
-    datagrams: Link | None
-    """What carries messages between nodes without a link of their own; None: they are dropped as unreachable."""
-    addressed_by: "defaultdict[NodeName, dict[NodeName, None]]"
-    """`VirtualNode.addressed` the other way round: the nodes that hear when that node is gone."""
-    in_flight: list[int]
-    """Messages on their way, by kind: EVENT_MESSAGE and CONTROL_MESSAGE. Nodes count them up and down."""
-    busy: dict[NodeName, None]
-    """Nodes that run, but are too slow for what waits for them. Each node enters and removes itself."""
-    deliveries: int
-    """How many there have been; nodes count them."""
-
-    def codec(self, message_types: Sequence[type]) -> Codec:
-        """The codec for these messages, one for all nodes that speak them."""
-
-    def call_at(self, time_us: int, action: Callable[[int], None]) -> None:
-        """Have `action(now_us)` called at the given time."""
-
-    def divided(self, first: NodeName, second: NodeName) -> bool:
-        """Does a partition keep datagrams between the two from passing?"""
-
-
 class VirtualNode:
     """One incarnation of a node. Links are kept with the peer's node, looked up once."""
 
     __slots__ = (
         "_awake", "_busy_until_us", "_clients", "_codec", "_datagrams", "_encoded", "_encoded_message", "_encoders",
         "_exempt", "_held", "_hops", "_name", "_network", "_push", "_read", "_read_client", "_recorder", "_severed",
-        "_stale", "_timers", "_uplink", "_waiting", "addressed", "disturbed", "down", "incarnation", "links",
+        "_stale", "_timers", "_token", "_uplink", "_waiting", "addressed", "disturbed", "down", "incarnation", "links",
         "machine", "paused_until_us", "spec", "stalled", "stalls", "storage", "work_us",
     )  # fmt: skip
 
@@ -124,6 +93,7 @@ class VirtualNode:
         self._read, self._read_client = self._codec.heard_by(spec.role)
         self._clients = network.clients
         self._timers: dict[TimerKey, int] = {}
+        self._token = storage.last_token
         self._encoded_message: Any = None
         self._encoded = b""
         self._exempt: NodeName | None = None
@@ -145,16 +115,21 @@ class VirtualNode:
             self._held.append((source, kind, data))
             return
         self._network.in_flight[kind] -= 1
+        effects: Sequence[Effect] = ()
+        taken: Received | None = None
         try:
             message = (self._read_client if source in self._clients else self._read)(unpack(data))
             if self._hops:
                 self._recorder.received(now_us, message, source)
-            effects = self.machine.handle(_new(Received, (source, message)), now_us)
-        except WireError:
-            self._recorder.plain(now_us, RowKind.MALFORMED, peer=source)
-            return
-        if effects:
+            taken = _new(Received, (source, message))
+            effects = self.machine.handle(taken, now_us)
             self.perform(effects, now_us)
+        except WireError as error:
+            if taken is None:
+                self._network.nodes[source].sent_unreadable(self._name, error, now_us)
+            self._recorder.plain(now_us, RowKind.MALFORMED, peer=source)
+        except BaseException as error:
+            self._fail(taken, now_us, error, effects)
 
     def resume(self, now_us: int) -> None:
         """The full link has room again: take what was held, until it is full once more."""
@@ -175,13 +150,64 @@ class VirtualNode:
             return
         if self._timers.get(key) == number:
             del self._timers[key]
-            self.perform(self.machine.handle(_new(TimerFired, (key,)), now_us), now_us)
+            self.take_input(_new(TimerFired, (key,)), now_us)
 
     def take_input(self, input: Input, now_us: int) -> None:
         """Hand the machine an input that is no message or timer, and carry out what follows."""
         if self.disturbed and self.must_wait(self.take_input, input):
             return
-        self.perform(self.machine.handle(input, now_us), now_us)
+        effects: Sequence[Effect] = ()
+        try:
+            effects = self.machine.handle(input, now_us)
+            self.perform(effects, now_us)
+        except BaseException as error:
+            self._fail(input, now_us, error, effects)
+
+    def sent_unreadable(self, to: NodeName, error: WireError, now_us: int) -> NoReturn:
+        """The peer cannot read a message from here. No stranger sends anything in virtual time: the machine did it."""
+        wrong = ContractError(f"a message that {to} cannot read ({error})", "fields as the message's class names them")
+        self._fail("what it was sent for, before it came there", now_us, wrong, ())
+
+    def refuse(self, kind: int, payload: Any, source: NodeName, now_us: int, wrong: ContractError) -> NoReturn:
+        """Of this queue entry, which is for this node, more follows than a run can bear."""
+        about: object = "what had waited, or was stored"
+        if kind <= CONTROL_MESSAGE:
+            about = Received(source, self._codec.decode(payload))
+        elif kind == TIMER:
+            about = TimerFired(payload)
+        self._fail(about, now_us, wrong, ())
+
+    def says(self, question: str) -> bool:
+        """What the machine says of itself, such as whether it is `waiting`."""
+        try:
+            return is_bool(question, getattr(self.machine, question))
+        except Exception as error:
+            self._fail(f"the question whether it is {question}", self._network.now_us, error, ())
+
+    def check_invariants(self) -> None:
+        """Those of the machine, and what it says of itself; raises `ProtocolError`."""
+        self.says("waiting")
+        self.says("settling")
+        try:
+            self.machine.check_invariants()
+        except Exception as error:
+            self._fail("a look at its invariants", self._network.now_us, error, ())
+
+    def _fail(self, input: object, now_us: int, error: BaseException, effects: object) -> NoReturn:
+        """The machine raised, handed back what cannot be carried out, or was interrupted."""
+        if isinstance(error, InputError):
+            raise error  # the machine was told what it cannot do: whoever told it has to mend that
+        if not isinstance(error, KeyboardInterrupt):
+            made = protocol_error(self._name, self.incarnation, now_us, input, error, effects)
+        elif self._network.overdue is None:
+            raise error  # interrupted by a person
+        else:
+            made = overdue_error(self._name, self.incarnation, now_us, input, self._network.overdue, error)
+        raise self._network.in_run(made) from error
+
+    def refuse_unsettled(self, waited: str) -> NoReturn:
+        """Its machine keeps a whole run from going on."""
+        raise self._network.in_run(unsettled_error(self._name, self.incarnation, self._network.now_us, waited))
 
     def congested(self, peer: NodeName, now_us: int) -> int | None:
         """Until when nothing more should be sent to the peer, if its link or the peer itself is full."""
@@ -366,6 +392,8 @@ class VirtualNode:
     # ------------------------------------------------------------------------------------------ effects
     def perform(self, effects: Sequence[Effect], now_us: int) -> None:
         """Carry out the effects in order."""
+        if type(effects) is not list and type(effects) is not tuple:
+            raise TypeError("no effects")
         for effect in effects:
             if type(effect) is Send:
                 self._send(effect.to, effect.message, now_us)
@@ -374,11 +402,14 @@ class VirtualNode:
                     self._recorder.delivered(now_us, effect.event, effect.hops, subscriber)
                 self._network.deliveries += len(effect.subscribers)
             elif type(effect) is SetTimer:
-                due_us = now_us + max(0, effect.delay_us)  # the past is over, for machines too
-                self._timers[effect.key] = self._push(due_us, self, TIMER, effect.key, None)
+                key, delay_us = effect
+                if type(delay_us) is not int or not 0 <= delay_us <= DELAY_MAX_US or type(key) is not tuple:
+                    raise TypeError("no timer")
+                self._timers[key] = self._push(now_us + delay_us, self, TIMER, key, None)
             elif type(effect) is CancelTimer:
                 self._timers.pop(effect.key, None)
             elif type(effect) is Persist:
+                self._token = next_token(self._token, effect)
                 self._push(now_us + self._network.sync_us, self, STORED, effect, None)
             elif type(effect) is Truncate:
                 self.storage.truncate(effect.before)
@@ -387,7 +418,7 @@ class VirtualNode:
             elif type(effect) is Answer:
                 self._recorder.answered(now_us, effect)
             else:
-                raise TypeError(f"no effect: {effect!r}")
+                raise TypeError("no effect")
 
     def _send(self, to: NodeName, message: Any, now_us: int) -> None:
         message_type = type(message)
@@ -413,6 +444,10 @@ class VirtualNode:
                 self._recorder.dropped(now_us, message, to, DropReason.LINK_BROKEN)
                 return
         else:
+            if type(to) is not str:
+                raise TypeError("no name")
+            if to not in network.numbers:
+                raise ContractError(f"a Send to {to!r:.40}", f"a node of the run: {', '.join([*network.numbers][:10])}")
             self._recorder.dropped(now_us, message, to, DropReason.UNREACHABLE)
             return
         if self._hops:
@@ -449,3 +484,7 @@ class VirtualNode:
             self.paused_until_us = until_us
             self._exempt = peer
             self._push(until_us, self, RESUME, None, None)
+
+
+MACHINE_CODES = frozenset(each.__code__ for each in (VirtualNode.receive, VirtualNode.take_input))
+"""What a thread runs while a machine is at work."""

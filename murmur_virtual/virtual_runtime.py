@@ -13,14 +13,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from murmur_pubsub.codec import Codec
+from murmur_pubsub.contract import ContractError
 from murmur_pubsub.deployment import LinkPlan, NodeSpec, make_machine
 from murmur_pubsub.faults import DEFAULT_DETECTION, FailureDetection
 from murmur_pubsub.journal import JournalWriter, RowKind, inputs_file
 from murmur_pubsub.links import Link, LinkSpec
 from murmur_pubsub.machine import Machine, NodeName, Start
+from murmur_pubsub.protocol_error import ProtocolError
 from murmur_pubsub.recorded_inputs import InputRecorder
 from murmur_pubsub.recorder import Recorder
-from murmur_virtual.event_queue import EventQueue
+from murmur_virtual.event_queue import EventQueue, QueueEntry
 from murmur_virtual.storage import VirtualStorage
 from murmur_virtual.virtual_links import VirtualLinks
 from murmur_virtual.virtual_node import (
@@ -32,6 +34,10 @@ from murmur_virtual.virtual_node import (
 )
 
 _NEVER_US = 1 << 62
+_DEPTH_MAX = 100_000
+"""So often may messages and timers follow from each other at one instant, and once more for each node."""
+_IN_FLIGHT_MAX = 2_000_000
+"""Messages; some 500 MB."""
 _COLLECTOR_THRESHOLDS = (100_000, 50, 100)
 _RESTARTS_MIN = 1_000
 """After this number of restarts, or as many as there are nodes, what former incarnations have left is collected: a
@@ -39,12 +45,12 @@ machine's parts know each other, and under churn they would add up to more than 
 
 
 class VirtualRuntime:
-    """Nodes on one event queue: the `Network` of its nodes and links, whose fields are described there. `now_us` is
-    the time of the entry being processed.
+    """Nodes on one event queue: the `VirtualNetwork` of its nodes and links, whose fields are described there.
+    `now_us` is the time of the entry being processed.
 
     `default_link`: what carries messages between nodes without a link of their own (None: they are dropped
     as unreachable); all pairs share it, so it must be one that `only_delays`.
-    `inputs_folder`: where the nodes' inputs are kept (None: they are not).
+    `inputs_folder`: where the nodes' inputs are kept (None: they are not). `run_folder`: what a `ProtocolError` names.
     """
 
     def __init__(
@@ -57,9 +63,11 @@ class VirtualRuntime:
         detection: FailureDetection = DEFAULT_DETECTION,
         sync_us: int = 2_000,
         inputs_folder: Path | None = None,
+        run_folder: Path | None = None,
     ) -> None:
         self.seed = seed
         self._inputs_folder = inputs_folder
+        self._run_folder = run_folder
         self.sync_us = sync_us
         self.links = VirtualLinks(self, detection)
         self.datagrams = None if default_link is None else Link(default_link, random.Random(f"{seed}/datagrams"))
@@ -71,11 +79,14 @@ class VirtualRuntime:
         self.in_flight = [0, 0]
         self.busy: dict[NodeName, None] = {}
         self.deliveries = 0
+        self.overdue: str | None = None
         self._restarts = 0
         self.now_us = 0
         self.processed = 0
+        self._newest = self._depth = 0
+        self._instant_us = -1
         self._writer = writer
-        self._numbers = numbers
+        self.numbers = numbers
         self._journal_hops = journal_hops
         self.queue = EventQueue()
         self._push = self.queue.push
@@ -94,7 +105,7 @@ class VirtualRuntime:
         """Add a node (made by its factory unless a machine is given) and start it."""
         if spec.role == "client":
             self.clients.add(spec.name)
-        return self._start(spec, machine or make_machine(spec, self.seed), VirtualStorage(), 0)
+        return self._start(spec, machine or self._made(spec, 0), VirtualStorage(), 0)
 
     def connect(self, plan: LinkPlan) -> None:
         """Bring the link up in both directions and tell both ends; when both are there, if one is not yet."""
@@ -117,7 +128,7 @@ class VirtualRuntime:
         if not before.down:
             raise ValueError(f"{name} is not down")
         incarnation = before.incarnation + 1
-        machine = machine or make_machine(before.spec, self.seed, incarnation)
+        machine = machine or self._made(before.spec, incarnation)
         node = self._start(before.spec, machine, before.storage, incarnation)
         self._restarts += 1
         if self._restarts >= max(_RESTARTS_MIN, len(self.nodes)):
@@ -153,8 +164,19 @@ class VirtualRuntime:
         groups = self.links.groups
         return groups is not None and groups[first] != groups[second]
 
+    def in_run(self, error: ProtocolError) -> ProtocolError:
+        """The same error, with the run in which it happened."""
+        keeps_inputs = self._inputs_folder is not None
+        return error if self._run_folder is None else error.in_run(self._run_folder, keeps_inputs)
+
+    def _made(self, spec: NodeSpec, incarnation: int) -> Machine:
+        try:
+            return make_machine(spec, self.seed, incarnation)
+        except ProtocolError as error:
+            raise self.in_run(error) from error
+
     def _start(self, spec: NodeSpec, machine: Machine, storage: VirtualStorage, incarnation: int) -> VirtualNode:
-        recorder = Recorder(self._writer, self._numbers[spec.name], self._numbers, self._journal_hops)
+        recorder = Recorder(self._writer, self.numbers[spec.name], self.numbers, self._journal_hops)
         if self._inputs_folder is not None:
             path = self._inputs_folder / inputs_file(spec.name, incarnation)
             machine = InputRecorder(machine, path.open("ab", buffering=0).write)
@@ -176,12 +198,12 @@ class VirtualRuntime:
     @property
     def waiting(self) -> bool:
         """Does a machine wait for something that it will ask for again?"""
-        return any(node.machine.waiting for node in self.nodes.values() if not node.down)
+        return any(node.says("waiting") for node in self.nodes.values() if not node.down)
 
     @property
     def settling(self) -> bool:
         """Does a machine know of a subscription that is not in effect everywhere?"""
-        return any(node.machine.settling for node in self.nodes.values() if not node.down)
+        return any(node.says("settling") for node in self.nodes.values() if not node.down)
 
     @property
     def next_us(self) -> int | None:
@@ -190,9 +212,12 @@ class VirtualRuntime:
 
     def run(self, until_us: int | None = None, stop: Callable[[], bool] | None = None, steps: int | None = None) -> int:
         """Process entries up to and including `until_us` (None: all), until `stop()` holds after an entry, or
-        for at most `steps` entries; returns how many were processed. Raises whatever a machine raises."""
+        for at most `steps` entries; returns how many were processed. Raises `ProtocolError`, also for what would never
+        end: entries that follow from each other while time stands still, or more messages than memory holds."""
         queue = self.queue
         pop = queue.pop
+        newest = self._newest
+        entry: QueueEntry | None = None
         limit_us = _NEVER_US if until_us is None else until_us
         limit = _NEVER_US if steps is None else steps
         done = 0
@@ -208,6 +233,14 @@ class VirtualRuntime:
                 break
             self.now_us = now_us
             done += 1
+            if number > newest:
+                # The first entry that was made after the last such look. As long as time stands still, each of them was
+                # made by what the one before it led to: that many messages have answered messages.
+                self._depth = self._depth + 1 if now_us == self._instant_us else 0
+                self._instant_us = now_us
+                self._newest = newest = queue.pushed
+                if self._depth > _DEPTH_MAX + len(self.nodes):
+                    self._refuse(entry, f"answers to answers without an end ({self._depth:,} at one instant)")
             if kind <= CONTROL_MESSAGE:
                 node.receive(source, kind, payload, now_us)
             elif kind == TIMER:
@@ -221,10 +254,18 @@ class VirtualRuntime:
             if stop is not None and stop():
                 break
         self.processed += done
+        if entry is not None and self.in_flight[0] + self.in_flight[1] > _IN_FLIGHT_MAX:
+            self._refuse(entry, f"more than anybody takes ({sum(self.in_flight):,} messages are on their way)")
         return done
 
+    def _refuse(self, entry: QueueEntry, found: str) -> None:
+        """Raise `ProtocolError` about the node that the entry is for, if it is for one."""
+        now_us, _, node, kind, payload, source = entry
+        if node is not None:
+            node.refuse(kind, payload, source, now_us, ContractError(found, "effects that come to an end"))
+
     def check_invariants(self) -> None:
-        """The invariants of every machine that runs."""
+        """The invariants of every machine that runs; raises `ProtocolError`."""
         for node in self.nodes.values():
             if not node.down:
-                node.machine.check_invariants()
+                node.check_invariants()

@@ -125,6 +125,7 @@ def _named(name: str, place: str, known: Mapping[str, Any], declaration: type[An
         raise InputError(place, repr(name), f"{', '.join(known)} or a dotted path 'package.module:NAME'")
     found = object_at(name, place)
     if isinstance(found, declaration):
+        _check_declares_nothing(name, found.make, declaration, place)
         return found
     if not (isinstance(found, type) and issubclass(found, part)):
         allowed = f"a {declaration.__name__}, or a class of its kind ({part.__module__}.{part.__name__})"
@@ -139,6 +140,8 @@ def declared_as(name: str, part: type[Any], place: str = "broker") -> Any:
     Raises `InputError` for a class that lacks methods.
     """
     known: Mapping[str, Any] = ROUTINGS if issubclass(part, Router) else RELIABILITIES
+    declaration = RoutingProtocol if issubclass(part, Router) else ReliabilityProtocol
+    _check_declares_nothing(name, part, declaration, place)
     if inspect.isabstract(part):
         lacking = ", ".join(sorted(part.__abstractmethods__))
         raise InputError(place, f"{name!r} without {lacking}", "a class with all the methods that it must have")
@@ -146,5 +149,16 @@ def declared_as(name: str, part: type[Any], place: str = "broker") -> Any:
         for each in known.values():
             if each.make is base:
                 return dataclasses.replace(each, make=part, orders=part.orders)
-    declaration = RoutingProtocol if issubclass(part, Router) else ReliabilityProtocol
     return declaration(name=name, make=part, parameters=NoParameters, orders=part.orders)
+
+
+_DECLARED = ("guarantee", "keeps_order", "needs", "offers", "promise", "runs_on", "survives")
+"""What only a declaration can say, and what one might take for it."""
+
+
+def _check_declares_nothing(name: str, part: Any, declaration: type[Any], place: str) -> None:
+    """Raise `InputError` if a class says of itself what nobody would ask it."""
+    for each in _DECLARED:
+        if isinstance(part, type) and hasattr(part, each):
+            allowed = f"a {declaration.__name__} that says so, as the value that the scenario names"
+            raise InputError(place, f"{name!r} with the class attribute {each!r}, which nobody reads", allowed)

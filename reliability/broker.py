@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from murmur_pubsub.client import CLIENT_MESSAGES, ClientSubscribe, ClientUnsubscribe, Notification, Publication
+from murmur_pubsub.contract import ContractError, is_bool
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
@@ -51,7 +52,7 @@ class Broker(Machine):
         self.gossip_router = router if isinstance(router, GossipRouter) else None
         self.reliability = reliability(self)
         # Asked for every event: the router's own methods, so that a call is one call.
-        self.next_hops: Callable[[Event, NodeName | None, Sequence[int]], Sequence[Hop]] = router.next_hops
+        self._next_hops: Callable[[Event, NodeName | None, Sequence[int]], Sequence[Hop]] = router.next_hops
         self.is_relay: Callable[[Event, Sequence[int]], bool] = router.is_relay
         self._watcher: FilterWatcher | None = self.reliability if isinstance(self.reliability, FilterWatcher) else None
         self._client_watcher = self.reliability if isinstance(self.reliability, ClientWatcher) else None
@@ -83,6 +84,19 @@ class Broker(Machine):
         """See `murmur_pubsub.machine.Machine`."""
         return self._handlers[type(input)](input, now_us)
 
+    def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
+        """See `reliability.layer.BrokerServices`."""
+        hops = self._next_hops(event, came_from, header)
+        if type(hops) is list or type(hops) is tuple:
+            for hop in hops:
+                if type(hop) is not Hop:
+                    break
+            else:
+                return hops
+        raise ContractError(
+            f"{hops!r:.80} from next_hops of {type(self.router).__name__}", "a list of Hop(peer, header)"
+        )
+
     def notify(self, event: Event, hops: int, until: int | None = None) -> list[Effect]:
         """See `reliability.layer.BrokerServices`."""
         return [
@@ -110,12 +124,18 @@ class Broker(Machine):
     @property
     def settling(self) -> bool:
         """See `murmur_pubsub.machine.Machine`."""
-        return self.reliability.settling or self.router.settling
+        own, below = self.reliability.settling, self.router.settling
+        if type(own) is type(below) is bool:
+            return own or below
+        return is_bool("settling", own) or is_bool("settling", below)
 
     @property
     def waiting(self) -> bool:
         """See `murmur_pubsub.machine.Machine`."""
-        return self.reliability.waiting or self.router.waiting
+        own, below = self.reliability.waiting, self.router.waiting
+        if type(own) is type(below) is bool:
+            return own or below
+        return is_bool("waiting", own) or is_bool("waiting", below)
 
     @property
     def hears_resets(self) -> bool:
@@ -148,8 +168,11 @@ class Broker(Machine):
         raise TypeError(f"a broker does not understand {message!r}")
 
     def _on_timer(self, fired: TimerFired, now_us: int) -> Sequence[Effect]:
-        part = self.router if fired.key[0] == "routing" else self.reliability
-        return part.handle(fired, now_us)
+        if fired.key[0] == "routing":
+            return self.router.handle(fired, now_us)
+        if fired.key[0] == "reliability":
+            return self.reliability.handle(fired, now_us)
+        raise ContractError(f"a timer {fired.key!r:.60}", "a key that begins with 'routing' or 'reliability'")
 
     def _on_order(self, order: Order, now_us: int) -> Sequence[Effect]:
         for part in (self.router, self.reliability):
@@ -179,14 +202,17 @@ class Broker(Machine):
         return effects
 
     def _both(self, input: Input, now_us: int) -> Sequence[Effect]:
-        return [*self.router.handle(input, now_us), *self.reliability.handle(input, now_us)]
+        return [
+            *_effects(self.router.handle(input, now_us), self.router),
+            *_effects(self.reliability.handle(input, now_us), self.reliability),
+        ]
 
     def _add(self, owner: tuple[NodeName | None, int], wanted: Filter, now_us: int) -> Sequence[Effect]:
         effects: list[Effect] = []
         if self.local.add(owner, wanted):
-            effects += self.router.subscribe(wanted)
+            effects += _effects(self.router.subscribe(wanted), self.router)
             if self._watcher is not None:
-                effects += self._watcher.subscribe(wanted, now_us)
+                effects += _effects(self._watcher.subscribe(wanted, now_us), self.reliability)
         self.local.begin(owner, wanted, now_us if self._streams is None else self._streams.version)
         return effects
 
@@ -194,5 +220,14 @@ class Broker(Machine):
         return self._gone(wanted, now_us) if self.local.remove(owner, wanted) else ()
 
     def _gone(self, wanted: Filter, now_us: int) -> Sequence[Effect]:
-        effects = self.router.unsubscribe(wanted)
-        return effects if self._watcher is None else [*effects, *self._watcher.unsubscribe(wanted, now_us)]
+        effects = _effects(self.router.unsubscribe(wanted), self.router)
+        if self._watcher is None:
+            return effects
+        return [*effects, *_effects(self._watcher.unsubscribe(wanted, now_us), self.reliability)]
+
+
+def _effects(handed_back: Sequence[Effect], part: Machine) -> Sequence[Effect]:
+    """What a part has handed back, if it may be put together with another's."""
+    if type(handed_back) is not list and type(handed_back) is not tuple:
+        raise ContractError(f"{handed_back!r:.80} from {type(part).__name__}", "a list or tuple of effects")
+    return handed_back

@@ -191,6 +191,7 @@ class _Analysis:
             manifest.recovery_limit_us,
             recovery.longest_us,
             secret,
+            manifest.by_themselves,
         )
         verdict = decide(facts)
         self._folder.write_json("verdict", verdict)

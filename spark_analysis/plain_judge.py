@@ -311,6 +311,7 @@ def judge_journal(manifest: RunManifest, journal: Path) -> Judgement:
         manifest.recovery_limit_us,
         longest_us,
         secret,
+        manifest.by_themselves,
     )
     return Judgement(decide(facts), pairs, excused, checks, windows)
 

@@ -44,6 +44,7 @@ class Facts:
     """What is known of a run. `counts`: by the names in `COUNTS`, and required, delivered, published. `explained`:
     findings that are excused, by name; `by_tables`: how many of them because tables were disturbed. `faults`: how many
     had each outcome of `fault_checks`. `late`: required deliveries that came too long after the last repair.
+    `by_themselves`: what broke though nobody had ordered it, in words.
     `unsettled`: after what subscriptions had not settled in time (None: they had). `limit_us`: that time. `conjured`:
     why nothing is excused, in words (None: the journal shows the ways of events).
     """
@@ -60,6 +61,7 @@ class Facts:
     limit_us: int = 0
     recovery_us: int | None = None
     conjured: str | None = None
+    by_themselves: Sequence[str] = ()
 
     def left(self, name: str) -> int:
         """The findings of that name that nothing excuses."""
@@ -69,6 +71,8 @@ class Facts:
 def decide(facts: Facts) -> dict[str, Any]:
     """The verdict with its numbers; `reason` says in words why it is what it is, `finding` names what weighs most."""
     outcome, finding, reason = _outcome(facts)
+    if facts.by_themselves:
+        reason += f"; nobody had ordered the {', the '.join(facts.by_themselves)}"
     required = facts.counts["required"]
     made = required - facts.counts["missing"]
     return {

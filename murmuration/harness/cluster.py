@@ -192,6 +192,8 @@ class Cluster:
         built = build(loaded)
         place = Path(tempfile.mkdtemp(prefix="murmur-cluster-")) / "run" if folder is None else Path(folder)
         run_folder = RunFolder.make(place, manifest_of(loaded, built))
+        if built.deployment.settings.keep_inputs:  # a replay asks the scenario what a node is made of
+            run_folder.write_scenario(loaded.data)
         with cluster_runtime(runtime, built.deployment, run_folder.folder) as opened:
             cluster = cls(built.deployment, loaded.scenario.links.spec(), opened, run_folder)
             opened.start()
@@ -236,6 +238,7 @@ class Cluster:
         self._runtime.drain()
         self._runtime.enter(Phase.STOPPED)
         self._runtime.finish()
+        self._note_observed()
         self._close()
         self._folder.write(replace(self._folder.manifest, status="complete", writers=self._runtime.writers))
 
@@ -259,6 +262,7 @@ class Cluster:
         """Have the client carry out commands now; raises `RunError` if its process is not running."""
         if self._over:
             raise RunError("the cluster is over")
+        self._note_observed()
         if not self.faults.runs(name):
             raise RunError(f"{name} is not running")
         if self._published_from_us is None and any(type(scripted.command) is Publish for scripted in commands):
@@ -305,12 +309,24 @@ class Cluster:
     def _break(self, fault: Fault) -> int:
         if self._over:
             raise RunError("the cluster is over")
-        since_us = None if self._published_from_us is None else self.now_us - self._published_from_us
-        entry = replace(fault_entry(fault, self._deployment), time_us=since_us)
-        faults = (*self._folder.manifest.faults, entry)
-        self._folder.write(replace(self._folder.manifest, faults=faults))
-        step = len(faults) - 1
+        self._note_observed()
+        step = self._enter_fault(fault)
         for name in self._runtime.carry_out(step, fault):
             if name in self.clients:
                 self.clients[name].renew()
         return step
+
+    def _note_observed(self) -> None:
+        """What has happened without an order since this was asked last: a process that died by itself."""
+        for step, fault in self._runtime.observed.items():
+            if step == len(self._folder.manifest.faults):
+                self._enter_fault(fault, by_itself=True)
+                self.faults.note(fault)
+
+    def _enter_fault(self, fault: Fault, by_itself: bool = False) -> int:
+        """Put the fault into the manifest; its step."""
+        since_us = None if self._published_from_us is None else self.now_us - self._published_from_us
+        entry = replace(fault_entry(fault, self._deployment, by_itself), time_us=since_us)
+        faults = (*self._folder.manifest.faults, entry)
+        self._folder.write(replace(self._folder.manifest, faults=faults))
+        return len(faults) - 1

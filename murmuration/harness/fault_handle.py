@@ -33,6 +33,10 @@ class FaultHandle:
         """Is the node neither down nor stalled?"""
         return self._checker.runs(name)
 
+    def note(self, fault: Fault) -> None:
+        """It has happened, though nobody has ordered it."""
+        self._checker.check(fault, f"{fault}, which was observed")
+
     def kill(self, name: str, sigkill: bool = False) -> None:
         """End the node's process: by Ray, or by the operating system's SIGKILL."""
         self._do(Fault(0, FaultKind.KILL, (name,), sigkill=sigkill))

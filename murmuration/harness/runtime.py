@@ -19,6 +19,10 @@ class ClusterRuntime(Protocol):
     def writers(self) -> Mapping[str, int]:
         """How many incarnations each writer of the journal had."""
 
+    @property
+    def observed(self) -> Mapping[int, Fault]:
+        """The faults that nobody ordered, by their steps."""
+
     def start(self) -> None:
         """Start all nodes."""
 

@@ -46,6 +46,10 @@ class _VirtualClusterRuntime:
     def now_us(self) -> int:
         return self._run.runtime.now_us
 
+    @property
+    def observed(self) -> Mapping[int, Fault]:
+        return {}  # nothing happens in virtual time that was not ordered
+
     def start(self) -> None:
         self._run.start()
 
@@ -86,6 +90,10 @@ class _LiveClusterRuntime:
     @property
     def now_us(self) -> int:
         return self._run.now_us()
+
+    @property
+    def observed(self) -> Mapping[int, Fault]:
+        return self._run.observed
 
     def start(self) -> None:
         self._run.start()

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
-import yaml
 
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError
@@ -93,7 +92,7 @@ def execute(
         host=_host(),
     )
     run_folder = RunFolder.make(folder, manifest)
-    (run_folder.folder / "scenario.yaml").write_text(yaml.safe_dump(dict(loaded.data), sort_keys=False))
+    run_folder.write_scenario(loaded.data)
     costs = RunCosts()
     ended = None
     try:
@@ -156,7 +155,7 @@ def _play_live(
         try:
             run.play()
         finally:
-            observed = tuple(fault_entry(each, deployment) for each in run.observed)
+            observed = tuple(fault_entry(each, deployment, by_itself=True) for each in run.observed.values())
             run_folder.write(replace(run_folder.manifest, faults=run_folder.manifest.faults + observed))
             if cluster is not None:
                 gather_run(cluster, run_folder, deployment, progress)

@@ -38,13 +38,23 @@ def manifest_of(loaded: LoadedScenario, built: BuiltScenario) -> RunManifest:
     )
 
 
-def fault_entry(fault: Fault, deployment: Deployment) -> FaultEntry:
-    """A fault for the manifest: the loss of a host names the nodes that were on it."""
+def fault_entry(fault: Fault, deployment: Deployment, by_itself: bool = False) -> FaultEntry:
+    """A fault for the manifest: the loss of a host names the nodes that were on it. `by_itself`: nobody ordered it."""
     of_host = fault.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST)
     on_host = tuple(name for name, host in deployment.hosts.items() if host == fault.host)
     nodes = on_host if of_host else fault.nodes
+    text = _happened(fault) if by_itself else str(fault)
     given_up = deployment.rules.given_up(fault)
-    return FaultEntry(str(fault), fault.kind, fault.time_us, nodes, fault.groups, fault.link, fault.work_us, given_up)
+    return FaultEntry(
+        text, fault.kind, fault.time_us, nodes, fault.groups, fault.link, fault.work_us, given_up, by_itself
+    )
+
+
+def _happened(fault: Fault) -> str:
+    """The fault in words, where nobody ordered it."""
+    if fault.kind is FaultKind.KILL:
+        return f"death of {fault.nodes[0]}"
+    return f"loss of host {fault.host}" if fault.kind is FaultKind.LOSE_HOST else str(fault)
 
 
 def _message_kinds(deployment: Deployment) -> dict[int, str]:

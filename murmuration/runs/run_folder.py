@@ -1,7 +1,11 @@
 """The folder of one run while it is written."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal_store import journal_names, store_at
@@ -44,6 +48,10 @@ class RunFolder:
         """Replace the manifest."""
         self.manifest = manifest
         write_manifest(self.folder, manifest)
+
+    def write_scenario(self, data: Mapping[str, Any]) -> None:
+        """Keep the scenario's keys, so that the run can be played again, or one of its nodes."""
+        (self.folder / "scenario.yaml").write_text(yaml.safe_dump(dict(data), sort_keys=False))
 
     def store_journal(self, progress: Progress) -> None:
         """Move what is in the folder's journal to the store; raises OSError, and what is not moved stays."""

@@ -16,6 +16,7 @@ from murmur_pubsub.codec import FRAME_HEADER
 from murmur_pubsub.deployment import NodeSpec, RunSettings, make_machine
 from murmur_pubsub.journal import JournalWriter, Refusal, RowKind, read_segment
 from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.machine import Machine
 from murmur_pubsub.recorder import Recorder
 from tests.deployments import PARTS
 
@@ -34,16 +35,24 @@ class Net:
         self.origin = time.time_ns()
 
     async def add(
-        self, name: str, links: dict[str, LinkSpec], broker: str | None = None, incarnation: int = 0, **options: Any
+        self,
+        name: str,
+        links: dict[str, LinkSpec],
+        broker: str | None = None,
+        incarnation: int = 0,
+        machine: Machine | None = None,
+        not_before_us: int = 0,
+        **options: Any,
     ) -> LiveNode:
         role, parameters = ("broker", dict(PARTS)) if broker is None else ("client", {"broker": broker})
         spec = NodeSpec(name, role, f"murmuration.registry:make_{role}", parameters, broker)  # type: ignore[arg-type]
-        writer = JournalWriter(self.folder, name, NUMBERS[name])
+        writer = JournalWriter(self.folder, name, NUMBERS[name], incarnation)
         self.writers.append(writer)
         recorder = Recorder(writer, NUMBERS[name], NUMBERS)
         run = RunSettings(1, **options)
         settings = ActorSettings(run, TOKEN, str(self.folder), str(self.folder), NUMBERS, self.origin, "127.0.0.1")
-        node = LiveNode(spec, incarnation, make_machine(spec, 1), recorder, settings)
+        machine = machine or make_machine(spec, 1)
+        node = LiveNode(spec, incarnation, machine, recorder, settings, not_before_us=not_before_us)
         node.link_specs.update(links)
         node.brokers = frozenset({"b0", "b1"})
         node.start()

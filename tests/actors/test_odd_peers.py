@@ -166,7 +166,7 @@ def test_a_message_too_large_for_any_link_ends_its_sender_by_name(
         node = await net.add("b0", {"b1": LinkSpec()})
         await joined(net, "b1")
         node.take_input(Subscribe(1, parse_filter(f"s = '{'y' * 200_000}'")))
-        assert "FilterForwarded to send: found 200," in (node.failure or "")
+        assert "FilterForwarded to send: found 200," in str(node.failure)
 
     run(scenario())
 

@@ -78,7 +78,7 @@ def test_stored_follows_in_order_and_batches_gather(tmp_path: Path) -> None:
         nonlocal syncs
         inputs: list[Input] = []
         keeper = LogKeeper(tmp_path / "b1.sqlite", "b1")
-        keeper.attach(inputs.append, lambda: pytest.fail("the disk failed"))
+        keeper.attach(inputs.append, lambda error: pytest.fail(f"the disk failed: {error}"))
         sync = StableStorage.sync
 
         def counted(storage: StableStorage) -> None:

@@ -1,5 +1,6 @@
 """One scenario on both runtimes: the same pairs of event and subscriber are delivered, live and in virtual time."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,10 +9,10 @@ import pytest
 from actors.ray_session import RaySession
 from actors.run import LiveRun
 from murmur_pubsub.deployment import Deployment
-from murmur_pubsub.errors import RunError
 from murmur_pubsub.event import Event
 from murmur_pubsub.journal import RowKind, read_segment
 from murmur_pubsub.machine import Effect
+from murmur_pubsub.protocol_error import ProtocolError
 from murmuration.deployment.build_deployment import build
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
@@ -41,29 +42,38 @@ def small_deployment() -> Deployment:
     return build(loaded).deployment
 
 
-def test_an_actor_that_dies_ends_the_run_by_name_and_leaves_the_journal_readable(
-    live_ray: RaySession, tmp_path: Path
-) -> None:
+def test_an_actor_that_dies_is_a_fault_that_was_seen_and_the_run_goes_on(live_ray: RaySession, tmp_path: Path) -> None:
     (tmp_path / "journal").mkdir()
     run = LiveRun(small_deployment(), tmp_path, lambda *_: None, "127.0.0.1", live_ray)
 
     def kill_when_publishing(step: str, done: int, total: int) -> None:
-        if step == "publishing" and done > 10:
+        if step == "publishing" and done > 10 and "b1" not in run.group.down:
             run.group.kill("b1")
 
     run._progress = kill_when_publishing
-    with pytest.raises(RunError, match="the actor of b1 died"):
-        run.play()
+    run.play()
+    assert [(step, str(fault)) for step, fault in run.observed.items()] == [(0, "kill b1")]
+    assert list(run.group.down) == ["b1"], "nobody starts it again"
     rows = [read_segment(path)[1] for path in sorted((tmp_path / "journal").glob("*.seg"))]
     kinds = {int(kind) for each in rows for kind in each["kind"]}
-    assert {RowKind.START, RowKind.DELIVER, RowKind.PUBLISH} <= kinds
+    assert {RowKind.START, RowKind.DELIVER, RowKind.PUBLISH, RowKind.STOP, RowKind.FAULT} <= kinds
 
 
-def test_a_machine_that_raises_ends_the_run_with_its_traceback(tmp_path: Path) -> None:
-    changes = ["broker.reliability=tests.parity.test_parity:Raising", *CHANGES, "runtime=ray"]
-    with pytest.raises(RunError, match=r"the machine of b\d failed(.|\n)*a planted mistake"):
-        execute(load_scenario(Path("parity"), changes), tmp_path / "run", lambda *_: None)
-    assert '"status": "interrupted"' in (tmp_path / "run" / "manifest.json").read_text()
+def test_a_machine_that_raises_ends_the_run_as_it_does_in_virtual_time(tmp_path: Path) -> None:
+    changes = ["broker.reliability=tests.parity.test_parity:Raising", *CHANGES]
+    for runtime in ("ray", "virtual"):
+        folder = tmp_path / runtime
+        with pytest.raises(ProtocolError) as caught:
+            execute(load_scenario(Path("parity"), [*changes, f"runtime={runtime}"]), folder, lambda *_: None)
+        error = caught.value
+        assert (error.what, error.incarnation) == ("raised ValueError: a planted mistake", 0)
+        assert re.search(r"test_parity\.py:\d+, in Raising\.publish", error.place or "")
+        assert error.input.startswith("Received(source='c")
+        again = (
+            f"murmur run {folder}/scenario.yaml --keep-inputs --out {folder}-again, then murmur replay {folder}-again"
+        )
+        assert f"{again} --node {error.node} --incarnation 0" in str(error)
+        assert '"status": "interrupted"' in (folder / "manifest.json").read_text()
 
 
 class Raising(BestEffort):

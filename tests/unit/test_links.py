@@ -106,3 +106,23 @@ def test_an_impossible_delay_is_refused() -> None:
         Delay("uniform", 10, 5)
     with pytest.raises(InputError, match="not negative"):
         Delay("constant", -1)
+
+
+def test_each_distribution_draws_what_it_says() -> None:
+    rng = random.Random(5)
+    assert {Delay("constant", 7).sampler(rng)() for _ in range(50)} == {7}
+    uniform = {Delay("uniform", 3, 5).sampler(rng)() for _ in range(300)}
+    assert uniform == {3, 4, 5}
+    exponential = [Delay("exponential", 100, 1_000).sampler(rng)() for _ in range(3_000)]
+    assert min(exponential) in range(100, 110)
+    assert 1_000 < sum(exponential) / 3_000 < 1_200
+    normal = [Delay("normal", 1_000, 100).sampler(rng)() for _ in range(3_000)]
+    assert 990 < sum(normal) / 3_000 < 1_010
+    assert 90 < (sum((each - 1_000) ** 2 for each in normal) / 3_000) ** 0.5 < 110
+
+
+def test_a_normal_delay_may_be_zero_and_is_never_less() -> None:
+    assert Delay("normal", 0, 0).sampler(random.Random(5))() == 0
+    drawn = [Delay("normal", 0, 100).sampler(random.Random(seed))() for seed in range(300)]
+    assert min(drawn) == 0
+    assert 100 < drawn.count(0) < 200

@@ -237,3 +237,54 @@ def test_a_key_in_use_is_refused_and_an_unknown_one_too() -> None:
         index.add(1, parse_filter("x = 2"), "a")
     with pytest.raises(KeyError):
         index.remove(2)
+
+
+def sized(*sizes: int) -> MatchingIndex[int]:
+    """An index to which so many filters were added at a time, and made a level by a question."""
+    index: MatchingIndex[int] = MatchingIndex()
+    for size in sizes:
+        for _ in range(size):
+            index.add(len(index), parse_filter(f"x = {len(index)}"), 0)
+        index.matching({"x": 0})
+    return index
+
+
+def levels(index: MatchingIndex[int]) -> list[int]:
+    return sorted(level.size for level in index._levels)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ((60, 30), [30, 60]),
+        ((59, 30), [89]),
+        ((60, 31), [91]),
+        ((200, 60, 30), [30, 60, 200]),
+        ((200, 60, 31), [91, 200]),
+        ((130, 60, 31), [221]),
+        ((24,), []),
+        ((25,), [25]),
+    ],
+)
+def test_a_level_stays_apart_if_it_is_twice_as_large_as_what_is_built(
+    sizes: tuple[int, ...], expected: list[int]
+) -> None:
+    assert levels(sized(*sizes)) == expected
+
+
+@pytest.mark.parametrize(("most", "expected"), [(90, [31, 60]), (91, [91])])
+def test_levels_are_merged_up_to_a_size(monkeypatch: pytest.MonkeyPatch, most: int, expected: list[int]) -> None:
+    monkeypatch.setattr(matching, "_MERGED_MAX", most)
+    assert levels(sized(60, 31)) == expected
+
+
+def test_a_level_less_than_a_third_of_which_is_left_is_built_anew() -> None:
+    index = sized(90)
+    for key in range(60):
+        index.remove(key)
+    assert index.matching({"x": 70}) == [70]
+    assert levels(index) == [90], "a third is left"
+    index.remove(60)
+    assert index.matching({"x": 70}) == [70]
+    assert levels(index) == [29], "it takes room for what is there, and no more"
+    assert not index._wasted

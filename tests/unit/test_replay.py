@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import pytest
 from typer.testing import CliRunner
 
 from murmur_pubsub.client import CLIENT_MESSAGES
+from murmur_pubsub.codec import Codec
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.machine import Effect, Input, Received
-from murmur_pubsub.recorded_inputs import read_inputs
+from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, Received, TimerFired
+from murmur_pubsub.recorded_inputs import RecordedInput, packed_input, read_inputs
 from murmuration.commands.main import application
 from murmuration.commands.replay import replay_node
 from murmuration.runs.driver import execute
@@ -114,6 +116,17 @@ def test_inputs_that_a_kill_cut_off_are_left_out(tmp_path: Path) -> None:
         some = list(read_inputs("here", whole[:-cut], CLIENT_MESSAGES))
         assert [each.input for each in some] == [each.input for each in recorded[: len(some)]]
         assert all(each.digest is not None for each in some[:-1])
+
+
+def test_an_input_whose_effects_were_not_recorded_is_replayed_all_the_same() -> None:
+    """A machine that raised, or was killed while at it, has left no digest: in the middle and at the end."""
+    codec = Codec(CLIENT_MESSAGES)
+    first, second, third = LinkUp("b0", True), LinkDown("b0", "gone"), TimerFired(("client",))
+    packed = [packed_input(each, time_us, codec) for time_us, each in enumerate((first, second, third), 1)]
+    data = packed[0] + packed[1] + msgpack.packb([7]) + packed[2]
+    assert list(read_inputs("here", data, CLIENT_MESSAGES)) == [
+        RecordedInput(1, first, None), RecordedInput(2, second, 7), RecordedInput(3, third, None),
+    ]  # fmt: skip
 
 
 def test_bad_input_is_named(tmp_path: Path) -> None:

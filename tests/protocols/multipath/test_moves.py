@@ -8,7 +8,7 @@ import pytest
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName, Received
-from murmur_pubsub.procedure import IllegalStep
+from murmur_pubsub.protocol_error import ProtocolError
 from routing.multipath.delta_move import END, INIT
 from routing.multipath.messages import MoveOrdered, MovePhase
 from routing.multipath.overlay_maps import MasterOverlayMap
@@ -131,6 +131,7 @@ def test_a_phase_out_of_turn_tells_the_story_of_the_move(tmp_path: Path) -> None
     phase_at_b3(network, 1, INIT)
     phase_at_b3(network, 1, END)
     with pytest.raises(
-        IllegalStep, match=r"Δ-move at b3: no M_INIT \(move 1\) in the state END, after OUTSIDE -> M_INIT"
+        ProtocolError,
+        match=r"raised IllegalStep: Δ-move at b3: no M_INIT \(move 1\) in the state END, after OUTSIDE -> M_INIT",
     ):
         phase_at_b3(network, 1, INIT)

@@ -1,0 +1,64 @@
+"""Interrupts a machine that does not come back from an input: one that loops for ever, or sleeps.
+
+A thread of its own looks once a second at what the watched thread is doing, which costs that one nothing. Looks are
+counted, not seconds: a process that was stopped for a while is not to blame for it.
+"""
+
+import ctypes
+import signal
+import sys
+import threading
+from types import CodeType, FrameType
+from typing import Protocol
+
+from murmur_pubsub.protocol_error import frames_below
+
+LOOK_EVERY_S = 1.0
+LOOKS = 20
+"""After this number of looks that find the machine in the same input, it is interrupted."""
+
+
+class Interruptible(Protocol):
+    """Who runs machines, and wants to know that one was interrupted."""
+
+    overdue: str | None
+    """After what time, in words; the watch writes it."""
+
+
+class InputWatch(threading.Thread):
+    """Watches the thread that it is made in, from `start` to `cancel`. A machine is at work while that thread runs one
+    of `codes`. It is interrupted by a `KeyboardInterrupt`, since that also ends a sleep."""
+
+    def __init__(self, runtime: Interruptible, codes: frozenset[CodeType]) -> None:
+        super().__init__(name="inputs", daemon=True)
+        self._runtime = runtime
+        self._codes = codes
+        self._watched = threading.current_thread()
+        self._cancelled = threading.Event()
+
+    def run(self) -> None:
+        """See `threading.Thread`."""
+        seen: FrameType | None = None
+        looks = 0
+        while not self._cancelled.wait(LOOK_EVERY_S):
+            innermost = sys._current_frames().get(self._watched.ident or 0)
+            frames = [] if innermost is None else frames_below(innermost, self._codes)
+            at = frames[0] if frames else None
+            looks = looks + 1 if at is seen else 0
+            seen = at
+            if at is not None and looks >= LOOKS:
+                looks = 0
+                self._runtime.overdue = f"{LOOKS * LOOK_EVERY_S:g} s"
+                self._interrupt()
+
+    def cancel(self) -> None:
+        """Look no more."""
+        self._cancelled.set()
+
+    def _interrupt(self) -> None:
+        watched = self._watched.ident or 0
+        asked = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if asked and self._watched is threading.main_thread():
+            signal.pthread_kill(watched, signal.SIGINT)  # only a signal ends a sleep
+        else:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(watched), ctypes.py_object(KeyboardInterrupt))

@@ -1,0 +1,81 @@
+"""A script is played in order of time, and its commands are numbered so that a restart does not change them."""
+
+import pytest
+
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.machine import Publish, Subscribe, Unsubscribe
+from murmur_pubsub.script import Player, ScriptedCommand
+from tests.deployments import PlainScript
+
+SCRIPT = PlainScript(
+    subscriptions=((0, "x > 0"), (1, "x > 1")),
+    publications=((10, 5, {"x": 1}), (20, 6, {"x": 2}), (20, 5, {"x": 3}), (40, 5, {"x": 4})),
+    changes=((20, "unsubscribe", 0, "x > 0"), (30, "subscribe", 2, "x > 2")),
+)
+ASKED = [
+    ScriptedCommand(Subscribe(0, parse_filter("x > 0")), 0),
+    ScriptedCommand(Subscribe(1, parse_filter("x > 1")), 1),
+]
+WITHDRAWN = ScriptedCommand(Unsubscribe(0, parse_filter("x > 0")), 2)
+CHANGED = ScriptedCommand(Subscribe(2, parse_filter("x > 2")), 3)
+
+
+def told(scripted: ScriptedCommand) -> object:
+    """A publication by its numbers, its time and its contents; what else it is in words, which name its class: tuples
+    of two classes are equal if their fields are."""
+    command = scripted.command
+    if type(command) is not Publish:
+        return repr(scripted)
+    assert scripted.ordinal == 0
+    return (*command.event.id, command.event.time_us, command.event.attributes["x"])
+
+
+def test_commands_come_in_order_of_time_and_a_change_before_a_publication_of_its_time() -> None:
+    player = Player(SCRIPT)
+    assert repr(player.subscriptions()) == repr(ASKED)
+    played = []
+    while (due_us := player.next_us) is not None:
+        played.append((due_us, told(player.take(100 + due_us))))
+    assert played == [
+        (10, (5, 0, 110, 1)),
+        (20, repr(WITHDRAWN)),
+        (20, (6, 0, 120, 2)),
+        (20, (5, 1, 120, 3)),
+        (30, repr(CHANGED)),
+        (40, (5, 2, 140, 4)),
+    ]
+    with pytest.raises(IndexError, match="the script is over"):
+        player.take(200)
+
+
+@pytest.mark.parametrize(
+    ("elapsed_us", "caught_up", "next_us"),
+    [
+        (0, ASKED, 10),
+        (20, ASKED, 20),
+        (21, [*ASKED, WITHDRAWN], 30),
+        (31, [*ASKED, WITHDRAWN, CHANGED], 40),
+        (41, [*ASKED, WITHDRAWN, CHANGED], None),
+    ],
+)
+def test_after_a_restart_what_was_due_is_issued_again_but_for_publications(
+    elapsed_us: int, caught_up: list[ScriptedCommand], next_us: int | None
+) -> None:
+    player = Player(SCRIPT)
+    assert repr(player.catch_up(elapsed_us)) == repr(caught_up)
+    assert player.next_us == next_us
+
+
+def test_a_number_is_never_used_twice_though_its_event_was_not_published() -> None:
+    player = Player(SCRIPT)
+    player.catch_up(31)
+    assert told(player.take(50)) == (5, 2, 50, 4)
+
+
+def test_a_script_of_changes_alone_and_one_of_nothing() -> None:
+    player = Player(PlainScript(changes=((7, "subscribe", 3, "x > 3"),)))
+    assert player.next_us == 7
+    assert told(player.take(8)) == repr(ScriptedCommand(Subscribe(3, parse_filter("x > 3")), 0))
+    assert player.next_us is None
+    assert Player(PlainScript()).next_us is None
+    assert Player(PlainScript()).catch_up(5) == []
