@@ -9,13 +9,15 @@ import signal
 import sys
 import threading
 from types import CodeType, FrameType
-from typing import Protocol
+from typing import Any, Protocol
 
 from murmur_pubsub.protocol_error import frames_below
 
 LOOK_EVERY_S = 1.0
 LOOKS = 20
 """After this number of looks that find the machine in the same input, it is interrupted."""
+_SIGNAL = signal.SIGVTALRM
+"""Nobody sends it but the watch. SIGINT would not do: a shell has its background commands ignore it."""
 
 
 class Interruptible(Protocol):
@@ -26,8 +28,9 @@ class Interruptible(Protocol):
 
 
 class InputWatch(threading.Thread):
-    """Watches the thread that it is made in, from `start` to `cancel`. A machine is at work while that thread runs one
-    of `codes`. It is interrupted by a `KeyboardInterrupt`, since that also ends a sleep."""
+    """Watches the thread that it is made in, from `start` to `cancel`, which that thread calls. A machine is at work
+    while the thread runs one of `codes`. It is interrupted by a `KeyboardInterrupt`; in the main thread by a signal that
+    raises one, which ends a sleep too."""
 
     def __init__(self, runtime: Interruptible, codes: frozenset[CodeType]) -> None:
         super().__init__(name="inputs", daemon=True)
@@ -35,6 +38,13 @@ class InputWatch(threading.Thread):
         self._codes = codes
         self._watched = threading.current_thread()
         self._cancelled = threading.Event()
+        self._former: Any = None
+
+    def start(self) -> None:
+        """See `threading.Thread`."""
+        if self._watched is threading.main_thread():
+            self._former = signal.signal(_SIGNAL, signal.default_int_handler)
+        super().start()
 
     def run(self) -> None:
         """See `threading.Thread`."""
@@ -52,13 +62,17 @@ class InputWatch(threading.Thread):
                 self._interrupt()
 
     def cancel(self) -> None:
-        """Look no more."""
+        """Look no more; returns when the last look is over, after which no interruption can come."""
+        if self._cancelled.is_set():
+            return
         self._cancelled.set()
+        self.join()
+        if self._watched is threading.main_thread():
+            signal.signal(_SIGNAL, self._former)
 
     def _interrupt(self) -> None:
         watched = self._watched.ident or 0
-        asked = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if asked and self._watched is threading.main_thread():
-            signal.pthread_kill(watched, signal.SIGINT)  # only a signal ends a sleep
+        if self._watched is threading.main_thread():
+            signal.pthread_kill(watched, _SIGNAL)
         else:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(watched), ctypes.py_object(KeyboardInterrupt))

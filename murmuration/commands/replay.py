@@ -15,6 +15,7 @@ from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.machine import Effect, Machine
 from murmur_pubsub.recorded_inputs import RecordedInput, digest_of, read_inputs
 from murmur_pubsub.run_manifest import read_manifest
+from murmur_virtual.input_watch import InputWatch
 from murmuration.deployment.build_deployment import build
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.runs.run_folder import RunFolder
@@ -75,16 +76,38 @@ def node_of(run: Path, name: str) -> tuple[NodeSpec, int]:
 def steps(machine: Machine, inputs: Iterator[RecordedInput]) -> Iterator[ReplayedStep]:
     """Each input taken by the machine, and its invariants checked after each."""
     codec = Codec(machine.message_types)
-    for recorded in inputs:
-        try:
-            effects = machine.handle(recorded.input, recorded.time_us)
-            machine.check_invariants()
-        except Exception:
-            yield ReplayedStep(recorded, (), None, f"the machine raised\n{traceback.format_exc()}")
-            return
-        yield ReplayedStep(
-            recorded, effects, None if recorded.digest is None else digest_of(effects, codec) == recorded.digest
-        )
+    replay = _Replay()
+    watch = InputWatch(replay, frozenset({_take.__code__}))
+    watch.start()
+    try:
+        for recorded in inputs:
+            try:
+                effects = _take(machine, recorded)
+            except (Exception, SystemExit):
+                yield ReplayedStep(recorded, (), None, f"the machine raised\n{traceback.format_exc()}")
+                return
+            except KeyboardInterrupt:
+                if replay.overdue is None:
+                    raise
+                told = f"the machine has not come back after {replay.overdue}\n{traceback.format_exc()}"
+                yield ReplayedStep(recorded, (), None, told)
+                return
+            same = None if recorded.digest is None else digest_of(effects, codec) == recorded.digest
+            yield ReplayedStep(recorded, effects, same)
+    finally:
+        watch.cancel()
+
+
+@dataclass(slots=True)
+class _Replay:
+    overdue: str | None = None
+    """See `murmur_virtual.input_watch.Interruptible`."""
+
+
+def _take(machine: Machine, recorded: RecordedInput) -> Sequence[Effect]:
+    effects = machine.handle(recorded.input, recorded.time_us)
+    machine.check_invariants()
+    return effects
 
 
 def words(step: ReplayedStep) -> Iterator[str]:

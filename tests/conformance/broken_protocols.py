@@ -63,7 +63,7 @@ EFFECTS: dict[str, tuple[Any, str, str]] = {
     "a value of text": ([Record(1, "x")], "the value 'x'", "a number of 64 bits"),  # type: ignore[arg-type]
     "a topic of 32 bits": ([Record(1 << 31, 1)], "the topic 2147483648", "a number from 0, of 31 bits"),
     "a peer that is no name": ([Record(1, 1, ["b1"])], r"\['b1'\]", "the name of a node"),  # type: ignore[arg-type]
-    "an answer that is no text": ([Answer(1, {1})], "{1} to the order 1", "a text, and the number"),  # type: ignore[arg-type]
+    "an answer that is no text": ([Answer(1, {1})], r"\{1\} to the order 1", "a text, and the number"),  # type: ignore[arg-type]
     "a record of no event": ([Record(1, 1, None, (0, 1))], "as an event", "an Event"),  # type: ignore[arg-type]
 }
 """What is handed back; a pattern of what is found; a pattern of what is allowed."""

@@ -177,9 +177,11 @@ def test_a_loop_is_interrupted_in_any_thread(tmp_path: Path, monkeypatch: pytest
 
 def test_a_person_may_still_interrupt(tmp_path: Path) -> None:
     alarm = threading.Timer(0.3, lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT))
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background command
     alarm.start()
     with pytest.raises(KeyboardInterrupt):
         play(tmp_path, reliability="Sleeps")
+    signal.signal(signal.SIGINT, former)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Mistakes in a scenario's protocols and their parameters: each is refused with its place, and nothing is left."""
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -8,8 +9,11 @@ import pytest
 
 from murmur_pubsub.errors import InputError
 from murmuration.deployment.build_deployment import build
+from murmuration.registry import reliability_named, routing_named
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
+from reliability.best_effort import BEST_EFFORT, BestEffort
+from routing.flooding import Flooding
 from routing.multipath.router import MultipathRouter
 from routing.router import Router
 
@@ -179,3 +183,29 @@ class Derived(MultipathRouter):
 
 class Half(Router):
     """A router that lacks what it must have."""
+
+
+class Promising(BestEffort):
+    promise = "exactly_once"
+
+
+class Unordered(Flooding):
+    keeps_order = False
+
+
+DECLARED = dataclasses.replace(BEST_EFFORT, name="promising", make=Promising)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "attribute"),
+    [
+        ("reliability", "Promising", "promise"),
+        ("reliability", "DECLARED", "promise"),
+        ("routing", "Unordered", "keeps_order"),
+    ],
+)
+def test_what_a_class_says_of_itself_where_nobody_reads_it_is_refused(part: str, name: str, attribute: str) -> None:
+    path = f"{__name__}:{name}"
+    told = f"broker.{part}: found '{path}' with the class attribute '{attribute}', which nobody reads; allowed: a R"
+    with pytest.raises(InputError, match=told):
+        reliability_named(path) if part == "reliability" else routing_named(path)

@@ -14,6 +14,7 @@ from murmur_pubsub.codec import Codec
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, Received, TimerFired
 from murmur_pubsub.recorded_inputs import RecordedInput, packed_input, read_inputs
+from murmur_virtual import input_watch
 from murmuration.commands.main import application
 from murmuration.commands.replay import replay_node
 from murmuration.runs.driver import execute
@@ -104,6 +105,26 @@ def test_what_a_machine_raises_is_shown_with_its_input(tmp_path: Path, monkeypat
     assert done.exit_code == 1
     assert "the machine raised" in done.output
     assert "ZeroDivisionError: planted" in done.output
+    assert "Received(source=" in done.output
+
+
+def test_a_machine_that_never_comes_back_is_shown_with_its_input_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = played(tmp_path)
+    plain = Broker.handle
+
+    def looping(self: Broker, input: Input, now_us: int) -> Sequence[Effect]:
+        while type(input) is Received and now_us > 100_000:
+            pass
+        return plain(self, input, now_us)
+
+    monkeypatch.setattr(Broker, "handle", looping)
+    monkeypatch.setattr(input_watch, "LOOK_EVERY_S", 0.05)
+    done = CliRunner().invoke(application, ["replay", str(run), "--node", "b0"])
+    assert done.exit_code == 1
+    assert "the machine has not come back after 1 s" in done.output
+    assert ", in looping" in done.output
     assert "Received(source=" in done.output
 
 
