@@ -29,8 +29,8 @@ class Interruptible(Protocol):
 
 class InputWatch(threading.Thread):
     """Watches the thread that it is made in, from `start` to `cancel`, which that thread calls. A machine is at work
-    while the thread runs one of `codes`. It is interrupted by a `KeyboardInterrupt`; in the main thread by a signal that
-    raises one, which ends a sleep too."""
+    while the thread runs one of `codes`. It is interrupted by a `KeyboardInterrupt`. In the main thread a signal raises
+    it, which ends a sleep too."""
 
     def __init__(self, runtime: Interruptible, codes: frozenset[CodeType]) -> None:
         super().__init__(name="inputs", daemon=True)

@@ -184,7 +184,14 @@ PROMISE_SABOTEURS = (
         ExactlyOnce,
         keys=_KILL,
     ),
-    Saboteur("old word", "says in a place of its own that it may lose, and loses", "missing", _ALL, OldWord),
+    Saboteur(
+        "old word",
+        "says in a place of its own that it may lose, and loses",
+        "refused",
+        "broker.reliability.*the class attribute .*, which nobody reads",
+        OldWord,
+        verdict="refused",
+    ),
     Saboteur(
         "no promise",
         "names its promise by a word",
