@@ -143,7 +143,8 @@ def test_an_input_whose_effects_were_not_recorded_is_replayed_all_the_same() -> 
     """A machine that raised, or was killed while at it, has left no digest: in the middle and at the end."""
     codec = Codec(CLIENT_MESSAGES)
     first, second, third = LinkUp("b0", True), LinkDown("b0", "gone"), TimerFired(("client",))
-    packed = [packed_input(each, time_us, codec) for time_us, each in enumerate((first, second, third), 1)]
+    inputs: list[Input] = [first, second, third]
+    packed = [packed_input(each, time_us, codec) for time_us, each in enumerate(inputs, 1)]
     data = packed[0] + packed[1] + msgpack.packb([7]) + packed[2]
     assert list(read_inputs("here", data, CLIENT_MESSAGES)) == [
         RecordedInput(1, first, None), RecordedInput(2, second, 7), RecordedInput(3, third, None),
