@@ -55,6 +55,8 @@ class ChangingExcuses:
     homes: Mapping[str, str]
     promise: Promise
     limit_us: int
+    has_links: bool = True
+    """Do brokers have links at all? Else none leads anywhere, and that is no excuse."""
     _excuses: dict[int, Excuses] = field(default_factory=dict)
     """By the place of the overlay; made when one is asked."""
 
@@ -80,7 +82,7 @@ class ChangingExcuses:
         if place not in self._excuses:
             _, links, fixed_ways = self.overlays[place]
             self._excuses[place] = Excuses(
-                self.windows, links, self.homes, self.promise, self.limit_us, fixed_ways, in_parts=True
+                self.windows, links, self.homes, self.promise, self.limit_us, fixed_ways, self.has_links
             )
         return self._excuses[place]
 
@@ -94,4 +96,4 @@ def excuses_of(manifest: RunManifest, windows: Sequence[Window], steps: Sequence
     homes, promise, limit_us = manifest.homes, manifest.promise, manifest.recovery_limit_us
     if len(overlays) == 1:
         return Excuses(windows, manifest.links, homes, promise, limit_us)
-    return ChangingExcuses(windows, overlays, homes, promise, limit_us)
+    return ChangingExcuses(windows, overlays, homes, promise, limit_us, manifest.has_links)

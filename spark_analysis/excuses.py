@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.faults import RECONFIGURES, FaultKind
 from murmur_pubsub.journal import DropReason
 from murmur_pubsub.promise import Promise
 from spark_analysis.fault_windows import Window
@@ -137,8 +137,7 @@ class Excuses:
 
     # ------------------------------------------------------------------------------------------- losses
     def _missing(self, case: Case, passage: Passage) -> Excuse | None:
-        way = self._way(case.publisher, case.client) if self._one_way else []
-        if way and way[0] != case.publisher:
+        if self.in_parts and case.client not in self._tree(case.publisher):
             return self._apart(case)
         if not passage.hops:
             return self._near_in_time(case, "destroys")
@@ -147,6 +146,7 @@ class Excuses:
             return self._died_in_hand([case.client], passage)
         if not self._one_way:
             return self._anywhere(case, passage)
+        way = self._way(case.publisher, case.client)
         came = max((place for place, name in enumerate(way) if name in passage.received), default=0)
         return self._where_it_ended(case, passage, way, came) or self._before_it_was_recovered(passage, way, came)
 
@@ -196,9 +196,25 @@ class Excuses:
             return self._died_in_hand([home], passage) or self._by_tables(near, passage.had[home], passage.had[home])
         lost = [loss for loss in passage.lost if loss.receiver not in passage.had]
         excuse = self._destroyed(lost) or self._died_in_hand(passage.had, passage)
-        if excuse is not None:
-            return excuse
-        return self._by_any_tables(case, passage)
+        if excuse is None:
+            excuse = self._by_any_tables(case, passage)
+        return excuse or (None if self.fixed_ways else self._perhaps_on_its_way(case))
+
+    def _perhaps_on_its_way(self, case: Case) -> Excuse | None:
+        """The event's way is not known: was more away, anywhere, than the promise covers, or an end of the way?"""
+        until_us = case.published_us + IN_HAND_US
+        there = [
+            window
+            for window in self.windows
+            if window.step.kind not in (*_LEAVES_TABLES, *RECONFIGURES) and window.in_force(case.published_us, until_us)
+        ]
+        ends = {end for name in (case.publisher, case.client) for end in (name, self.homes.get(name, name))}
+        away = {name for window in there for name in window.nodes if name not in self.homes}
+        too_many = len(away) > self.promise.survives.brokers_away
+        for window in there:
+            if window.links or window.nodes & ends or (window.nodes & away and too_many):
+                return Excuse(f"{window.step.text}: perhaps on the event's way", by_tables=True)
+        return None
 
     def _destroyed(self, lost: Iterable[Loss], full: Sequence[Window] = ()) -> Excuse | None:
         """Was a fault that destroys messages in force where one of these was lost? `full`: those behind which a queue
@@ -285,10 +301,8 @@ class Excuses:
                 if peer not in reached and peer not in nodes and frozenset((name, peer)) not in links:
                     reached[peer] = None
                     queue.append(peer)
-        if case.client in reached:
+        if case.client in reached or not broken:
             return None
-        if not broken:
-            return self._apart(case) if self.in_parts else None
         return Excuse(f"{broken[-1].step.text}: no path was left")
 
     def _apart(self, case: Case) -> Excuse:

@@ -216,6 +216,38 @@ def test_an_order_that_cannot_be_given_is_refused_by_name(
     assert error.value.allowed.startswith(allowed)
 
 
+@pytest.mark.parametrize(("away", "at"), [("b3", "b2"), ("b1", "b0")])
+def test_after_an_order_a_loss_is_excused_by_whatever_broker_was_away(tmp_path: Path, away: str, at: str) -> None:
+    """The judge does not know any more which way an event goes; what settled without a broker has not got it back."""
+    with Cluster.start(CHAIN, {"alice": at, "bob": "b3"}, reliability=TOLD, folder=tmp_path / "run") as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.clients["alice"].publish({"x": 0})
+        cluster.order("swap", "b0", "b1", "b2")
+        cluster.faults.kill(away)
+        cluster.advance("2 s")
+        cluster.clients["alice"].publish({"x": 1})
+        cluster.advance("2 s")
+        verdict = judged(cluster)
+    assert verdict.pairs.missing == [((0, 1), 0)]
+    assert verdict.left("missing") == []
+
+
+def test_after_an_order_a_client_elsewhere_that_is_away_excuses_no_loss(tmp_path: Path) -> None:
+    clients = {**ENDS, "eve": "b1"}
+    with Cluster.start(CHAIN, clients, reliability=TOLD, folder=tmp_path / "run", links={"loss": 0.3}) as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.order("swap", "b0", "b1", "b2")
+        cluster.faults.kill("eve")
+        cluster.advance("2 s")
+        for number in range(20):
+            cluster.clients["alice"].publish({"x": number})
+        cluster.advance("2 s")
+        verdict = judged(cluster)
+    assert len(verdict.left("missing")) == len(verdict.pairs.missing) > 5
+
+
 @pytest.mark.parametrize("away", ["dead", "cut off"])
 def test_nothing_is_promised_at_a_broker_that_was_given_up_until_it_starts_again(tmp_path: Path, away: str) -> None:
     """Guaranteed delivery is excused by nothing else for a client that was connected to its broker all the time."""
