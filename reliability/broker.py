@@ -54,6 +54,7 @@ class Broker(Machine):
         # Asked for every event: the router's own methods, so that a call is one call.
         self._next_hops: Callable[[Event, NodeName | None, Sequence[int]], Sequence[Hop]] = router.next_hops
         self.is_relay: Callable[[Event, Sequence[int]], bool] = router.is_relay
+        self._take_remarks = router.take_remarks
         self._watcher: FilterWatcher | None = self.reliability if isinstance(self.reliability, FilterWatcher) else None
         self._client_watcher = self.reliability if isinstance(self.reliability, ClientWatcher) else None
         self._clients: dict[NodeName, None] = {}
@@ -82,7 +83,9 @@ class Broker(Machine):
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         """See `murmur_pubsub.machine.Machine`."""
-        return self._handlers[type(input)](input, now_us)
+        effects = self._handlers[type(input)](input, now_us)
+        remarks = self._take_remarks()
+        return [*effects, *remarks] if remarks else effects
 
     def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
         """See `reliability.layer.BrokerServices`."""

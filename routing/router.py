@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
-from murmur_pubsub.machine import Effect, Machine, NodeName
+from murmur_pubsub.machine import Effect, Machine, NodeName, Record
 
 
 class Hop(NamedTuple):
@@ -40,6 +40,10 @@ class Router(Machine):
     @abstractmethod
     def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
         """Where the event goes from here; `came_from` is None for an event published at this broker."""
+
+    def take_remarks(self) -> Sequence[Record]:
+        """What `next_hops` wants journaled since this was last asked, such as an event that it could not pass on."""
+        return ()
 
     def is_duplicate(self, event: Event) -> bool:
         """Has the event been here before? Only a routing that changes its tree under traffic has to know."""

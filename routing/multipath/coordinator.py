@@ -3,13 +3,18 @@
 Brokers report their primary neighbours to it, so that it knows the whole tree. A move touches the brokers within Δ of
 the mover and of its path; two moves are kept apart if no broker could be touched by both. Moves that wait are
 granted in the order of asking, once none before them is in their way.
+
+A mover may die, so the coordinator asks from time to time whether a move still runs. If the mover is silent it asks the
+destination, which brings a move to its end without the mover. It may die itself: each broker that hears of a
+coordinator that has come (back) reports its neighbours and its move, and only then are new ones granted.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import NodeName
-from routing.multipath.messages import MovePermission
+from routing.multipath.messages import MoveGranted, MovePermission, MoveRuns
 from routing.multipath.overlay_maps import MasterOverlayMap
 from routing.multipath.primary_network import Statement
 
@@ -30,15 +35,34 @@ def check_move(mom: MasterOverlayMap, neighbour: NodeName, destination: NodeName
     return mom.path(destination)
 
 
-class Coordinator:
-    """Grants moves. `active`: the brokers at the heart of each move that runs (the mover and its path)."""
+_PATIENCE = 3
+"""So often a broker is asked in vain before it is taken for dead."""
+_EPOCHS, _MOVES = 1 << 12, 1 << 20
+"""Numbers of moves grow from term to term, and from epoch to epoch of a term."""
 
-    def __init__(self, delta: int) -> None:
+
+@dataclass(slots=True)
+class ActiveMove:
+    """A move that has been granted. Its heart is the mover and the path, as in `routing.multipath.delta_move`."""
+
+    heart: tuple[NodeName, ...]
+    wanted: MovePermission | None = None
+    """What it was granted for (None: by another coordinator)."""
+    unanswered: int = 0
+    """How often nobody has said that it still runs: first the mover is asked, then the destination."""
+
+
+class Coordinator:
+    """Grants moves. `active`: those that run, by number. `ready`: it may grant; one that has taken over from another,
+    or has come back, first hears what runs."""
+
+    def __init__(self, delta: int, term: int, epoch: int, ready: bool) -> None:
+        self.ready = ready
+        self.active: dict[int, ActiveMove] = {}
         self._delta = delta
         self._statements: dict[NodeName, Statement] = {}
         self._waiting: list[MovePermission] = []
-        self.active: dict[int, tuple[NodeName, ...]] = {}
-        self._last = 0
+        self._last = (term * _EPOCHS + epoch) * _MOVES
 
     @property
     def waiting(self) -> Sequence[MovePermission]:
@@ -55,37 +79,66 @@ class Coordinator:
         """The broker has left."""
         self._statements.pop(broker, None)
 
-    def ask(self, wanted: MovePermission) -> list[tuple[NodeName, int]]:
-        """A broker asks for a move; the grants that follow: (mover, number), number 0 for a refusal."""
-        self._waiting.append(wanted)
-        return self._grant()
+    def ask(self, wanted: MovePermission) -> list[tuple[NodeName, MoveGranted]]:
+        """A broker asks for a move, maybe not for the first time; the answers that follow, by broker."""
+        for number, move in self.active.items():
+            if move.wanted == wanted:
+                return [(wanted.mover, MoveGranted(number, wanted.destination, ""))]
+        # What an earlier incarnation of the mover has asked for is forgotten with it.
+        self._waiting = [each for each in self._waiting if each.mover != wanted.mover or each == wanted]
+        if wanted not in self._waiting:
+            self._waiting.append(wanted)
+        answers = self.grant()
+        if wanted in self._waiting:
+            answers.append((wanted.mover, MoveGranted(0, wanted.destination, "")))
+        return answers
 
-    def finish(self, number: int) -> list[tuple[NodeName, int]]:
+    def hear(self, runs: MoveRuns) -> None:
+        """Somebody says that the move runs: to one that has taken over it may be news."""
+        heart = (runs.mover, *runs.path)
+        self.active.setdefault(runs.move, ActiveMove(heart)).unanswered = 0
+        self._last = max(self._last, runs.move)
+
+    def finish(self, number: int) -> list[tuple[NodeName, MoveGranted]]:
         """A move is over; the grants that follow."""
         self.active.pop(number, None)
-        return self._grant()
+        return self.grant()
 
-    def _grant(self) -> list[tuple[NodeName, int]]:
-        granted = []
-        held: list[tuple[NodeName, ...]] = list(self.active.values())
+    def look_around(self) -> list[tuple[NodeName, int]]:
+        """Whom to ask whether which move still runs. One of which neither mover nor destination knows is over."""
+        asked = []
+        for number, move in list(self.active.items()):
+            if move.unanswered == 2 * _PATIENCE:
+                del self.active[number]
+                continue
+            asked.append((move.heart[0] if move.unanswered < _PATIENCE else move.heart[-1], number))
+            move.unanswered += 1
+        return asked
+
+    def grant(self) -> list[tuple[NodeName, MoveGranted]]:
+        """The moves that nothing is in the way of, and those that are none any more."""
+        if not self.ready:
+            return []
+        answers = []
+        held: list[tuple[NodeName, ...]] = [move.heart for move in self.active.values()]
         waiting = []
         adjacency = {broker: statement.peers for broker, statement in self._statements.items()}
         for wanted in self._waiting:
             mom = MasterOverlayMap(wanted.mover, self._delta, adjacency)
             try:
                 heart = (wanted.mover, *check_move(mom, wanted.neighbour, wanted.destination))
-            except InputError:
-                granted.append((wanted.mover, 0))
+            except InputError as error:
+                answers.append((wanted.mover, MoveGranted(0, wanted.destination, str(error))))
                 continue
             if any(self._overlap(heart, other, adjacency) for other in held):
                 waiting.append(wanted)
             else:
                 self._last += 1
-                self.active[self._last] = heart
-                granted.append((wanted.mover, self._last))
+                self.active[self._last] = ActiveMove(heart, wanted)
+                answers.append((wanted.mover, MoveGranted(self._last, wanted.destination, "")))
             held.append(heart)  # a broker that asks later does not overtake one that waits
         self._waiting = waiting
-        return granted
+        return answers
 
     def _overlap(
         self, first: Sequence[NodeName], second: Sequence[NodeName], adjacency: Mapping[NodeName, Sequence[NodeName]]

@@ -13,6 +13,11 @@ the new tree no broker lags behind. A copy that was sent by the old tree is pass
 broker of the zone keeps until a while after the end; it is known by its header, which lacks the number of the move
 though its sender belongs to the zone. So every publication reaches A over N, over B or over both; A drops what has come
 before, and no broker may bypass A in the meantime. A itself sends by the old tree until m_inprog has been confirmed.
+
+When brokers die. A phase goes round a broker that is away, to those behind it, and is taken once however often it
+comes; A sends it again until it is confirmed. Before m_inprog has gone out the move can be given up: A does if B is
+away, and for a dead A its neighbours do. From then on it is finished, by B if A is dead: B is told first, and A's own
+side last, so nobody speaks of the new link before B does. Whoever was away is told of the new tree when it is back.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +29,7 @@ from routing.multipath.overlay_maps import MasterOverlayMap
 from routing.multipath.primary_network import Statement
 from routing.multipath.view import View
 
-INIT, IN_PROGRESS, END = 1, 2, 3
+INIT, IN_PROGRESS, END, UNDONE = 1, 2, 3, 4
 Ppaths = Mapping[NodeName, Path]
 
 
@@ -38,9 +43,19 @@ class Zone:
     path: Path
     """From the neighbour that the mover leaves to its destination."""
     confirm_to: NodeName | None = None
-    """The broker that waits for this one's confirmation of the phase."""
+    """The broker that waits for this one's confirmation of the phase, and so for all beyond."""
+    announced: MovePhase | None = None
+    """The phase as this broker passes it on."""
+    changes: MovePhase | None = None
+    """The same of m_inprog, once it has come."""
     awaited: dict[NodeName, None] = field(default_factory=dict)
     """The brokers whose confirmations are missing."""
+    held: int | None = None
+    """The record that must be stored before the next step is taken."""
+    asked: int = 0
+    """How often the mover has left the question unanswered whether it still moves."""
+    gone: bool = False
+    """The mover is away: nobody waits for it any more."""
     before: View | None = None
     """The view before the move, from m_inprog to the end of the grace."""
     peers_before: Path = ()
@@ -57,15 +72,17 @@ class Zone:
 
 
 def relink(statements: Mapping[NodeName, Statement], mover: NodeName, path: Path) -> dict[NodeName, Statement]:
-    """The statements of the mover, its old and its new neighbour after the move."""
+    """The statements of the mover, its old and its new neighbour after the move: those of them that become others."""
     neighbour, destination = path[0], path[-1]
-    before = statements[mover]
-    peers = tuple(destination if peer == neighbour else peer for peer in before.peers)
-    left, joined = statements[neighbour], statements[destination]
+    after = {
+        mover: tuple(destination if peer == neighbour else peer for peer in statements[mover].peers),
+        neighbour: tuple(peer for peer in statements[neighbour].peers if peer != mover),
+        destination: tuple(dict.fromkeys((*statements[destination].peers, mover))),
+    }
     return {
-        mover: Statement(before.epoch, before.version + 1, peers),
-        neighbour: Statement(left.epoch, left.version + 1, tuple(peer for peer in left.peers if peer != mover)),
-        destination: Statement(joined.epoch, joined.version + 1, (*joined.peers, mover)),
+        broker: Statement(statements[broker].epoch, statements[broker].version + 1, peers)
+        for broker, peers in after.items()
+        if peers != statements[broker].peers
     }
 
 
@@ -75,8 +92,9 @@ def zone_members(heart: Sequence[NodeName], delta: int, adjacency: Mapping[NodeN
 
 
 def way(adjacency: Mapping[NodeName, Path], start: NodeName, end: NodeName) -> Path:
-    """The brokers after `start` on the way to `end`."""
-    return MasterOverlayMap(start, len(adjacency) + 1, adjacency).path(end)
+    """The brokers after `start` on the way to `end` (none if no way is known)."""
+    whole = MasterOverlayMap(start, len(adjacency) + 1, adjacency)
+    return whole.path(end) if end in whole else ()
 
 
 def moved_ppaths(
@@ -85,21 +103,19 @@ def moved_ppaths(
     delta: int,
     adjacency: Mapping[NodeName, Path],
     announced: MovePhase,
-    mover_side: bool,
 ) -> dict[NodeName, Path]:
-    """The ppaths of `me` after the move; `adjacency` is that of after the move."""
-    new = dict(old)
+    """The ppaths of `me` to what is on the other side of the move; `adjacency` is that of after the move."""
     destination = announced.path[-1]
-    if mover_side:
-        prefix = (*way(adjacency, me, announced.mover), destination)
-        far_side = announced.destination_ppaths
-    else:
-        prefix = (*way(adjacency, me, destination), announced.mover)
-        far_side = announced.mover_ppaths
-    for origin, ppath in far_side:
-        if origin in new:
-            new[origin] = (*prefix, *ppath)[:delta]
-    return new
+    mover_side = any(origin == me for origin, _ in announced.mover_ppaths)
+    near, over, far_side = (
+        (announced.mover, destination, announced.destination_ppaths)
+        if mover_side
+        else (destination, announced.mover, announced.mover_ppaths)
+    )
+    prefix = (*way(adjacency, me, near), over)
+    if me != near and len(prefix) == 1:
+        return {}  # this broker was away and has not heard yet what is around it
+    return {origin: (*prefix, *ppath)[:delta] for origin, ppath in far_side if origin in old}
 
 
 def ppaths_to_wire(ppaths: Ppaths, origins: Iterable[NodeName]) -> list[list[object]]:

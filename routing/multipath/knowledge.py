@@ -1,6 +1,9 @@
 """What the parts of a multipath router share: primary network, subscriptions, links, and the view of them."""
 
+from typing import NamedTuple
+
 from murmur_pubsub.machine import Effect, NodeName, Send
+from murmur_pubsub.message import Message
 from routing.multipath.load import Loads
 from routing.multipath.messages import Neighbours
 from routing.multipath.parameters import MultipathParameters
@@ -8,6 +11,14 @@ from routing.multipath.primary_network import PrimaryNetwork
 from routing.multipath.soft_links import SoftLinks
 from routing.multipath.subscription_tables import MasterSubscriptionTable
 from routing.multipath.view import View, WorkingView
+
+
+class Office(NamedTuple):
+    """Of two offices the greater holds: see `routing.multipath.messages.CoordinatorNamed`."""
+
+    term: int
+    epoch: int
+    name: NodeName
 
 
 class Knowledge:
@@ -21,6 +32,10 @@ class Knowledge:
         self.mst.note_origin(name, (epoch, 0), ())
         self.links = SoftLinks(parameters)
         self.loads = Loads()
+        self.office: Office | None = None
+        """Who hosts the coordinator of moves."""
+        if parameters.coordinator is not None:
+            self.office = Office(0, 0, parameters.coordinator)
         self._view: View | None = None
 
     @property
@@ -59,15 +74,21 @@ class Knowledge:
         bridges = {peer: None for away in network.down for peer, _ in network.bridges(away)}
         return {peer: None for peer in bridges if peer in self.links.soft}
 
-    def new_peers(self, peers: list[NodeName], tell: bool = True) -> list[Effect]:
-        """The primary neighbours have changed: say so (unless all brokers that should know do) and to the coordinator.
-        Raises `InputError` over the fanout."""
-        self.parameters.check_degree(len(peers))
+    def new_peers(self, peers: list[NodeName]) -> list[Effect]:
+        """The primary neighbours have changed: store it, and say so to all that should know."""
         self.network.set_peers(peers)
+        return [self.network.record(), *self.peers_changed(), *self.network.tell_own()]
+
+    def peers_changed(self) -> list[Effect]:
+        """What follows from other primary neighbours for the own links, and for the coordinator."""
         self.map_changed()
-        self.links.trim(len(peers), self.protected())
-        effects = self.network.tell_own() if tell else []
-        if self.parameters.coordinator is not None:
-            epoch, version, stated = self.network.own
-            effects.append(Send(self.parameters.coordinator, Neighbours(self.name, epoch, version, 0, stated)))
-        return effects
+        self.links.trim(len(self.network.peers), self.protected())
+        return self.report()
+
+    def report(self) -> list[Effect]:
+        """The coordinator is told of the primary neighbours."""
+        return self.to_coordinator(Neighbours(self.name, *self.network.own[:2], 0, self.network.own.peers))
+
+    def to_coordinator(self, message: Message) -> list[Effect]:
+        """The message to whoever hosts the coordinator, if anybody does."""
+        return [] if self.office is None else [Send(self.office.name, message)]

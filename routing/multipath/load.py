@@ -48,7 +48,7 @@ class Loads:
             self.round_trips_us[source] = now_us - told.echo_us - told.held_us
         self._heard[source] = (told.sent_us, now_us)
         for broker, rate, round_trip_us in told.loads:
-            if broker in mom and mom.first_hop(broker) == source:
+            if broker != mom.centre and broker in mom and mom.first_hop(broker) == source:
                 self.rates[broker] = rate
                 if broker != source and round_trip_us:
                     self.round_trips_us[broker] = round_trip_us

@@ -1,4 +1,4 @@
-"""Messages of multipath forwarding (kinds 24 to 39).
+"""Messages of multipath forwarding (kinds 18 to 39).
 
 `epoch` counts the incarnations of the broker a message is about, `version` what changed in this incarnation: of two
 statements about one broker the greater (epoch, version) holds. All but the periodic ones are control messages.
@@ -14,6 +14,54 @@ from murmur_pubsub.message import Like, message
 LoadFields: TypeAlias = Annotated[Sequence[Any], Like((str, int, int))]
 StatementFields: TypeAlias = Annotated[Sequence[Any], Like((str, int, int, Sequence[str]))]
 PathFields: TypeAlias = Annotated[Sequence[Any], Like((str, Sequence[str]))]
+
+
+@message(18, control=True)
+class MoveDoubted(NamedTuple):
+    """From a mover that was restarted in the middle to its destination: has the move been made?"""
+
+    move: int
+
+
+@message(19, control=True)
+class MoveSettled(NamedTuple):
+    """The answer; if it is no, the move will never be made."""
+
+    move: int
+    made: bool
+
+
+@message(20, control=True)
+class CoordinatorNamed(NamedTuple):
+    """The broker hosts the coordinator. Of two such messages the greater (term, epoch, name) holds: an order begins a
+    term, and a restart of the broker an epoch."""
+
+    name: str
+    term: int
+    epoch: int
+
+
+@message(21, control=True)
+class MoveAsked(NamedTuple):
+    """From the coordinator to the mover, or to the destination of a mover that is silent: does the move still run?"""
+
+    move: int
+
+
+@message(22, control=True)
+class MoveRuns(NamedTuple):
+    """To the coordinator: yes, `mover` moves along `path` (as in `MovePhase`)."""
+
+    move: int
+    mover: str
+    path: Sequence[str]
+
+
+@message(23, control=True)
+class JoinRefused(NamedTuple):
+    """To a broker that would join: no room beside `degree` primary neighbours."""
+
+    degree: int
 
 
 @message(24, control=True)
@@ -36,6 +84,8 @@ class OriginSubscriptions(NamedTuple):
     epoch: int
     version: int
     ppath: Sequence[str]
+    moved: int
+    """The last Δ-move that changed this way, as the sender knows (0: none)."""
     filters: Sequence[Filter]
 
 
@@ -88,7 +138,7 @@ class SoftLinkAccepted(NamedTuple):
 @message(31, control=True)
 class BrokerAway(NamedTuple):
     """The broker cannot be reached over the primary link from `witness`, or can again; spread through the
-    neighbourhood of the witness, which numbers what it says."""
+    neighbourhood of the witness, which numbers what it says. `life`: the epoch of the broker that was meant."""
 
     broker: str
     witness: str
@@ -96,30 +146,32 @@ class BrokerAway(NamedTuple):
     version: int
     hops: int
     away: bool
+    life: int
 
 
 @message(32, control=True)
-class MoveOrdered(NamedTuple):
-    """From the operator of the overlay: leave `neighbour` for `destination` (a Δ-move of the receiver)."""
-
-    neighbour: str
-    destination: str
+class TablesWanted(NamedTuple):
+    """To a broker that has passed on a move: tell me all, there are brokers that I have never heard of."""
 
 
 @message(33, control=True)
 class MovePermission(NamedTuple):
-    """To the coordinator: may `mover` leave `neighbour` for `destination`?"""
+    """To the coordinator: may `mover` leave `neighbour` for `destination`? `epoch`: its own."""
 
     mover: str
+    epoch: int
     neighbour: str
     destination: str
 
 
 @message(34, control=True)
 class MoveGranted(NamedTuple):
-    """From the coordinator: go ahead (number 0: refused, the primary network has changed in the meantime)."""
+    """From the coordinator: go ahead (number 0: not now)."""
 
     number: int
+    destination: str
+    refusal: str
+    """Why never (empty, with number 0: the move has to wait for others)."""
 
 
 @message(35, control=True)
@@ -140,7 +192,8 @@ class MapAnswered(NamedTuple):
 
 @message(37, control=True)
 class MovePhase(NamedTuple):
-    """One phase of a move on its way through the neighbourhood: 1 m_init, 2 m_inprog, 3 m_end, `left` hops further.
+    """One phase of a move on its way through the neighbourhood: 1 m_init, 2 m_inprog, 3 m_end,
+    4: the mover has given it up, or is gone.
 
     `path` leads from the neighbour left to the destination. Phase 2 brings `network` and the ppaths at the mover of
     origins beyond it, and at the destination of all others, as in `MapAnswered`.
@@ -148,7 +201,6 @@ class MovePhase(NamedTuple):
 
     move: int
     phase: int
-    left: int
     mover: str
     path: Sequence[str]
     network: Sequence[StatementFields]
@@ -172,8 +224,8 @@ class MoveFinished(NamedTuple):
 
 
 MESSAGES: tuple[type, ...] = (
-    Neighbours, OriginSubscriptions, SubscriptionChanged, Departed, LoadExchange, SoftLinkRequest, SoftLinkAccepted,
-    BrokerAway, MoveOrdered, MovePermission, MoveGranted, MapRequested, MapAnswered, MovePhase, MoveConfirmed,
-    MoveFinished,
+    MoveDoubted, MoveSettled, CoordinatorNamed, MoveAsked, MoveRuns, JoinRefused, Neighbours, OriginSubscriptions,
+    SubscriptionChanged, Departed, LoadExchange, SoftLinkRequest, SoftLinkAccepted, BrokerAway, TablesWanted,
+    MovePermission, MoveGranted, MapRequested, MapAnswered, MovePhase, MoveConfirmed, MoveFinished,
 )  # fmt: skip
 Path = tuple[NodeName, ...]

@@ -22,7 +22,7 @@ class MoveStep(Enum):
     """What takes it further."""
 
     GRANTED = "at the mover, the coordinator grants the move"
-    NO_ROOM = "at the mover, the destination has no room"
+    UNDONE = "the mover gives the move up, or is away"
     MAP = "at the mover, the map has come and m_init goes out"
     M_INIT = "m_init"
     M_INPROG = "m_inprog (at the mover, m_init is confirmed)"
@@ -38,7 +38,7 @@ _LATE = {(state, MoveStep.OTHER_MOVE): MoveState.OUTSIDE for state in list(MoveS
 
 MOVE_TRANSITIONS: Mapping[tuple[MoveState, MoveStep], MoveState] = {
     (MoveState.OUTSIDE, MoveStep.GRANTED): MoveState.PREPARATION,
-    (MoveState.PREPARATION, MoveStep.NO_ROOM): MoveState.OUTSIDE,
+    (MoveState.PREPARATION, MoveStep.UNDONE): MoveState.OUTSIDE,
     (MoveState.PREPARATION, MoveStep.MAP): MoveState.INIT,
     (MoveState.OUTSIDE, MoveStep.M_INIT): MoveState.INIT,
     (MoveState.INIT, MoveStep.M_INPROG): MoveState.IN_PROGRESS,
@@ -46,9 +46,9 @@ MOVE_TRANSITIONS: Mapping[tuple[MoveState, MoveStep], MoveState] = {
     (MoveState.END, MoveStep.GRACE_OVER): MoveState.PAST,
     (MoveState.PAST, MoveStep.FORGET): MoveState.OUTSIDE,
     (MoveState.PAST, MoveStep.FINISH): MoveState.OUTSIDE,
-    # A broker that was away when a phase passed takes part in the next one.
+    # A broker that was away when m_init passed takes part from m_inprog on.
     (MoveState.OUTSIDE, MoveStep.M_INPROG): MoveState.IN_PROGRESS,
-    (MoveState.OUTSIDE, MoveStep.M_END): MoveState.END,
-    (MoveState.INIT, MoveStep.M_END): MoveState.END,
+    (MoveState.INIT, MoveStep.UNDONE): MoveState.OUTSIDE,
+    (MoveState.IN_PROGRESS, MoveStep.UNDONE): MoveState.END,
     **_LATE,
 }

@@ -1,61 +1,72 @@
-"""The Δ-move procedure at one broker, in whichever part it has: mover, destination, bystander (section 6).
+"""The Δ-move procedure at each broker of its zone: destination, former neighbour, bystander, and the mover's own part.
 
-See `routing.multipath.delta_move` for what a move changes and why nothing is lost or sent twice.
+See `routing.multipath.delta_move` for what a move changes and why nothing is lost or sent twice, and
+`routing.multipath.mover` for what the mover does besides.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from murmur_pubsub.errors import WireError
 from murmur_pubsub.event import Event
-from murmur_pubsub.machine import Effect, NodeName, Record, Send, SetTimer
+from murmur_pubsub.machine import Effect, NodeName, Send, SetTimer
 from murmur_pubsub.procedure import Procedure
-from routing.multipath.coordinator import check_move
 from routing.multipath.delta_move import (
     END,
     IN_PROGRESS,
     INIT,
+    UNDONE,
     Zone,
     moved_ppaths,
     ppaths_to_wire,
     relink,
-    way,
     zone_members,
 )
 from routing.multipath.knowledge import Knowledge
 from routing.multipath.messages import (
     MapAnswered,
     MapRequested,
+    MoveAsked,
     MoveConfirmed,
     MoveFinished,
-    MoveGranted,
-    MoveOrdered,
-    MovePermission,
     MovePhase,
-    Path,
+    MoveRuns,
+    TablesWanted,
 )
 from routing.multipath.move_states import MOVE_TRANSITIONS, MoveState, MoveStep
 from routing.multipath.primary_network import network_from_wire, network_to_wire
 from routing.multipath.view import View, WorkingView
+from routing.multipath.watch import PATIENCE
 
-MOVE_FINISHED, MOVE_REFUSED = 3, 4
-"""Topics of journal rows: the move of that number is over; a move was not granted, or not accepted (number, or 0)."""
+_STALE_GRACES = 10
+"""So many graces a broker waits for the next phase before it asks."""
 _STEP_OF = {INIT: MoveStep.M_INIT, IN_PROGRESS: MoveStep.M_INPROG, END: MoveStep.M_END}
 """The step that a phase brings about."""
-_PHASE_OF = {MoveState.INIT: INIT, MoveState.IN_PROGRESS: IN_PROGRESS, MoveState.END: END, MoveState.PAST: END}
-"""The phase that was the last to come, in each state."""
+_PHASE_OF = {
+    MoveState.OUTSIDE: 0, MoveState.PREPARATION: 0, MoveState.INIT: INIT, MoveState.IN_PROGRESS: IN_PROGRESS,
+    MoveState.END: END, MoveState.PAST: END,
+}  # fmt: skip
+"""The phase that was the last to come, in each state (0: none)."""
 
 
 class Moves:
-    """Moves as they pass this broker: at most one at a time, which the coordinator sees to."""
+    """Moves as they pass this broker: at most one at a time, which the coordinator sees to. `all_confirmed` is what the
+    mover does then."""
 
-    def __init__(self, knowledge: Knowledge) -> None:
+    def __init__(self, knowledge: Knowledge, all_confirmed: Callable[[Zone], list[Effect]]) -> None:
         self._knowledge = knowledge
+        self._all_confirmed = all_confirmed
         self.zone: Zone | None = None
         self._states = Procedure("Δ-move", knowledge.name, MOVE_TRANSITIONS, MoveState.OUTSIDE)
-        self._ordered: MoveOrdered | None = None
-        self._path: Path = ()
-        self._announced: MovePhase | None = None
+        self._over = 0
+        """The latest move that has been finished here."""
+        self._undone = 0
+        """The latest of which was heard that nobody need wait for the mover."""
         self._seen: set[tuple[int, int]] | None = None
+
+    @property
+    def state(self) -> MoveState:
+        """How far the move is here."""
+        return self._states.state
 
     # ------------------------------------------------------------------------------------------ publications
     def is_duplicate(self, event: Event) -> bool:
@@ -81,9 +92,9 @@ class Moves:
         return self._knowledge.working(), mark
 
     def bypasses_mover(self, peer: NodeName) -> bool:
-        """Is there a mover on the way to the peer?"""
+        """Is there a mover on the way to the peer? One that is away is passed by, as any broker."""
         zone = self.zone
-        if zone is None:
+        if zone is None or self._knowledge.network.is_away(zone.mover):
             return False
         moms = [self._knowledge.view.mom] if zone.before is None else [self._knowledge.view.mom, zone.before.mom]
         return any(peer in mom and zone.mover in mom.path(peer)[:-1] for mom in moms)
@@ -91,37 +102,13 @@ class Moves:
     def _before(self, zone: Zone) -> WorkingView:
         assert zone.before is not None
         links = self._knowledge.links
-        real = [*zone.peers_before, *links.soft]
+        down = self._knowledge.network.down
+        real = [*(peer for peer in zone.peers_before if peer not in down), *links.soft]
         return zone.before.working(self._knowledge.mst, real, links.candidates, self._knowledge.parameters.covering)
 
-    # ------------------------------------------------------------------------------------------ the mover
-    def order(self, ordered: MoveOrdered) -> list[Effect]:
-        """This broker is to move. Raises `InputError` if it cannot be."""
-        knowledge = self._knowledge
-        check_move(knowledge.network.mom, ordered.neighbour, ordered.destination)
-        if knowledge.parameters.coordinator is None or self._ordered is not None:
-            return [Record(MOVE_REFUSED, 0, ordered.destination)]
-        self._ordered = ordered
-        permission = MovePermission(knowledge.name, ordered.neighbour, ordered.destination)
-        return [Send(knowledge.parameters.coordinator, permission)]
-
-    def on_granted(self, granted: MoveGranted) -> list[Effect]:
-        """The preparation phase begins."""
-        if self._ordered is None:
-            return []
-        if not granted.number:
-            refused, self._ordered = self._ordered, None
-            return [Record(MOVE_REFUSED, 0, refused.destination)]
-        knowledge = self._knowledge
-        self._path = check_move(knowledge.network.mom, self._ordered.neighbour, self._ordered.destination)
-        self._leave_former(granted.number)
-        self._seen = set()
-        self.zone = Zone(granted.number, knowledge.name, self._path)
-        self._take(MoveStep.GRANTED)
-        return [Send(self._ordered.destination, MapRequested(granted.number))]
-
+    # ----------------------------------------------------------------------------------------- the destination
     def on_map_requested(self, source: NodeName, requested: MapRequested) -> list[Effect]:
-        """At the destination: what the mover must know, or nothing when there is no room for another link."""
+        """What the mover must know, or nothing when there is no room for another link."""
         knowledge = self._knowledge
         if len(knowledge.network.peers) >= knowledge.parameters.fanout:
             return [Send(source, MapAnswered(requested.move, (), ()))]
@@ -129,152 +116,311 @@ class Moves:
         ppaths = ppaths_to_wire(knowledge.mst.ppaths, knowledge.mst.ppaths)
         return [Send(source, MapAnswered(requested.move, network, ppaths))]
 
-    def on_map(self, answer: MapAnswered) -> list[Effect]:
-        """At the mover: the initialization phase begins."""
+    def on_asked(self, source: NodeName, asked: MoveAsked) -> list[Effect]:
+        """The coordinator wants to know whether the move still runs: it does for its mover, and for a destination that
+        has still to tell the zone of it."""
         zone = self.zone
-        if zone is None or zone.move != answer.move or self._states.state is not MoveState.PREPARATION:
-            return []
-        knowledge = self._knowledge
-        if not answer.network:
-            return self._finish(zone, MoveStep.NO_ROOM, MOVE_REFUSED)
-        statements = dict(knowledge.network.statements)
-        statements.update(network_from_wire(answer.network))
-        beyond = [origin for origin, ppath in knowledge.mst.ppaths.items() if ppath[:1] != self._path[:1]]
-        own_side = set(beyond)
-        self._announced = MovePhase(
-            zone.move, INIT, knowledge.parameters.delta - 1, knowledge.name, self._path,
-            network_to_wire(statements, [*knowledge.network.mom.distances, *dict(network_from_wire(answer.network))]),
-            ppaths_to_wire(knowledge.mst.ppaths, beyond),
-            [[origin, ppath] for origin, ppath in answer.ppaths if origin not in own_side],
-        )  # fmt: skip
-        return self._begin(INIT)
+        if zone is None or zone.move != asked.move:
+            return [Send(source, MoveFinished(asked.move))]
+        if zone.mover != self._knowledge.name and (self.state is MoveState.INIT or not zone.awaited):
+            return [Send(source, MoveFinished(asked.move))]
+        return [Send(source, MoveRuns(zone.move, zone.mover, zone.path))]
 
-    def _begin(self, phase: int) -> list[Effect]:
-        """At the mover: a phase goes out, over the link that it is for and to the mover's own side."""
-        zone = self.zone
-        assert zone is not None
-        assert self._announced is not None
-        announced = self._announced._replace(phase=phase)
-        if phase != IN_PROGRESS:
-            announced = announced._replace(network=(), mover_ppaths=(), destination_ppaths=())
-        effects = self._enter(announced)
-        gateway = self._path[0] if phase == INIT else self._path[-1]
-        own_side = [peer for peer in self._knowledge.network.peers if peer not in (self._path[0], self._path[-1])]
-        return effects + self._pass_on(zone, announced, [gateway, *own_side], announced.left)
+    # ------------------------------------------------------------------------------------------ the mover's own
+    def begin(self, move: int, path: tuple[NodeName, ...]) -> Zone:
+        """The move of this broker is granted."""
+        self.leave_former(move)
+        self._seen = set()
+        self.zone = Zone(move, self._knowledge.name, path)
+        self.take(MoveStep.GRANTED)
+        return self.zone
 
-    def _next_phase(self, zone: Zone) -> list[Effect]:
-        """At the mover: all have confirmed the phase."""
-        if self._states.state is MoveState.INIT:
-            return self._begin(IN_PROGRESS)
-        if self._states.state is MoveState.IN_PROGRESS:
-            zone.marking = True  # all in the zone know the new tree: publications may leave by it
-            return self._begin(END)
-        return [SetTimer(("routing", "moved", zone.move), 2 * self._knowledge.parameters.move_grace_us)]
-
-    def _finish(self, zone: Zone, step: MoveStep, topic: int) -> list[Effect]:
-        assert self._knowledge.parameters.coordinator is not None
-        assert self._ordered is not None
-        destination = self._ordered.destination
-        self._take(step)
-        self.zone = self._ordered = self._announced = self._seen = None
-        return [
-            Send(self._knowledge.parameters.coordinator, MoveFinished(zone.move)),
-            Record(topic, zone.move, destination),
-        ]
+    def end(self, step: MoveStep) -> None:
+        """The move of this broker is over."""
+        assert self.zone is not None
+        self.take(step)
+        self._over = max(self._over, self.zone.move)
+        self.zone = self._seen = None
 
     # ------------------------------------------------------------------------------- each broker of the zone
-    def _take(self, step: MoveStep) -> None:
+    def take(self, step: MoveStep) -> None:
+        """A step of the procedure."""
         assert self.zone is not None
         self._states.take(step, f"move {self.zone.move}")
 
     def on_phase(self, source: NodeName, announced: MovePhase) -> list[Effect]:
-        """A phase reaches this broker: take it, pass it on, confirm it when all beyond have."""
+        """A phase reaches this broker: take it, pass it on, confirm it when all beyond have.
+
+        It may have come before. Then one broker waits already, and others, which have gone round a broker that they
+        took for gone, need not: if all waited, they might wait for each other."""
+        if announced.phase == UNDONE:
+            return self._on_undone(source, announced)
         if announced.phase not in _STEP_OF:
             raise WireError(f"a move has no phase {announced.phase}")
         knowledge = self._knowledge
-        self._leave_former(announced.move)
+        confirmed = [Send(source, MoveConfirmed(announced.move, announced.phase))]
+        if announced.move <= self._over:
+            return list(confirmed)
+        if announced.phase == INIT and (announced.move <= self._undone or knowledge.network.is_away(announced.mover)):
+            return list(confirmed)  # nobody would end it here
+        self.leave_former(announced.move)
+        if (
+            announced.phase == END
+            and (self.zone is None or self.zone.before is None)
+            and self.state is not MoveState.PAST
+        ):
+            return []  # it has not heard of the new tree: with the next request for confirmation that comes, too
+        effects: list[Effect] = []
         if self.zone is None:
             self.zone = Zone(announced.move, announced.mover, tuple(announced.path))
+            effects.append(self._ask_later(self.zone))
         zone = self.zone
+        current = _PHASE_OF[self.state]
+        if announced.phase <= current:
+            if zone.confirm_to is not None and knowledge.network.is_away(zone.confirm_to):
+                zone.confirm_to = source
+            if announced.phase < current or source != zone.confirm_to:
+                return list(confirmed)
+            return self.send_again(zone) if zone.awaited or zone.held is not None else list(confirmed)
         zone.confirm_to = source
-        effects = self._enter(announced)
-        left = knowledge.parameters.delta - 1 if knowledge.name in zone.heart else announced.left - 1
-        onward = [peer for peer in knowledge.network.peers if peer not in (source, zone.mover)]
-        if left < 0:
-            onward = []
-        return effects + self._pass_on(zone, announced, onward, left)
+        effects += self.enter(announced)
+        zone.announced = announced
+        told_of = (origin for origin, _ in (*announced.mover_ppaths, *announced.destination_ppaths))
+        if not knowledge.mst.ppaths.keys() >= set(told_of):
+            effects.append(Send(source, TablesWanted()))  # it was away while its neighbours changed their minds
+        if zone.held is not None:
+            return effects
+        return effects + self.pass_on(zone, announced, self._onward(zone, source))
+
+    def on_stored(self, token: int) -> list[Effect]:
+        """What waited for the record goes on."""
+        zone = self.zone
+        if zone is None or zone.held != token:
+            return []
+        zone.held = None
+        if zone.mover == self._knowledge.name:
+            return self._all_confirmed(zone)
+        assert zone.announced is not None
+        assert zone.confirm_to is not None
+        onward = self._onward(zone, zone.confirm_to)
+        return self.pass_on(zone, zone.announced, onward)
+
+    def is_made(self, move: int, mover: NodeName) -> bool:
+        """At the destination: has the mover become a neighbour? If not it will not be."""
+        if mover in self._knowledge.network.peers:
+            return True
+        self._over = max(self._over, move)
+        if self.zone is not None and self.zone.move == move:
+            self.take(MoveStep.UNDONE)
+            self.zone = None
+        return False
 
     def on_confirmed(self, source: NodeName, confirmed: MoveConfirmed) -> list[Effect]:
-        """A neighbour and all beyond it have seen the phase."""
+        """A broker and all beyond it have seen the phase."""
         zone = self.zone
-        if zone is None or (zone.move, _PHASE_OF.get(self._states.state)) != (confirmed.move, confirmed.phase):
+        if zone is None or (zone.move, _PHASE_OF[self.state]) != (confirmed.move, confirmed.phase):
             return []
-        return self.no_longer_awaited(source)
-
-    def no_longer_awaited(self, peer: NodeName) -> list[Effect]:
-        """The peer has confirmed, or cannot: when it comes back, its neighbours tell it what it has missed."""
-        zone = self.zone
-        if zone is None or peer not in zone.awaited:
+        if source not in zone.awaited:
             return []
-        del zone.awaited[peer]
+        del zone.awaited[source]
         return self._confirm_if_all(zone)
 
+    def on_away(self, broker: NodeName) -> list[Effect]:
+        """The broker cannot be reached: those behind it are told in its place. If it is the mover, the move is undone
+        where nothing is changed yet, and else brought to its end."""
+        zone = self.zone
+        if zone is None:
+            return []
+        if zone.mover == broker:
+            return self._mover_gone(zone, None)
+        if broker not in zone.awaited:
+            return []
+        del zone.awaited[broker]
+        told = self._await_behind(zone, broker, zone.awaited)
+        return [*self._sends(zone, told), *self._confirm_if_all(zone)]
+
+    def on_back(self, peer: NodeName) -> list[Effect]:
+        """A neighbour is there again: it may have forgotten the move, or have been passed by."""
+        zone = self.zone
+        if zone is None or zone.announced is None or peer == zone.mover or peer not in self._members(zone):
+            return []
+        if peer != zone.confirm_to:
+            zone.awaited[peer] = None
+        return self._sends(zone, [peer])
+
     def on_timer(self, what: str, move: int) -> list[Effect]:
-        """The grace after the end is over: forget the old view, then the move."""
+        """A grace after the end is over: forget the old view, then the move, unless somebody still has to confirm."""
         zone = self.zone
         if zone is None or zone.move != move:
             return []
-        if what == "moved":
-            return self._finish(zone, MoveStep.FINISH, MOVE_FINISHED)
+        grace_us = self._knowledge.parameters.move_grace_us
+        if what == "stale":
+            return self._ask_mover(zone)
         if what == "grace":
-            self._take(MoveStep.GRACE_OVER)
+            self.take(MoveStep.GRACE_OVER)
             self._forget_old_tree(zone)
-            return [SetTimer(("routing", "forget", move), self._knowledge.parameters.move_grace_us)]
-        if zone.mover != self._knowledge.name:
-            self._take(MoveStep.FORGET)
-            self.zone = None
+            return [SetTimer(("routing", "forget", move), grace_us)]
+        if zone.mover == self._knowledge.name:
+            return []
+        if zone.awaited:
+            return [*self.send_again(zone), SetTimer(("routing", "forget", move), grace_us)]
+        self.take(MoveStep.FORGET)
+        self._over = max(self._over, move)
+        self.zone = None
         return []
 
-    def _leave_former(self, move: int) -> None:
+    def on_finished(self, move: int) -> list[Effect]:
+        """The mover has been asked, and knows of no such move: it is over, or was given up."""
+        zone = self.zone
+        if zone is None or zone.move != move or zone.mover == self._knowledge.name:
+            return []
+        parent = zone.confirm_to
+        effects = self._mover_gone(zone, None)
+        if self.zone is None and parent is not None:
+            effects.append(Send(parent, TablesWanted()))  # it may have been made
+        return effects
+
+    def on_runs(self, move: int) -> list[Effect]:
+        """It does know."""
+        if self.zone is not None and self.zone.move == move:
+            self.zone.asked = 0
+        return []
+
+    def _ask_later(self, zone: Zone) -> Effect:
+        return SetTimer(("routing", "stale", zone.move), _STALE_GRACES * self._knowledge.parameters.move_grace_us)
+
+    def _ask_mover(self, zone: Zone) -> list[Effect]:
+        """Nothing has come for a long time: does the mover still move?"""
+        if self.state not in (MoveState.INIT, MoveState.IN_PROGRESS):
+            return []
+        zone.asked += 1
+        if zone.asked > PATIENCE:
+            return [*self.send_again(zone), *self.on_finished(zone.move)]
+        return [*self.send_again(zone), Send(zone.mover, MoveAsked(zone.move)), self._ask_later(zone)]
+
+    def leave_former(self, move: int) -> None:
         """The former move of another broker is over, since this one is granted: its end, or a timer here, is late."""
         zone = self.zone
         if zone is not None and zone.move != move and zone.mover != self._knowledge.name:
-            self._take(MoveStep.OTHER_MOVE)
+            self.take(MoveStep.OTHER_MOVE)
+            self._over = max(self._over, zone.move)
             self._forget_old_tree(zone)
             self.zone = None
 
-    def _forget_old_tree(self, zone: Zone) -> None:
-        if zone.before is not None:
-            zone.before.drop_working(self._knowledge.links.sent)
-        zone.before = None
-        self._knowledge.network.also = {}
+    def pass_on(self, zone: Zone, announced: MovePhase, onward: Iterable[NodeName]) -> list[Effect]:
+        """Send the phase to these neighbours, as far as the zone goes, and wait for their confirmations."""
+        zone.announced = announced
+        if announced.phase == IN_PROGRESS:
+            zone.changes = zone.announced
+        zone.awaited = self._reach(zone, onward)
+        return [*(Send(peer, announced) for peer in zone.awaited), *self._confirm_if_all(zone)]
 
-    def _pass_on(self, zone: Zone, announced: MovePhase, onward: list[NodeName], left: int) -> list[Effect]:
-        down = self._knowledge.network.down
-        zone.awaited = {peer: None for peer in onward if peer not in down}
-        message = announced._replace(left=left)
-        return [Send(peer, message) for peer in zone.awaited] + self._confirm_if_all(zone)
+    def send_again(self, zone: Zone) -> list[Effect]:
+        """The phase to all whose confirmations are missing."""
+        return self._sends(zone, zone.awaited)
 
-    def _confirm_if_all(self, zone: Zone) -> list[Effect]:
-        if zone.awaited:
-            return []
-        if zone.mover == self._knowledge.name:
-            return self._next_phase(zone)
-        assert zone.confirm_to is not None
-        return [Send(zone.confirm_to, MoveConfirmed(zone.move, _PHASE_OF[self._states.state]))]
-
-    def _enter(self, announced: MovePhase) -> list[Effect]:
+    def enter(self, announced: MovePhase) -> list[Effect]:
         """Take a phase here."""
         zone = self.zone
         assert zone is not None
         own = zone.mover == self._knowledge.name
-        self._take(MoveStep.MAP if own and announced.phase == INIT else _STEP_OF[announced.phase])
+        self.take(MoveStep.MAP if own and announced.phase == INIT else _STEP_OF[announced.phase])
         if announced.phase == INIT:
             self._stop_bypassing()
             return []
         if announced.phase == IN_PROGRESS:
             return self._change_trees(zone, announced)
         return [SetTimer(("routing", "grace", zone.move), self._knowledge.parameters.move_grace_us)]
+
+    # --------------------------------------------------------------------------------------------- inside
+    def _onward(self, zone: Zone, source: NodeName) -> list[NodeName]:
+        """The neighbours to pass a phase on to. A source that has gone round a neighbour tells all behind that one."""
+        network = self._knowledge.network
+        back = source
+        if source != zone.mover and source in network.mom and network.mom.first_hop(source) in network.down:
+            back = network.mom.first_hop(source)
+        return [peer for peer in network.peers if peer not in (back, zone.mover)]
+
+    def _reach(self, zone: Zone, onward: Iterable[NodeName]) -> dict[NodeName, None]:
+        """Whom to tell to reach these neighbours and all behind them."""
+        found: dict[NodeName, None] = {}
+        members = self._members(zone)
+        for peer in onward:
+            if peer in self._knowledge.network.down:
+                self._await_behind(zone, peer, found)
+            elif peer in members:
+                found[peer] = None
+        return found
+
+    def _members(self, zone: Zone) -> frozenset[NodeName]:
+        knowledge = self._knowledge
+        return zone_members(zone.heart, knowledge.parameters.delta, knowledge.network.adjacency())
+
+    def _await_behind(self, zone: Zone, away: NodeName, awaited: dict[NodeName, None]) -> list[NodeName]:
+        """Those behind a broker that is away are told, and waited for, in its place."""
+        members = self._members(zone)
+        behind = [peer for peer, _ in self._knowledge.network.bridges(away) if peer in members]
+        told = [peer for peer in behind if peer not in (zone.mover, zone.confirm_to)]
+        awaited.update(dict.fromkeys(told))
+        return told
+
+    def _sends(self, zone: Zone, to: Iterable[NodeName]) -> list[Effect]:
+        assert zone.announced is not None
+        told = [zone.announced]
+        if zone.changes is not None and zone.announced.phase == END:
+            told = [zone.changes, zone.announced]  # who was away may have missed both
+        return [Send(peer, each) for peer in to for each in told]
+
+    def _confirm_if_all(self, zone: Zone) -> list[Effect]:
+        if zone.awaited or zone.held is not None:
+            return []
+        if zone.mover == self._knowledge.name:
+            return self._all_confirmed(zone)
+        phase = _PHASE_OF[self.state]
+        effects: list[Effect] = []
+        if zone.confirm_to is not None:
+            effects.append(Send(zone.confirm_to, MoveConfirmed(zone.move, phase)))
+        if zone.gone and self.state is MoveState.IN_PROGRESS:
+            effects += self._end_alone(zone)
+        return effects
+
+    def _on_undone(self, source: NodeName, announced: MovePhase) -> list[Effect]:
+        zone = self.zone
+        self._undone = max(self._undone, announced.move)
+        return [] if zone is None or zone.move != announced.move else self._mover_gone(zone, source)
+
+    def _mover_gone(self, zone: Zone, source: NodeName | None) -> list[Effect]:
+        """Nobody waits for the mover: it is away, or has given the move up."""
+        if zone.gone or zone.mover == self._knowledge.name:
+            return []
+        zone.gone = True
+        effects = self.spread_undone(zone, source)
+        if self.state is MoveState.INIT:
+            self.take(MoveStep.UNDONE)
+            self.zone = None
+        elif self.state is MoveState.IN_PROGRESS and not zone.awaited and zone.held is None:
+            effects += self._end_alone(zone)
+        return effects
+
+    def spread_undone(self, zone: Zone, source: NodeName | None) -> list[Effect]:
+        """Pass on that nobody need wait for the mover."""
+        undone = MovePhase(zone.move, UNDONE, zone.mover, zone.path, (), (), ())
+        told = self._members(zone) - {source, zone.mover}
+        return [Send(peer, undone) for peer, _ in self._knowledge.network.relays() if peer in told]
+
+    def _end_alone(self, zone: Zone) -> list[Effect]:
+        """The new tree is known, and no m_end will come, nor to those that have it from here."""
+        self.take(MoveStep.UNDONE)
+        return [
+            *self.spread_undone(zone, zone.confirm_to),
+            SetTimer(("routing", "grace", zone.move), self._knowledge.parameters.move_grace_us),
+        ]
+
+    def _forget_old_tree(self, zone: Zone) -> None:
+        if zone.before is not None:
+            zone.before.drop_working(self._knowledge.links.sent)
+        zone.before = None
+        self._knowledge.network.also = {}
 
     def _stop_bypassing(self) -> None:
         if self._knowledge.links.drop_where(self.bypasses_mover):
@@ -290,7 +436,6 @@ class Moves:
         zone.peers_before = tuple(network.peers)
         adjacency = network.adjacency()
         zone.members = zone_members(zone.heart, knowledge.parameters.delta, adjacency)
-        mover_side = zone.mover in (knowledge.name, *way(adjacency, knowledge.name, zone.path[0]))
         effects: list[Effect] = []
         moved = relink(network.statements, zone.mover, zone.path)
         for broker, statement in moved.items():
@@ -298,21 +443,40 @@ class Moves:
                 network.learn(broker, statement)
         knowledge.map_changed()
         if knowledge.name in moved:
-            # The phase itself tells the zone, unless a neighbour has come or gone here that the mover knew nothing of.
-            known = network_from_wire(announced.network).get(knowledge.name)
-            tell = known is None or known.age < network.own.age
-            network.also = {peer: None for peer in zone.peers_before if peer not in moved[knowledge.name].peers}
-            effects = knowledge.new_peers(list(moved[knowledge.name].peers), tell)
+            effects = self._move_own_edge(zone, announced, moved[knowledge.name].peers)
         ppaths = moved_ppaths(
-            zone.before.ppaths, knowledge.name, knowledge.parameters.delta, network.adjacency(), announced, mover_side
+            zone.before.ppaths, knowledge.name, knowledge.parameters.delta, network.adjacency(), announced
         )
         knowledge.mst.ppaths.update(ppaths)
+        knowledge.mst.moved.update(dict.fromkeys(ppaths, zone.move))
         zone.marking = zone.mover != knowledge.name
         self._stop_bypassing()
         return effects
 
+    def _move_own_edge(self, zone: Zone, announced: MovePhase, peers: Sequence[NodeName]) -> list[Effect]:
+        """This broker is an end of the link that goes or of the one that comes."""
+        knowledge = self._knowledge
+        network = knowledge.network
+        # The phase itself tells the zone, unless a neighbour has come or gone here that the mover knew nothing of.
+        known = network_from_wire(announced.network).get(knowledge.name)
+        tell = known is None or known.age < network.own.age
+        network.also = {peer: None for peer in zone.peers_before if peer not in peers}
+        network.left |= network.also
+        network.set_peers(peers)
+        for peer in [each for each in peers if each not in zone.peers_before]:
+            network.met[peer] = network.statements[peer].epoch  # the phases bring what there is to tell
+            if network.is_away(peer):
+                network.down[peer] = None
+        effects = knowledge.peers_changed()
+        if zone.mover != knowledge.name:  # the mover remembers that the move is pending until all but its own side know
+            stored = network.record()
+            effects.append(stored)
+            if knowledge.name == zone.path[-1]:  # nobody else hears of the new link before it is sure to remember it
+                zone.held = stored.token
+        return effects + (network.tell_own() if tell else [])
+
     def check_invariants(self) -> None:
-        state = self._states.state
+        state = self.state
         assert (self.zone is None) == (state is MoveState.OUTSIDE)
         if self.zone is not None:
             assert not any(self.bypasses_mover(peer) for peer in self._knowledge.links.soft)

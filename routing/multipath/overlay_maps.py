@@ -91,7 +91,7 @@ class WorkingOverlayMap:
     `towards`: for every broker of the master map, all of this map that lie in the direction of the same primary link.
     """
 
-    __slots__ = ("behind", "between", "beyond", "brokers", "substitutes", "towards")
+    __slots__ = ("_firsts", "behind", "between", "beyond", "brokers", "substitutes", "towards")
 
     def __init__(self, mom: MasterOverlayMap, links: Iterable[NodeName]) -> None:
         linked = {peer for peer in links if peer in mom}
@@ -127,10 +127,14 @@ class WorkingOverlayMap:
         self.behind = [everyone & ~branch for branch in branches]
         self.substitutes = {broker: bits[substitute[broker]] for broker in mom.brokers}
         directions = dict.fromkeys((mom.first_hop(broker) for broker in mom.brokers), 0)
-        firsts = {broker: mom.first_hop(broker) for broker in mom.brokers}
+        firsts = self._firsts = {broker: mom.first_hop(broker) for broker in mom.brokers}
         for broker in self.brokers:
             directions[firsts[broker]] |= bits[broker]
         self.towards = {broker: directions[firsts[broker]] for broker in mom.brokers}
+
+    def direction(self, broker: NodeName | None) -> NodeName | None:
+        """The primary neighbour in whose direction the broker lies (None: in none that is known)."""
+        return None if broker is None else self._firsts.get(broker)
 
     def set_of(self, brokers: Iterable[NodeName]) -> int:
         """The bit set of brokers in this map."""

@@ -45,11 +45,15 @@ class MultipathParameters:
     """How long after a move's end the map before it is kept for copies still on their way; longer than any copy can
     be."""
 
+    watch_us: Microseconds = 2_000_000
+    """Time between requests to a broker of whose end no link would tell: a neighbour made by a Δ-move, or one that
+    bridges another; three in vain mean that it is away."""
+
     def __post_init__(self) -> None:
         for name, least, which in (
             *(
                 (each, 1, "")
-                for each in ("delta", "fanout", "round_us", "load_exchange_us", "meter_us", "move_grace_us")
+                for each in ("delta", "fanout", "round_us", "load_exchange_us", "meter_us", "move_grace_us", "watch_us")
             ),
             ("maxlinks", self.fanout, ", the fanout"),
             ("cool_down_rounds", 0, ""),

@@ -3,13 +3,17 @@
 Every broker states its primary neighbours; a statement travels Δ hops over primary links, so that every broker in
 the neighbourhood can draw the same map. The primary network is meant to be stable: a neighbour that cannot be reached
 for a while stays in the map, and what should pass it is bridged to those behind it. Only a departure, a join or a move
-changes the map.
+changes the map. So a broker stores its own statement: restarted, it knows its edges again, also those to neighbours
+that are away and those that a move has made, of which no link of the runtime tells.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from murmur_pubsub.machine import Effect, NodeName, Send
+import msgpack
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.machine import Effect, NodeName, Persist, Send
 from routing.multipath.messages import BrokerAway, Neighbours, Path
 from routing.multipath.overlay_maps import MasterOverlayMap
 
@@ -27,9 +31,24 @@ class Statement(NamedTuple):
         return (self.epoch, self.version)
 
 
+class PendingMove(NamedTuple):
+    """A move of this broker of which it does not know yet whether it is made: the destination knows."""
+
+    move: int
+    neighbour: NodeName
+    destination: NodeName
+
+
 class PrimaryNetwork:
-    """The primary network as one broker knows it. `down`: primary neighbours that cannot be reached at the moment;
-    `also`: a former neighbour that is still told everything while a move is not over."""
+    """The primary network as one broker knows it.
+
+    `down`: primary neighbours that cannot be reached at the moment. `linked`: neighbours to which there is a link of
+    the runtime, which tells of its end. `left`: brokers to which there may be such a link that a move has left behind.
+    `also`: a former neighbour that is still told everything while a move is not over. `met`: the incarnation of each
+    neighbour without such a link with which tables were exchanged last. `silent`: brokers beyond a
+    neighbour that is down which have left this one's requests unanswered. `stored`: the own statement that an
+    earlier incarnation has left behind. `pending`: see `PendingMove`.
+    """
 
     def __init__(self, name: NodeName, delta: int, epoch: int) -> None:
         self.name = name
@@ -37,9 +56,16 @@ class PrimaryNetwork:
         self.epoch = epoch
         self.peers: dict[NodeName, None] = {}
         self.down: dict[NodeName, None] = {}
+        self.linked: dict[NodeName, None] = {}
+        self.left: dict[NodeName, None] = {}
         self.also: dict[NodeName, None] = {}
+        self.met: dict[NodeName, int] = {}
+        self.silent: dict[NodeName, None] = {}
+        self.stored = Statement(-1, -1, ())
         self.statements: dict[NodeName, Statement] = {name: Statement(epoch, 0, ())}
-        self._away: dict[NodeName, dict[NodeName, tuple[int, int, bool]]] = {}
+        self.pending: PendingMove | None = None
+        self.token = 0
+        self._away: dict[NodeName, dict[NodeName, BrokerAway]] = {}
         self._said = 0
         self._mom: MasterOverlayMap | None = None
 
@@ -57,10 +83,61 @@ class PrimaryNetwork:
     def set_peers(self, peers: Iterable[NodeName]) -> None:
         """These are the primary neighbours from now on; makes the broker's next statement."""
         self.peers = dict.fromkeys(peers)
+        self.left = {peer: None for peer in self.left if peer not in self.peers}
         self.down = {peer: None for peer in self.down if peer in self.peers}
         self.statements[self.name] = Statement(self.epoch, self.own.version + 1, tuple(self.peers))
         self._mom = None
 
+    # ------------------------------------------------------------------------------------------ what is stored
+    def record(self) -> Persist:
+        """The own statement for the next incarnation, with `left` and `linked`."""
+        self.token += 1
+        pending = [] if self.pending is None else list(self.pending)
+        kept = [self.token, *self.own, list(self.left), list(self.linked), pending]
+        return Persist(self.token, msgpack.packb(kept))
+
+    def restore(self, records: Sequence[bytes]) -> bool:
+        """Take the neighbours of the earlier incarnation, all of them down until they are seen; False if there were
+        none. Raises `InputError` for a record that is none."""
+        if not records:
+            return False
+        try:
+            self.token, epoch, version, peers, left, linked, pending = msgpack.unpackb(records[-1])
+            self.pending = PendingMove(*pending) if pending else None
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            allowed = "what a multipath router has stored"
+            raise InputError(f"log of {self.name}", f"a record that is none ({error!r:.60})", allowed) from error
+        self.stored = Statement(epoch, version, tuple(peers))
+        self.left, self.linked = dict.fromkeys(left), dict.fromkeys(linked)
+        self.down = dict.fromkeys(peers)
+        self.set_peers(peers)
+        return bool(peers)
+
+    def correct_own(self, stated: Statement) -> bool:
+        """Others have a word of this broker that is newer than what it knows of itself: a Δ-move has passed it by while
+        it was away, or what it said last was not stored. Take the neighbours from there; those new to it are down until
+        they are seen. False if the word is old."""
+        earlier = stated.epoch < self.epoch
+        known = self.stored if earlier else self.own
+        if stated.age <= known.age or stated.epoch > self.epoch:
+            return False
+        joined = [peer for peer in self.peers if peer not in known.peers]
+        peers = dict.fromkeys((*stated.peers, *joined))
+        self.left |= {peer: None for peer in known.peers if peer not in peers}
+        self.down |= {peer: None for peer in peers if peer not in self.peers}
+        if earlier:
+            self.stored = stated
+        else:
+            self.statements[self.name] = stated
+        self.set_peers(peers)
+        return True
+
+    @property
+    def unlinked(self) -> list[NodeName]:
+        """The primary neighbours of whose end no link of the runtime tells: moves have made them."""
+        return [peer for peer in self.peers if peer not in self.linked]
+
+    # ------------------------------------------------------------------------------------------ statements
     @property
     def own(self) -> Statement:
         """This broker's own statement."""
@@ -74,6 +151,17 @@ class PrimaryNetwork:
         self.statements[broker] = statement
         self._mom = None
         return True
+
+    def hears(self, source: NodeName) -> bool:
+        """May the broker have something to tell? A link alone may be one that a move has left behind."""
+        return self.leads_on(source) or source in self.also or (source in self.mom and source not in self.left)
+
+    def leads_on(self, source: NodeName) -> bool:
+        """Is the broker a neighbour, or in the place of one, so that what it tells of lies behind it? The destination
+        of a pending move tells its tables only if the move is made."""
+        if source in self.peers or (self.pending is not None and source == self.pending.destination):
+            return True
+        return source in self.mom and self.mom.first_hop(source) in self.down
 
     def relays(self) -> Iterator[tuple[NodeName, int]]:
         """To which brokers a message for the whole neighbourhood is passed, and how far away they are: the primary
@@ -96,22 +184,37 @@ class PrimaryNetwork:
                     yield child, self.mom.distances[child]
 
     def is_away(self, broker: NodeName) -> bool:
-        """Does some neighbour of the broker say that it cannot reach it?"""
-        return broker in self.down or any(away for _, _, away in self._away.get(broker, {}).values())
+        """Does it not answer, or does some neighbour of it say that it cannot reach it?"""
+        if broker in self.down or broker in self.silent:
+            return True
+        words = self._away.get(broker)
+        if not words:
+            return False
+        known = self.statements.get(broker)
+        life = -1 if known is None else known.epoch  # of an earlier one nothing is true any more
+        return any(word.away and word.life >= life for word in words.values())
 
     # ------------------------------------------------------------------------------------------ what is sent
     def tell_own(self) -> list[Effect]:
         """The own statement to every broker in the neighbourhood."""
         return self.spread_statement(self.name, 0, None)
 
-    def tell_all(self, peer: NodeName) -> list[Effect]:
-        """Everything that a neighbour that has just come (back) should know of this side."""
+    def tell_all(self, peer: NodeName, away: int = 1) -> list[Effect]:
+        """Everything that a broker `away` hops from here should know of this side: a neighbour that has just come
+        (back), or one that bridges another. Of a broker that was restarted its own last word, too."""
         effects: list[Effect] = []
         for broker, distance in self.mom.distances.items():
-            if distance < self.delta and broker in self.statements and broker != peer:
+            told = distance + away <= self.delta if broker != peer else away == 1
+            if told and broker in self.statements:
                 epoch, version, peers = self.statements[broker]
-                effects.append(Send(peer, Neighbours(broker, epoch, version, distance + 1, peers)))
+                effects.append(Send(peer, Neighbours(broker, epoch, version, distance + away, peers)))
         return effects
+
+    def tell_of_itself(self, peer: NodeName) -> list[Effect]:
+        """To a broker that may take this one for a neighbour, having forgotten that it has moved: what it said, and
+        that this one is none."""
+        said = [(broker, self.statements[broker]) for broker in (peer, self.name) if broker in self.statements]
+        return [Send(peer, Neighbours(broker, *statement[:2], 1, statement.peers)) for broker, statement in said]
 
     def spread_statement(self, broker: NodeName, hops: int, source: NodeName | None) -> list[Effect]:
         """Pass the statement of a broker `hops` away on, as far as it should go."""
@@ -125,14 +228,19 @@ class PrimaryNetwork:
     def witness(self, broker: NodeName, away: bool) -> list[Effect]:
         """Say that a primary neighbour cannot be reached from here, or can again."""
         self._said += 1
-        return self.spread_away(BrokerAway(broker, self.name, self.epoch, self._said, 0, away), None)
+        life = self.statements[broker].epoch if broker in self.statements else 0
+        return self.spread_away(BrokerAway(broker, self.name, self.epoch, self._said, 0, away, life), None)
 
     def heard_away(self, word: BrokerAway) -> bool:
         """Take a witness's word; False if it is no news."""
         heard = self._away.setdefault(word.broker, {})
-        if word.witness in heard and (word.epoch, word.version) <= heard[word.witness][:2]:
+        last = heard.get(word.witness)
+        if last is not None and (word.epoch, word.version) <= (last.epoch, last.version):
             return False
-        heard[word.witness] = (word.epoch, word.version, word.away)
+        heard[word.witness] = word
+        if word.away:
+            for others in self._away.values():  # a broker that is away cannot take back what it has said of others
+                others.pop(word.broker, None)
         return True
 
     def spread_away(self, word: BrokerAway, source: NodeName | None) -> list[Effect]:
@@ -145,6 +253,7 @@ class PrimaryNetwork:
 
     def check_invariants(self) -> None:
         assert self.down.keys() <= self.peers.keys()
+        assert not self.left.keys() & self.peers.keys()
         assert self.own.peers == tuple(self.peers)
         assert self.mom.centre == self.name
 

@@ -8,38 +8,42 @@ would have saved. A publication goes over whichever links the strategy picks; th
 for everything that lies behind it as seen from the sender. That holds for any set of links, so links come and go
 without a word to any broker but the two at their ends. Soft links are datagrams to brokers by name.
 
-The tree itself changes by joins and departures of edge brokers and by Δ-moves (`routing.multipath.delta_move`).
+The tree itself changes by joins and departures of edge brokers and by Δ-moves (`routing.multipath.delta_move`). A
+broker that is away stays in it: soft links to those behind it bridge it, as many in a row as Δ reaches over.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.faults import NewLinks
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import (
+    Answer,
     Effect,
     Input,
     LinkDown,
     LinkUp,
     NodeContext,
     NodeName,
+    Order,
     Received,
     Record,
     Send,
     SetTimer,
     Start,
+    Stored,
     TimerFired,
+    Truncate,
 )
 from murmur_pubsub.promise import Survival
 from routing.multipath import messages as wire
-from routing.multipath.coordinator import Coordinator
+from routing.multipath.desk import CoordinatorDesk
 from routing.multipath.knowledge import Knowledge
 from routing.multipath.load import UplinkMeter
-from routing.multipath.moves import Moves
+from routing.multipath.membership import Membership
+from routing.multipath.mover import Mover
 from routing.multipath.parameters import MultipathParameters
-from routing.multipath.primary_network import Statement
 from routing.multipath.strategies import (
     PathComputation,
     compute_forwarding_s0,
@@ -52,6 +56,11 @@ from routing.router import Hop, Router
 
 SOFT_LINKS, CANDIDATES = 1, 2
 """Topics of journal rows: how many soft links, and how many candidates, the broker has after a round."""
+NO_WAY = 6
+"""Topic of a journal row: a publication was not sent on to all that want it. Value: the `routing.multipath.view.NoWay`,
+peer: the broker that it came from."""
+ORDERS = {"move": ("from", "to"), "depart": (), "coordinator": ()}
+"""Move from a neighbour to another broker, leave the overlay for good, or host the coordinator of moves."""
 _MESSAGE_OVERHEAD_BYTES = 32
 _COMPUTATIONS: dict[str, PathComputation] = {
     "S0": compute_forwarding_s0,
@@ -65,13 +74,17 @@ class MultipathRouter(Router):
     """The multipath router of one broker."""
 
     message_types: tuple[type, ...] = wire.MESSAGES
+    orders = ORDERS
+    persists = True
 
     def __init__(self, context: NodeContext, parameters: MultipathParameters) -> None:
         self.parameters = parameters
         self.knowledge = Knowledge(context.name, context.incarnation, self.parameters)
         self.spread = SubscriptionSpread(self.knowledge)
-        self.moves = Moves(self.knowledge)
-        self.coordinator = Coordinator(self.parameters.delta) if self.parameters.coordinator == context.name else None
+        self.mover = Mover(self.knowledge)
+        self.moves = self.mover.moves
+        self.desk = CoordinatorDesk(self.knowledge)
+        self.membership = Membership(self.knowledge, self.spread, self.mover, self.desk)
         self._name = context.name
         self._compute = _COMPUTATIONS[self.parameters.strategy]
         bytes_per_s, messages_per_s = self.parameters.uplink_bytes_per_s, self.parameters.uplink_messages_per_s
@@ -82,41 +95,87 @@ class MultipathRouter(Router):
         self._hybrid = self.parameters.strategy == "SH" and (messages_per_s, bytes_per_s) != (None, None)
         self._output = 0
         self._last_rate = 0
-        self._probed: dict[NodeName, None] = {}
-        self._linked: dict[NodeName, None] = {}
+        self._remarks: list[Record] = []
         self._hops: dict[NodeName, Hop] = {}
         self._handlers: dict[type, Callable[[NodeName, Any, int], Sequence[Effect]]] = {
-            wire.Neighbours: self._on_neighbours,
+            wire.Neighbours: lambda source, message, _: self.membership.on_neighbours(source, message),
             wire.OriginSubscriptions: lambda source, message, _: self.spread.on_table(source, message),
             wire.SubscriptionChanged: lambda source, message, _: self.spread.on_change(source, message),
-            wire.Departed: self._on_departed,
+            wire.Departed: lambda source, message, _: self.membership.on_departed(source, message),
             wire.LoadExchange: self._on_load,
             wire.SoftLinkRequest: self._on_soft_link_request,
             wire.SoftLinkAccepted: self._on_soft_link_accepted,
-            wire.BrokerAway: self._on_broker_away,
-            wire.MoveOrdered: lambda source, message, _: self.moves.order(message),
-            wire.MovePermission: self._on_move_permission,
-            wire.MoveGranted: lambda source, message, _: self.moves.on_granted(message),
+            wire.BrokerAway: lambda source, message, _: self.membership.on_broker_away(source, message),
+            wire.JoinRefused: lambda source, message, _: self.membership.on_join_refused(source, message),
+            wire.TablesWanted: lambda source, message, _: self.membership.on_tables_wanted(source, message),
+            wire.MoveDoubted: lambda source, message, _: self.membership.on_move_doubted(source, message),
+            wire.MoveSettled: lambda source, message, _: self.membership.on_move_settled(source, message),
+            wire.CoordinatorNamed: lambda source, message, _: self._on_coordinator_named(source, message),
+            wire.MovePermission: lambda source, message, _: self.desk.on_permission(message),
+            wire.MoveFinished: lambda _, message, __: [
+                *self.desk.on_finished(message),
+                *self.moves.on_finished(message.move),
+            ],
+            wire.MoveRuns: lambda _, message, __: [*self.desk.on_runs(message), *self.moves.on_runs(message.move)],
+            wire.MoveGranted: lambda source, message, _: self.mover.on_granted(message),
+            wire.MoveAsked: lambda source, message, _: self.mover.on_asked(source, message),
+            wire.MapAnswered: lambda source, message, _: self.mover.on_map(message),
             wire.MapRequested: lambda source, message, _: self.moves.on_map_requested(source, message),
-            wire.MapAnswered: lambda source, message, _: self.moves.on_map(message),
             wire.MovePhase: lambda source, message, _: self.moves.on_phase(source, message),
             wire.MoveConfirmed: lambda source, message, _: self.moves.on_confirmed(source, message),
-            wire.MoveFinished: self._on_move_finished,
         }
 
     # ------------------------------------------------------------------------------------------ the router's face
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        self.mover.now_us = now_us
+        effects = self._take(input, now_us)
+        if self.desk.coordinator is not None:
+            effects = self._keep_own(effects, now_us)
+        if self.membership.must_watch:
+            self.membership.watching = True
+            effects = [*effects, SetTimer(("routing", "watch"), self.parameters.watch_us)]
+        return effects
+
+    def _take(self, input: Input, now_us: int) -> Sequence[Effect]:
         if type(input) is Received:
             return self._handlers[type(input.message)](input.source, input.message, now_us)
         if type(input) is TimerFired:
             return self._on_timer(input.key, now_us)
         if type(input) is LinkUp:
-            return self._on_link_up(input.peer)
+            return self.membership.on_link_up(input.peer)
         if type(input) is LinkDown:
-            return self._on_unreachable(input.peer)
+            return self.membership.on_unreachable(input.peer)
+        if type(input) is Stored:
+            return [Truncate(input.token), *self.moves.on_stored(input.token)]  # each record says all
+        if type(input) is Order:
+            return self._on_order(input)
         if type(input) is Start:
-            return self._on_start()
+            return self._on_start(input.records)
         raise TypeError(f"multipath forwarding takes no {input!r}")
+
+    def _keep_own(self, effects: Sequence[Effect], now_us: int) -> list[Effect]:
+        """What the coordinator and its host say to each other is not sent."""
+        kept: list[Effect] = []
+        for effect in effects:
+            if type(effect) is Send and effect.to == self._name:
+                kept += self.handle(Received(self._name, effect.message), now_us)
+            else:
+                kept.append(effect)
+        return kept
+
+    @property
+    def waiting(self) -> bool:
+        """A move that is ordered is made or refused in the end."""
+        return self.mover.waiting
+
+    @property
+    def settling(self) -> bool:
+        """Who bridges a broker that is away may be away itself: until it has answered, its side may hear nothing."""
+        return bool(self.membership.unsure)
+
+    def take_remarks(self) -> Sequence[Record]:
+        remarks, self._remarks = self._remarks, []
+        return remarks
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
         return self.spread.change_own(wanted, True)
@@ -138,6 +197,9 @@ class MultipathRouter(Router):
         if self._hybrid and (self._meters[0].above_threshold or self._meters[1].above_threshold):
             compute = compute_forwarding_s1
         forward = working.forward(event, came_from, compute)
+        if working.dropped:
+            self._remarks += [Record(NO_WAY, why, came_from, event) for why in dict.fromkeys(working.dropped)]
+            working.dropped.clear()
         if not forward:
             return ()
         brokers, known = working.wom.brokers, self._hops
@@ -170,10 +232,13 @@ class MultipathRouter(Router):
             assert bool(ppath) == (origin != self._name)
 
     # ------------------------------------------------------------------------------------------ timers
-    def _on_start(self) -> Sequence[Effect]:
+    def _on_start(self, records: Sequence[bytes]) -> Sequence[Effect]:
+        effects: list[Effect] = [*self.desk.on_start()]
+        if self.knowledge.network.restore(records):
+            effects += [self.knowledge.network.record(), *self.knowledge.peers_changed(), *self.membership.watch()]
         if self.parameters.strategy == "S0":
-            return ()
-        effects: list[Effect] = [
+            return effects
+        effects += [
             SetTimer(("routing", "round"), self.parameters.round_us),
             SetTimer(("routing", "load"), self.parameters.load_exchange_us),
         ]
@@ -191,23 +256,25 @@ class MultipathRouter(Router):
             for meter in self._meters:
                 meter.turn()
             return [SetTimer(("routing", "meter"), self.parameters.meter_us)]
+        if what == "watch":
+            return self.membership.watch()
+        if what == "desk":
+            return self.desk.on_timer()
+        if what in ("again", "moved"):
+            return self.mover.on_timer(what, key[2] if len(key) > 2 else 0)
         return self.moves.on_timer(what, key[2])
 
     def _end_round(self) -> list[Effect]:
         knowledge = self.knowledge
         network, links = knowledge.network, knowledge.links
-        effects: list[Effect] = []
-        for peer in list(self._probed):
-            effects += self._on_unreachable(peer)
         view = knowledge.view
         knowledge.working().take_counts(links.sent)
         result = links.end_round(view.mom, network.peers, knowledge.loads, knowledge.protected(), self._may_link)
         if result.changed:
             knowledge.links_changed()
-        # A primary link that a move has made is none of the runtime's, which would tell of its end: probe it.
-        self._probed = {peer: None for peer in network.peers if peer not in self._linked}
-        for peer in [*links.soft, *result.promoted, *self._probed]:
-            effects.append(Send(peer, wire.SoftLinkRequest(network.epoch)))
+        effects: list[Effect] = [
+            Send(peer, wire.SoftLinkRequest(network.epoch)) for peer in [*links.soft, *result.promoted]
+        ]
         effects.append(Record(SOFT_LINKS, len(links.soft)))
         effects.append(Record(CANDIDATES, len(links.candidates)))
         return effects
@@ -229,113 +296,52 @@ class MultipathRouter(Router):
             if peer not in knowledge.network.down
         ]
 
-    # ------------------------------------------------------------------------------------------ primary network
-    def _on_link_up(self, peer: NodeName) -> Sequence[Effect]:
-        network = self.knowledge.network
-        if peer in network.mom and peer not in network.peers:
-            return ()  # a link that a move has left behind: both are in the tree already
-        self._linked[peer] = None
-        return self._on_reachable(peer)
+    # ------------------------------------------------------------------------------------------ orders
+    def _on_order(self, order: Order) -> Sequence[Effect]:
+        found, wanted = len(order.arguments), len(ORDERS[order.verb])
+        if found != wanted:
+            return (Answer(order.number, f"{order.verb} with {found} arguments, not {wanted}"),)
+        if self.membership.departed:
+            return (Answer(order.number, f"{self._name} has left the overlay"),)
+        if order.verb == "move":
+            return self.mover.order(order)
+        if order.verb == "depart":
+            return self.membership.depart(order)
+        self.desk.take_office()
+        return [*self.desk.name_to_all(None), *self.desk.open(), Answer(order.number)]
 
-    def _on_reachable(self, peer: NodeName) -> list[Effect]:
-        """A neighbour joins, or comes back."""
-        knowledge = self.knowledge
-        network = knowledge.network
-        effects: list[Effect] = []
-        if peer not in network.peers:
-            effects += knowledge.new_peers([*network.peers, peer])
-        elif peer in network.down:
-            del network.down[peer]
-            knowledge.links_changed()
-            effects += network.witness(peer, away=False)
-        return effects + network.tell_all(peer) + self.spread.tell_all(peer)
-
-    def _on_unreachable(self, peer: NodeName) -> list[Effect]:
-        """A neighbour is away: it stays in the map, and is bridged by soft links to those behind it."""
-        knowledge = self.knowledge
-        network = knowledge.network
-        if peer not in network.peers or peer in network.down:
-            return []
-        network.down[peer] = None
-        effects = network.witness(peer, away=True)
-        if self.parameters.strategy != "S0":
-            for behind, _ in network.bridges(peer):
-                if knowledge.links.bridge(behind):
-                    effects.append(Send(behind, wire.SoftLinkRequest(network.epoch)))
-            knowledge.links.trim(len(network.peers), knowledge.protected())
-        knowledge.links_changed()
-        return effects + self.moves.no_longer_awaited(peer)
-
-    def _on_neighbours(self, source: NodeName, stated: wire.Neighbours, now_us: int) -> Sequence[Effect]:
-        statement = Statement(stated.epoch, stated.version, tuple(stated.peers))
-        if stated.hops == 0:
-            if self.coordinator is not None:
-                self.coordinator.learn(stated.broker, statement)
+    def _on_coordinator_named(self, source: NodeName, named: wire.CoordinatorNamed) -> Sequence[Effect]:
+        if not self.desk.is_news(named):
             return ()
-        if not self.knowledge.network.learn(stated.broker, statement):
-            return ()
-        self.knowledge.map_changed()
-        return self.knowledge.network.spread_statement(stated.broker, stated.hops, source)
-
-    def _on_broker_away(self, source: NodeName, word: wire.BrokerAway, now_us: int) -> Sequence[Effect]:
-        network = self.knowledge.network
-        if not network.heard_away(word):
-            return ()
-        if word.away and self.knowledge.links.drop(word.broker):
-            self.knowledge.links_changed()
-        return network.spread_away(word, source)
-
-    def _on_departed(self, source: NodeName, departed: wire.Departed, now_us: int) -> Sequence[Effect]:
-        """A broker has left; if it is this one, it is told to leave. Raises `InputError` if it is no edge broker."""
-        knowledge = self.knowledge
-        network = knowledge.network
-        if departed.broker == self._name:
-            if len(network.peers) > 1:
-                allowed = "an edge broker; Δ-moves make it one"
-                raise InputError(f"departure of {self._name}", f"{len(network.peers)} primary neighbours", allowed)
-            return [Send(peer, wire.Departed(self._name, network.epoch)) for peer in network.peers]
-        effects = self.spread.depart(departed.broker, departed.epoch, source)
-        if departed.broker in network.peers and source == departed.broker:
-            self._linked.pop(source, None)
-            effects += knowledge.new_peers([peer for peer in network.peers if peer != source])
-        if self.coordinator is not None:
-            self.coordinator.forget(departed.broker)
-        return effects
+        return [*self.desk.name_to_all(source), *self.desk.open(), *self.knowledge.report(), *self.mover.report()]
 
     # ------------------------------------------------------------------------------------------ soft links, load
     def _on_soft_link_request(self, source: NodeName, request: wire.SoftLinkRequest, now_us: int) -> Sequence[Effect]:
         if source not in self.knowledge.network.mom:
             return ()  # nothing could be passed on that comes from there: its direction is not known
-        return (Send(source, wire.SoftLinkAccepted(self.knowledge.network.epoch)),)
+        answer = Send(source, wire.SoftLinkAccepted(self.knowledge.network.epoch))
+        return [answer, *self.membership.meet(source, request.epoch)]
 
     def _on_soft_link_accepted(
         self, source: NodeName, accepted: wire.SoftLinkAccepted, now_us: int
     ) -> Sequence[Effect]:
-        self._probed.pop(source, None)
+        self.membership.answered(source)
         if self.knowledge.links.accepted(source):
             self.knowledge.links_changed()
-        if source in self.knowledge.network.down and source not in self._linked:
-            return self._on_reachable(source)
-        return ()
+        if source in self.knowledge.network.silent:
+            del self.knowledge.network.silent[source]
+            return self.membership.bridge()  # it is there again, nearer than those that have stood in for it
+        return self.membership.meet(source, accepted.epoch)
 
     def _on_load(self, source: NodeName, told: wire.LoadExchange, now_us: int) -> Sequence[Effect]:
         self.knowledge.loads.take(source, told, self.knowledge.network.mom, now_us)
         return ()
 
-    # ------------------------------------------------------------------------------------------ moves
-    def _on_move_permission(self, source: NodeName, wanted: wire.MovePermission, now_us: int) -> Sequence[Effect]:
-        return self._grants([] if self.coordinator is None else self.coordinator.ask(wanted))
-
-    def _on_move_finished(self, source: NodeName, finished: wire.MoveFinished, now_us: int) -> Sequence[Effect]:
-        return self._grants([] if self.coordinator is None else self.coordinator.finish(finished.move))
-
-    def _grants(self, granted: Sequence[tuple[NodeName, int]]) -> Sequence[Effect]:
-        return [Send(mover, wire.MoveGranted(number)) for mover, number in granted]
-
 
 def _survives(parameters: MultipathParameters, traits: OverlayTraits) -> Survival:
-    """A broker that is away is bridged by soft links: by two hops, so Δ must be at least two."""
-    return Survival(brokers_away=1 if traits.has_datagrams and parameters.delta >= 2 else 0)
+    """Brokers that are away are bridged by soft links, which reach over Δ hops."""
+    bridged = traits.has_datagrams and parameters.strategy != "S0"
+    return Survival(brokers_away=parameters.delta - 1 if bridged else 0)
 
 
 def _check(parameters: MultipathParameters, traits: OverlayTraits) -> None:
@@ -350,5 +356,7 @@ MULTIPATH = RoutingProtocol(
     keeps_order=False,
     new_links=NewLinks.JOINS,
     survives=_survives,
+    orders=ORDERS,
+    gives_up={"depart": ""},
     check=_check,
 )

@@ -99,7 +99,8 @@ class SoftLinks:
         self._round += 1
         result = RoundResult()
         for peer in [*self.silent, *self.opening]:
-            result.changed |= self.drop(peer)  # it has had a whole round to answer
+            if peer not in protected:  # those are watched more closely (`routing.multipath.watch`)
+                result.changed |= self.drop(peer)  # it has had a whole round to answer
         gains = {peer: self.gain(peer, self.sent.get(peer, 0), mom, loads) for peer in (*self.soft, *self.candidates)}
         slots = self._parameters.fanout - len(primary) - len(protected)
         for peer in sorted(gains, key=gains.__getitem__, reverse=True):

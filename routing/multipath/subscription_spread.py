@@ -3,6 +3,9 @@
 An origin numbers the changes of its table. A broker passes on what is news to it, keeps back a change that has
 overtaken another, and sends whole tables to a neighbour that comes (back). So whatever way a statement takes, over two
 links during a move or over a bridge while a broker is away, it is counted once.
+
+The way to an origin changes with Δ-moves only. A broker that a move has passed by, since it or a neighbour was away,
+has a way that is no longer so. Therefore a table says which move was the last to change the way: a later one's holds.
 """
 
 from collections.abc import Sequence
@@ -30,28 +33,43 @@ class SubscriptionSpread:
         self._change(name, wanted, held)
         return self._pass_on(SubscriptionChanged(name, epoch, version + 1, (), held, wanted), None)
 
-    def tell_all(self, peer: NodeName) -> list[Effect]:
-        """All tables of this side for a neighbour that has just come (back)."""
-        mst = self._knowledge.mst
-        return [
-            Send(peer, OriginSubscriptions(origin, *mst.versions[origin], self._ppath_for(peer, 1, origin), filters))
-            for origin, filters in mst.by_origin().items()
-            if peer != origin and mst.ppaths[origin][:1] != (peer,)
-        ]
+    def tell_all(self, peer: NodeName, away: int = 1, move: int = 0) -> list[Effect]:
+        """All tables of this side for a broker `away` hops from here: a neighbour that has just come (back), or one
+        that bridges another. `move`: that which has made it a neighbour, if others may not know of it."""
+        mst, mom = self._knowledge.mst, self._knowledge.network.mom
+        towards = (mom.first_hop(peer) if peer in mom else peer,)
+        effects: list[Effect] = []
+        for origin, filters in mst.by_origin().items():
+            if peer != origin and mst.ppaths[origin][:1] != towards:
+                ppath, moved = self._ppath_for(peer, away, origin), max(move, mst.moved.get(origin, 0))
+                effects.append(Send(peer, OriginSubscriptions(origin, *mst.versions[origin], ppath, moved, filters)))
+        return effects
 
     def on_table(self, source: NodeName, table: OriginSubscriptions) -> list[Effect]:
         """A whole table, which may be of an origin not heard of before."""
         mst = self._knowledge.mst
         origin = table.origin
         version = (table.epoch, table.version)
-        if self._gone.get(origin, -1) >= table.epoch or mst.versions.get(origin, (-1, -1)) >= version:
+        if self._gone.get(origin, -1) >= table.epoch or not self._knowledge.network.hears(source):
             return []
         if origin == self._knowledge.name:
             return []  # what is left of an earlier life of this broker
-        self._note(origin, version, tuple(table.ppath))
-        mst.replace(origin, table.filters)
+        rerouted = origin in mst.ppaths and table.moved > mst.moved.get(origin, 0)
+        if not self._knowledge.network.leads_on(source) or self._knowledge.name in table.ppath:
+            rerouted = False  # the sender has not heard yet where this broker is
+        is_news = mst.versions.get(origin, (-1, -1)) < version
+        if rerouted:
+            mst.moved[origin] = table.moved
+            mst.ppaths[origin] = tuple(table.ppath)
+        if is_news:
+            if origin not in mst.ppaths and table.moved:
+                mst.moved[origin] = table.moved
+            self._note(origin, version, tuple(table.ppath))
+            mst.replace(origin, table.filters)
+        if not is_news and not rerouted:
+            return []
         self._knowledge.links_changed()  # covering sets, too, are made anew
-        return self._pass_on(table, source) + self._take_early(origin)
+        return self._pass_on(table._replace(moved=mst.moved.get(origin, 0)), source) + self._take_early(origin)
 
     def on_change(self, source: NodeName, change: SubscriptionChanged) -> list[Effect]:
         """One change."""
@@ -59,6 +77,8 @@ class SubscriptionSpread:
         origin = change.origin
         version = (change.epoch, change.version)
         known = mst.versions.get(origin, (change.epoch, 0))
+        if not self._knowledge.network.hears(source):
+            return []
         if version <= known or self._gone.get(origin, -1) >= change.epoch or origin == self._knowledge.name:
             return []
         if version != (known[0], known[1] + 1):
@@ -110,12 +130,18 @@ class SubscriptionSpread:
 
     def _pass_on(self, statement: OriginSubscriptions | SubscriptionChanged, source: NodeName | None) -> list[Effect]:
         origin = statement.origin
+        knowledge = self._knowledge
         messages: dict[int, OriginSubscriptions | SubscriptionChanged] = {}
         effects: list[Effect] = []
-        for peer, distance in self._knowledge.network.relays():
-            if peer in (source, origin):
-                continue
-            if distance == 1:  # the same for all neighbours: one object is encoded once
+        for peer, distance in knowledge.network.relays():
+            direction = peer if distance == 1 else knowledge.network.mom.first_hop(peer)
+            if peer in (source, origin) or knowledge.mst.ppaths[origin][:1] == (direction,):
+                continue  # in the origin's own direction all are told from there
+            if peer in knowledge.network.also:
+                # No neighbour any more: it hears the news, but not that its way has changed.
+                news = statement._replace(ppath=self._ppath_for(peer, distance, origin))
+                effects.append(Send(peer, news._replace(moved=0) if isinstance(news, OriginSubscriptions) else news))
+            elif distance == 1:  # the same for all neighbours: one object is encoded once
                 if distance not in messages:
                     messages[distance] = statement._replace(ppath=self._ppath_for(peer, distance, origin))
                 effects.append(Send(peer, messages[distance]))

@@ -29,6 +29,8 @@ class MasterSubscriptionTable:
     def __init__(self) -> None:
         self.ppaths: dict[NodeName, Path] = {}
         self.versions: dict[NodeName, Version] = {}
+        self.moved: dict[NodeName, int] = {}
+        """The last Δ-move that changed the way to an origin, as far as this broker was told (absent: none)."""
         self.bits: dict[NodeName, int] = {}
         self._held: dict[NodeName, int] = {}
         self._keys: dict[Filter, int] = {}
@@ -86,6 +88,7 @@ class MasterSubscriptionTable:
         """The origin is gone; its number is not used again."""
         self.replace(origin, ())
         del self.ppaths[origin]
+        self.moved.pop(origin, None)
 
     def filters_of(self, origin: NodeName) -> list[Filter]:
         """What the origin holds."""
@@ -146,10 +149,14 @@ class WorkingSubscriptionTable:
     ) -> None:
         self._mst = mst
         groups: dict[int, int] = {}
+        self.cut_off: dict[NodeName, int] = {}
+        """By direction, the origins to which no link leads."""
         for origin, ppath in ppaths.items():
             bit = _substitute(wom, ppath)
             if bit:
                 groups[bit] = groups.get(bit, 0) | mst.bits[origin]
+            elif ppath:
+                self.cut_off[ppath[0]] = self.cut_off.get(ppath[0], 0) | mst.bits[origin]
         self.groups = sorted(groups.items())
         self._covering: dict[int, FilterSet] | None = None
         if covering:
@@ -171,6 +178,11 @@ class WorkingSubscriptionTable:
                 if origins & group:
                     found |= bit
         return found
+
+    def is_cut_off(self, attributes: Mapping[str, Value], besides: NodeName | None) -> bool:
+        """Does a subscription match that no link leads to, in a direction other than `besides`?"""
+        origins = self._mst.matching_origins(attributes)
+        return any(origins & those for direction, those in self.cut_off.items() if direction != besides)
 
     def changed(self, origin: NodeName, wanted: Filter, held: bool) -> None:
         """Follow a change of the master table that has just been made there."""

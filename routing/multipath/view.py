@@ -5,6 +5,7 @@ are passed on by it to the end, so that none is lost between the two trees.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
@@ -15,15 +16,26 @@ from routing.multipath.strategies import PathComputation
 from routing.multipath.subscription_tables import MasterSubscriptionTable, WorkingSubscriptionTable
 
 
-class WorkingView:
-    """Working map and table for a set of links. `sent[i]` counts the publications for broker i of the map."""
+class NoWay(IntEnum):
+    """Why a publication is not sent on to somebody who wants it."""
 
-    __slots__ = ("_candidates", "_funnels", "sent", "wom", "wst")
+    UNKNOWN_SENDER = 1
+    """It came from a broker outside the map: what lies behind that one is not known."""
+    NO_LINK = 2
+    """A neighbour on the way is away, and no link leads past it."""
+
+
+class WorkingView:
+    """Working map and table for a set of links. `sent[i]` counts the publications for broker i of the map. `dropped`:
+    why `forward` had to leave something out, since it was last cleared."""
+
+    __slots__ = ("_candidates", "_funnels", "dropped", "sent", "wom", "wst")
 
     def __init__(self, wom: WorkingOverlayMap, wst: WorkingSubscriptionTable, candidates: Iterable[NodeName]) -> None:
         self.wom = wom
         self.wst = wst
         self.sent = [0] * len(wom.brokers)
+        self.dropped: list[NoWay] = []
         self._candidates = wom.set_of(broker for broker in candidates if broker in wom.substitutes)
         self._funnels = []
         for path in wom.between:
@@ -33,8 +45,14 @@ class WorkingView:
     def forward(self, event: Event, came_from: NodeName | None, compute: PathComputation) -> int:
         """The set of brokers that the event is sent to from here: Fwrd(p), with candidates funnelled."""
         anchors = self.wst.anchors(event.attributes)
-        if came_from is not None:
-            anchors &= ~self.wom.towards.get(came_from, -1)
+        if self.wst.cut_off and self.wst.is_cut_off(event.attributes, self.wom.direction(came_from)):
+            self.dropped.append(NoWay.NO_LINK)
+        if came_from is not None and anchors:
+            behind = self.wom.towards.get(came_from)
+            if behind is None:
+                self.dropped.append(NoWay.UNKNOWN_SENDER)
+                return 0
+            anchors &= ~behind
         if not anchors:
             return 0
         forward = rest = compute(self.wom, anchors)
@@ -53,7 +71,10 @@ class WorkingView:
         while forward:
             lowest = forward & -forward
             forward ^= lowest
-            funnelled |= self._funnels[lowest.bit_length() - 1]
+            funnel = self._funnels[lowest.bit_length() - 1]
+            if not funnel:
+                self.dropped.append(NoWay.NO_LINK)
+            funnelled |= funnel
         chosen = 0
         while funnelled:
             lowest = funnelled & -funnelled
@@ -84,8 +105,10 @@ class View:
         candidates: Iterable[NodeName],
         covering: bool,
     ) -> WorkingView:
-        """The working view over these links; the one made before, until it is dropped."""
+        """The working view over these links; the one made before, until it is dropped. A candidate that is a real link
+        in this view is none: beside a primary link of the tree before a move it may be one of the tree after it."""
         if self._working is None:
+            candidates = [peer for peer in candidates if peer not in real]
             wom = WorkingOverlayMap(self.mom, [*real, *candidates])
             wst = WorkingSubscriptionTable(mst, wom, self.ppaths, covering)
             self._working = WorkingView(wom, wst, candidates)

@@ -12,7 +12,7 @@ The head of a file is comments, then what of a scenario is not the default (`bro
     lose b0 b1 Data              the next message of that class from b0 to b1 is lost
     cut b0 b1                    both ends know at once that the link is down; join b0 b1: it is up again
     crash b1                     the broker's process is gone; restart b1
-    tell b0 MoveOrdered b1 b2    from outside: a message of that class with these fields
+    order b0 move b1 b2          from whoever runs the overlay; the answer is written down
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,13 +26,14 @@ from murmur_pubsub.event import Event
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.machine import (
+    Answer,
     Deliver,
     Effect,
     Input,
     LinkDown,
     Machine,
+    Order,
     Publish,
-    Received,
     Send,
     Subscribe,
     Unsubscribe,
@@ -105,6 +106,8 @@ class Exchange:
         if isinstance(effect, Deliver):
             event, hops, subscribers = effect
             self.lines.append(f"{at} delivers {name_of(event)} to {', '.join(map(str, subscribers))}, {hops} hops")
+        if isinstance(effect, Answer):
+            self.lines.append(f"{at} answers: {effect.refusal or 'done'}")
         if not isinstance(effect, Send):
             return True
         kind = type(effect.message).__name__
@@ -200,9 +203,8 @@ class Exchange:
         incarnation = self.runtime.nodes[broker].incarnation + 1
         self.runtime.restart(broker, self._machine(self._specs[broker], incarnation))
 
-    def _tell(self, broker: str, kind: str, fields: str) -> None:
-        types = {each.__name__: each for each in self.runtime.nodes[broker].machine.message_types}
-        self._give(broker, Received("outside", types[kind](*fields.split())))
+    def _order(self, broker: str, verb: str, *arguments: str) -> None:
+        self._give(broker, Order(0, verb, " ".join(arguments).split()))
 
     def _give(self, broker: str, input: Input) -> None:
         self.runtime.nodes[broker].take_input(input, self.runtime.now_us)

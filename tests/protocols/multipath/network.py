@@ -2,6 +2,7 @@
 
 import functools
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,13 @@ from murmur_pubsub.event import Event
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
-from murmur_pubsub.machine import Effect, NodeContext, NodeName, Publish, Received, Subscribe
-from murmur_pubsub.message import Message
+from murmur_pubsub.machine import Answer, Effect, Input, NodeContext, NodeName, Order, Publish, Record, Subscribe
 from murmur_virtual.virtual_runtime import VirtualRuntime
 from reliability.best_effort import BestEffort
 from reliability.broker import Broker
 from routing.multipath.overlay_maps import MasterOverlayMap
 from routing.multipath.parameters import MultipathParameters
-from routing.multipath.router import MultipathRouter
+from routing.multipath.router import CANDIDATES, SOFT_LINKS, MultipathRouter
 from routing.protocol import NoParameters
 from workloads.overlay import Overlay
 
@@ -27,11 +27,21 @@ UNEVEN = LinkSpec(delay=Delay("uniform", 200, 5 * MS), ordered=False)
 
 
 class Counted(Broker):
-    """A broker that counts in `got` how often its subscribers were handed each event."""
+    """A broker that counts in `got` how often its subscribers were handed each event, and keeps its answers to orders
+    and the rows that it asks for."""
 
-    def __init__(self, name: NodeName, got: dict[tuple[NodeName, int], int], *arguments: Any) -> None:
+    def __init__(self, name: NodeName, network: "Network", *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.name, self.got = name, got
+        self.name, self.got, self.network = name, network.got, network
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        effects = super().handle(input, now_us)
+        for effect in effects:
+            if isinstance(effect, Answer):
+                self.network.answers[effect.number] = effect.refusal
+            elif isinstance(effect, Record) and effect.topic not in (SOFT_LINKS, CANDIDATES):
+                self.network.records.append((self.name, effect))
+        return effects
 
     def notify(self, event: Event, hops: int, until: int | None = None) -> list[Effect]:
         effects = super().notify(event, hops, until)
@@ -61,7 +71,9 @@ class Network:
         self.parameters = parameters
         self.routers: dict[NodeName, MultipathRouter] = {}
         self.got: dict[tuple[NodeName, int], int] = {}
-        self.published = 0
+        self.published = self.ordered = 0
+        self.answers: dict[int, str] = {}
+        self.records: list[tuple[NodeName, Record]] = []
         self.edges = {frozenset(edge) for edge in overlay.edges}
         for name in overlay.brokers:
             self.add(name)
@@ -76,7 +88,7 @@ class Network:
     def machine(self, name: NodeName, incarnation: int = 0) -> Broker:
         context = NodeContext(name, 1, {}, incarnation)
         router = self.routers[name] = MultipathRouter(context, self.parameters)
-        return Counted(name, self.got, "bitset", router, functools.partial(BestEffort, context, NoParameters()))
+        return Counted(name, self, "bitset", router, functools.partial(BestEffort, context, NoParameters()))
 
     def connect(self, first: NodeName, second: NodeName) -> None:
         self.runtime.connect(LinkPlan(first, second, self.links))
@@ -87,19 +99,25 @@ class Network:
     def subscribe(self, name: NodeName, text: str) -> None:
         self.runtime.nodes[name].take_input(Subscribe(0, parse_filter(text)), self.runtime.now_us)
 
+    def event(self, name: NodeName, **attributes: int) -> Event:
+        """The next one of the network's publishers."""
+        return Event(self.numbers[name], self.published, self.runtime.now_us, attributes)
+
     def publish(self, name: NodeName, **attributes: int) -> int:
-        event = Event(self.numbers[name], self.published, self.runtime.now_us, attributes)
+        event = self.event(name, **attributes)
         self.published += 1
         self.runtime.nodes[name].take_input(Publish(event), self.runtime.now_us)
         return event.sequence
 
-    def order(self, name: NodeName, message: Message) -> None:
-        self.runtime.nodes[name].take_input(Received("operator", message), self.runtime.now_us)
+    def order(self, name: NodeName, verb: str, *arguments: NodeName) -> int:
+        """The order's number, under which `answers` has what became of it."""
+        number, self.ordered = self.ordered, self.ordered + 1
+        self.runtime.nodes[name].take_input(Order(number, verb, arguments), self.runtime.now_us)
+        return number
 
     def adjacency(self) -> dict[NodeName, list[NodeName]]:
         found: dict[NodeName, list[NodeName]] = {name: [] for name in self.routers}
-        for edge in self.edges:
-            first, second = sorted(edge)
+        for first, second in sorted(map(sorted, self.edges)):
             found[first].append(second)
             found[second].append(first)
         return found
@@ -125,7 +143,12 @@ class Network:
 
 
 def parameters(**given: Any) -> MultipathParameters:
-    base: dict[str, Any] = {"round_us": 200 * MS, "load_exchange_us": 100 * MS, "move_grace_us": 60 * MS}
+    base: dict[str, Any] = {
+        "round_us": 200 * MS,
+        "load_exchange_us": 100 * MS,
+        "move_grace_us": 60 * MS,
+        "watch_us": 50 * MS,
+    }
     return MultipathParameters(**(base | given))
 
 

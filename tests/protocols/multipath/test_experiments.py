@@ -145,7 +145,7 @@ def test_an_uplink_is_shared_by_all_links_of_a_node(tmp_path: Path) -> None:
         runtime.add_node(NodeSpec(name, "broker", "", uplink=uplink if name == "a" else None), Talker())
     runtime.connect(LinkPlan("a", "b", LinkSpec()))
     runtime.run(until_us=10)
-    table = OriginSubscriptions("a", 0, 1, (), ())
+    table = OriginSubscriptions("a", 0, 1, (), 0, ())
     runtime.nodes["a"].perform([Send(peer, table) for peer in ("b", "c", "b", "c")], runtime.now_us)
     runtime.run()
     heard = [runtime.nodes[name].machine.heard_us for name in ("b", "c")]  # type: ignore[attr-defined]
@@ -173,7 +173,7 @@ def test_an_uplink_that_overflows_drops_and_says_so(tmp_path: Path) -> None:
 def test_filters_in_a_list_survive_the_wire() -> None:
     codec = Codec((OriginSubscriptions,))
     filters = [parse_filter(text) for text in ("x = 1", "y > 2 AND s LIKE 'a%'", "FALSE")]
-    table = OriginSubscriptions("b1", 0, 3, ["b2"], filters)
+    table = OriginSubscriptions("b1", 0, 3, ["b2"], 0, filters)
     assert codec.decode(codec.encode(table)) == table
 
 

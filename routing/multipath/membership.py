@@ -1,0 +1,280 @@
+"""The primary neighbours of one broker as they join, go, come back and leave, and as Δ-moves change them (section 6).
+
+A neighbour that is away stays in the tree and is bridged by soft links to those behind it. They may be away, too,
+though nobody who is there can tell: so they are asked (`routing.multipath.watch`), and the bridge is moved on. It is
+looked at again whenever anything is heard of who is there.
+
+Two brokers may come to disagree whether they are neighbours: one was away, or was restarted before its last word was
+stored, while a move passed. Then they compare their words, as `Membership.on_neighbours` says.
+"""
+
+from collections.abc import Sequence
+
+from murmur_pubsub.machine import Answer, Effect, NodeName, Order, Record, Send, SetTimer
+from routing.multipath.desk import CoordinatorDesk
+from routing.multipath.knowledge import Knowledge
+from routing.multipath.messages import (
+    BrokerAway,
+    Departed,
+    JoinRefused,
+    MoveDoubted,
+    MoveSettled,
+    Neighbours,
+    SoftLinkRequest,
+    TablesWanted,
+)
+from routing.multipath.mover import Mover
+from routing.multipath.primary_network import Statement
+from routing.multipath.subscription_spread import SubscriptionSpread
+from routing.multipath.watch import Watch
+
+JOIN_REFUSED = 5
+"""Topic of a journal row: a broker (the peer) was refused, there being so many neighbours already."""
+
+
+class Membership:
+    """`departed`: this broker has left the overlay. `unsure`: brokers that are to bridge others and have not answered
+    yet. `watching`: the timer of `watch` runs."""
+
+    def __init__(self, knowledge: Knowledge, spread: SubscriptionSpread, mover: Mover, desk: CoordinatorDesk) -> None:
+        self._knowledge = knowledge
+        self._spread = spread
+        self._mover = mover
+        self._moves = mover.moves
+        self._desk = desk
+        self._watched = Watch()
+        self.departed = self.watching = False
+        self.unsure: dict[NodeName, None] = {}
+
+    @property
+    def must_watch(self) -> bool:
+        """Is there anybody to ask, and the timer does not run?"""
+        network = self._knowledge.network
+        return not self.watching and bool(network.down or network.unlinked or network.pending)
+
+    def answered(self, peer: NodeName) -> None:
+        """A broker that was asked is there."""
+        self._watched.answered(peer)
+        self.unsure.pop(peer, None)
+
+    def on_link_up(self, peer: NodeName) -> Sequence[Effect]:
+        network = self._knowledge.network
+        if self.departed:
+            return (Send(peer, Departed(self._knowledge.name, network.epoch)),)
+        if peer in network.left or (peer in network.mom and peer not in network.peers):
+            return network.tell_of_itself(peer)  # a link that a move has left behind: both are in the tree already
+        if peer not in network.peers and len(network.peers) >= self._knowledge.parameters.fanout:
+            degree = len(network.peers)
+            return (Record(JOIN_REFUSED, degree, peer), Send(peer, JoinRefused(degree)))
+        network.linked[peer] = None
+        return self._on_reachable(peer)
+
+    def _on_reachable(self, peer: NodeName) -> list[Effect]:
+        """A neighbour joins, or comes back."""
+        knowledge = self._knowledge
+        network = knowledge.network
+        effects: list[Effect] = []
+        if peer not in network.peers:
+            effects += knowledge.new_peers([*network.peers, peer])
+        elif peer in network.down:
+            del network.down[peer]
+            if not network.down:
+                network.silent = {}  # asked no more: they bridge nothing
+                self.unsure = {}
+            knowledge.links_changed()
+            effects += network.witness(peer, away=False)
+        return effects + self._tell_all(peer) + self._desk.tell(peer) + self._moves.on_back(peer)
+
+    def _tell_all(self, peer: NodeName, away: int = 1) -> list[Effect]:
+        return self._knowledge.network.tell_all(peer, away) + self._spread.tell_all(peer, away)
+
+    def on_tables_wanted(self, source: NodeName, wanted: TablesWanted) -> Sequence[Effect]:
+        mom = self._knowledge.network.mom
+        return self._tell_all(source, mom.distances[source]) if source in mom else ()
+
+    def on_unreachable(self, peer: NodeName) -> list[Effect]:
+        """A neighbour is away: it stays in the map, and is bridged by soft links to those behind it."""
+        network = self._knowledge.network
+        if peer not in network.peers or peer in network.down:
+            return []
+        network.down[peer] = None
+        network.met.pop(peer, None)
+        return network.witness(peer, away=True) + self._gone(peer)
+
+    def _gone(self, broker: NodeName) -> list[Effect]:
+        """The broker, here or farther off, cannot be reached."""
+        self.unsure.pop(broker, None)
+        self._knowledge.links.drop(broker)
+        self._knowledge.links_changed()
+        return self.bridge() + self._mover.on_away(broker)
+
+    def bridge(self) -> list[Effect]:
+        """Open the soft links that bridge the neighbours that are away, as far as they are missing. Over a bridge the
+        two brokers tell each other all that they know, as two neighbours do."""
+        knowledge = self._knowledge
+        network = knowledge.network
+        if not network.down or self._knowledge.parameters.strategy == "S0":
+            return []
+        effects: list[Effect] = []
+        for away in network.down:
+            for behind, distance in network.bridges(away):
+                if knowledge.links.bridge(behind):
+                    self.unsure[behind] = None
+                    effects.append(Send(behind, SoftLinkRequest(network.epoch)))
+                    effects += self._tell_all(behind, distance)
+        if effects:
+            knowledge.links.trim(len(network.peers), knowledge.protected())
+            knowledge.links_changed()
+        return effects
+
+    def watch(self) -> list[Effect]:
+        """Ask those again of whose end nobody tells."""
+        network = self._knowledge.network
+        watched = dict.fromkeys((*network.unlinked, *self._knowledge.protected(), *network.silent))
+        effects = self._mover.resolve()
+        for peer in self._watched.ask(watched):
+            effects += self._on_silent(peer)
+        self.watching = bool(watched or network.down or network.pending)
+        if self.watching:
+            effects.append(SetTimer(("routing", "watch"), self._knowledge.parameters.watch_us))
+        return effects + [Send(peer, SoftLinkRequest(network.epoch)) for peer in watched]
+
+    def _on_silent(self, peer: NodeName) -> list[Effect]:
+        """The broker has left requests unanswered."""
+        network = self._knowledge.network
+        if peer in network.peers:
+            return self.on_unreachable(peer)
+        network.silent[peer] = None
+        return self._gone(peer)
+
+    def meet(self, peer: NodeName, epoch: int) -> list[Effect]:
+        """A sign of life: if it is from a neighbour of whose end and beginning no link tells, tables are exchanged with
+        each incarnation."""
+        network = self._knowledge.network
+        if peer not in network.peers or peer in network.linked or network.met.get(peer) == epoch:
+            return []
+        effects: list[Effect] = []
+        if peer in network.met:
+            effects = self.on_unreachable(peer)  # it was, unnoticed
+        network.met[peer] = epoch
+        return effects + self._on_reachable(peer)
+
+    def on_neighbours(self, source: NodeName, stated: Neighbours) -> Sequence[Effect]:
+        statement = Statement(stated.epoch, stated.version, tuple(stated.peers))
+        if stated.hops == 0:
+            self._desk.learn(stated.broker, statement)
+            return ()
+        knowledge = self._knowledge
+        network = knowledge.network
+        if stated.broker == self._knowledge.name:
+            return self._on_own_word(source, statement)
+        before = network.statements.get(stated.broker)
+        if not network.learn(stated.broker, statement):
+            return ()
+        knowledge.map_changed()
+        effects = network.spread_statement(stated.broker, stated.hops, source) + self.bridge()
+        return effects + self._compare(source, stated.broker, statement, before)
+
+    def _on_own_word(self, source: NodeName, statement: Statement) -> Sequence[Effect]:
+        """Others tell this broker what it has said, or should have: it may have forgotten, or been passed by."""
+        network = self._knowledge.network
+        # In the middle of a move others may know first what a phase is about to bring.
+        if self.departed or self._moves.zone is not None:
+            return ()
+        if network.correct_own(statement):
+            return [network.record(), *self._knowledge.peers_changed(), *network.tell_own()]
+        if source in statement.peers and source not in network.peers:
+            return self._knowledge.new_peers(list(network.peers))  # said again: no, it is no neighbour any more
+        return ()
+
+    def _compare(
+        self, source: NodeName, broker: NodeName, statement: Statement, before: Statement | None
+    ) -> list[Effect]:
+        """Two brokers may not agree whether they are neighbours: a move has passed by while one of them was away. One
+        that was restarted is told what it said `before`, if it has named this one then. Else its own word holds. (In
+        the middle of a move the phases tell.)"""
+        network = self._knowledge.network
+        taken, named = broker in network.peers, self._knowledge.name in statement.peers
+        if taken == named or self._moves.zone is not None:
+            return []
+        if named:
+            in_doubt = network.pending is not None and network.pending.destination == broker
+            return [] if in_doubt else network.tell_of_itself(broker)
+        if source != broker:
+            return []
+        if before is not None and before.epoch < statement.epoch and self._knowledge.name in before.peers:
+            return [Send(broker, Neighbours(broker, before.epoch, before.version, 1, before.peers))]
+        network.left[broker] = None
+        return self._knowledge.new_peers([each for each in network.peers if each != broker])
+
+    def on_move_doubted(self, source: NodeName, doubted: MoveDoubted) -> Sequence[Effect]:
+        made = self._moves.is_made(doubted.move, source)
+        told = self._meet_after(source, doubted.move) if made else []
+        return [Send(source, MoveSettled(doubted.move, made)), *told]
+
+    def on_move_settled(self, source: NodeName, settled: MoveSettled) -> Sequence[Effect]:
+        found = self._mover.on_settled(settled)
+        network = self._knowledge.network
+        if found is None:
+            return [network.record()]
+        made = [network.record(), *self._knowledge.peers_changed(), *network.tell_own()]
+        return made + self._meet_after(*found)
+
+    def _meet_after(self, peer: NodeName, move: int) -> list[Effect]:
+        """A move that few may know of has made the peer a neighbour: each tells all of its side, as after the move."""
+        return self._on_reachable(peer) + self._spread.tell_all(peer, 1, move)
+
+    def on_broker_away(self, source: NodeName, word: BrokerAway) -> Sequence[Effect]:
+        network = self._knowledge.network
+        if not network.heard_away(word):
+            return ()
+        onward = network.spread_away(word, source)
+        if not word.away:
+            network.silent.pop(word.broker, None)
+            return onward + self.bridge()
+        if word.broker in network.unlinked:
+            return onward + self.on_unreachable(word.broker)  # it is asked on, whether that is so
+        return onward + self._gone(word.broker)
+
+    def on_join_refused(self, source: NodeName, refused: JoinRefused) -> Sequence[Effect]:
+        network = self._knowledge.network
+        if source not in network.peers:
+            return ()
+        network.linked.pop(source, None)
+        joined = self._knowledge.new_peers([peer for peer in network.peers if peer != source])
+        return [Record(JOIN_REFUSED, refused.degree, source), *joined]
+
+    def on_departed(self, source: NodeName, departed: Departed) -> Sequence[Effect]:
+        """A broker has left for good."""
+        knowledge = self._knowledge
+        network = knowledge.network
+        effects = self._spread.depart(departed.broker, departed.epoch, source)
+        network.left.pop(departed.broker, None)
+        if departed.broker in network.peers and source == departed.broker:
+            network.linked.pop(source, None)
+            effects += knowledge.new_peers([peer for peer in network.peers if peer != source])
+            effects += self._mover.on_away(source)
+        self._desk.forget(departed.broker)
+        return effects
+
+    def depart(self, order: Order) -> Sequence[Effect]:
+        network = self._knowledge.network
+        refusal = ""
+        if len(network.peers) > 1:
+            refusal = (
+                f"{self._knowledge.name} has {len(network.peers)} primary neighbours; Δ-moves make it an edge broker"
+            )
+        elif network.down:
+            refusal = f"{', '.join(network.down)}, its only neighbour, is away"
+        elif self._moves.zone is not None or self._mover.waiting:
+            refusal = "a move is under way around it"
+        elif self._desk.coordinator is not None:
+            refusal = f"{self._knowledge.name} hosts the coordinator; order another broker to do that"
+        if refusal:
+            return (Answer(order.number, refusal),)
+        self.departed = True
+        farewell = [Send(peer, Departed(self._knowledge.name, network.epoch)) for peer in network.peers]
+        network.left, network.linked = {}, {}
+        network.set_peers(())
+        self._knowledge.map_changed()
+        return [*farewell, network.record(), Answer(order.number)]

@@ -1,0 +1,70 @@
+"""Publiy section 6: moves at random times on random trees, with brokers that die and come back in the middle.
+
+A failing test prints the seed; `python -m tests.protocols.multipath.test_move_schedules SEED` plays it again.
+"""
+
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.protocols.multipath.move_schedules import Run, draw
+
+
+def moves_alone(seed: int, folder: Path, moves: int = 30) -> Run:
+    """Moves that follow each other at random gaps, under traffic: nothing is lost or comes twice."""
+    run = Run(draw(seed), folder)
+    while moves:
+        moves -= run.order_a_move() is not None
+        run.traffic(run.rng.choice((4, 40, 100, 250, 400)))
+    run.settle_moves()
+    run.network.run_ms(800)
+    run.network.check_deliveries(run.wanted)
+    assert run.tree_as_stated() == run.network.edges
+    run.network.check_from_scratch()
+    return run
+
+
+def moves_and_deaths(seed: int, folder: Path, moves: int = 10) -> Run:
+    """A broker dies in the middle of each move and comes back. Then every order is answered, all brokers agree on one
+    tree, nothing is lost on it, and the coordinator waits for nobody."""
+    run = Run(draw(seed), folder)
+    network, rng = run.network, run.rng
+    for _ in range(moves):
+        number = None
+        while number is None or number not in run.moves:
+            number = run.order_a_move()
+        move = run.moves[number]
+        run.traffic(rng.choice((1, 2, 3, 5, 8, 12, 20, 30, 60, 100)), 1)
+        victim = rng.choice((*move, "b0", rng.choice(network.names), rng.choice(network.names)))
+        run.kill(victim)
+        run.traffic(rng.choice((10, 100, 500, 1000)), 10)
+        run.restart(victim)
+        run.traffic(rng.choice((1, 30)), 10)
+        run.settle_moves()
+        network.run_ms(3_500)
+        run.check_agreement()
+    return run
+
+
+@pytest.mark.parametrize("seed", [2, 3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(20, 44))])
+def test_publiy_s6_moves_at_random_times_lose_and_repeat_nothing(seed: int, tmp_path: Path) -> None:
+    assert moves_alone(seed, tmp_path).made >= 10
+
+
+@pytest.mark.parametrize("seed", [0, 27, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(33, 73))])
+def test_publiy_s6_a_move_survives_a_broker_that_dies_in_its_middle(seed: int, tmp_path: Path) -> None:
+    assert moves_and_deaths(seed, tmp_path).made
+
+
+def test_schedules_are_drawn_from_their_seed_alone() -> None:
+    random.seed(1)
+    assert draw(5) == draw(5)
+    assert draw(5) != draw(6)
+
+
+if __name__ == "__main__":
+    for play in (moves_alone, moves_and_deaths):
+        print(play.__name__, play(int(sys.argv[1]), Path(tempfile.mkdtemp())).made)
