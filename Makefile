@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 
-.PHONY: setup run test test-all lint bench clean
+.PHONY: setup run test test-all lint bench mutants clean
 
 setup: $(STAMP)
 
@@ -32,6 +32,9 @@ lint: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+mutants: setup
+	$(BIN)/python -m benchmarks.mutants mutants.jsonl
 
 clean:
 	rm -rf $(VENV) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -116,6 +116,7 @@ def main() -> None:
     parser.add_argument(
         "--show", type=int, help="print the schedule of this seed of the (first) pair, and play nothing"
     )
+    parser.add_argument("--fail", action="store_true", help="exit with 1 if a schedule is not valid")
     given = parser.parse_args()
     pairs = given.pairs or list(PAIRS)
     if given.show is not None:
@@ -132,6 +133,8 @@ def main() -> None:
             took_s = time.monotonic() - began
             print(f"{done:,} of {given.count:,}, {took_s * (given.count / done - 1):.0f} s left", flush=True)
     print_tables(tallies)
+    if given.fail and any(tally.findings for tally in tallies.values()):
+        raise SystemExit(1)
 
 
 def print_tables(tallies: dict[str, Tally]) -> None:
