@@ -132,6 +132,8 @@ class RunManifest:
     overlay: OverlayEntry = OverlayEntry()
     links: tuple[tuple[str, str], ...] = ()
     """All links, those between clients and their brokers too."""
+    lossy: bool = False
+    """Do links lose messages all the time, as the scenario has them?"""
     workload: Mapping[str, Any] = field(default_factory=dict)
     """What was generated, for people."""
     message_kinds: Mapping[int, str] = field(default_factory=dict)

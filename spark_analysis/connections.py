@@ -5,7 +5,8 @@ publishers' broker. A missing delivery is *explained* if the subscriber was away
 away later, and until then had got no later event of that publisher (it had not had its turn); or if the publisher
 was killed, and until then none of its later events had reached the subscriber (it may have died with it). A fault may
 hold an event up until its subscriber withdraws, or subscribes. Nothing else explains anything: not the death of a
-broker on the way, not a lossy link.
+broker on the way, not a lossy link; but where links lose messages all the time, an event that had not had its turn
+when its subscriber withdrew is no loss.
 
 An event has not reached a publishers' broker for sure while the publisher's client is away. If it stays away until
 the event is due, the event is excused, also one that such a broker had only logged when it went for good.
@@ -26,9 +27,6 @@ from spark_analysis.passages import Passage
 
 LinkRow = tuple[int, int, str, str]
 """(time_us, RowKind.LINK_UP or LINK_DOWN, node, peer)."""
-
-_BREAKING = (FaultKind.KILL, FaultKind.LOSE_HOST, FaultKind.STALL, FaultKind.CUT, FaultKind.PARTITION)
-"""What takes brokers and links out of the overlay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +84,15 @@ def _walk(moves: Sequence[tuple[int, int, int]], limit_us: int) -> list[Away]:
 class Connections:
     """Explains findings as `excuses.Excuses` does, under a promise that nothing is missing. `homes`: client to
     broker. `limit_us`: an event that had not come this time after its publication was missing before anything else.
-    `overlays`: the links that there were, those of clients too."""
+    `overlays`: the links that there were, those of clients too. `lossy`: do links lose messages all the time? Then an
+    event may take long though nothing is broken."""
 
     away: Mapping[str, Sequence[Away]]
     windows: Sequence[Window]
     homes: Mapping[str, str]
     limit_us: int = NEVER_US
     overlays: Sequence[OverlayAt] = (OverlayAt(0, (), True),)
+    lossy: bool = False
 
     def explain(self, case: Case, passage: Passage) -> Excuse | None:
         """Why the promise does not cover the finding, or None."""
@@ -126,7 +126,11 @@ class Connections:
         parted = self._parted(case, due_us)
         if parted is not None:
             return parted
-        return None if case.withdrawn_us is None else self._held_up(case)
+        if case.withdrawn_us is None:
+            return None
+        if self.lossy and case.withdrawn_us < due_us:
+            return Excuse(f"links lose messages: it had not had its turn when {case.client} withdrew")
+        return self._held_up(case)
 
     def _parted(self, case: Case, due_us: int) -> Excuse | None:
         """Was there no path from one broker to the other, from the publication until the event was due, that lasted
@@ -134,18 +138,19 @@ class Connections:
         broken = [
             window
             for window in self.windows
-            if window.step.kind in _BREAKING and window.from_us < due_us and window.undone_us > case.published_us
+            if window.severs and window.from_us < due_us and window.undone_us > case.published_us
         ]
         changes = [time_us for window in broken for time_us in (window.from_us, window.undone_us)]
         changes += [each.from_us for each in self.overlays]
         moments = [case.published_us, *sorted(each for each in changes if case.published_us < each < due_us), due_us]
+        enough_us = self.limit_us if self.lossy else ON_THE_WAY_US
         whole_us, last = 0, ""
         for begin_us, end_us in itertools.pairwise(moments):
             there = [window for window in broken if window.from_us <= begin_us < window.undone_us]
             links = next(each.links for each in reversed(self.overlays) if each.from_us <= begin_us)
             if _has_path(self.homes[case.publisher], self.homes[case.client], links, there):
                 whole_us += end_us - begin_us
-                if whole_us > ON_THE_WAY_US:
+                if whole_us > enough_us:
                     return None
             else:
                 whole_us, last = 0, there[-1].step.text if there else "the overlay was in parts"

@@ -97,6 +97,11 @@ class Window:
         return self.step.kind in DEATHS
 
     @property
+    def severs(self) -> bool:
+        """Does it take brokers or links out of the overlay?"""
+        return self.step.kind in (*DEATHS, FaultKind.STALL, FaultKind.CUT, FaultKind.PARTITION)
+
+    @property
     def destroys(self) -> bool:
         """Can it cost messages?"""
         link = self.step.link

@@ -69,7 +69,9 @@ class Faults:
         if self._manifest.promise.excuses_by_connection:
             away = times_away(self._link_rows(homes), self.settled(), homes, self._manifest.recovery_limit_us)
             limit_us = self._manifest.recovery_limit_us
-            return Connections(away, self.windows, homes, limit_us, overlays_of(self._manifest.links, self.steps))
+            return Connections(
+                away, self.windows, homes, limit_us, overlays_of(self._manifest.links, self.steps), self._manifest.lossy
+            )
         if not self.windows:
             return None
         return excuses_of(self._manifest, self.windows, self.steps)

@@ -278,8 +278,9 @@ def judge_journal(manifest: RunManifest, journal: Path) -> Judgement:
     checks = sorted([*checks, *check_orders(steps, answers)], key=lambda check: check.step)
     if manifest.promise.excuses_by_connection:
         away = times_away(_link_rows(history, manifest), settled, manifest.homes, manifest.recovery_limit_us)
+        overlays, limit_us = overlays_of(manifest.links, steps), manifest.recovery_limit_us
         explainer: AnyExcuses | Connections = Connections(
-            away, windows, manifest.homes, manifest.recovery_limit_us, overlays_of(manifest.links, steps)
+            away, windows, manifest.homes, limit_us, overlays, manifest.lossy
         )
     else:
         explainer = excuses_of(manifest, windows, steps)

@@ -102,12 +102,13 @@ def tell_unsettled(time_us: int | None) -> str | None:
 
 
 def unsettled_after(windows: Sequence[Window], last_us: int, limit_us: int) -> Window | None:
-    """The fault after whose repair nothing had settled in time, though nothing else was broken or mended meanwhile and
-    the run went on until then; `last_us`: the end of the journal."""
+    """The fault after whose repair nothing had settled in time, though nothing else was broken or mended meanwhile, or
+    gone for good, and the run went on until then; `last_us`: the end of the journal."""
     changes = sorted(time_us for window in windows for time_us in (window.from_us, window.undone_us))
     for window in windows:
         if window.settled or window.repaired_us == NEVER_US or window.repaired_us + limit_us > last_us:
             continue
-        if not any(window.repaired_us < time_us <= window.repaired_us + limit_us for time_us in changes):
+        gone = any(other.severs and other.from_us <= window.repaired_us < other.undone_us for other in windows)
+        if not gone and not any(window.repaired_us < time_us <= window.repaired_us + limit_us for time_us in changes):
             return window
     return None

@@ -8,6 +8,7 @@ from typing import Any
 
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.faults import Fault
+from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US
 from murmur_pubsub.run_manifest import NodeEntry, RunManifest
 from murmur_virtual.run import play_virtual
 from murmuration.deployment.build_deployment import build
@@ -20,6 +21,8 @@ from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.plain_judge import Judgement, Pair, PlainVerdict, judge_journal
 
 GRACE_US = 1_000_000
+_LOSSY_LIMIT_US = 4 * DEFAULT_RECOVERY_LIMIT_US
+"""Where three messages in ten are lost for ever, a recovery that backs off comes to its end late now and then."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
     """Judge the journal of a run of this deployment, on either runtime. Whether it is whole is not asked."""
     parts = deployment.nodes[0].parameters
     nodes = tuple(NodeEntry(spec.name, spec.role, spec.broker) for spec in deployment.nodes)
+    lossy = any(plan.spec.loss for plan in deployment.links)
     manifest = RunManifest(
         name="schedule",
         runtime="virtual",
@@ -68,9 +72,11 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
         status="complete",
         writers={},
         links=tuple((plan.first, plan.second) for plan in deployment.links),
+        lossy=lossy,
         faults=tuple(fault_entry(fault, deployment) for fault in deployment.faults),
         withdrawal_grace_us=GRACE_US,
         subscription_grace_us=GRACE_US,
+        recovery_limit_us=_LOSSY_LIMIT_US if lossy else DEFAULT_RECOVERY_LIMIT_US,
         promise=promise(
             routing_named(parts["routing"]),
             reliability_named(parts["reliability"]),

@@ -27,6 +27,7 @@ def manifest_of(loaded: LoadedScenario, built: BuiltScenario) -> RunManifest:
         scenario_file=str(Path(loaded.place).resolve()) if Path(loaded.place).is_file() else None,
         overlay=OverlayEntry(tuple(overlay.brokers), tuple(overlay.edges)),
         links=tuple((plan.first, plan.second) for plan in deployment.links),
+        lossy=any(plan.spec.loss for plan in deployment.links),
         workload=built.workload.description,
         message_kinds=_message_kinds(deployment),
         withdrawal_grace_us=scenario.withdrawal_grace,
