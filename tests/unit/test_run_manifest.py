@@ -38,6 +38,7 @@ FULL = RunManifest(
     scenario_file="/home/me/small.yaml",
     overlay=OverlayEntry(("b0", "b1"), (("b0", "b1"),)),
     links=(("b0", "b1"), ("c0", "b0")),
+    lossy=True,
     workload={"publications": 5},
     message_kinds={16: "Forwarded"},
     withdrawal_grace_us=10,
