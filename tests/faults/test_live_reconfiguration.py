@@ -13,6 +13,7 @@ from murmuration.deployment.build_deployment import build
 from murmuration.hunt.trial import judge_faults
 from murmuration.scenario.load import check_scenario
 from spark_analysis.plain_judge import judge_run
+from tests.virtual.test_multipath_orders import CLIENTS, MULTIPATH, check, order_about
 from tests.virtual.test_reconfiguration import TOLD
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
@@ -91,3 +92,36 @@ def test_live_links_brokers_and_orders_come_by_hand_as_in_virtual_time(tmp_path:
     assert judgement.numbers["verdict"] == "valid"
     assert [check.outcome for check in judgement.checks] == ["took_effect"] * 4 + ["not_exercised", "took_effect"]
     assert {pair[0] for pair in judgement.pairs.missing} == {(0, 0)}
+
+
+def test_live_a_broker_moves_and_another_joins_and_departs(tmp_path: Path) -> None:
+    with Cluster.start(
+        {"kind": "chain", "brokers": 5}, CLIENTS, runtime="ray", folder=tmp_path / "run", **MULTIPATH
+    ) as cluster:
+        check(order_about(cluster))
+
+
+def test_live_a_broker_that_is_dead_is_forgotten(tmp_path: Path) -> None:
+    cells = {"p": ["p1"], "m": ["b1", "b2"], "s": ["s1"], "t": ["s2"]}
+    overlay = {"kind": "cells", "cells": cells, "links": [["p", "m"], ["m", "s"], ["m", "t"]]}
+    clients = {"alice": "p1", "bob": "s1", "carol": "s2"}
+    with Cluster.start(
+        overlay, clients, routing="cells", reliability="gryphon", runtime="ray", folder=tmp_path / "run"
+    ) as cluster:
+        for name in ("bob", "carol"):
+            cluster.clients[name].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.kill("s1")
+        cluster.clients["alice"].publish({"x": 0})
+        cluster.wait_for(lambda: len(cluster.clients["carol"].deliveries()) == 1)
+        assert cluster.order("forget", "b1", "s1").refusal == ""
+        assert cluster.order("forget", "b1", "b1").refusal != ""
+        cluster.faults.restart("s1")
+        cluster.settle()
+        cluster.clients["alice"].publish({"x": 1})
+        cluster.wait_for(lambda: len(cluster.clients["carol"].deliveries()) == 2)
+        cluster.wait_for(lambda: 1 in [each.attributes["x"] for each in cluster.clients["bob"].deliveries()])
+        cluster.end()
+        judgement = judge_run(cluster.folder)
+    assert judgement.numbers["verdict"] == "valid", judgement.numbers["reason"]
+    assert [check.outcome for check in judgement.checks] == ["took_effect", "took_effect", "not_exercised"]

@@ -1,0 +1,143 @@
+"""The orders of multipath forwarding, given by a scenario, by hand and at random: moves, departures, joins."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from murmuration import Cluster
+from spark_analysis.plain_judge import Judgement, judge_run
+from tests.schedules import play
+
+CLIENTS = {"alice": "b0", "bob": "b4", "carol": "new"}
+MULTIPATH: dict[str, Any] = {
+    "routing": "multipath",
+    "parameters": {"multipath": {"strategy": "S1"}},
+    "newcomers": ["new"],
+    "links": {"delay": "2 ms"},
+    "datagrams": {"delay": "1 ms"},
+}
+
+
+def order_about(cluster: Cluster) -> Judgement:
+    """Let b4 move, a newcomer join and depart, events being published all the time."""
+    published = 0
+
+    def publish(count: int) -> None:
+        nonlocal published
+        for _ in range(count):
+            cluster.clients["alice"].publish({"x": published})
+            cluster.advance("100 ms")
+            published += 1
+
+    def got(client: str) -> list[Any]:
+        return [each.attributes["x"] for each in cluster.clients[client].deliveries()]
+
+    for name in ("bob", "carol"):
+        cluster.clients[name].subscribe("x >= 0")
+    cluster.settle()
+    cluster.advance("1 s")
+    publish(1)
+    assert "coordinator" in cluster.order("move", "b4", "b3", "b2").refusal
+    assert cluster.order("coordinator", "b0").refusal == ""
+    cluster.advance("500 ms")
+    number = cluster.faults.order("move", "b4", "b3", "b2")
+    while cluster.answer(number) is None:
+        publish(1)
+        assert published < 200
+    answer = cluster.answer(number)
+    assert answer is not None
+    assert answer.refusal == ""
+    assert "b3" in cluster.order("move", "b4", "b3", "b2").refusal, "it is no neighbour any more"
+    cluster.faults.join("new", "b1")
+    cluster.settle()
+    cluster.advance("1 s")
+    joined = published
+    publish(3)
+    cluster.advance("1 s")
+    assert cluster.order("depart", "b1").refusal != "", "it is no edge broker"
+    assert cluster.order("depart", "new").refusal == ""
+    publish(3)
+    cluster.advance("2 s")
+    assert sorted(got("bob")) == list(range(published))
+    assert set(range(joined, joined + 3)) <= set(got("carol"))
+    cluster.end()
+    return judge_run(cluster.folder)
+
+
+def check(judgement: Judgement) -> None:
+    assert judgement.numbers["verdict"] == "valid", judgement.numbers["reason"]
+    assert [(check.fault.split(" (")[0], check.outcome) for check in judgement.checks] == [
+        ("move b4 from b3 to b2", "not_exercised"),
+        ("coordinator b0", "took_effect"),
+        ("move b4 from b3 to b2", "took_effect"),
+        ("move b4 from b3 to b2", "not_exercised"),
+        ("connect new-b1", "took_effect"),
+        ("depart b1", "not_exercised"),
+        ("depart new", "took_effect"),
+    ]
+    assert {excuse.text.split(": ")[1] for excuse in judgement.excused.values()} == {
+        "no path was left",
+        "nothing is promised at that broker",
+    }
+
+
+def test_a_move_a_join_and_a_departure_by_hand_lose_nothing_but_what_nobody_is_promised(tmp_path: Path) -> None:
+    with Cluster.start({"kind": "chain", "brokers": 5}, CLIENTS, folder=tmp_path / "run", **MULTIPATH) as cluster:
+        check(order_about(cluster))
+
+
+def test_a_broker_that_departed_joins_again_at_another_place(tmp_path: Path) -> None:
+    with Cluster.start({"kind": "chain", "brokers": 5}, CLIENTS, folder=tmp_path / "run", **MULTIPATH) as cluster:
+        cluster.clients["carol"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.join("new", "b1")
+        cluster.settle()
+        assert cluster.order("depart", "new").refusal == ""
+        cluster.settle()  # its neighbour has heard of it
+        cluster.faults.kill("new")
+        cluster.faults.disconnect("new", "b1")
+        cluster.faults.join("new", "b3")
+        cluster.settle()
+        cluster.advance("1 s")
+        cluster.clients["alice"].publish({"x": 1})
+        cluster.advance("1 s")
+        assert [each.attributes["x"] for each in cluster.clients["carol"].deliveries()] == [1]
+        cluster.end()
+        assert judge_run(cluster.folder).numbers["verdict"] == "valid"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_orders_at_random_lose_nothing(seed: int) -> None:
+    """Moves along walks, of which most are refused; brokers that join in the middle; one coordinator after another."""
+    kinds = ["move", "move", "join", "coordinator"]
+    random = {"every": "300 ms", "until": "8 s", "kinds": kinds}
+    outcome = play(
+        {
+            "name": "orders",
+            "runtime": "virtual",
+            "seed": seed,
+            "overlay": {"kind": "random", "brokers": 8, "degree": 3},
+            "newcomers": ["new", "newer"],
+            "workload": {
+                "kind": "zipf",
+                "clients": 8,
+                "subscribers_per_actor": 2,
+                "publishers": 4,
+                "publications": 300,
+                "rate_per_s": 30,
+                "attributes": 2,
+                "predicates": 1,
+                "matching_rate": 0.4,
+            },
+            "broker": {"routing": "multipath", "parameters": {"multipath": {"strategy": "S1"}}},
+            "links": {"delay": "2 ms"},
+            "datagrams": {"delay": "1 ms"},
+            "faults": [{"at": "0 ms", "coordinator": "b0"}, {"random": random}],
+        }
+    )
+    assert outcome.verdict.required > 500
+    assert outcome.verdict.missing == []
+    assert outcome.judgement.numbers["verdict"] == "valid"
+    done = [check.fault.split()[0] for check in outcome.checks if check.outcome == "took_effect"]
+    assert {"move", "coordinator", "connect"} <= set(done)
