@@ -4,8 +4,8 @@ Theory of operation (section 4.2). AET after its first message that is not ackno
 the tick of its last one; so it does soon after a restart, and again until all is acknowledged, more slowly while
 nothing is. A broker that owes acknowledgements passes it on; one that has them answers with its own.
 
-AckExpected may be lost on each link. A broker that has passed it on therefore repeats it to the branches that still
-owe something, until the pubend itself would repeat it as often.
+AckExpected may be lost on each link. A broker that has sent it therefore repeats it to the branches that still owe
+something, until the pubend itself would do so as often by AET.
 """
 
 from murmur_pubsub.machine import Effect, Record, SetTimer
@@ -30,7 +30,7 @@ class AckExpectations:
         self._least_us = parameters.ack_delay * 1_000
         self._router = router
         self._expecting: dict[int, tuple[int, int]] = {}  # pubend to (interval in ms, F when it was last looked at)
-        self._reminding: dict[int, tuple[int, int]] = {}  # pubend elsewhere to (tick, wait in us)
+        self._reminding: dict[int, tuple[int, int]] = {}  # pubend to (tick, wait in us)
 
     def __bool__(self) -> bool:
         return bool(self._expecting)
@@ -56,13 +56,13 @@ class AckExpectations:
         longer = self._aet if progress else min(2 * interval, self._aet_most)
         self._expecting[number] = (longer, stream.knowledge.final)
         return [
-            *stream.expect_ack(pubend.last_message),
+            *self.pass_on(stream, pubend.last_message),
             Record(ACK_EXPECTED_SENT, pubend.last_message),
             _timer("expect", number, longer * 1_000),
         ]
 
     def pass_on(self, stream: BrokerStream, tick: int) -> list[Effect]:
-        """An AckExpected of a pubend elsewhere has come."""
+        """AckExpected goes to those that owe something, and soon again."""
         return [*stream.expect_ack(tick), *self._again(stream, tick, self._least_us + stream.round_trip.nrt_us)]
 
     def repeat(self, stream: BrokerStream) -> list[Effect]:

@@ -8,11 +8,13 @@ from murmur_pubsub.intervals import Interval, IntervalSet
 
 
 class Curiosity:
-    """The C ticks of one asker, or of what this broker has asked for itself."""
+    """The C ticks of one asker, or of what this broker has asked for itself. `asked`: the time in an asker's latest
+    nack, which an answer carries back."""
 
-    __slots__ = ("_older", "_recent")
+    __slots__ = ("_older", "_recent", "asked")
 
     def __init__(self) -> None:
+        self.asked = 1
         self._recent = IntervalSet()
         self._older = IntervalSet()
 

@@ -12,7 +12,8 @@ from murmur_pubsub.message import Hops, Way, message
 
 @message(150)
 class Data(NamedTuple):
-    """Knowledge: D at `tick`, S from `start` to before it. `answer`: it is only for those that asked."""
+    """Knowledge: D at `tick`, S from `start` to before it. `answer`: it is only for those that asked, and answers the
+    nack of that time (0: it is for all)."""
 
     pubend: int
     start: int
@@ -20,7 +21,7 @@ class Data(NamedTuple):
     event: Event
     hops: Hops
     stamp: int
-    answer: bool
+    answer: int
     route: list[str]
 
 
@@ -31,17 +32,18 @@ class Silence(NamedTuple):
     pubend: int
     first: int
     last: int
-    answer: bool
+    answer: int
     route: list[str]
 
 
 @message(152)
 class Nack(NamedTuple):
-    """Curiosity: C from `first` to `last`; please send."""
+    """Curiosity: C from `first` to `last`; please send. `asked`: by the sender's clock, in milliseconds from 1 on."""
 
     pubend: int
     first: int
     last: int
+    asked: int
     route: list[str]
 
 

@@ -92,10 +92,7 @@ class BrokerStream:
             known = tick <= knowledge.final or tick in knowledge.known
             knowledge.silence(start, tick - 1)
             knowledge.learn(tick, message)
-        if known and data.answer:
-            self.round_trip.heard_again(now_us)
-        else:
-            self.round_trip.heard(start, tick, now_us)
+        self._heard(data.answer, now_us)
         effects = [] if data.answer or known or not self.ostreams else self._pass_on(start, tick, message)
         if self._asking:
             effects += self._answer_askers(start, tick, message)
@@ -106,14 +103,16 @@ class BrokerStream:
         first, last = silence.first, silence.last
         news = self.knowledge.unknown(first, last)
         self.knowledge.silence(first, last)
-        if news or not silence.answer:
-            self.round_trip.heard(first, last, now_us)
-        else:
-            self.round_trip.heard_again(now_us)
+        self._heard(silence.answer, now_us)
         effects = self.be_silent(first, last) if news and not silence.answer else []
         if self._asking:
             effects += self._answer_askers(first, last, None)
         return effects
+
+    def _heard(self, answer: int, now_us: int) -> None:
+        self.round_trip.heard_us = now_us
+        if 0 < answer <= now_us // 1_000:
+            self.round_trip.measured(now_us - answer * 1_000)
 
     def overhear(self, data: Data) -> None:
         """A sibling's message passes here on its way to a branch: it is noted, and goes to no branch from here. The
@@ -126,7 +125,7 @@ class BrokerStream:
         for branch, ostream in self.ostreams.items():
             if last <= ostream.quiet_to:
                 # It fills a gap before what the branch was served: only the run at the end can wait.
-                effects += self._send(branch, Silence(self.number, first, last, False, []))
+                effects += self._send(branch, Silence(self.number, first, last, 0, []))
                 continue
             if first > ostream.quiet_to + 1:
                 # A gap between: one run over both would call the unknown ticks in it silence.
@@ -151,7 +150,7 @@ class BrokerStream:
         if ostream.quiet_from > ostream.quiet_to:
             return []
         first, ostream.quiet_from = ostream.quiet_from, ostream.quiet_to + 1
-        return self._send(branch, Silence(self.number, first, ostream.quiet_to, False, []))
+        return self._send(branch, Silence(self.number, first, ostream.quiet_to, 0, []))
 
     def _pass_on(self, start: int, tick: int, message: DataTick) -> list[Effect]:
         effects: list[Effect] = []
@@ -174,10 +173,10 @@ class BrokerStream:
                     ostream.quiet_from = tick + 1  # else the tick stays in the run: to this branch it is silence
                 epoch = self._router.stamp(branch) if self.pubend is not None else stamp
                 if data is None or data.start != first or data.stamp != epoch:
-                    data = _new(Data, (self.number, first, tick, event, hops + 1, epoch, False, []))
+                    data = _new(Data, (self.number, first, tick, event, hops + 1, epoch, 0, []))
                 effects += self._send(branch, data)
             elif late:
-                effects += self._send(branch, Silence(self.number, start, tick, False, []))
+                effects += self._send(branch, Silence(self.number, start, tick, 0, []))
         return effects
 
     def _send(self, branch: str, message: Data | Silence | AckExpected) -> list[Effect]:
@@ -195,10 +194,11 @@ class BrokerStream:
         branch = self._router.branch_of(source)
         if branch is None or branch not in self.ostreams:
             return []  # from a sibling or from upstream: the tree is not what the peer thinks it is
-        effects = self._answer(source, branch, nack.first, nack.last)
+        effects = self._answer(source, branch, nack)
         if self.pubend is not None:
             return effects  # what is unknown here has not happened yet
         curiosity = self.ostreams[branch].asked.setdefault(source, Curiosity())
+        curiosity.asked = nack.asked
         for part in self.knowledge.unknown(nack.first, nack.last):
             curiosity.ask(*part)
             self._asking = True
@@ -241,26 +241,26 @@ class BrokerStream:
             return effects
         for begin in range(first, last + 1, self._nack_chunk):
             end = min(last, begin + self._nack_chunk - 1)
-            self.round_trip.asked(begin, end, now_us)
-            effects += self.send_by(way, Nack(self.number, begin, end, []))
+            effects += self.send_by(way, Nack(self.number, begin, end, max(1, now_us // 1_000), []))
             effects.append(Record(NACK_SENT, end - begin + 1, way[-1]))
         return effects
 
-    def _answer(self, peer: NodeName, branch: str, first: int, last: int) -> list[Effect]:
+    def _answer(self, peer: NodeName, branch: str, nack: Nack) -> list[Effect]:
         knowledge = self.knowledge
         path = self._router.path(peer)
+        _, first, last, asked, _ = nack
         effects: list[Effect] = []
         if first <= knowledge.final:
-            effects += self.send_by(path, Silence(self.number, first, min(last, knowledge.final), True, []))
+            effects += self.send_by(path, Silence(self.number, first, min(last, knowledge.final), asked, []))
         for begin, end in knowledge.known.within(first, last):
             at = begin
             for tick in knowledge.ticks(begin, end):
                 message = knowledge.messages[tick]
                 if self._wanted_by(branch, message):
-                    effects += self.send_by(path, self._answer_with(branch, at, tick, message))
+                    effects += self.send_by(path, self._answer_with(branch, at, tick, message, asked))
                     at = tick + 1
             if at <= end:
-                effects += self.send_by(path, Silence(self.number, at, end, True, []))
+                effects += self.send_by(path, Silence(self.number, at, end, asked, []))
         return effects
 
     def _answer_askers(self, first: int, last: int, message: DataTick | None) -> list[Effect]:
@@ -271,18 +271,18 @@ class BrokerStream:
             for peer, curiosity in ostream.asked.items():
                 if not curiosity.answer(first, last):
                     continue
-                answer: Data | Silence = Silence(self.number, first, last, True, [])
+                answer: Data | Silence = Silence(self.number, first, last, curiosity.asked, [])
                 if message is not None and self._wanted_by(branch, message):
-                    answer = self._answer_with(branch, first, last, message)
+                    answer = self._answer_with(branch, first, last, message, curiosity.asked)
                 effects += self.send_by(self._router.path(peer), answer)
         return effects
 
     def _wanted_by(self, branch: str, message: DataTick) -> bool:
         return branch in self._router.wanted(message.event, self.root, message.stamp, self.came_by)
 
-    def _answer_with(self, branch: str, start: int, tick: int, message: DataTick) -> Data:
+    def _answer_with(self, branch: str, start: int, tick: int, message: DataTick, asked: int) -> Data:
         stamp = message.stamp if self.pubend is None else self._router.stamp(branch)
-        return Data(self.number, start, tick, message.event, message.hops + 1, stamp, True, [])
+        return Data(self.number, start, tick, message.event, message.hops + 1, stamp, asked, [])
 
     # ------------------------------------------------------------------------------------------- acks
     def take_ack(self, source: NodeName, tick: int) -> None:

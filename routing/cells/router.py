@@ -263,10 +263,9 @@ class CellRouting(StreamRouter):
         return [*effects, *self._observed(message)]
 
     def _observed(self, announced: InEffect) -> Sequence[Effect]:
-        incarnation, version = announced.tables.get(self.me, (-1, 0))
-        if self._observer is None or incarnation != self.incarnation:
+        if self._observer is None or announced.tables.get(self.me, (-1,))[0] != self.incarnation:
             return ()
-        return self._observer.on_in_effect(announced.root, version, announced.marks)
+        return self._observer.on_in_effect(announced.root, announced.tables[self.me][1], announced.marks)
 
     def check_invariants(self) -> None:
         self._link_states.check_invariants()

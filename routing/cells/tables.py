@@ -1,5 +1,6 @@
 """The filters of every broker's subscribers, each table with its version, and the branch that they lie behind."""
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -45,7 +46,7 @@ class FilterTables:
         self.given_up: dict[Cell, None] = {}
         self._tree = tree
         self._index = MatchingIndex[Cell]()
-        self._next_key = 0
+        self._keys = itertools.count()
 
     def at(self, broker: NodeName) -> TableVersion:
         """The version held of a broker's table ((-1, 0): none)."""
@@ -93,10 +94,9 @@ class FilterTables:
         held = self.tables[broker].filters
         branch = self._tree.branch_of.get(broker)
         for wanted in filters:
-            held[wanted] = self._next_key
+            held[wanted] = next(self._keys)
             if branch is not None:
-                self._index.add(self._next_key, wanted, branch)
-            self._next_key += 1
+                self._index.add(held[wanted], wanted, branch)
 
     def _drop(self, broker: NodeName, filters: Iterable[Filter]) -> None:
         held = self.tables[broker].filters

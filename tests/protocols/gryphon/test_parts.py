@@ -9,7 +9,9 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import LinkDown, LinkUp, Received, Send, SetTimer, TimerFired
+from reliability.gryphon.ack_expected import ACK_EXPECTED_SENT
 from reliability.gryphon.curiosity import Curiosity
+from reliability.gryphon.gryphon import Gryphon
 from reliability.gryphon.knowledge import DataTick, KnowledgeStream
 from reliability.gryphon.messages import (
     Accepted,
@@ -152,6 +154,28 @@ def test_a_broker_without_pubends_takes_no_publication() -> None:
     bench.publish("p", 7, 0)
 
 
+def test_the_mark_of_a_pubend_is_its_first_tick_that_is_free() -> None:
+    bench = Bench(pubends={"p": 2})
+    bench.publish("p", 6, 0)
+    gryphon = bench.brokers["p"].reliability
+    assert isinstance(gryphon, Gryphon)
+    assert gryphon.marks() == [1_001, 0]
+
+
+def test_a_subscription_has_not_settled_before_its_pubends_were_heard_of() -> None:
+    bench = Bench()
+    for name in ("p", "s"):
+        bench.crash(name)
+    bench.start("s")
+    bench.link("m0", "s")
+    assert not bench.brokers["s"].settling
+    bench.subscribe("s", 1)
+    assert bench.brokers["s"].settling
+    bench.start("p")
+    bench.link("p", "m0")
+    assert not bench.brokers["s"].settling
+
+
 def test_publishers_are_spread_over_the_pubends() -> None:
     bench = Bench(pubends={"p": 2})
     bench.subscribe("s", 1)
@@ -262,8 +286,24 @@ def test_what_is_expected_is_asked_for_at_once_and_again_after_nrt() -> None:
     assert asked(subend, knowledge, trip, 0) == ([(5, 20)], 500)
     assert asked(subend, knowledge, trip, 499) == ([], 500)
     assert asked(subend, knowledge, trip, 500) == ([(5, 20)], 1_500), "nothing has come: twice as long"
-    trip.heard(0, 0, 600_000)
+    trip.heard_us = 600_000
     assert asked(subend, knowledge, trip, 1_500) == ([(5, 20)], 2_000)
+
+
+def test_the_waits_between_nacks_double_up_to_eight_times_nrt_or_nrt_most() -> None:
+    for nrt_us, most, waits in (
+        (500_000, 1_700, [500, 1_000, 1_700, 1_700]),
+        (50_000, 2_000, [50, 100, 200, 400, 400]),
+    ):
+        trip = RoundTrip(nrt_us, 1, 2_000_000)
+        subend, knowledge = Subend(5, GryphonParameters(nrt_most=most)), KnowledgeStream()
+        subend.expect(20)
+        now_us = 0
+        for wait in waits:
+            nacks, again_us = subend.ask(knowledge, trip, now_us)
+            assert nacks == [(5, 20)]
+            assert again_us == now_us + wait * 1_000
+            now_us = again_us
 
 
 def test_a_subscription_begins_at_its_tick_and_later_ones_not_before_it() -> None:
@@ -292,12 +332,24 @@ def sent_at(bench: Bench, name: str, kind: type, milliseconds: int, to: str) -> 
     return times
 
 
+def until_expected(bench: Bench) -> int:
+    """After how many ms does p expect acknowledgements next? Nothing that is sent arrives."""
+    begun_us = bench.now_us
+    bench.records.clear()
+    while not any(row.topic == ACK_EXPECTED_SENT for _, row in bench.records):
+        bench.fire_next(10)
+        bench.bag.clear()
+    return (bench.now_us - begun_us) // 1_000
+
+
 def test_ack_expected_comes_after_aet_and_then_more_slowly_each_time() -> None:
     bench = Bench(aet=3_000, aet_most=10_000)
     bench.subscribe("s", 1)
     bench.publish("p", 7, 0)
     bench.bag.clear()
-    assert sent_at(bench, "p", AckExpected, 40_000, "m0") == [3_000, 9_000, 19_000, 29_000, 39_000]
+    assert [until_expected(bench) for _ in range(4)] == [3_000, 6_000, 10_000, 10_000]
+    assert bench.records[-1][1].value == 1_000
+    assert {each.message.tick for each in bench.sent_by("p", AckExpected)} == {1_000}
 
 
 def test_ack_expected_comes_after_aet_again_while_acknowledgements_make_progress() -> None:
@@ -307,21 +359,36 @@ def test_ack_expected_comes_after_aet_again_while_acknowledgements_make_progress
         bench.publish("p", 7, number)
     bench.bag.clear()
     waits = []
-    for acknowledged in (-1, 1_000, 1_001, 1_002, 1_002):
+    for acknowledged in (-1, 1_000, 1_001, 1_002, 1_002, 1_002):
         bench.stream("p").take_ack("m0", acknowledged)
-        waits += until_sent(bench)
-    assert waits == [3_000, 6_000, 6_000, 3_000, 3_000]
-    assert until_sent(bench) == [6_000], "nothing was acknowledged since"
+        waits.append(until_expected(bench))
+    assert waits == [3_000, 6_000, 6_000, 3_000, 3_000, 6_000]
 
 
-def until_sent(bench: Bench) -> list[int]:
-    """After how many ms does p send the next AckExpected?"""
-    begun_us = bench.now_us
-    while not any(type(each.message) is AckExpected for each in bench.bag):
-        bench.bag.clear()
-        bench.fire_next(10)
+def test_the_pubend_repeats_ack_expected_too_until_all_is_acknowledged() -> None:
+    bench = Bench(aet=3_000, aet_most=60_000)
+    bench.subscribe("s", 1)
+    bench.publish("p", 7, 0)
     bench.bag.clear()
-    return [(bench.now_us - begun_us) // 1_000]
+    assert sent_at(bench, "p", AckExpected, 8_000, "m0") == [3_000, 4_200, 6_600]
+    bench.stream("p").take_ack("m0", 1_000)
+    assert sent_at(bench, "p", AckExpected, 30_000, "m0") == []
+    assert not bench.brokers["p"].waiting
+
+
+def test_a_restarted_pubend_expects_acknowledgements_as_soon_as_it_has_a_link() -> None:
+    bench = Bench()
+    bench.subscribe("s", 1)
+    bench.publish("p", 7, 0)
+    bench.crash("p")
+    bench.start("p")
+    begun_us = bench.now_us
+    for _ in range(5):
+        bench.fire_next(100)
+    assert bench.sent_by("p", AckExpected) == []
+    assert bench.now_us - begun_us == 500_000
+    bench.link("p", "m0")
+    assert sent_at(bench, "p", AckExpected, 400, "m0") == [100]
 
 
 def test_acknowledgements_gather_for_ack_delay() -> None:
@@ -338,14 +405,14 @@ def test_acknowledgements_gather_for_ack_delay() -> None:
 
 def test_a_nack_of_nothing_and_one_of_a_pubend_that_is_not_there_are_ignored() -> None:
     bench = Bench()
-    for nack in (Nack(0, 10, 9, []), Nack(99, 1, 10, [])):
+    for nack in (Nack(0, 10, 9, 5, []), Nack(99, 1, 10, 5, [])):
         bench.give("m0", Received("s", nack))
     bench.give("m0", Received("s", Acks([99, 5], [])))
     bench.give("m0", Received("p", AckExpected(99, 5, [])))
-    bench.give("m0", Received("p", Silence(99, 1, 5, False, [])))
+    bench.give("m0", Received("p", Silence(99, 1, 5, 0, [])))
     assert bench.bag == []
-    bench.give("m0", Received("s", Nack(0, 10, 10, [])))
-    assert [each.message for each in bench.bag] == [Nack(0, 10, 10, [])]
+    bench.give("m0", Received("s", Nack(0, 10, 10, 5, [])))
+    assert [each.message for each in bench.bag] == [Nack(0, 10, 10, 1_000, [])]
     assert bench.records[-1][1][:3] == (NACK_SENT, 1, "p")
 
 
@@ -355,7 +422,7 @@ def test_nacks_and_acknowledgements_from_the_wrong_side_are_ignored() -> None:
     bench.publish("p", 7, 0)
     bench.deliver_all()
     for source in ("p", "m1"):
-        bench.give("m0", Received(source, Nack(0, 0, 1_000, [])))
+        bench.give("m0", Received(source, Nack(0, 0, 1_000, 5, [])))
         bench.give("m0", Received(source, Acks([0, 1_000], [])))
     assert bench.bag == []
     assert bench.stream("m0").knowledge.final == -1
@@ -364,15 +431,15 @@ def test_nacks_and_acknowledgements_from_the_wrong_side_are_ignored() -> None:
 
 def test_a_message_whose_path_does_not_name_its_receiver_is_dropped() -> None:
     bench = Bench()
-    bench.give("m0", Received("p", Silence(0, 1, 5, False, ["p", "m1", "s"])))
+    bench.give("m0", Received("p", Silence(0, 1, 5, 0, ["p", "m1", "s"])))
     assert bench.bag == []
     assert bench.stream("m0").knowledge.newest == -1
 
 
 def test_silence_and_nacks_by_a_detour_are_passed_on_and_taken_at_its_end() -> None:
     bench = Bench()
-    bench.give("m1", Received("m0", Silence(0, 1, 5, False, ["m0", "m1", "s"])))
-    assert bench.bag == [("m1", "s", Silence(0, 1, 5, False, ["m0", "m1", "s"]))]
+    bench.give("m1", Received("m0", Silence(0, 1, 5, 0, ["m0", "m1", "s"])))
+    assert bench.bag == [("m1", "s", Silence(0, 1, 5, 0, ["m0", "m1", "s"]))]
     assert bench.stream("m1").knowledge.newest == -1, "what is silence for s may not be for others"
     bench.deliver_all()
     assert bench.stream("s").knowledge.newest == 5
