@@ -67,7 +67,7 @@ class Parcel(NamedTuple):
 
 class Bench:
     """`bag` holds what is on its way; `delivered` what subscribers got, in order; `records` the journal's rows;
-    `answers` what became of orders."""
+    `answers` what became of orders; `timers_set` (broker, what for, after how many us) of reliability's timers."""
 
     def __init__(self, plan: CellPlan = TWO_BRANCHES, **parameters: Any) -> None:
         self.plan = plan
@@ -76,6 +76,7 @@ class Bench:
         self.delivered: dict[int, list[tuple[int, int]]] = {}
         self.records: list[tuple[str, Record]] = []
         self.answers: list[Answer] = []
+        self.timers_set: list[tuple[str, str, int]] = []
         self.sent: list[Parcel] = []
         self.brokers: dict[str, Broker] = {}
         self.logs: dict[str, dict[int, bytes]] = {}
@@ -234,6 +235,7 @@ class Bench:
                     self.bag.append(parcel)
             elif type(effect) is SetTimer:
                 self._timers[name][effect.key] = self.now_us + effect.delay_us
+                self.timers_set.append((name, str(effect.key[1]), effect.delay_us))
             elif type(effect) is CancelTimer:
                 self._timers[name].pop(effect.key, None)
             elif type(effect) is Deliver:

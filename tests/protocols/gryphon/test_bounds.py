@@ -1,13 +1,18 @@
 """Brokers that do not return: what they may cost, and how they are given up."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Answer, Effect, LinkDown, LinkUp, Order, Publish, Received, Send, TimerFired
+from murmur_virtual.run import VirtualRun
+from murmuration.deployment.build_deployment import build
+from murmuration.scenario.load import check_scenario
+from reliability.broker import Broker
 from reliability.gryphon.client import GryphonClient
-from reliability.gryphon.gryphon import GRYPHON
+from reliability.gryphon.gryphon import GRYPHON, Gryphon
 from reliability.gryphon.messages import Accepted, Submission
 from reliability.gryphon.parameters import GryphonParameters
 from reliability.gryphon.publishing import PUBLISHERS_WAIT
@@ -136,6 +141,32 @@ def test_an_order_to_forget_says_what_became_of_it() -> None:
     assert ordered(bench, "p", "s") == [Answer(5)]
     assert ordered(bench, "p", "p") == [Answer(5, "'p' is not another broker of the overlay")]
     assert ordered(bench, "p", "nobody") == [Answer(5, "'nobody' is not another broker of the overlay")]
+
+
+def test_a_scenario_may_have_a_broker_forgotten(tmp_path: Path) -> None:
+    """The run ends then, though the broker never returns, and the log is empty."""
+    scenario = {
+        "name": "forget",
+        "runtime": "virtual",
+        "overlay": {
+            "kind": "cells",
+            "cells": {"p": ["p1"], "m": ["b1", "b2"], "s1": ["s1"], "s2": ["s2"]},
+            "links": [["p", "m"], ["m", "s1"], ["m", "s2"]],
+        },
+        "workload": {
+            "kind": "paced", "publishers": {"p1": 1}, "subscribers": {"s1": 1, "s2": 1}, "rate_per_s": 40, "seconds": 4,
+        },
+        "broker": {"routing": "cells", "reliability": "gryphon"},
+        "drain": {"limit": "300 s"},
+        "faults": [{"at": "1 s", "kill": "s1"}, {"at": "2 s", "forget": "b2", "broker": "s1"}],
+    }  # fmt: skip
+    run = VirtualRun(build(check_scenario(scenario, "test")).deployment, tmp_path, lambda *_: None)
+    run.play()
+    assert run.runtime.now_us < 20_000_000
+    broker = run.runtime.nodes["p1"].machine
+    assert isinstance(broker, Broker)
+    assert isinstance(broker.reliability, Gryphon)
+    assert broker.reliability.messages_kept == 0
 
 
 # ------------------------------------------------------------------------------------- a bound on the time

@@ -75,6 +75,40 @@ def test_gryphon_s2_a_kill_between_log_and_send_loses_nothing(live_ray: RaySessi
     assert len(records) < 100, "the log was cut as acknowledgements came"
 
 
+def test_gryphon_s4_a_subscriber_whose_turn_leads_nowhere_is_served_by_the_path_that_is_left(
+    live_ray: RaySession, tmp_path: Path
+) -> None:
+    """In the paper's overlay b1 has no way to s1 any more, but p1-b2-s1 is well: half of the pubends starved."""
+    deployment = deployment_of(
+        {
+            "overlay": {
+                "kind": "cells",
+                "cells": {"p": ["p1"], "left": ["b1", "b2"], "s1": ["s1"], "s2": ["s2"]},
+                "links": [["p", "left"], ["left", "s1"], ["left", "s2"]],
+            },
+            "workload": {
+                "kind": "paced", "publishers": {"p1": 4}, "subscribers": {"s1": 4, "s2": 4}, "rate_per_s": 20,
+                "seconds": 10,
+            },
+            "broker": {
+                "routing": "cells", "reliability": "gryphon",
+                "parameters": {"gryphon": {"pubends": {"p1": 4}, "checkpoint": 20}},
+            },
+            "faults": [{"at": "2 s", "cut": ["b1", "s1"]}, {"at": "2 s", "cut": ["b1", "b2"]}],
+        }
+    )  # fmt: skip
+    (tmp_path / "journal").mkdir()
+    LiveRun(deployment, tmp_path, lambda *_: None, "127.0.0.1", live_ray).play()
+    outcome = judge_faults(deployment, tmp_path / "journal")
+    assert outcome.verdict.missing == []
+    assert outcome.verdict.counts == (0, 0, 0, 0)
+    assert outcome.verdict.required == 4 * 2 * 200
+    assert {check.outcome for check in outcome.checks} == {"took_effect"}
+    with sqlite3.connect(next((tmp_path / "storage").glob("p1*"))) as database:
+        (kept,) = database.execute("SELECT COUNT(*) FROM log").fetchone()
+    assert kept < 100, "what s1 has is acknowledged, by way of b2"
+
+
 def test_a_damaged_log_is_refused_by_its_path(live_ray: RaySession, tmp_path: Path) -> None:
     deployment = deployment_of({"faults": [{"at": "2 s", "kill": "p1", "for": "2 s"}]})
     (tmp_path / "journal").mkdir()
