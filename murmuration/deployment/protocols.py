@@ -22,7 +22,7 @@ from murmuration.registry import (
 )
 from murmuration.scenario.load import LoadedScenario
 from murmuration.scenario.options import read_options
-from murmuration.scenario.schema import BrokerParts
+from murmuration.scenario.schema import BrokerParts, Links
 from routing.protocol import OverlayTraits, RunsOn
 from workloads.overlay import Overlay
 
@@ -90,7 +90,7 @@ def choose_protocols(loaded: LoadedScenario, overlay: Overlay) -> ChosenProtocol
     parts = loaded.scenario.broker
     try:
         routing, reliability = routing_named(parts.routing), reliability_named(parts.reliability)
-        traits = traits_of(overlay, loaded.scenario.datagrams is not None)
+        traits = traits_of(overlay, loaded.scenario.datagrams)
         check_parts(parts.matching, routing, reliability, traits)
     except InputError as error:
         raise _error_at(loaded, (), error) from None
@@ -117,10 +117,12 @@ def choose_protocols(loaded: LoadedScenario, overlay: Overlay) -> ChosenProtocol
     return chosen
 
 
-def traits_of(overlay: Overlay, has_datagrams: bool) -> OverlayTraits:
+def traits_of(overlay: Overlay, datagrams: Links | None) -> OverlayTraits:
     """What of an overlay decides which protocols work on it."""
+    has_datagrams = datagrams is not None
     if overlay.structure is not None:
-        return OverlayTraits("an overlay without links", frozenset({RunsOn.STRUCTURED}), 0, has_datagrams)
+        overtake = datagrams is not None and datagrams.delay.kind != "constant"
+        return OverlayTraits("an overlay without links", frozenset({RunsOn.STRUCTURED}), 0, has_datagrams, overtake)
     suits = {RunsOn.LINKS}
     if overlay.is_tree:
         suits |= {RunsOn.ACYCLIC, RunsOn.CELLS}

@@ -17,6 +17,7 @@ class LeafSet:
     def __init__(self, space: IdentifierSpace, own: int, size: int) -> None:
         self._space = space
         self._own = own
+        self.size = size
         self._half = size // 2
         self._members: dict[NodeName, PastryPeer] = {}
         self._smaller: list[PastryPeer] = []

@@ -89,10 +89,13 @@ class RepairRequest(NamedTuple):
 
 @message(48)
 class Ping(NamedTuple):
-    """Periodic probe. `length`: of the sender's range for which the receiver stands (0: for none)."""
+    """Periodic probe. `length`: of the sender's range for which the receiver stands (0: for none). `row`: of the
+    receiver's table, which the sender would like to see too (0: none). `leaf`: is the receiver a leaf of the sender?"""
 
     peer: PastryPeerFields
     length: int
+    row: int
+    leaf: bool
 
 
 @message(49)

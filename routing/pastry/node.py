@@ -11,12 +11,18 @@ layer above, an empty cell means that its range is empty, so tables must be comp
 `Arrived` to all nodes that share the greatest number of digits with it, for in their tables, and no others, its cell is
 empty. A node that hears of two new nodes introduces them to each other, so that concurrent joins meet.
 
+Two nodes that meet tell each other what both should know: the rows that they share, and leaves. A node that finds a
+peer for an empty cell passes it on to those that have the same cell.
+
 Only a peer that has itself answered is taken into the tables: hearsay is asked first (`Hello`). Rounds of probes begin
 at the multiples of `probe_us`, at all nodes at once, so that between them nothing moves; a peer that is silent for
 `probe_timeout_us`, in which it is asked three times, has failed. Its cell is then asked for among the peers of the
 same row (and the next ones), the leaf set among the farthest leaves; every answer to a probe carries a row and leaves,
-so that what is still missing is learned in the rounds that follow. A peer back with a higher incarnation is a failed
-one and a new one.
+so that what is still missing is learned in the rounds that follow. A row that has become empty is told by none of its
+peers, so in each round a node asks one peer for another row, all rows in turn. A leaf that does not take the asking
+node for one tells of the nodes between the two. And since many failures at once may leave parts that know nothing of
+each other, a node that has lost a leaf has bootstrap peers look for its identifier. A peer back with a higher
+incarnation is a failed one and a new one; what is said of a failed one is not believed for some rounds.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -39,7 +45,7 @@ from murmur_pubsub.procedure import Procedure
 from routing.pastry.changes import Answered, CellFilled, Joined, LeavesChanged, OverlayChange, PeerFailed, RoundEnded
 from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
 from routing.pastry.joining import JOIN_TRANSITIONS, JoinState, JoinStep
-from routing.pastry.leaf_set import LeafSet
+from routing.pastry.known_peers import KnownPeers
 from routing.pastry.messages import (
     PASTRY_MESSAGES,
     Arrived,
@@ -54,12 +60,13 @@ from routing.pastry.messages import (
     Seek,
     Welcome,
 )
-from routing.pastry.routing_table import RoutingTable
 
 _ROUND, _DEADLINE, _JOIN, _SETTLE = (("routing", "pastry", name) for name in ("round", "deadline", "join", "settle"))
 _QUARANTINE_ROUNDS = 10
 """For this many rounds hearsay about a failed peer is not believed."""
 _ASKED_FOR_REPAIR = 3
+_LOOK_EVERY = 8
+"""In rounds: how often a node looks for itself by way of a bootstrap peer."""
 _PINGS = 3
 """Of a round to a silent peer: messages may get lost."""
 
@@ -76,18 +83,20 @@ class Pastry:
         self.own = self.place.identifier
         self.space.check(self.own, "overlay.identifiers")
         self.me = PastryPeer(context.name, self.own, context.incarnation)
-        self.table = RoutingTable(self.space, self.own)
-        self.leaves = LeafSet(self.space, self.own, self.place.leaf_set)
+        self.peers = KnownPeers(self.space, self.own, self.place.leaf_set)
+        self.table, self.leaves = self.peers.table, self.peers.leaves
+        self.next_hop, self.towards = self.peers.next_hop, self.peers.towards
         self._note = note
         self._random = context.random("pastry")
-        self._attempts = self._seeks = self._pings = 0
+        self._attempts = self._seeks = self._pings = self._rounds = self._looks = 0
+        self._rows_asked: dict[NodeName, int] = {}
         self._join = Procedure("joining", context.name, JOIN_TRANSITIONS, JoinState.OUTSIDE)
-        self._peers: dict[NodeName, PastryPeer] = {}
         self._watched: dict[NodeName, PastryPeer] = {}
         self._heard_us: dict[NodeName, int] = {}
         self._asked: dict[NodeName, PastryPeer] = {}
         self._silent: dict[NodeName, PastryPeer] = {}
-        self._failed_us: dict[NodeName, int] = {}
+        self._failed: dict[NodeName, tuple[int, int]] = {}
+        """The incarnation of each failed peer, and until when hearsay about it is not believed."""
         self._vacant: dict[IdentifierRange, tuple[int, int | None]] = {}
         self._waiting: list[JoinRequest] = []
         self._changes: list[OverlayChange] = []
@@ -120,7 +129,7 @@ class Pastry:
         if type(input) is TimerFired:
             return self._on_timer(input)
         if type(input) is LinkDown:
-            gone = self._peers.get(input.peer) or self._watched.get(input.peer)
+            gone = self.peers.get(input.peer) or self._watched.get(input.peer)
             return [] if gone is None else self._fail(gone)
         if type(input) is Start:
             period_us = self.place.probe_us
@@ -144,7 +153,7 @@ class Pastry:
         """Something has come from this node, of whichever layer: it is there."""
         self._heard_us[source] = now_us
         self._silent.pop(source, None)
-        self._failed_us.pop(source, None)
+        self._failed.pop(source, None)
 
     def watch(self, peer: PastryPeer) -> None:
         """Probe this peer too, for the layer above: `PeerFailed` says when it is gone."""
@@ -163,42 +172,6 @@ class Pastry:
     def is_empty(self, cell: IdentifierRange) -> None:
         """The layer above knows that a cell without a peer is empty."""
         self._vacant.pop(cell, None)
-
-    def next_hop(self, key: int, besides: NodeName | None = None) -> PastryPeer | None:
-        """The peer to which a message for the identifier goes; None if this node is the closest to it."""
-        if self.leaves.spans(key, len(self._peers)):
-            return self.leaves.closest(key, besides)
-        if key == self.own:
-            return None
-        stands = self.table.get(self.table.cell_of(key))
-        if stands is not None and stands.name != besides:
-            return stands
-        shared, distance = self.space.shared, self.space.distance
-        here = shared(self.own, key)
-        best, least = None, (distance(self.own, key), self.own)
-        for peer in self._peers.values():
-            away = (distance(peer.identifier, key), peer.identifier)
-            if away < least and shared(peer.identifier, key) >= here and peer.name != besides:
-                best, least = peer, away
-        return best
-
-    def towards(self, cell: IdentifierRange) -> PastryPeer | None:
-        """The peer to which a message for a range goes of which this node shares all digits but the last: a peer that
-        stands for it or is in it, else a peer closer to its middle identifier among those that share as many digits
-        (IRBR 5.5). None: as far as this node knows, the range is empty."""
-        stands = self.table.get(cell)
-        if stands is not None:
-            return stands
-        middle = self.space.middle(cell)
-        around = self.space.range_of(self.own, cell.length - 1)
-        best, least = None, abs(self.own - middle)
-        for peer in self._peers.values():
-            if self.space.contains(cell, peer.identifier):
-                return peer
-            away = abs(peer.identifier - middle)
-            if away < least and self.space.contains(around, peer.identifier):
-                best, least = peer, away
-        return best
 
     # ---------------------------------------------------------------------------------------- joining
     def _ask_to_join(self, step: JoinStep) -> list[Effect]:
@@ -235,7 +208,7 @@ class Pastry:
         return [*effects, *self._if_all_answered(), SetTimer(_SETTLE, self.place.probe_timeout_us)]
 
     def _if_all_answered(self) -> list[Effect]:
-        if self._join.state is not JoinState.GATHERING or self._asked or self._seeks or not self._peers:
+        if self._join.state is not JoinState.GATHERING or self._asked or self._seeks or not self.peers:
             return []
         return self._become_joined(JoinStep.ALL_ANSWERED)
 
@@ -262,24 +235,23 @@ class Pastry:
 
     def _on_arrived(self, source: NodeName, arrived: Arrived) -> list[Effect]:
         peer, destination = PastryPeer(*arrived.peer), IdentifierRange(*arrived.destination)
-        if peer.name == self.me.name:
+        if peer.name == self.me.name or not self._believes(peer):
             return []
         effects = self._renew(peer)
-        self._failed_us.pop(peer.name, None)
+        cell = self.table.cell_of(peer.identifier)
+        stood = self.table.get(cell)
+        # Where this node's cell was empty, so may be those of all that have the same cell.
+        told = destination.length if stood is not None else cell.length
         effects += [
-            Send(stands.name, Arrived(peer, cell))
-            for cell, stands in self.table.cells(destination.length)
+            Send(stands.name, Arrived(peer, part))
+            for part, stands in self.table.cells(told)
             if stands.name != peer.name
         ]
         # Those that it may not have met are in rows that both share, in its own range, or leaves that make way for it.
-        cell = self.table.cell_of(peer.identifier)
-        met = {each.name: each for each in (self.me, *self._useful_to(peer))}
-        met |= {each.name: each for each in self._peers.values() if self.space.contains(cell, each.identifier)}
-        met |= {each.name: each for wide, each in self.table.cells() if wide.length <= cell.length}
-        met.pop(peer.name, None)
+        near = (self.me, *self.peers.in_common_with(peer), *self.peers.within(cell))
+        met = {each.name: each for each in near if each.name != peer.name}
         self._vacant.pop(cell, None)
-        stood = self.table.get(cell)
-        effects += self._take_in(peer)
+        effects += self._take_in(peer, pass_on=False)
         if stood == peer and self.joined:  # known already, but not as a new node that has to learn everything
             self._changes.append(CellFilled(cell, peer, None))
         return [*effects, Send(peer.name, Introduced(list(met.values())))]
@@ -291,7 +263,7 @@ class Pastry:
             return [Send(hop.name, seek)]
         return [
             *self._renew(seeking),
-            Send(seeking.name, Welcome(self.me, self.joined, True, self._useful_to(seeking))),
+            Send(seeking.name, Welcome(self.me, self.joined, True, self.peers.useful_to(seeking))),
         ]
 
     # --------------------------------------------------------------------------- peers that this node knows
@@ -302,9 +274,9 @@ class Pastry:
         for each in known:
             peer = PastryPeer(*each)
             name = peer.name
-            if name == self.me.name or name in self._asked or self._now_us < self._failed_us.get(name, 0):
+            if name == self.me.name or name in self._asked or not self._believes(peer):
                 continue
-            current = self._peers.get(name)
+            current = self.peers.get(name)
             if current is not None and current.incarnation >= peer.incarnation:
                 continue
             cell = self.table.cell_of(peer.identifier)
@@ -314,11 +286,16 @@ class Pastry:
                 effects.append(Send(name, Hello(self.me, self.joined)))
         return effects
 
+    def _believes(self, peer: PastryPeer) -> bool:
+        """Is hearsay about it taken seriously? If not, what is passed on of a failed peer would go round for ever."""
+        incarnation, until_us = self._failed.get(peer.name, (-1, 0))
+        return peer.incarnation > incarnation or self._now_us >= until_us
+
     def _on_hello(self, source: NodeName, hello: Hello) -> list[Effect]:
         peer = PastryPeer(*hello.peer)
         effects = self._renew(peer)
-        useful = self._useful_to(peer)
-        if hello.joined and peer.name not in self._peers:
+        useful = self.peers.in_common_with(peer) if hello.joined else self.peers.useful_to(peer)
+        if hello.joined and peer.name not in self.peers:
             effects += self._take_in(peer)
         return [*effects, Send(peer.name, Welcome(self.me, self.joined, False, useful))]
 
@@ -334,68 +311,54 @@ class Pastry:
         cell = self.table.cell_of(peer.identifier)
         if not self.joined:
             if welcome.sought:
-                self._replace(cell, peer)
+                self.peers.replace(peer)
             elif self.table.get(cell) is None and cell.length < self.space.digits:
                 key = self.space.first(cell) + self._random.randrange(self.space.size // self.space.base**cell.length)
                 effects.append(Send(peer.name, Seek(self.me, key)))
                 self._seeks += 1
-        effects += self._take_in(peer)
+        effects += self._meet(peer, welcome.known) if self.joined else self._take_in(peer)
         effects += self._consider(welcome.known)
         return effects + self._if_all_answered()
 
-    def _replace(self, cell: IdentifierRange, peer: PastryPeer) -> None:
-        """While joining: let the peer that was sought at random stand for the cell."""
-        current = self.table.get(cell)
-        if current is not None and current.name != peer.name:
-            self.table.put(peer)
-            self._peers[peer.name] = peer
-            if current.name not in self.leaves:
-                del self._peers[current.name]
+    def _meet(self, peer: PastryPeer, told: Sequence[Sequence[Any]]) -> list[Effect]:
+        """Take in the peer, which has told what it knows of what both should know; tell it the rest."""
+        if peer.name in self.peers:
+            return []
+        effects = self._take_in(peer)
+        names = {name for name, *_ in told}
+        rest = [each for each in self.peers.in_common_with(peer) if each.name not in names]
+        if peer.name in self.peers and rest:
+            effects.append(Send(peer.name, Introduced(rest)))
+        return effects
 
-    def _take_in(self, peer: PastryPeer) -> list[Effect]:
-        """The peer is there: let it stand for its cell if no other does, and be a leaf if it is close enough."""
+    def _take_in(self, peer: PastryPeer, pass_on: bool = True) -> list[Effect]:
+        """The peer is there: take it into the tables, if it has a place in them. `pass_on`: if a cell was empty, tell
+        those that have the same cell."""
         self._heard_us[peer.name] = self._now_us
-        cell = self.table.cell_of(peer.identifier)
-        if self.table.get(cell) is None:
-            longest = max((each.length for each, _ in self.table.cells()), default=0)
-            self.table.put(peer)
-            self._peers[peer.name] = peer
+        longest = max((each.length for each, _ in self.table.cells()), default=0)
+        cell, is_leaf = self.peers.take_in(peer)
+        effects: list[Effect] = []
+        if cell is not None:
             failed_us, failed_since_us = self._vacant.pop(cell, (0, None))
             if self._now_us - failed_us > self.place.probe_us:
                 failed_since_us = None
             if self.joined:
                 self._changes.append(CellFilled(cell, peer, failed_since_us))
-                if cell.length > longest:
-                    # Nearer than all known: those between have not heard of this node, nor it of them.
-                    self._take_leaf(peer)
-                    return [*self._announce(), Send(peer.name, Hello(self.me, True))]
-        self._take_leaf(peer)
-        return []
-
-    def _take_leaf(self, peer: PastryPeer) -> None:
-        before = list(self.leaves)
-        if self.leaves.add(peer):
-            self._peers[peer.name] = peer
-            for former in before:
-                if former.name not in self.leaves and self.table.get(self.table.cell_of(former.identifier)) != former:
-                    del self._peers[former.name]
+                if pass_on:
+                    beside = [stands for _, stands in self.table.cells(cell.length - 1) if stands.name != peer.name]
+                    effects = [Send(each.name, Introduced([peer])) for each in beside]
+                if cell.length > longest:  # nearer than all known: those between have not heard of this node
+                    effects += [*self._announce(), Send(peer.name, Hello(self.me, True))]
+        if is_leaf:
             self._changes.append(LeavesChanged())
+        return effects
 
     def _renew(self, peer: PastryPeer) -> list[Effect]:
         """A peer known under an older incarnation has failed in between, and is new now."""
-        known = self._peers.get(peer.name) or self._watched.get(peer.name)
+        known = self.peers.get(peer.name) or self._watched.get(peer.name)
         if known is None or known.incarnation >= peer.incarnation:
             return []
         return self._fail(known, quarantine=False)
-
-    def _useful_to(self, peer: PastryPeer) -> list[PastryPeer]:
-        """What a peer may like to know: the row in which it belongs, and the leaves if it is near."""
-        row = self.table.row(self.space.shared(self.own, peer.identifier) + 1)
-        known = {each.name: each for each in row.values()}
-        if peer.name in self.leaves or self.leaves.wants(peer.identifier):
-            known |= {each.name: each for each in self.leaves}
-        known.pop(peer.name, None)
-        return list(known.values())
 
     # ------------------------------------------------------------------------------ failures and repair
     def _on_timer(self, fired: TimerFired) -> list[Effect]:
@@ -406,7 +369,7 @@ class Pastry:
         if fired.key == _SETTLE and self._join.state is JoinState.GATHERING:  # some of those asked are not there
             self._asked.clear()
             self._seeks = 0
-            return self._become_joined(JoinStep.SETTLE) if self._peers else self._ask_to_join(JoinStep.START_OVER)
+            return self._become_joined(JoinStep.SETTLE) if self.peers else self._ask_to_join(JoinStep.START_OVER)
         if fired.key == _JOIN and self._join.state is JoinState.ASKING:
             return self._ask_to_join(JoinStep.ASK_AGAIN)
         return []
@@ -417,18 +380,38 @@ class Pastry:
         if not self.joined:
             return effects
         self._asked.clear()
-        self._silent = {**self._watched, **self._peers}
+        self._silent = {**self._watched, **{peer.name: peer for peer in self.peers}}
         self._pings = 0
-        return effects + self._ask_the_silent()
+        self._rounds += 1
+        self._rows_asked = self._rows_to_ask_for()
+        return [*effects, *self._look_for_itself(), *self._ask_the_silent()]
+
+    def _look_for_itself(self) -> list[Effect]:
+        """Have a bootstrap peer seek this identifier in some rounds after a leaf has failed, and now and then: if
+        the overlay has come apart, the node that is found may be in another part."""
+        through = self.place.bootstrap
+        if not through or not (self._looks or self._rounds % _LOOK_EVERY == 0):
+            return []
+        self._looks = max(0, self._looks - 1)
+        return [Send(through[self._rounds % len(through)], Seek(self.me, self.own))]
+
+    def _rows_to_ask_for(self) -> dict[NodeName, int]:
+        """Row by row in turn, a peer that has the same row: what is missing from it that peer may know."""
+        shared = {peer.name: self.space.shared(self.own, peer.identifier) for peer in self.peers}
+        deepest = max(shared.values(), default=0)
+        if not deepest:
+            return {}
+        row = 1 + self._rounds % deepest
+        known = [name for name, digits in shared.items() if digits >= row]
+        return {known[self._rounds // deepest % len(known)]: row}
 
     def _ask_the_silent(self) -> list[Effect]:
         self._pings += 1
         effects: list[Effect] = []
         for peer in self._silent.values():
-            cell = self.table.cell_of(peer.identifier)
-            stands = self.table.get(cell)
-            length = cell.length if stands is not None and stands.name == peer.name else 0
-            effects.append(Send(peer.name, Ping(self.me, length)))
+            cell = self.peers.stands_for(peer)
+            length, row = 0 if cell is None else cell.length, self._rows_asked.get(peer.name, 0)
+            effects.append(Send(peer.name, Ping(self.me, length, row, peer.name in self.leaves)))
         share_us = self.place.probe_timeout_us // _PINGS
         left_us = self.place.probe_timeout_us - (_PINGS - 1) * share_us
         return [*effects, SetTimer(_DEADLINE, left_us if self._pings == _PINGS else share_us)]
@@ -441,18 +424,15 @@ class Pastry:
 
     def _fail(self, peer: PastryPeer, quarantine: bool = True) -> list[Effect]:
         self._watched.pop(peer.name, None)
-        self._peers.pop(peer.name, None)
         self._asked.pop(peer.name, None)
         if quarantine:
-            self._failed_us[peer.name] = self._now_us + _QUARANTINE_ROUNDS * self.place.probe_us
-        cell = self.table.remove(peer)
-        was_leaf = self.leaves.remove(peer.name)
+            self._failed[peer.name] = peer.incarnation, self._now_us + _QUARANTINE_ROUNDS * self.place.probe_us
+        cell, was_leaf = self.peers.remove(peer)
         self._changes.append(PeerFailed(peer, cell))
         effects: list[Effect] = []
         if was_leaf:
-            for other in self._peers.values():
-                self.leaves.add(other)
             self._changes.append(LeavesChanged())
+            self._looks = len(self.place.bootstrap)
             effects += [Send(end.name, Hello(self.me, self.joined)) for end in self.leaves.ends]
         if cell is not None:
             if quarantine:
@@ -470,7 +450,7 @@ class Pastry:
 
     def _on_repair_request(self, source: NodeName, request: RepairRequest) -> list[Effect]:
         cell = IdentifierRange(*request.destination)
-        found = [peer for peer in self._peers.values() if self.space.contains(cell, peer.identifier)]
+        found = self.peers.within(cell)
         if self.space.contains(cell, self.own):
             found.append(self.me)
         return [Send(source, Introduced(found[:_ASKED_FOR_REPAIR]))] if found else []
@@ -478,10 +458,11 @@ class Pastry:
     def _on_ping(self, source: NodeName, ping: Ping) -> list[Effect]:
         peer = PastryPeer(*ping.peer)
         effects: list[Effect] = self._renew(peer)
-        if self.joined and peer.name not in self._peers:
+        if self.joined and peer.name not in self.peers:
             effects += self._take_in(peer)
+        known = self.peers.useful_to(peer, ping.row, ping.leaf)
         note = self._note(ping.length) if self.joined and ping.length else 0
-        return [*effects, Send(source, Pong(self.me, ping.length, note, self._useful_to(peer)))]
+        return [*effects, Send(source, Pong(self.me, ping.length, note, known))]
 
     def _on_pong(self, source: NodeName, pong: Pong) -> list[Effect]:
         peer = PastryPeer(*pong.peer)
@@ -492,9 +473,5 @@ class Pastry:
 
     def check_invariants(self) -> None:
         """Raise AssertionError if the tables contradict themselves."""
-        standing = {peer.name: peer for _, peer in self.table.cells()}
-        assert self._peers == {**standing, **{leaf.name: leaf for leaf in self.leaves}}
-        assert self.me.name not in self._peers
-        for cell, peer in self.table.cells():
-            assert self.space.contains(cell, peer.identifier)
-            assert not self.space.contains(cell, self.own)
+        self.peers.check_invariants()
+        assert self.me.name not in self.peers

@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from murmur_pubsub.errors import InputError
 from routing.pastry.messages import PastryPeer
 from routing.pastry.node import Pastry
+from routing.protocol import OverlayTraits
 from routing.router import Hop
 
 ReversePath = Literal["direct", "routed"]
@@ -29,6 +31,14 @@ class ReversePathParameters:
     leaves a probe unanswered."""
     reverse_paths: ReversePath = "direct"
     """How events go back over an edge."""
+
+
+def needs_order(parameters: ReversePathParameters, traits: OverlayTraits) -> None:
+    """Raise `InputError` where a withdrawal may overtake the subscription that it withdraws."""
+    if traits.datagrams_overtake:
+        raise InputError(
+            "datagrams.delay", "delays that differ", "a constant delay: what two brokers say keeps its order"
+        )
 
 
 class ReversePaths:

@@ -28,7 +28,7 @@ from routing.pastry.changes import CellFilled, PeerFailed
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer, PastryPeerFields
 from routing.pastry.neighbour_filters import NeighbourFilters
-from routing.pastry.reverse_paths import ReversePathParameters, ReversePaths
+from routing.pastry.reverse_paths import ReversePathParameters, ReversePaths, needs_order
 from routing.protocol import Offer, RoutingProtocol, RunsOn
 from routing.router import GossipRouter, Hop
 
@@ -212,4 +212,5 @@ RPF = RoutingProtocol(
     runs_on=RunsOn.STRUCTURED,
     offers=frozenset({Offer.GOSSIP}),
     keeps_order=False,
+    check=needs_order,
 )

@@ -4,12 +4,15 @@ Theory of operation. One node, the closest to a fixed identifier, is the rendezv
 routed towards it, and each node on the way remembers from which child it came: the reverse paths are a tree, in which a
 node's parent is its next hop towards the rendezvous. An event is routed to the rendezvous and goes down from there, at
 each node to the children that sent a filter it matches. As the paper says of its Scribe, every subscription goes all
-the way; only exactly the same filter is not sent twice. Each parent is closer to the rendezvous than its children, so
-that parents chosen at different times make no circle.
+the way; only exactly the same filter is not sent twice. Whenever
+the next hop changes, so does the parent. Parents chosen at different times could make a circle, since Pastry goes by
+shared digits far from the rendezvous and by distance near it. A node that changes its parent may get an event from
+both; it takes the first.
 
 The heartbeats between parent and child are Pastry's probes, in both directions: a child whose parent is gone sends all
 it wants to its next hop of now, a parent whose child is gone forgets what it wanted. A rendezvous that is no longer the
-closest node attaches itself to the one that is. Events are lost as long as that takes.
+closest node attaches itself to the one that is. Events are lost as long as that takes. What a child says to its parent
+must keep its order: datagrams with random delays do not serve.
 """
 
 from collections.abc import Sequence
@@ -24,8 +27,9 @@ from routing.pastry.identifiers import FULL_RANGE
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer, PastryPeerFields
 from routing.pastry.neighbour_filters import NeighbourFilters
-from routing.pastry.reverse_paths import ReversePathParameters, ReversePaths
+from routing.pastry.reverse_paths import ReversePathParameters, ReversePaths, needs_order
 from routing.protocol import Offer, RoutingProtocol, RunsOn
+from routing.recently_seen import RecentlySeen
 from routing.router import GossipRouter, Hop
 
 _UP, _DOWN, _CLIMBING = range(3)
@@ -66,6 +70,7 @@ class Scribe(OverPastry, GossipRouter):
         self.children = NeighbourFilters()
         self._back = ReversePaths(self.pastry, parameters.reverse_paths)
         self._wanted: dict[Filter, int] = {}
+        self._seen = RecentlySeen()
         self.receivers = {
             TreeSubscription: self._on_subscription,
             TreeCancellation: self._on_cancellation,
@@ -73,7 +78,8 @@ class Scribe(OverPastry, GossipRouter):
         }
         self.watchers = {
             PeerFailed: self._on_failed,
-            **dict.fromkeys((Joined, CellFilled, LeavesChanged, RoundEnded), self._on_overlay_changed),
+            RoundEnded: self._on_round_ended,
+            **dict.fromkeys((Joined, CellFilled, LeavesChanged), self._on_overlay_changed),
         }
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
@@ -92,6 +98,8 @@ class Scribe(OverPastry, GossipRouter):
             hop = self.pastry.next_hop(self.rendezvous)
             if hop is not None:
                 return [Hop(hop.name, (_UP,))]
+        if self._seen.again((event.source, event.sequence, _DOWN)):
+            return []
         children = self.children.destinations(event.attributes)
         return [hop for child in children for hop in self._back.back_to(child, _DOWN)]
 
@@ -108,10 +116,12 @@ class Scribe(OverPastry, GossipRouter):
         return hops
 
     def is_relay(self, event: Event, header: Sequence[int]) -> bool:
-        """An event is delivered on its way down, its publisher included."""
-        if header and header[0] != _UP:
-            return self._back.passes_on(header)
-        return self.pastry.next_hop(self.rendezvous) is not None
+        """An event is delivered on its way down, its publisher included, if it has not come down before."""
+        if self._back.passes_on(header):
+            return True
+        if (not header or header[0] == _UP) and self.pastry.next_hop(self.rendezvous) is not None:
+            return True
+        return self._seen.again((event.source, event.sequence))
 
     def _want(self, filters: Sequence[Filter]) -> list[Effect]:
         """One more subscriber or child wants these."""
@@ -158,12 +168,15 @@ class Scribe(OverPastry, GossipRouter):
         self.pastry.unwatch(child.name)
         return [effect for wanted in self.children.drop(child.name) for effect in self._want_no_more(wanted)]
 
+    def _on_round_ended(self, change: RoundEnded) -> list[Effect]:
+        self._seen.forget()
+        return []
+
     def _on_overlay_changed(self, change: object) -> list[Effect]:
-        """Without a parent this node should be the rendezvous, with one it should not."""
+        """The parent is the next hop of now: of parents chosen at different times, each by the tables of its time, some
+        may be each other's ancestors, and what is below them would get nothing."""
         hop = self.pastry.next_hop(self.rendezvous)
-        if not self.pastry.joined or (hop is None) == (self.parent is None):
-            return []
-        return self._attach(hop)
+        return [] if not self.pastry.joined or hop == self.parent else self._attach(hop)
 
     def _attach(self, parent: PastryPeer | None) -> list[Effect]:
         effects: list[Effect] = []
@@ -192,4 +205,5 @@ SCRIBE = RoutingProtocol(
     runs_on=RunsOn.STRUCTURED,
     offers=frozenset({Offer.GOSSIP}),
     keeps_order=False,
+    check=needs_order,
 )

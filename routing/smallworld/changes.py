@@ -25,6 +25,10 @@ class GossipPeerFailed(NamedTuple):
     peer: NodeName
 
 
-GossipChange = RingChanged | RingPeerAnswered | GossipPeerMoved | GossipPeerFailed
+class IdentifierGivenUp(NamedTuple):
+    """This node has taken another identifier: a peer had the same."""
+
+
+GossipChange = IdentifierGivenUp | RingChanged | RingPeerAnswered | GossipPeerMoved | GossipPeerFailed
 """What the layer above must hear at once; see `GossipOverlay.take_changes`. Other changes can wait for its next
 round."""

@@ -11,14 +11,22 @@ Hearsay does not prove that a peer is alive: routing uses *contacts* alone, peer
 
 A joining node sends a request to a bootstrap peer, which is routed to the rendezvous node of its identifier: its
 successor, which answers with what it knows. A node whose successor has failed finds the next one by the same request,
-sent for the identifier after its own. A ring link that fails is replaced at once, any other in the next round.
+sent for the identifier after its own. A ring link that fails is replaced at once, any other in the next round. A node
+that hears from another with its own identifier draws a new one, if its name is the later of the two.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send, SetTimer, TimerFired
-from routing.smallworld.changes import GossipChange, GossipPeerFailed, GossipPeerMoved, RingChanged, RingPeerAnswered
+from routing.smallworld.changes import (
+    GossipChange,
+    GossipPeerFailed,
+    GossipPeerMoved,
+    IdentifierGivenUp,
+    RingChanged,
+    RingPeerAnswered,
+)
 from routing.smallworld.contacts import Contact, Contacts
 from routing.smallworld.messages import (
     Beat,
@@ -252,7 +260,15 @@ class GossipOverlay:
         if self.contacts.hear(source, said, self.round):
             self._changes.append(GossipPeerMoved(source))
         self.neighbours.hear(source, said, self.round)
+        if said.identifier == self.me.identifier and self.me.name > source:
+            effects += self._give_way()
         return effects
+
+    def _give_way(self) -> list[Effect]:
+        """Two nodes have moved to one identifier, neither of which knew of the other yet: this one draws another."""
+        self._changes.append(IdentifierGivenUp())
+        self._seeking = _SEEK_TIMES
+        return self.move(self._random.randrange(RING_SIZE), 0)
 
     # -------------------------------------------------------------------------------- views and tables
     def _on_shuffle(self, source: NodeName, shuffle: Shuffle) -> list[Effect]:

@@ -28,8 +28,15 @@ from murmur_pubsub.machine import (
     Start,
     TimerFired,
 )
+from routing.recently_seen import RecentlySeen
 from routing.router import Hop, Router
-from routing.smallworld.changes import GossipChange, GossipPeerFailed, GossipPeerMoved, RingChanged
+from routing.smallworld.changes import (
+    GossipChange,
+    GossipPeerFailed,
+    GossipPeerMoved,
+    IdentifierGivenUp,
+    RingChanged,
+)
 from routing.smallworld.content_table import ContentTable
 from routing.smallworld.installation import Installation
 from routing.smallworld.messages import OVERLAY_MESSAGES, Beat, BeatAnswer, GossipPeer, Install
@@ -80,8 +87,7 @@ class RendezvousRouter(Router):
         """The round in which the ring or what neighbours want last changed."""
         self._asked_in = 0
         """The round in which an own subscriber last asked for something."""
-        self._seen: list[dict[tuple[int, ...], None]] = [{}, {}]
-        """What `_again` was asked in the rounds before and in these."""
+        self._seen = RecentlySeen()
 
     # ------------------------------------------------------------------------- what a protocol says of itself
     def own_regions(self) -> SubscriptionRegions:
@@ -105,6 +111,9 @@ class RendezvousRouter(Router):
 
     def on_neighbour_moved(self, name: NodeName) -> None:
         """A contact has taken another identifier."""
+
+    def on_moved_away(self) -> None:
+        """This node had to take another identifier."""
 
     def filters_changed(self) -> None:
         """What the node's own subscribers want has changed."""
@@ -164,7 +173,7 @@ class RendezvousRouter(Router):
         hops: list[Hop] = []
         for target, phase in towards:
             hops += self._onward(event, came_from, target, phase)
-        if self.spreads and not self._again((event.source, event.sequence, DOWN)):
+        if self.spreads and not self._seen.again((event.source, event.sequence, DOWN)):
             hops += self._spread(event, came_from, hops)
         return hops
 
@@ -174,7 +183,7 @@ class RendezvousRouter(Router):
 
     def is_relay(self, event: Event, header: Sequence[int]) -> bool:
         """Has the event been handed to the subscribers here before?"""
-        return self._again((event.source, event.sequence))
+        return self._seen.again((event.source, event.sequence))
 
     def check_invariants(self) -> None:
         """Raise AssertionError if the state contradicts itself."""
@@ -205,7 +214,7 @@ class RendezvousRouter(Router):
         effects = self.overlay.on_timer(fired)
         if self.overlay.round > before:
             if before % 2:
-                self._seen = [self._seen[1], {}]
+                self._seen.forget()
             self.installation.expire()
             effects += self.on_round()
             # Installations go first, so that the answers to this round's heartbeats have their versions.
@@ -225,7 +234,9 @@ class RendezvousRouter(Router):
         if type(change) is GossipPeerFailed:
             self.installation.peer_failed(change.peer)
             return
-        if type(change) is RingChanged:
+        if type(change) is IdentifierGivenUp:
+            self.on_moved_away()
+        if type(change) is RingChanged or type(change) is IdentifierGivenUp:
             self._changed_in = self.overlay.round
         elif type(change) is GossipPeerMoved:
             self.on_neighbour_moved(change.peer)
@@ -236,14 +247,14 @@ class RendezvousRouter(Router):
         """Towards the target's rendezvous node; from there, unless it has been spread before, down."""
         key = (event.source, event.sequence, target[0])
         if phase != DOWN:
-            if self._again((*key, UP)):
+            if self._seen.again((*key, UP)):
                 return []  # a node's view of the ring is out of date, and the event would go round
             hop = self.overlay.ring.next_hop(target[1])
             if hop is not None:
                 return [Hop(hop, (*target, UP))]
             self.on_rendezvous(event, target)
             came_from = None  # the sender has passed the event up, and may have asked for it too
-        if self.spreads or self._again((*key, DOWN)):
+        if self.spreads or self._seen.again((*key, DOWN)):
             return []
         attributes = event.attributes if self.prunes else None
         down = (*target, DOWN)
@@ -264,11 +275,3 @@ class RendezvousRouter(Router):
             reached, neighbours = self.overlay.reached_from(came_from), self.overlay.neighbours
             hops.update((name, Hop(name, down)) for name in friends if neighbours.peer(name).identifier not in reached)
         return list(hops.values())
-
-    def _again(self, key: tuple[int, ...]) -> bool:
-        """Has this been asked before, in this round or one of the last ones?"""
-        before, now = self._seen
-        if key in now or key in before:
-            return True
-        now[key] = None
-        return False

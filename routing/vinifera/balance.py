@@ -2,13 +2,14 @@
 
 A node's load is the number of events that it received as a rendezvous node without interest in them; half of it is
 forgotten with each comparison. When its successor's load is more than `beta` above its own, a node takes an identifier
-between the two of them, so as to halve the successor's load: the successor's median, or the midpoint if all of its
-events had one value. Each of the two then takes the average of both loads for its own.
+between the two of them, so as to halve the successor's load: the successor's median. If the median is the successor's
+own identifier, because most of its events have one value or none is remembered, no move could take half, and none is
+made. Each of the two then takes the average of both loads for its own.
 """
 
 from collections import deque
 
-from routing.smallworld.ring import RING_SIZE, clockwise
+from routing.smallworld.ring import clockwise
 
 _REMEMBERED = 64
 
@@ -44,11 +45,5 @@ class Load:
 
 
 def new_identifier(own: int, successor: int, median: int) -> int | None:
-    """Where the node moves to, so as to take half of its successor's load; None if there is no room."""
-    gap = clockwise(own, successor)
-    if gap < 2:
-        return None
-    forward = clockwise(own, median)
-    if not 0 < forward < gap:
-        forward = gap // 2
-    return (own + forward) % RING_SIZE
+    """Where the node moves to, so as to take half of its successor's load; None if no place between them does."""
+    return median if 0 < clockwise(own, median) < clockwise(own, successor) else None

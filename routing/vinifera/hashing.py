@@ -6,6 +6,7 @@ ends. An attribute without a declared domain takes all values: numbers x by x / 
 never reverses an order; values closer than a 2^32nd of the domain share a hash, and events are matched by their values.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,7 +32,9 @@ class AttributeDomain:
             raise InputError(place, f"min {low!r}, max {high!r}", "two numbers, or two strings")
         if (numbers or strings) and not low < high:
             raise InputError(place, f"min {low!r}, max {high!r}", "a min below the max")
-        self._numbers = (float(low), float(high)) if numbers else None
+        self._numbers = _finite(place, low, high) if numbers else None
+        # The two ends may be farther apart than the largest float.
+        self._scale = 0.5 if self._numbers and math.isinf(self._numbers[1] - self._numbers[0]) else 1.0
         self._strings = (_of_string(low), _of_string(high)) if strings else (0, _STRINGS - 1)
         if self._strings[0] >= self._strings[1]:
             raise InputError(place, f"min {low!r}, max {high!r}", f"strings that differ in their first {_CHARACTERS}")
@@ -56,7 +59,8 @@ class AttributeDomain:
             return 0
         if value >= end:
             return _LAST
-        return _within(int((value - start) / (end - start) * _LAST))
+        scale = self._scale
+        return _within(int((value * scale - start * scale) / (end * scale - start * scale) * _LAST))
 
     def ranges(self, constraint: Constraint) -> list[Interval]:
         """Ranges that hold the hash of every value that the constraint allows."""
@@ -78,6 +82,16 @@ def read_domains(given: Any, place: str) -> dict[str, AttributeDomain]:
             raise InputError(at, repr(ends), "{min: …, max: …}")
         domains[name] = AttributeDomain(at, ends["min"], ends["max"])
     return domains
+
+
+def _finite(place: str, low: float, high: float) -> tuple[float, float]:
+    try:
+        ends = float(low), float(high)
+    except OverflowError:
+        ends = -math.inf, math.inf
+    if not all(map(math.isfinite, ends)):
+        raise InputError(place, f"min {low!r}, max {high!r}", "ends of at most 1.7e308 (no domain: all numbers)")
+    return ends
 
 
 def _of_string(text: str) -> int:

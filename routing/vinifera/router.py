@@ -78,6 +78,10 @@ class Vinifera(RendezvousRouter):
         if predecessor is not None and predecessor.name == name:
             self.load.become(predecessor.load)
 
+    def on_moved_away(self) -> None:
+        """See `RendezvousRouter`."""
+        self.load.become(0)
+
     def _balance(self) -> list[Effect]:
         successor = self.overlay.successor
         if successor is None or successor.load - self.load.events <= self.parameters.beta:

@@ -70,23 +70,25 @@ class StructuredNetwork:
         reliability: str = "best_effort",
         parameters: Mapping[str, Any] = MappingProxyType({}),
         loss: float = 0.0,
+        base: int = 4,
+        ordered: bool = False,
     ) -> None:
         self._folder = TemporaryDirectory()
         self._numbers = {f"n{number}": number for number in range(nodes_max)}
         self.writer = JournalWriter(Path(self._folder.name), "run", nodes_max)
         self.runtime = VirtualRuntime(
-            seed, self.writer, self._numbers, LinkSpec(delay=delay, loss=loss, ordered=False), journal_hops=False
+            seed, self.writer, self._numbers, LinkSpec(delay=delay, loss=loss, ordered=ordered), journal_hops=False
         )
         self.delivered: Counter[tuple[int, str]] = Counter()
         self._parts = parts(routing, reliability, **parameters)
-        self._place = RingPlace(0, base=4, digits=digits, leaf_set=leaf_set, probe_us=PROBE_US)
+        self._place = RingPlace(0, base=base, digits=digits, leaf_set=leaf_set, probe_us=PROBE_US)
         self._seed = seed
         self._events = 0
         self._specs: dict[str, NodeSpec] = {}
 
-    def start(self, name: str, identifier: int, through: Sequence[str] = ()) -> None:
+    def start(self, name: str, identifier: int, through: Sequence[str] = (), founds: bool = False) -> None:
         """A new node, or the next incarnation of one that is down."""
-        place = dataclasses.replace(self._place, identifier=identifier, bootstrap=tuple(through))
+        place = dataclasses.replace(self._place, identifier=identifier, bootstrap=tuple(through), founds=founds)
         spec = NodeSpec(name, "broker", "", self._parts, place=place)
         known = self.runtime.nodes.get(name)
         incarnation = 0 if known is None else known.incarnation + 1
@@ -167,8 +169,19 @@ class StructuredNetwork:
         return {name: count for (number, name), count in self.delivered.items() if number == event}
 
     def check_overlay(self) -> None:
-        """Every node is part of the overlay; its table has exactly the cells that have nodes, and its leaf set exactly
-        its neighbours on the ring, by a look at all identifiers."""
+        """Tables are complete (`check_tables`), and each leaf set is exactly the node's neighbours on the ring, by a
+        look at all identifiers."""
+        self.check_tables()
+        nodes = {name: self.pastry(name) for name in self.up}
+        for name, pastry in nodes.items():
+            leaves = LeafSet(pastry.space, pastry.own, pastry.place.leaf_set)
+            for other in nodes.values():
+                if other is not pastry:
+                    leaves.add(PastryPeer(other.me.name, other.own))
+            assert {leaf.name for leaf in leaves} == {leaf.name for leaf in pastry.leaves}, f"leaves of {name}"
+
+    def check_tables(self) -> None:
+        """Every node is part of the overlay, and its table has exactly the cells that have nodes."""
         nodes = {name: self.pastry(name) for name in self.up}
         for name, pastry in nodes.items():
             assert pastry.joined, f"{name} has not joined"
@@ -177,10 +190,6 @@ class StructuredNetwork:
             found = dict(pastry.table.cells())
             assert cells == found.keys(), f"{name} lacks {cells - found.keys()}, has {found.keys() - cells} for nothing"
             assert {peer.name for peer in found.values()} <= nodes.keys(), f"{name} knows dead peers"
-            leaves = LeafSet(pastry.space, pastry.own, pastry.place.leaf_set)
-            for other in others:
-                leaves.add(PastryPeer(other.me.name, other.own))
-            assert {leaf.name for leaf in leaves} == {leaf.name for leaf in pastry.leaves}, f"leaves of {name}"
         self.runtime.check_invariants()
 
     def check_filter_tables(self, wanted: Mapping[str, Sequence[str]]) -> None:

@@ -146,13 +146,11 @@ def test_irbr_s5_5_an_event_goes_by_way_of_the_middle_identifier_when_a_neighbou
     stands = sender.table.get(cell)
     assert stands is not None
     # The sender finds its neighbour gone and knows no other: the network knows the way.
-    sender.table.remove(stands)
-    sender._peers.pop(stands.name)
-    sender.leaves.remove(stands.name)
-    other = {"1200", "1230"} - {network.pastry(stands.name).space.text(stands.identifier)}
-    for text in other:
-        sender._peers.pop(at[text], None)
-        sender.leaves.remove(at[text])
+    sender.peers.remove(stands)
+    (other,) = {"1200", "1230"} - {network.pastry(stands.name).space.text(stands.identifier)}
+    known = sender.peers.get(at[other])
+    if known is not None:
+        sender.peers.remove(known)
     assert sender.towards(cell) is not None
     assert reached(network, at["1000"], {"x": 1}) == {at["1230"]: 1}
 

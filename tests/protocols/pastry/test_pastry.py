@@ -15,7 +15,7 @@ from murmur_pubsub.places import RingPlace
 from murmuration.deployment.bootstrap import join_plan
 from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
 from routing.pastry.leaf_set import LeafSet
-from routing.pastry.messages import JoinReply, JoinRequest, PastryPeer
+from routing.pastry.messages import Hello, JoinReply, JoinRequest, PastryPeer, Ping, Pong
 from routing.pastry.node import Pastry
 from tests.protocols.structured import StructuredNetwork
 from workloads.overlay import Structured, structured
@@ -188,6 +188,46 @@ def test_pastry_s2_probes_leave_the_network_still_in_between(network: Structured
         network.runtime.run(until_us=network.runtime.now_us + 10_000)
         busy += any(network.runtime.in_flight)
     assert busy <= 4, "of 400 glances most must find nothing on its way, or no run would ever end"
+
+
+def test_pastry_s2_an_empty_row_is_asked_for_in_its_turn() -> None:
+    """Only peers that share more digits have the row, and no answer of theirs would have it unasked."""
+    node = Pastry(NodeContext("n", 1, place=RingPlace(identifier("1111"), digits=4, leaf_set=4)))
+    node.handle(Start([]), 0)
+    node.know([PastryPeer("near", identifier("1112")), PastryPeer("far", identifier("2000"))])
+    asked: set[int] = set()
+    for number in range(1, 4):
+        sent = node.handle(TimerFired(("routing", "pastry", "round")), number * node.place.probe_us)
+        pings = [each.message for each in sent if isinstance(each, Send) and each.to == "near"]
+        asked |= {ping.row for ping in pings if isinstance(ping, Ping)}
+    assert asked == {1, 2, 3}
+    told = [PastryPeer("third", identifier("1300")), PastryPeer("second", identifier("1200"))]
+    effects = node.handle(Received("near", Pong(node.me, 0, 0, told)), 4)
+    assert [each.to for each in effects if isinstance(each, Send) and isinstance(each.message, Hello)] == [
+        "third",
+        "second",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "leaf", "told"),
+    [(0, False, set()), (1, False, {"far"}), (3, False, set()), (0, True, {"l-2", "l-1", "far", "l2"})],
+)
+def test_pastry_s2_a_probe_is_answered_with_the_row_that_it_asks_for_and_to_a_leaf_with_what_is_nearer(
+    row: int, leaf: bool, told: set[str]
+) -> None:
+    """The asking node shares one digit: rows 1 and 2 are its own too. Its nearest are two on each side."""
+    node = Pastry(NodeContext("n", 1, place=RingPlace(identifier("1111"), digits=4, leaf_set=4)))
+    node.handle(Start([]), 0)
+    near = [PastryPeer(f"l{step}", identifier("1111") + step) for step in (-2, -1, 1, 2)]
+    node.know([*near, PastryPeer("far", identifier("2000"))])
+    asking = PastryPeer("asking", identifier("1000"))
+    (pong,) = (
+        each.message
+        for each in node.handle(Received("asking", Ping(asking, 0, row, leaf)), 1)
+        if isinstance(each, Send) and isinstance(each.message, Pong)
+    )
+    assert {name for name, *_ in pong.known} == told
 
 
 @pytest.mark.parametrize(

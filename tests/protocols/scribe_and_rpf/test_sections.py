@@ -164,6 +164,14 @@ def test_parameters_that_there_are_not_are_refused(routing: str, given: Mapping[
 
 
 @pytest.mark.parametrize("routing", ["rpf", "scribe"])
+def test_datagrams_that_overtake_each_other_are_refused_where_withdrawals_must_not(routing: str) -> None:
+    changes = [f"broker.routing={routing}", "broker.parameters={}", "datagrams={delay: {uniform: [1 ms, 9 ms]}}"]
+    with pytest.raises(InputError, match=r"datagrams.*a constant delay"):
+        build_scenario(load_scenario(Path("irbr"), changes))
+    build_scenario(load_scenario(Path("irbr"), ["broker.routing=irbr", *changes[1:]]))
+
+
+@pytest.mark.parametrize("routing", ["rpf", "scribe"])
 def test_irbr_s3_a_baseline_that_hears_of_closed_connections_loses_less_until_the_next_probe(routing: str) -> None:
     made = {}
     for resets in (True, False):

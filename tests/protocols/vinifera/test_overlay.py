@@ -250,6 +250,41 @@ def test_vinifera_s4b5_skewed_events_draw_identifiers_and_the_load_is_shared(tmp
     assert most[5] < 0.6 * most[0], most
 
 
+def test_a_single_hot_value_moves_one_node_to_it_and_no_other(tmp_path: Path) -> None:
+    overlay = Overlay(tmp_path, beta=5, balance_rounds=2)
+    overlay.settle(["y > 1" if number else "x > 0" for number in range(NODES)], cycles=6)
+    before = {name: router.overlay.me.identifier for name, router in overlay.routers.items()}
+    for _ in range(600):
+        overlay.network.publish(overlay.rng.choice(overlay.network.names), {"x": 42})
+        overlay.network.cycles(0.03)
+    moved = [name for name, router in overlay.routers.items() if router.overlay.me.identifier != before[name]]
+    assert len(moved) == 1, "half of its events cannot be taken from the node that has the value's own place"
+    assert overlay.network.router(moved[0]).overlay.me.identifier == PERCENT.hash(42)
+    overlay.network.close()
+
+
+@pytest.mark.parametrize("spread", [True, False])
+@pytest.mark.parametrize("seed", [2, 3])
+def test_of_two_nodes_that_have_moved_to_one_identifier_one_draws_another(
+    tmp_path: Path, seed: int, spread: bool
+) -> None:
+    """Both took the successor's median while neither knew of the other."""
+    overlay = Overlay(tmp_path, seed=seed, spread=spread)
+    overlay.settle(intervals(seed))
+    ring = sorted(overlay.routers, key=lambda name: overlay.routers[name].overlay.me.identifier)
+    ends = [overlay.routers[name].overlay.me.identifier for name in ring[7:9]]
+    for name in (ring[5], ring[6]):
+        router = overlay.network.router(name)
+        effects = router._after(router.overlay.move(sum(ends) // 2, 0))
+        overlay.network.runtime.nodes[name].perform(effects, overlay.network.runtime.now_us)
+    overlay.network.cycles(12)
+    places = {name: router.overlay.me.identifier for name, router in overlay.routers.items()}
+    assert len(set(places.values())) == NODES
+    assert places[min(ring[5], ring[6])] == sum(ends) // 2, "the node with the earlier name stays"
+    overlay.publish_and_check(60)
+    overlay.network.close()
+
+
 def test_vinifera_figure_2_the_installation_path() -> None:
     """Q subscribes to [75, 85] and knows R, R knows S: R and S and T hold it, each for the neighbour before."""
     places = {"Q": 10, "R": 50, "S": 78, "T": 90}

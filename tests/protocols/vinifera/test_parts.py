@@ -1,6 +1,7 @@
 """The parts of Vinifera, each alone: ring, hash, utility, primary attribute, regions, content table, balance."""
 
 import itertools
+import math
 import random
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -99,6 +100,21 @@ def test_a_value_outside_its_domain_is_clamped() -> None:
 def test_a_domain_whose_min_is_not_below_its_max_is_refused(ends: tuple[object, object]) -> None:
     with pytest.raises(InputError):
         AttributeDomain("broker.parameters.vinifera.attributes.x", *ends)
+
+
+@pytest.mark.parametrize("ends", [(-math.inf, 0), (0, math.inf), (0, 10**400), (math.nan, 1)])
+def test_a_domain_without_an_end_is_refused(ends: tuple[float, float]) -> None:
+    with pytest.raises(InputError, match=r"a min below the max|at most 1\.7e308"):
+        AttributeDomain("attributes.x", *ends)
+
+
+@given(st.lists(st.floats(-1.7e308, 1.7e308), min_size=2, max_size=12))
+def test_vinifera_s4a_the_hash_keeps_order_where_the_ends_are_farther_apart_than_any_float(values: list[float]) -> None:
+    domain = AttributeDomain("x", -1.7e308, 1.7e308)
+    hashed = [domain.hash(value) for value in sorted(values)]
+    assert hashed == sorted(hashed)
+    assert abs(domain.hash(0.0) - RING_SIZE // 2) <= 1
+    assert abs(domain.hash(-0.85e308) - RING_SIZE // 4) <= 1
 
 
 @given(st.dictionaries(st.integers(0, RING_SIZE - 1), ranges.filter(bool).map(union), max_size=4))
@@ -250,8 +266,13 @@ def test_vinifera_s4b5_a_new_identifier_halves_the_successors_load() -> None:
         load.add(value)
     assert load.median(500) == 200
     assert new_identifier(50, 500, load.median(500)) == 200
-    assert new_identifier(50, 500, 500) == 275, "all events had one value: the midpoint"
+    assert new_identifier(50, 500, 500) is None, "most events have the last value of its range: no place takes half"
+    assert new_identifier(250, 500, 200) is None, "the median is not between the two"
     assert new_identifier(499, 500, 500) is None
+    load.forget_half()
+    assert load.events == 2
+    load.become(7)
+    assert (load.events, load.median(500)) == (7, 500), "what is remembered of the former range counts no more"
 
 
 # -------------------------------------------------------------------------------------------- bad input
