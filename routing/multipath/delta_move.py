@@ -93,7 +93,7 @@ def zone_members(heart: Sequence[NodeName], delta: int, adjacency: Mapping[NodeN
 
 def way(adjacency: Mapping[NodeName, Path], start: NodeName, end: NodeName) -> Path:
     """The brokers after `start` on the way to `end` (none if no way is known)."""
-    whole = MasterOverlayMap(start, len(adjacency) + 1, adjacency)
+    whole = MasterOverlayMap(start, len(adjacency), adjacency)  # no way is as long as that
     return whole.path(end) if end in whole else ()
 
 

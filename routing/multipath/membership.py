@@ -61,8 +61,8 @@ class Membership:
         network = self._knowledge.network
         if self.departed:
             return (Send(peer, Departed(self._knowledge.name, network.epoch)),)
-        if peer in network.left or (peer in network.mom and peer not in network.peers):
-            return network.tell_of_itself(peer)  # a link that a move has left behind: both are in the tree already
+        if peer in network.left:
+            return network.tell_of_itself(peer)  # a move has left the link behind: both are in the tree already
         if peer not in network.peers and len(network.peers) >= self._knowledge.parameters.fanout:
             degree = len(network.peers)
             return (Record(JOIN_REFUSED, degree, peer), Send(peer, JoinRefused(degree)))
@@ -75,9 +75,14 @@ class Membership:
         network = knowledge.network
         effects: list[Effect] = []
         if peer not in network.peers:
-            effects += knowledge.new_peers([*network.peers, peer])
+            # This broker may have been given another place in the overlay while it was down: neighbours by link of the
+            # last incarnation that are still there come by their links.
+            effects += knowledge.new_peers([*(each for each in network.peers if each not in network.unseen), peer])
+            network.unseen = {}
+            self._spread.note_new_place(peer)
         elif peer in network.down:
             del network.down[peer]
+            network.unseen.pop(peer, None)
             if not network.down:
                 network.silent = {}  # asked no more: they bridge nothing
                 self.unsure = {}

@@ -47,7 +47,8 @@ class PrimaryNetwork:
     `also`: a former neighbour that is still told everything while a move is not over. `met`: the incarnation of each
     neighbour without such a link with which tables were exchanged last. `silent`: brokers beyond a
     neighbour that is down which have left this one's requests unanswered. `stored`: the own statement that an
-    earlier incarnation has left behind. `pending`: see `PendingMove`.
+    earlier incarnation has left behind; `unseen`: its neighbours by link that have not been seen since. `pending`: see
+    `PendingMove`.
     """
 
     def __init__(self, name: NodeName, delta: int, epoch: int) -> None:
@@ -61,6 +62,7 @@ class PrimaryNetwork:
         self.also: dict[NodeName, None] = {}
         self.met: dict[NodeName, int] = {}
         self.silent: dict[NodeName, None] = {}
+        self.unseen: dict[NodeName, None] = {}
         self.stored = Statement(-1, -1, ())
         self.statements: dict[NodeName, Statement] = {name: Statement(epoch, 0, ())}
         self.pending: PendingMove | None = None
@@ -110,6 +112,7 @@ class PrimaryNetwork:
         self.stored = Statement(epoch, version, tuple(peers))
         self.left, self.linked = dict.fromkeys(left), dict.fromkeys(linked)
         self.down = dict.fromkeys(peers)
+        self.unseen = {peer: None for peer in peers if peer in self.linked}
         self.set_peers(peers)
         return bool(peers)
 

@@ -37,13 +37,20 @@ class SubscriptionSpread:
         """All tables of this side for a broker `away` hops from here: a neighbour that has just come (back), or one
         that bridges another. `move`: that which has made it a neighbour, if others may not know of it."""
         mst, mom = self._knowledge.mst, self._knowledge.network.mom
-        towards = (mom.first_hop(peer) if peer in mom else peer,)
+        towards = (mom.first_hop(peer) if away > 1 else peer,)  # a neighbour may be in the map at its former place
         effects: list[Effect] = []
         for origin, filters in mst.by_origin().items():
             if peer != origin and mst.ppaths[origin][:1] != towards:
                 ppath, moved = self._ppath_for(peer, away, origin), max(move, mst.moved.get(origin, 0))
                 effects.append(Send(peer, OriginSubscriptions(origin, *mst.versions[origin], ppath, moved, filters)))
         return effects
+
+    def note_new_place(self, broker: NodeName) -> None:
+        """A broker that was known elsewhere has joined here: from now on its tables are told with a later number."""
+        mst = self._knowledge.mst
+        if broker in mst.ppaths:
+            mst.ppaths[broker] = (broker,)
+            mst.moved[broker] = mst.moved.get(broker, 0) + 1
 
     def on_table(self, source: NodeName, table: OriginSubscriptions) -> list[Effect]:
         """A whole table, which may be of an origin not heard of before."""

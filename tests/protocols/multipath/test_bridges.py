@@ -152,3 +152,21 @@ def test_a_publication_from_a_broker_outside_the_map_is_journaled_with_the_reaso
     network.subscribe("b5", "z = 1")
     ((name, dropped),) = network.records
     assert (name, dropped.topic, dropped.value, dropped.peer) == ("b5", NO_WAY, NoWay.UNKNOWN_SENDER, "b0")
+
+
+def test_a_broker_that_was_given_another_place_while_it_was_down_joins_there(tmp_path: Path) -> None:
+    """Its link to b0 is taken away, and one to b2 made: what it has stored of b0 is no longer so."""
+    star = Overlay(("b0", "b1", "b2", "b3"), (("b0", "b1"), ("b0", "b2"), ("b0", "b3")))
+    network = Network(star, tmp_path, parameters())
+    network.subscribe("b3", "x = 1")
+    network.run_ms(60)
+    network.runtime.crash("b1")
+    network.run_ms(500)
+    network.runtime.links.remove("b0", "b1")
+    network.connect("b2", "b1")
+    network.runtime.restart("b1", network.machine("b1", 1))
+    network.run_ms(500)
+    assert reached(network, "b1", "b3") == 12
+    network.subscribe("b1", "x = 1")
+    network.run_ms(60)
+    assert reached(network, "b3", "b1") == 12

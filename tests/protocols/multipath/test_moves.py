@@ -104,9 +104,7 @@ def test_publiy_s6_a_move_outside_the_neighbourhood_is_refused(
     network = Network(overlay, tmp_path, parameters(coordinator="b0"))
     number = network.order("b9", "move", neighbour, destination)
     assert re.search(message, network.answers[number])
-    assert [(name, record.topic, record.peer) for name, record in network.records] == [
-        ("b9", MOVE_REFUSED, destination)
-    ]
+    assert [(name, *record) for name, record in network.records] == [("b9", MOVE_REFUSED, 0, destination, None)]
 
 
 def phase_at_b3(network: Network, move: int, phase: int, name: str = "b3") -> None:

@@ -1,0 +1,241 @@
+"""Parts of a multipath router, one by one: what whole networks would seldom show."""
+
+from pathlib import Path
+
+import pytest
+
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.machine import Answer, LinkDown, LinkUp, NodeContext, Order, Send, SetTimer, Start
+from routing.multipath.coordinator import Coordinator
+from routing.multipath.load import Loads
+from routing.multipath.messages import MoveGranted, MovePermission, MoveRuns, SubscriptionChanged
+from routing.multipath.overlay_maps import MasterOverlayMap
+from routing.multipath.primary_network import Statement
+from routing.multipath.router import MultipathRouter
+from routing.multipath.soft_links import SoftLinks
+from routing.multipath.watch import PATIENCE, Watch
+from tests.protocols.multipath.network import Network, parameters
+from workloads.overlay import Overlay
+
+WANTED = parse_filter("x = 1")
+STAR = Overlay(("b0", "b1", "b2", "b3", "b4"), (("b0", "b1"), ("b0", "b2"), ("b1", "b3"), ("b2", "b4")))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "capacity", "metered"),
+    [
+        ("SH", {"uplink_messages_per_s": 10}, True),
+        ("SH", {"uplink_bytes_per_s": 10}, True),
+        ("SH", {}, False),
+        ("S2", {"uplink_messages_per_s": 10}, False),
+    ],
+)
+def test_publiy_s5_sh_meters_an_uplink_that_has_a_capacity(
+    strategy: str, capacity: dict[str, int], metered: bool
+) -> None:
+    router = MultipathRouter(NodeContext("b0", 1), parameters(strategy=strategy, **capacity))
+    timers = [effect.key[1] for effect in router.handle(Start(), 0) if isinstance(effect, SetTimer)]
+    assert ("meter" in timers) == metered
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_publiy_s6_a_discarded_link_is_left_alone_for_as_many_rounds_as_said(rounds: int) -> None:
+    chosen = parameters(cool_down_rounds=rounds)
+    links, loads = SoftLinks(chosen), Loads()
+    mom = MasterOverlayMap("b0", 4, {"b0": ("b1",), "b1": ("b0", "b2"), "b2": ("b1",)})
+
+    def a_round() -> None:
+        links.sent = {"b1": 5}
+        links.end_round(mom, {"b1": None}, loads, {}, lambda _: True)
+
+    a_round()
+    assert list(links.candidates) == ["b2"]
+    links.drop("b2")
+    for _ in range(rounds - 1):
+        a_round()
+        assert not links.candidates
+    a_round()
+    assert list(links.candidates) == ["b2"]
+
+
+def test_what_is_said_of_a_broker_that_has_left_or_of_the_broker_itself_is_no_news(tmp_path: Path) -> None:
+    network = Network(STAR, tmp_path, parameters())
+    router = network.routers["b0"]
+    router.spread.depart("b3", 0, "b1")
+    for origin in ("b3", "b0"):
+        assert router.spread.on_change("b1", SubscriptionChanged(origin, 0, 1, ("b1", origin), True, WANTED)) == []
+    assert len(router.knowledge.mst) == 0
+
+
+def test_over_two_bridges_each_is_told_the_way_over_the_broker_that_it_bridges(tmp_path: Path) -> None:
+    network = Network(STAR, tmp_path, parameters())
+    router = network.routers["b0"]
+    for peer in ("b1", "b2"):
+        router.handle(LinkDown(peer, "gone"), network.runtime.now_us)
+    sent = {effect.to: effect.message for effect in router.subscribe(WANTED) if isinstance(effect, Send)}
+    told = {to: message.ppath for to, message in sent.items() if isinstance(message, SubscriptionChanged)}
+    assert told == {"b3": ("b1", "b0"), "b4": ("b2", "b0")}
+
+
+def test_a_broker_that_does_not_answer_is_gone_once_and_found_when_it_does() -> None:
+    watch = Watch()
+    asked = [watch.ask(["b1", "b2"]) for _ in range(PATIENCE)]
+    watch.answered("b2")
+    assert asked == [[]] * PATIENCE
+    assert watch.ask(["b1", "b2"]) == ["b1"]
+    assert watch.ask(["b1", "b2"]) == []
+    assert watch.unanswered == {"b1": PATIENCE + 2, "b2": 2}
+    watch.answered("b3")  # nobody has asked it
+    assert watch.ask(["b2"]) == []
+    assert list(watch.unanswered) == ["b2"]
+
+
+# ------------------------------------------------------------------------------------------------- the coordinator
+def a_coordinator(ready: bool = True, term: int = 0, epoch: int = 0) -> Coordinator:
+    coordinator = Coordinator(2, term, epoch, ready)
+    for number in range(9):
+        peers = tuple(f"b{each}" for each in (number - 1, number + 1) if 0 <= each < 9)
+        coordinator.learn(f"b{number}", Statement(0, 1, peers))
+    return coordinator
+
+
+FIRST = MovePermission("b1", 0, "b2", "b3")
+SECOND = MovePermission("b4", 0, "b3", "b2")
+
+
+def test_who_asks_again_is_told_the_same() -> None:
+    coordinator = a_coordinator()
+    assert coordinator.ask(FIRST) == coordinator.ask(FIRST) == [("b1", MoveGranted(1, "b3", ""))]
+    assert coordinator.ask(SECOND) == coordinator.ask(SECOND) == [("b4", MoveGranted(0, "b2", ""))]
+    assert coordinator.finish(1) == [("b4", MoveGranted(2, "b2", ""))]
+
+
+def test_a_mover_that_was_restarted_waits_for_its_former_move() -> None:
+    coordinator = a_coordinator()
+    coordinator.ask(FIRST)
+    again = FIRST._replace(epoch=1)
+    assert coordinator.ask(again) == [("b1", MoveGranted(0, "b3", ""))]
+    assert coordinator.ask(FIRST._replace(epoch=2)) == [("b1", MoveGranted(0, "b3", ""))]
+    assert [each.epoch for each in coordinator.waiting] == [2]
+    assert coordinator.finish(1) == [("b1", MoveGranted(2, "b3", ""))]
+
+
+def test_a_move_of_which_nobody_knows_is_over() -> None:
+    coordinator = a_coordinator()
+    coordinator.ask(FIRST)
+    asked = [coordinator.look_around() for _ in range(2 * PATIENCE)]
+    assert asked == [[("b1", 1)]] * PATIENCE + [[("b3", 1)]] * PATIENCE
+    coordinator.hear(MoveRuns(1, "b1", ("b2", "b3")))
+    assert coordinator.look_around() == [("b1", 1)]
+    for _ in range(2 * PATIENCE):
+        coordinator.look_around()
+    assert coordinator.active == {}
+
+
+def test_a_coordinator_that_takes_over_hears_what_runs_before_it_grants() -> None:
+    coordinator = a_coordinator(ready=False, term=1, epoch=2)
+    assert coordinator.ask(FIRST) == [("b1", MoveGranted(0, "b3", ""))]
+    coordinator.hear(MoveRuns(7, "b4", ("b3", "b2")))
+    coordinator.ready = True
+    assert coordinator.grant() == []
+    ((_, granted),) = coordinator.finish(7)
+    assert granted.number > a_coordinator(term=1, epoch=1)._last > a_coordinator(epoch=5)._last
+
+
+# ------------------------------------------------------------------------------------------------------- orders
+def test_an_order_with_other_arguments_than_declared_is_refused() -> None:
+    router = MultipathRouter(NodeContext("b0", 1), parameters())
+    assert router.handle(Order(3, "move", ("b1",)), 0) == (Answer(3, "move with 1 arguments, not 2"),)
+
+
+@pytest.mark.parametrize(
+    ("broker", "verb", "arguments", "refusal"),
+    [
+        ("b4", "depart", (), ""),
+        ("b2", "depart", (), "b2 has 2 primary neighbours; Δ-moves make it an edge broker"),
+        ("b3", "depart", (), "b3 hosts the coordinator; order another broker to do that"),
+        ("b4", "coordinator", (), ""),
+    ],
+)
+def test_orders_are_answered(broker: str, verb: str, arguments: tuple[str, ...], refusal: str, tmp_path: Path) -> None:
+    network = Network(STAR, tmp_path, parameters(coordinator="b3"))
+    assert network.answers[network.order(broker, verb, *arguments)] == refusal
+
+
+def test_a_broker_does_not_leave_while_its_only_neighbour_is_away(tmp_path: Path) -> None:
+    network = Network(STAR, tmp_path, parameters())
+    network.runtime.crash("b2")
+    network.run_ms(400)
+    assert network.answers[network.order("b4", "depart")] == "b2, its only neighbour, is away"
+
+
+def test_a_broker_that_has_left_takes_no_more_orders_and_stays_away_until_it_is_restarted(tmp_path: Path) -> None:
+    network = Network(STAR, tmp_path, parameters())
+    network.order("b4", "depart")
+    network.run_ms(20)
+    assert "b4" not in network.routers["b2"].knowledge.network.peers
+    assert network.answers[network.order("b4", "coordinator")] == "b4 has left the overlay"
+    for name, peer in (("b4", "b2"), ("b2", "b4")):
+        network.runtime.nodes[name].take_input(LinkUp(peer, True), network.runtime.now_us)
+    network.run_ms(20)
+    assert "b4" not in network.routers["b2"].knowledge.network.peers
+    network.runtime.crash("b4")
+    network.run_ms(400)
+    network.runtime.restart("b4", network.machine("b4", 1))
+    network.run_ms(400)
+    assert "b4" in network.routers["b2"].knowledge.network.peers
+    network.check_from_scratch()
+
+
+def test_without_a_coordinator_no_broker_moves_until_one_is_named(tmp_path: Path) -> None:
+    network = Network(STAR, tmp_path, parameters())
+    move = ("b4", "move", "b2", "b0")
+    assert network.answers[network.order(*move)] == "no broker hosts the coordinator of moves"
+    network.order("b3", "coordinator")
+    network.run_ms(200)
+    number = network.order(*move)
+    assert network.answers[network.order(*move)] == "b4 has been told to go to b0 already"
+    network.run_ms(600)
+    assert network.answers[number] == ""
+    network.edges = network.edges - {frozenset(("b4", "b2"))} | {frozenset(("b4", "b0"))}
+    network.check_from_scratch()
+
+
+def test_a_coordinator_that_stays_away_is_asked_so_often_and_another_one_can_be_named(tmp_path: Path) -> None:
+    network = Network(STAR, tmp_path, parameters(coordinator="b3"))
+    network.runtime.crash("b3")
+    number = network.order("b4", "move", "b2", "b0")
+    network.run_ms(2_000)
+    assert network.answers[number] == "the coordinator does not answer"
+    number = network.order("b4", "move", "b2", "b0")
+    network.order("b1", "coordinator")
+    network.run_ms(1_000)
+    assert network.answers[number] == ""
+
+
+def test_a_coordinator_that_was_restarted_knows_the_overlay_again(tmp_path: Path) -> None:
+    network = Network(STAR, tmp_path, parameters(coordinator="b3"))
+    network.runtime.crash("b3")
+    network.run_ms(400)
+    network.runtime.restart("b3", network.machine("b3", 1))
+    network.run_ms(400)
+    number = network.order("b4", "move", "b2", "b0")
+    network.run_ms(1_000)
+    assert network.answers[number] == ""
+    coordinator = network.routers["b3"].desk.coordinator
+    assert coordinator is not None
+    assert coordinator.active == {}
+
+
+def test_confirmations_that_take_longer_than_the_graces_delay_a_move_and_do_not_stop_it(tmp_path: Path) -> None:
+    network = Network(STAR, tmp_path, parameters(coordinator="b3"))
+    network.runtime.slow("b1", 200_000)
+    number = network.order("b4", "move", "b2", "b0")
+    network.run_ms(2_000)
+    assert number not in network.answers
+    network.runtime.slow("b1", 0)
+    network.run_ms(3_000)
+    assert network.answers[number] == ""
+    assert all(router.moves.zone is None for router in network.routers.values())
+    network.edges = network.edges - {frozenset(("b4", "b2"))} | {frozenset(("b4", "b0"))}
+    network.check_from_scratch()
