@@ -9,7 +9,8 @@ from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import NONE, RowKind
 from murmur_pubsub.links import Delay, LinkSpec
 from spark_analysis.fault_checks import FaultCheck, check_faults
-from spark_analysis.fault_windows import FaultStep, Window
+from spark_analysis.fault_windows import FaultStep, Window, fault_windows
+from spark_analysis.recovery import repairs_of
 
 LINK = frozenset({"a", "b"})
 NUMBERS = {"a": 0, "b": 1}
@@ -94,3 +95,12 @@ def test_a_datagram_beside_a_delayed_link_is_not_taken_for_a_message_over_it() -
     beside = [(3, 3_000, 3_500)]
     assert checked(DELAYED, [*over, *beside]).outcome == "failed", "one kind of message"
     assert checked(DELAYED, over, beside).outcome == "took_effect"
+
+
+def test_a_link_that_is_taken_away_is_in_force_until_the_rest_has_settled_and_the_next_link_is_the_repair() -> None:
+    taken = FaultStep(0, FaultKind.DISCONNECT, "taken", ("b1", "b2"), ordered_us=10, in_effect_us=11)
+    made = FaultStep(1, FaultKind.CONNECT, "made", ("b0", "b2"), ordered_us=50, in_effect_us=52)
+    windows = fault_windows([taken, made], [(30, 30), (70, 70)], [("b0", "b1"), ("b1", "b2")])
+    assert [(each.from_us, each.until_us, each.destroys) for each in windows] == [(10, 30, True), (50, 70, False)]
+    repairs = repairs_of(windows, 100)
+    assert (repairs.repaired_us.tolist(), repairs.all_us) == ([52], 52)
