@@ -16,6 +16,7 @@ different links a message may meet one that is down and be lost, but it can neve
 from collections import deque
 from collections.abc import Sequence
 
+from murmur_pubsub.errors import WireError
 from murmur_pubsub.machine import Effect, NodeName, Send
 from routing.cells.cell_tree import Cell, CellTree
 from routing.cells.messages import LinksUp
@@ -51,7 +52,10 @@ class LinkStates:
         return self._changed()
 
     def learn(self, source: NodeName, state: LinksUp) -> list[Effect]:
-        """Take what a broker says of its links, and pass it on if it is news."""
+        """Take what a broker says of its links, and pass it on if it is news. Raises `WireError` for brokers that the
+        overlay does not have."""
+        if not {state.broker, *state.peers} <= self._tree.numbers.keys():
+            raise WireError(f"links of brokers that are none: {state!r:.80}")
         known = self._known.get(state.broker)
         if state.broker == self._me or (known is not None and known[1:3] >= state[1:3]):
             return []

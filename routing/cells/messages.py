@@ -5,10 +5,10 @@ ends compare what they have.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from murmur_pubsub.filter import Filter
-from murmur_pubsub.message import message
+from murmur_pubsub.message import Like, message
 
 
 @message(120, control=True)
@@ -51,7 +51,7 @@ class InEffect(NamedTuple):
 
     root: str
     epoch: int
-    tables: dict[str, list[int]]
+    tables: dict[str, Annotated[Sequence[int], Like((int, int))]]
     marks: list[int]
 
 

@@ -16,6 +16,7 @@ tells its filters anew. Which version an event is filtered by is the matter of `
 
 from collections.abc import Mapping, Sequence
 
+from murmur_pubsub.errors import WireError
 from murmur_pubsub.event import Event
 from murmur_pubsub.faults import NewLinks
 from murmur_pubsub.filter import Filter
@@ -160,6 +161,8 @@ class CellRouting(StreamRouter):
     def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
         """The header is the numbers [root, stamp, and of each broker that it has still to pass by a detour]."""
         brokers, numbers = self.tree.brokers, self.tree.numbers
+        if came_from is not None and not (len(header) > 1 and _all_below(len(brokers), header[0], *header[2:])):
+            raise WireError(f"a header of root, stamp and brokers was expected, not {header!r:.60}")
         if len(header) > 2:
             return [Hop(brokers[header[2]], (*header[:2], *header[3:]))]
         root = self.me if came_from is None else brokers[header[0]]
@@ -253,6 +256,8 @@ class CellRouting(StreamRouter):
         return [*self._observed(announced), *(Send(peer, announced) for peer in self._links)]
 
     def _on_in_effect(self, source: NodeName, message: InEffect) -> Sequence[Effect]:
+        if message.root not in self.tree.numbers:
+            raise WireError(f"an epoch of {message.root!r:.40}, which is no broker")
         news, effects = self._epochs.learn(source, message, self._links)
         if not news:
             return effects
@@ -271,6 +276,10 @@ class CellRouting(StreamRouter):
         self._link_states.check_invariants()
         self._tables.check_invariants()
         self._epochs.check_invariants()
+
+
+def _all_below(count: int, *numbers: int) -> bool:
+    return all(0 <= each < count for each in numbers)
 
 
 CELLS = RoutingProtocol(

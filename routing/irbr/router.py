@@ -42,6 +42,7 @@ from routing.pastry.changes import Answered, CellFilled, RoundEnded
 from routing.pastry.identifiers import FULL_RANGE, IdentifierRange
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer
+from routing.pastry.sense import range_check
 from routing.protocol import Offer, RoutingProtocol, RunsOn
 from routing.router import GossipRouter, Hop
 
@@ -63,6 +64,7 @@ class Irbr(OverPastry, GossipRouter):
     def __init__(self, context: NodeContext, parameters: IrbrParameters) -> None:
         super().__init__(context, parameters.resets, self._note)
         self._space = self.pastry.space
+        self._range_of = range_check(self._space)
         self._own = self.pastry.own
         self._itself = self._space.range_of(self._own, self._space.digits)
         self.table = FilterTable()
@@ -105,7 +107,7 @@ class Irbr(OverPastry, GossipRouter):
 
     def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
         """See `routing.router.Router` and IRBR 5.4."""
-        destination = IdentifierRange(*header) if header else FULL_RANGE
+        destination = self._range_of(header) if header else FULL_RANGE
         if not self._space.contains(destination, self._own):
             return self._outside(destination)
         return self._into(self.table.destinations(event.attributes), destination)
@@ -116,7 +118,7 @@ class Irbr(OverPastry, GossipRouter):
 
     def towards(self, pattern: Filter, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
         """See `routing.router.GossipRouter`: gossip goes as an event would that matches the pattern."""
-        destination = IdentifierRange(*header) if header else FULL_RANGE
+        destination = self._range_of(header) if header else FULL_RANGE
         if not self._space.contains(destination, self._own):
             return self._outside(destination)
         entries = (*self.table.covering(pattern), *self.table.covered_by(pattern))
@@ -139,7 +141,7 @@ class Irbr(OverPastry, GossipRouter):
 
     def is_relay(self, event: Event, header: Sequence[int]) -> bool:
         """Is an event with this header only passing here, on its way to a range that this node is not in?"""
-        return bool(header) and not self._space.contains(IdentifierRange(*header), self._own)
+        return bool(header) and not self._space.contains(self._range_of(header), self._own)
 
     # ------------------------------------------------------------------------------------ subscriptions
     def _spread(self, wanted: Filter, shorter_than: int) -> list[Effect]:

@@ -7,6 +7,7 @@ from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, 
 from routing.pastry.changes import OverlayChange
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer
 from routing.pastry.node import Pastry
+from routing.pastry.sense import sense_of
 from routing.router import Router
 
 _PASTRY = frozenset(PASTRY_MESSAGES)
@@ -21,6 +22,7 @@ class OverPastry(Router):
         self._resets = resets
         self.pastry = Pastry(context) if note is None else Pastry(context, note)
         self.now_us = 0
+        self._senses: dict[type, Callable[[Any], None]] = {}
         self.receivers: dict[type, Callable[[NodeName, Any], list[Effect]]] = {}
         self.watchers: dict[type, Callable[[Any], list[Effect]]] = {}
 
@@ -39,6 +41,10 @@ class OverPastry(Router):
         self.now_us = now_us
         if type(input) is Received:
             message_type = type(input.message)
+            sense = self._senses.get(message_type)
+            if sense is None:
+                sense = self._senses[message_type] = sense_of(message_type, self.pastry.space)
+            sense(input.message)
             if message_type not in _PASTRY:
                 self.pastry.heard(input.source, now_us)
                 return self.receivers[message_type](input.source, input.message)

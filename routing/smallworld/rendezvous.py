@@ -14,6 +14,7 @@ friend tells. A node that gets the event once more does not pass it on. A node's
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from murmur_pubsub.errors import WireError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import (
@@ -166,6 +167,8 @@ class RendezvousRouter(Router):
     def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
         """See `routing.router.Router`."""
         if header:
+            if len(header) != 3:
+                raise WireError(f"a header of attribute, value and phase was expected, not {header!r:.60}")
             attribute, value, phase = header
             towards = [((attribute, value), phase)]
         else:
