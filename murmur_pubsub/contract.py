@@ -85,12 +85,12 @@ def _faults(effect: Any) -> Iterator[tuple[str, str]]:
                 yield f"{_named(message)}{told}", "a message of a class in its message_types"
         case Deliver(event, hops, subscribers):
             yield from _no_event(event, told)
-            if type(hops) is not int or hops not in _HOPS:
+            if not _is_in(hops, _HOPS):
                 yield f"{hops!r:.40} hops{told}", f"0 to {_HOPS[-1]}"
             if not isinstance(subscribers, Sequence) or isinstance(subscribers, str):
                 yield f"{_named(subscribers)}{told}", "a list of subscribers, which are numbers"
             for each in subscribers:
-                if type(each) is not int or each not in _INT64:
+                if not _is_in(each, _INT64):
                     yield f"the subscriber {each!r:.40}{told}", "a number of 64 bits"
         case SetTimer(key, delay_us):
             yield from _no_key(key, told)
@@ -99,26 +99,32 @@ def _faults(effect: Any) -> Iterator[tuple[str, str]]:
         case CancelTimer(key):
             yield from _no_key(key, told)
         case Persist(token, record):
-            if type(token) is not int or token not in _INT64 or type(record) is not bytes:
+            if not _is_in(token, _INT64) or type(record) is not bytes:
                 yield f"{_named(record)} under {token!r:.40}{told}", "bytes under a number that grows"
         case Truncate(before):
-            if type(before) is not int or before not in _INT64:
+            if not _is_in(before, _INT64):
                 yield f"{before!r:.40}{told}", "a token"
         case Record(topic, value, peer, event):
-            if type(topic) is not int or topic not in _TOPICS:
+            if not _is_in(topic, _TOPICS):
                 yield f"the topic {topic!r:.40}{told}", "a number from 0, of 31 bits"
-            if type(value) is not int or value not in _INT64:
+            if not _is_in(value, _INT64):
                 yield f"the value {value!r:.40}{told}", "a number of 64 bits"
             if peer is not None and type(peer) is not str:
                 yield f"{_named(peer)}{told}", "the name of a node"
             if event is not None:
                 yield from _no_event(event, told)
         case Answer(number, refusal):
-            if type(number) is not int or number not in _INT64 or type(refusal) is not str:
+            if not _is_in(number, _INT64) or type(refusal) is not str:
                 yield f"{refusal!r:.40} to the order {number!r:.40}{told}", "a text, and the number of an order"
         case _:
             names = ", ".join(each.__name__ for each in Effect.__args__)
             yield f"{_named(effect)} as an effect", names
+
+
+def _is_in(number: object, allowed: range) -> bool:
+    """Is it a whole number, a member of an enumeration perhaps, in that range?"""
+    # Not `number in allowed`: that walks through the range for a class derived from int.
+    return isinstance(number, int) and not isinstance(number, bool) and allowed[0] <= number <= allowed[-1]
 
 
 def _no_event(event: object, told: str) -> Iterator[tuple[str, str]]:

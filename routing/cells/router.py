@@ -188,6 +188,8 @@ class CellRouting(StreamRouter):
 
     def _on_changed(self, source: NodeName, message: TableChanged) -> Sequence[Effect]:
         broker, incarnation, version, added, removed, heard = message
+        if broker not in self._tables.tables:
+            return ()  # nothing is known that could be changed
         if self._tables.at(broker) != (incarnation, version - 1) or broker == self.me:
             return ()  # known already by another way, or the whole table is still to come
         self._tables.step(broker, added, removed)

@@ -32,6 +32,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from murmur_pubsub.errors import WireError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
@@ -241,6 +242,8 @@ class Irbr(OverPastry, GossipRouter):
         return [Send(change.peer.name, Transfer(ranges, filters, cell))] if filters else []
 
     def _on_transfer(self, source: NodeName, message: Transfer) -> list[Effect]:
+        if len(message.ranges) != len(message.filters):
+            raise WireError(f"{len(message.filters)} filters of {len(message.ranges)} ranges")
         destination = IdentifierRange(*message.destination)
         ranges: list[IdentifierRange] = []
         filters: list[Filter] = []

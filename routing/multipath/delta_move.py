@@ -23,6 +23,7 @@ side last, so nobody speaks of the new link before B does. Whoever was away is t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from murmur_pubsub.errors import WireError
 from murmur_pubsub.machine import NodeName
 from routing.multipath.messages import MovePhase, Path
 from routing.multipath.overlay_maps import MasterOverlayMap
@@ -72,7 +73,10 @@ class Zone:
 
 
 def relink(statements: Mapping[NodeName, Statement], mover: NodeName, path: Path) -> dict[NodeName, Statement]:
-    """The statements of the mover, its old and its new neighbour after the move: those of them that become others."""
+    """The statements of the mover, its old and its new neighbour after the move: those of them that become others.
+    Raises `WireError` for a move of brokers that have said nothing of themselves, and for one that leads nowhere."""
+    if not path or not {mover, path[0], path[-1]} <= statements.keys():
+        raise WireError(f"a move of {mover!r:.40} along {path!r:.80}, of whom not all are known")
     neighbour, destination = path[0], path[-1]
     after = {
         mover: tuple(destination if peer == neighbour else peer for peer in statements[mover].peers),
