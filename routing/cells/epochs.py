@@ -15,7 +15,7 @@ One announcement is on its way at a time (the direct neighbours answer it); chan
 subscriptions make few epochs, and the run sees that they have not settled.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from murmur_pubsub.machine import Effect, NodeName, Send
 from routing.cells.messages import EpochHeard, InEffect
@@ -60,7 +60,7 @@ class FilterEpochs:
         self._changed = False
         self._awaited = dict.fromkeys(links)
         self.own += 1
-        held = {broker: list(table.at) for broker, table in self._tables.tables.items()}
+        held: dict[str, Sequence[int]] = {broker: list(table.at) for broker, table in self._tables.tables.items()}
         self.known[self._me] = InEffect(self._me, self.own, held, marks)
         return self.known[self._me]
 

@@ -136,7 +136,7 @@ class KnownPeers:
         near. `is_its_leaf`: it takes this node for one; if it is not near, the nodes between the two it does not know.
         """
         shared = self._space.shared(self._own, peer.identifier)
-        known = self._rows_for(peer, [shared + 1, row] if row <= shared else [shared + 1])
+        known = self._rows_for(peer, [shared + 1, row] if 0 <= row <= shared else [shared + 1])
         if not is_its_leaf or self._is_near(peer):
             return known
         around = LeafSet(self._space, peer.identifier, self.leaves.size)
