@@ -88,7 +88,7 @@ def what_it_does(fault: Fault) -> str:
     kind = fault.kind.name.lower().replace("_", " ")
     if fault.kind is FaultKind.ORDER:
         return f"{kind} {fault.verb}"
-    if fault.link is None:
+    if fault.kind is not FaultKind.CHANGE_LINK or fault.link is None:
         return kind
     harm = [name for name in ("loss", "duplication", "reordering", "messages_per_s") if getattr(fault.link, name)]
     return f"{kind}: {', '.join(harm) or 'delay'}"

@@ -121,7 +121,7 @@ class Excuses:
         if case.finding == "out_of_order":
             if not passage.hops:
                 return self._near_in_time(case, "reorders")
-            return self._changed_link(case, passage.sent, "reorders")
+            return self._changed_link(case, passage.sent, "reorders") or self._held_back(passage)
         if case.early and case.delivered_us is not None:
             return self._early(case, passage)
         return None
@@ -328,6 +328,16 @@ class Excuses:
             for window in self._about.get(frozenset((sender, receiver)), ()):
                 if getattr(window, able) and window.in_force(time_us, time_us):
                     return Excuse(f"{window.step.text}: at {sender}-{receiver}")
+        return None
+
+    def _held_back(self, passage: Passage) -> Excuse | None:
+        """Where there are several ways: did a broker have to wait with the event, while later ones passed it by?"""
+        if not self._meshed:
+            return None
+        for time_us, _, receiver in passage.sent:
+            for window in self._about.get(receiver, ()):
+                if window.holds_up and window.in_force(time_us, time_us):
+                    return Excuse(f"{window.step.text}: later events went another way")
         return None
 
     def _withdrawn(self, case: Case) -> Excuse | None:

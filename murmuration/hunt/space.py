@@ -5,8 +5,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from murmuration.registry import reliability_named, routing_named
-from routing.protocol import RunsOn
+from murmur_pubsub.errors import InputError
+from murmuration.registry import (
+    ReliabilityDeclaration,
+    RoutingDeclaration,
+    promise,
+    reliability_named,
+    routing_named,
+)
+from routing.protocol import OverlayTraits, RunsOn
 
 TREES = ("chain", "star", "random")
 MESHES = ("ring", "random_regular", "small_world", "scale_free")
@@ -27,6 +34,7 @@ FAULTS = (*NODE_FAULTS, *LINK_FAULTS, "partition", "kill", "cut", "rewire", "ord
 
 _STRUCTURED_FAULTS = ("kill", "kill", "kill", "stall", "slow", "cut", "storm")
 """Links are only those to clients here."""
+_DATAGRAMS: Mapping[str, Any] = {"datagrams": {"delay": "1 ms"}}
 _STRUCTURED: Mapping[str, Any] = {
     "datagrams": {"delay": {"uniform": ["500 us", "5 ms"]}},
     "drain": {"limit": "5 s"},  # probes never rest, so that such a run never falls quiet
@@ -70,5 +78,17 @@ def space_of(routing: str, reliability: str, parameters: Mapping[str, Any] | Non
         brokers_max=10 if structured else 7,
         kinds=_STRUCTURED_FAULTS if structured else FAULTS,
         harm=(0.0, 0.0, 0.1, 0.3) if recovery.guarantee.excuses_by_connection else (0.0,),
-        more=_STRUCTURED if structured else {"datagrams": {"delay": "1 ms"}},
+        more=_STRUCTURED if structured else _DATAGRAMS if _needs_datagrams(router, recovery) else {},
     )
+
+
+def _needs_datagrams(router: RoutingDeclaration, recovery: ReliabilityDeclaration) -> bool:
+    """Does one of the two refuse an overlay without, or promise less there?"""
+    with_them, without = (OverlayTraits("an overlay", frozenset(RunsOn), 0, has) for has in (True, False))
+    parameters = router.parameters()
+    try:
+        router.check(parameters, without)
+        recovery.check(recovery.parameters(), without, router)
+    except InputError:
+        return True
+    return promise(router, recovery, parameters, with_them) != promise(router, recovery, parameters, without)

@@ -88,6 +88,45 @@ def test_an_event_from_long_before_a_subscription_is_spurious_unless_events_are_
     assert judged.numbers["spurious"] == 0
 
 
+CELLS = {
+    "kind": "cells",
+    "cells": {"p": ["p0"], "m": ["ma", "mb"], "s": ["s0"]},
+    "links": [["p", "m"], ["m", "s"]],
+}
+
+
+def test_no_event_is_owed_to_whom_no_path_leads_for_good() -> None:
+    with _cluster(overlay=CELLS, **{**GRYPHON, "clients": {"alice": "p0", "bob": "s0"}}) as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.cut("ma", "s0")
+        cluster.advance("1 s")
+        cluster.clients["alice"].publish({"x": 1})
+        cluster.advance("1 s")
+        cluster.faults.kill("mb")
+        cluster.advance("1 s")
+        cluster.clients["alice"].publish({"x": 2})
+        cluster.advance("40 s")
+        assert [each.attributes["x"] for each in cluster.clients["bob"].deliveries()] == [1]
+        judged = _judged(cluster)
+    assert judged.numbers["missing"] == judged.numbers["explained"] == 1
+    assert judged.numbers["verdict"] == "valid", judged.numbers["reason"]
+
+
+def test_where_links_lose_all_the_time_a_withdrawal_ends_what_had_not_had_its_turn() -> None:
+    for loss in (0.6, 0.0):
+        with _cluster(links={"delay": "1 ms", "loss": loss}, seed=3, **GRYPHON) as cluster:
+            wanted = cluster.clients["bob"].subscribe("x >= 0")
+            cluster.settle()
+            cluster.clients["alice"].publish(*({"x": number} for number in range(10)))
+            cluster.advance("1500 ms")
+            cluster.clients["bob"].unsubscribe(wanted)
+            cluster.advance("5 s")
+            judged = _judged(cluster)
+        assert judged.numbers["verdict"] == "valid", judged.numbers["reason"]
+        assert (judged.numbers["missing"] > 0) == (loss > 0)
+
+
 def test_expectations_turn_measures_into_the_verdict() -> None:
     outcomes = {}
     for name, expect in {
