@@ -15,7 +15,7 @@ _DEVIATIONS = 4
 class RoundTrip:
     """The estimate of one broker for one stream."""
 
-    __slots__ = ("_deviation_us", "_least_us", "_mean_us", "_most_us", "heard_us", "nrt_us")
+    __slots__ = ("_least_us", "_mean_and_deviation_us", "_most_us", "heard_us", "nrt_us")
 
     def __init__(self, first_us: int, least_us: int, most_us: int) -> None:
         self.nrt_us = first_us
@@ -24,16 +24,16 @@ class RoundTrip:
         """When something of the stream came last."""
         self._least_us = least_us
         self._most_us = most_us
-        self._mean_us: float | None = None
-        self._deviation_us = 0.0
+        self._mean_and_deviation_us: tuple[float, float] | None = None
 
     def measured(self, took_us: int) -> None:
         """An answer has come so long after its nack was sent."""
-        if self._mean_us is None:
-            self._mean_us, self._deviation_us = took_us, took_us / 2
+        if self._mean_and_deviation_us is None:
+            mean_us, deviation_us = float(took_us), took_us / 2
         else:
-            error_us = took_us - self._mean_us
-            self._mean_us += _MEAN_GAIN * error_us
-            self._deviation_us += _DEVIATION_GAIN * (abs(error_us) - self._deviation_us)
-        estimate_us = int(self._mean_us + _DEVIATIONS * self._deviation_us)
-        self.nrt_us = min(max(estimate_us, self._least_us), self._most_us)
+            mean_us, deviation_us = self._mean_and_deviation_us
+            error_us = took_us - mean_us
+            mean_us += _MEAN_GAIN * error_us
+            deviation_us += _DEVIATION_GAIN * (abs(error_us) - deviation_us)
+        self._mean_and_deviation_us = mean_us, deviation_us
+        self.nrt_us = min(max(int(mean_us + _DEVIATIONS * deviation_us), self._least_us), self._most_us)

@@ -356,6 +356,18 @@ def test_a_client_submits_again_what_was_not_accepted_over_each_new_link() -> No
     assert client.submitted() == []
 
 
+def test_a_client_sends_nothing_before_what_had_to_wait() -> None:
+    client = Client()
+    client.give(LinkDown("p", "test"))
+    client.publish(0, 100)
+    client.give(LinkUp("p", True))
+    assert client.submitted() == [(sequence, 0) for sequence in range(100)]
+    client.publish(101, 101)
+    assert client.submitted() == []
+    client.give(Received("p", Accepted(3, 1)))
+    assert client.submitted() == [(100, 2), (101, 2)]
+
+
 def test_a_client_repeats_only_when_nothing_was_accepted_for_a_while() -> None:
     client = Client()
     client.publish(0, 2)

@@ -167,6 +167,12 @@ def test_a_nack_of_nothing_and_one_of_a_pubend_that_is_not_there_are_ignored() -
     assert bench.records[-1][1][:3] == (NACK_SENT, 1, "p")
 
 
+def test_acknowledgements_of_several_pubends_come_in_one_message() -> None:
+    bench = Bench(pubends={"p": 3})
+    bench.give("p", Received("m0", Acks([0, 1_000, 1, 1_001, 2, 1_002], [])))
+    assert [bench.stream("p", number).ostreams["m"].acked for number in range(3)] == [1_000, 1_001, 1_002]
+
+
 def test_nacks_and_acknowledgements_from_the_wrong_side_are_ignored() -> None:
     bench = Bench()
     bench.subscribe("s", 1)

@@ -94,6 +94,20 @@ def test_gryphon_s2_a_checkpoint_remembers_which_ticks_were_told_silent() -> Non
     assert bench.stream("p").knowledge.ticks(0, 1 << 60)[-1] > told
 
 
+def test_gryphon_s2_a_checkpoint_remembers_the_tick_of_a_message_that_is_gone_from_the_log() -> None:
+    bench = Bench(sit=60_000, aet=60_000, aet_most=60_000, checkpoint=1)
+    bench.subscribe("s", 1)
+    bench.subscribe("t", 2)
+    bench.publish("p", 7, 0)
+    bench.deliver_all()
+    bench.pass_time(2_000)
+    assert [msgpack.unpackb(each, strict_map_key=False)[0] for each in bench.logs["p"].values()] == ["C"]
+    bench.now_us = 900_000
+    restart(bench)
+    bench.publish("p", 7, 1)
+    assert bench.stream("p").knowledge.ticks(0, 1 << 60) == [1_001]
+
+
 def test_gryphon_s2_a_restarted_pubend_knows_that_nothing_is_on_the_ticks_up_to_the_last_in_use() -> None:
     """Else a subscribers' broker that lacks the silence would ask for ever."""
     bench = ready(sit=500)
