@@ -79,7 +79,8 @@ class AttributeCells:
     def covering(self, wanted: Constraint) -> int:
         """The filters that may allow all that the constraint allows; none that does is left out."""
         if wanted.values is None:
-            # An interval that holds another one holds both its ends, so it meets the cells of both.
+            # An interval that holds another one holds both its ends, so it meets the cells of both. No finite set holds
+            # one: an interval of few strings is a set in normal form.
             first, last = self._ends(wanted)
             return self.possible[first] & self.possible[last]
         found = -1

@@ -47,6 +47,8 @@ class OverlayTraits:
     degree: int = 0
     """The most links that a broker has."""
     has_datagrams: bool = False
+    identifiers: int = 0
+    """How many a structured overlay has."""
     datagrams_overtake: bool = False
     """May a datagram overtake an earlier one of the same two brokers?"""
 

@@ -122,15 +122,17 @@ def traits_of(overlay: Overlay, datagrams: Links | None) -> OverlayTraits:
     has_datagrams = datagrams is not None
     if overlay.structure is not None:
         overtake = datagrams is not None and datagrams.delay.kind != "constant"
-        return OverlayTraits("an overlay without links", frozenset({RunsOn.STRUCTURED}), 0, has_datagrams, overtake)
-    suits = {RunsOn.LINKS}
+        identifiers = max(place.base**place.digits for place in overlay.structure.values())
+        suits = frozenset({RunsOn.STRUCTURED})
+        return OverlayTraits("an overlay without links", suits, 0, has_datagrams, identifiers, overtake)
+    demands = {RunsOn.LINKS}
     if overlay.is_tree:
-        suits |= {RunsOn.ACYCLIC, RunsOn.CELLS}
+        demands |= {RunsOn.ACYCLIC, RunsOn.CELLS}
     elif overlay.cells:
-        suits.add(RunsOn.CELLS)
+        demands.add(RunsOn.CELLS)
     kind = "an acyclic overlay" if overlay.is_tree else "an overlay with cycles"
     degree = max(Counter(itertools.chain(*overlay.edges)).values(), default=0)
-    return OverlayTraits(kind, frozenset(suits), degree, has_datagrams)
+    return OverlayTraits(kind, frozenset(demands), degree, has_datagrams)
 
 
 def entrances(loaded: LoadedScenario, chosen: ChosenProtocols, overlay: Overlay) -> tuple[str, ...]:

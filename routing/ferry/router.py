@@ -15,7 +15,7 @@ from murmur_pubsub.event import Event
 from murmur_pubsub.filter import EVERYTHING, Filter
 from murmur_pubsub.machine import NodeContext
 from routing.protocol import RoutingProtocol, RunsOn
-from routing.smallworld.parameters import GossipOverlayParameters, SmallWorldParameters
+from routing.smallworld.parameters import GossipOverlayParameters, SmallWorldParameters, fits_the_ring
 from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key
 from routing.smallworld.rendezvous import RendezvousRouter, Target
 from routing.smallworld.ring import RING_SIZE, clockwise
@@ -81,5 +81,10 @@ class Ferry(RendezvousRouter):
 
 
 FERRY = RoutingProtocol(
-    name="ferry", make=Ferry, parameters=FerryParameters, runs_on=RunsOn.STRUCTURED, keeps_order=False
+    name="ferry",
+    make=Ferry,
+    parameters=FerryParameters,
+    runs_on=RunsOn.STRUCTURED,
+    keeps_order=False,
+    check=fits_the_ring,
 )

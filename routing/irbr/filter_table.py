@@ -112,8 +112,6 @@ class FilterTable:
             del who[subscriber]
             if not who:
                 del lately[wanted]
-            if not lately:
-                del self._lately[wide]
 
     def remove_range(self, wide: IdentifierRange) -> list[Filter]:
         """Remove all entries of the range; their filters."""

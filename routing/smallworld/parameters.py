@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import NodeContext, NodeName
 from murmur_pubsub.places import RingPlace
+from routing.protocol import OverlayTraits
 from routing.smallworld.ring import RING_SIZE
 
 
@@ -37,6 +38,13 @@ class GossipOverlayParameters:
             raise InputError("friend_links", found, f"at most {self.degree - 2} together: two links are the ring's")
         if self.shuffled > self.view:
             raise InputError("shuffled", str(self.shuffled), f"at most {self.view}, the view")
+
+
+def fits_the_ring(parameters: GossipOverlayParameters, traits: OverlayTraits) -> None:
+    """Raise `InputError` if brokers with different identifiers would have the same place on the ring."""
+    if traits.identifiers > RING_SIZE:
+        found = f"{traits.identifiers:,} identifiers"
+        raise InputError("overlay.digits", found, f"as many digits as make at most {RING_SIZE:,}: places on the ring")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

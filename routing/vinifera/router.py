@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Effect, NodeContext, NodeName
 from routing.protocol import RoutingProtocol, RunsOn
-from routing.smallworld.parameters import SmallWorldParameters
+from routing.smallworld.parameters import SmallWorldParameters, fits_the_ring
 from routing.smallworld.profile import wants
 from routing.smallworld.rendezvous import RendezvousRouter, Target
 from routing.smallworld.subscription_regions import SubscriptionRegions
@@ -94,5 +94,10 @@ class Vinifera(RendezvousRouter):
 
 
 VINIFERA = RoutingProtocol(
-    name="vinifera", make=Vinifera, parameters=ViniferaParameters, runs_on=RunsOn.STRUCTURED, keeps_order=False
+    name="vinifera",
+    make=Vinifera,
+    parameters=ViniferaParameters,
+    runs_on=RunsOn.STRUCTURED,
+    keeps_order=False,
+    check=fits_the_ring,
 )

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.filter import Filter
+from murmur_pubsub.filter import Constraint, Filter, interval
 from murmur_pubsub.filter_parser import parse_filter
 from tests.strategies import filters
 
@@ -167,3 +167,28 @@ def test_excluded_points_do_not_push_an_end_beyond_what_can_be_written() -> None
     assert parse_filter(str(wanted)) == wanted
     with pytest.raises(InputError):
         parse_filter(" AND ".join([*parts, f"s != 'a{chr(0) * 64}'"]))
+
+
+short_texts = st.text(alphabet="a\0b", max_size=4)
+
+
+@given(
+    st.none() | short_texts, st.booleans(), st.none() | short_texts, st.booleans(), st.lists(short_texts, max_size=4)
+)
+@settings(max_examples=300)
+def test_an_interval_of_strings_holds_more_than_any_set_since_what_holds_few_is_a_set(
+    low: str | None, low_open: bool, high: str | None, high_open: bool, excluded: list[str]
+) -> None:
+    """The index asks no set whether it covers an interval."""
+    made = interval("string", low, low_open, high, high_open, excluded)
+    if made is None or made.values is not None:
+        return
+    first = "" if made.low is None else str(made.low)
+    members = [first + "\0" * count for count in range(200)]
+    assert sum(map(made.contains, members)) >= 200 - len(excluded)
+
+
+def test_two_strings_next_to_each_other_are_a_set() -> None:
+    assert interval("string", "a", False, "a\0", False) == Constraint("string", ("a", "a\0"))
+    assert interval("string", "a", False, "a\0\0", False, ["a\0"]) == Constraint("string", ("a", "a\0\0"))
+    assert parse_filter("s IN ('a', 'a\0')").covers(parse_filter("s >= 'a' AND s < 'a\0\0'"))

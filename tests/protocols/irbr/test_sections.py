@@ -11,10 +11,16 @@ from hypothesis import strategies as st
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
+from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.links import Delay
+from murmur_pubsub.machine import LinkDown, NodeContext, Send, Start
+from murmur_pubsub.places import RingPlace
 from murmuration.deployment.build_deployment import build as build_scenario
 from murmuration.scenario.load import load_scenario
+from routing.irbr.messages import RangeSubscription
+from routing.irbr.router import Irbr, IrbrParameters
 from routing.pastry.identifiers import IdentifierRange
+from routing.pastry.messages import PastryPeer
 from tests.protocols.structured import StructuredNetwork
 
 OPERATIONS = ("RangeSubscription", "Cancellation")
@@ -181,6 +187,20 @@ def test_irbr_s5_5_a_node_that_cannot_send_to_a_neighbour_redirects_at_once(rese
     network.rounds(2)
     assert reached(network, at["3100"], {"x": 1}) == survivors
     network.close()
+
+
+def test_irbr_s5_5_a_subscription_to_a_range_whose_peer_has_failed_goes_towards_its_middle() -> None:
+    """Once, and with the rest of its row."""
+    context = NodeContext("n", 1, place=RingPlace(int("1000", 4), digits=4, leaf_set=4))
+    router = Irbr(context, IrbrParameters())
+    router.handle(Start([]), 0)
+    known = [("a", "1200"), ("b", "1133"), ("c", "0000"), ("d", "1010")]
+    router.know([PastryPeer(name, int(text, 4)) for name, text in known])
+    router.handle(LinkDown("a", "reset"), 1)
+    sent = [effect for effect in router.subscribe(parse_filter("x > 1")) if isinstance(effect, Send)]
+    told = [(each.to, tuple(each.message.destination)) for each in sent if isinstance(each.message, RangeSubscription)]
+    ranges = [("d", "101"), ("b", "11"), ("b", "12"), ("c", "0")]
+    assert told == [(name, (int(text, 4), len(text))) for name, text in ranges]
 
 
 @pytest.mark.parametrize("given", ["{reverse_paths: direct}", "{resets: 1}"])

@@ -101,6 +101,8 @@ def test_the_baseline_is_run_once_however_many_friends_vinifera_has() -> None:
     [
         ("broker.parameters.vinifera.friend_links=20", "at most 8 together"),
         ("broker.parameters.vinifera.attributes.a0={min: 1, max: 0}", "a min below the max"),
+        ("broker.parameters.vinifera.attributes.a0={min: 1, max: .inf}", "no domain: all numbers"),
+        ("overlay.digits=17", r"overlay\.digits.*17,179,869,184 identifiers"),
     ],
 )
 def test_bad_parameters_in_a_scenario_are_refused_by_key(change: str, words: str, tmp_path: Path) -> None:

@@ -1,0 +1,47 @@
+"""A broker's own subscribers: who gets an event, from when on, and what is left when a client goes."""
+
+import pytest
+
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter_parser import parse_filter
+from routing.local_subscriptions import LocalSubscriptions
+
+LOW, HIGH = parse_filter("x > 1"), parse_filter("x > 5")
+EVENT = Event(0, 1, 0, {"x": 9})
+
+
+@pytest.fixture
+def local() -> LocalSubscriptions:
+    return LocalSubscriptions("bitset")
+
+
+def test_a_subscription_that_counts_from_later_on_gets_no_earlier_event(local: LocalSubscriptions) -> None:
+    local.add(("c0", 1), LOW)
+    local.begin(("c0", 1), LOW, 3)
+    local.add(("c0", 2), LOW)
+    local.begin(("c0", 2), LOW, 7)
+    assert local.subscribers(EVENT) == {"c0": [1, 2]}
+    assert [local.subscribers(EVENT, until) for until in (2, 3, 6, 7)] == [{}, {"c0": [1]}, {"c0": [1]}, {"c0": [1, 2]}]
+
+
+def test_a_second_subscription_to_the_same_filter_counts_as_the_first(local: LocalSubscriptions) -> None:
+    local.add(("c0", 1), LOW)
+    local.begin(("c0", 1), LOW, 3)
+    assert not local.add(("c0", 1), LOW)
+    local.begin(("c0", 1), LOW, 9)
+    assert local.subscribers(EVENT, 4) == {"c0": [1]}
+    assert not local.remove(("c0", 1), LOW)
+    assert local.remove(("c0", 1), LOW)
+    local.check_invariants()
+
+
+def test_a_client_that_goes_leaves_the_filters_that_others_hold(local: LocalSubscriptions) -> None:
+    assert local.add(("c0", 1), LOW)
+    local.add(("c0", 1), LOW)
+    assert local.add(("c0", 2), HIGH)
+    assert not local.add((None, 3), LOW)
+    assert local.remove_client("c0") == [HIGH]
+    assert local.subscribers(EVENT) == {None: [3]}
+    assert local.remove_client("c0") == []
+    assert len(local) == 1
+    local.check_invariants()
