@@ -111,7 +111,7 @@ class Scribe(OverPastry, GossipRouter):
         """See `routing.router.GossipRouter`: down to children that want it, and up until it has once gone down, since
         only parents know of subscribers elsewhere."""
         hops = [Hop(child.name, (_DOWN,)) for child in self.children.related(pattern) if child.name != came_from]
-        if self.parent is not None and (not header or header[0] == _CLIMBING):
+        if self.parent is not None and (not header or header[0] == _CLIMBING):  # gossip's header has this one field
             hops.append(Hop(self.parent.name, (_CLIMBING,)))
         return hops
 

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.links import Delay
-from murmur_pubsub.machine import Input, NodeContext, Received, Send, Start, TimerFired
+from murmur_pubsub.machine import Input, LinkDown, NodeContext, Received, Send, SetTimer, Start, TimerFired
 from murmur_pubsub.places import RingPlace
 from murmuration.deployment.bootstrap import join_plan
+from routing.pastry.changes import CellFilled
 from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
 from routing.pastry.leaf_set import LeafSet
-from routing.pastry.messages import Hello, JoinReply, JoinRequest, PastryPeer, Ping, Pong
+from routing.pastry.messages import Arrived, Hello, JoinReply, JoinRequest, PastryPeer, Ping, Pong
 from routing.pastry.node import Pastry
 from tests.protocols.structured import StructuredNetwork
 from workloads.overlay import Structured, structured
@@ -190,11 +191,51 @@ def test_pastry_s2_probes_leave_the_network_still_in_between(network: Structured
     assert busy <= 4, "of 400 glances most must find nothing on its way, or no run would ever end"
 
 
+def alone(text: str, *known: PastryPeer) -> Pastry:
+    """A node that has founded the overlay and knows these."""
+    node = Pastry(NodeContext("n", 1, place=RingPlace(identifier(text), digits=4, leaf_set=4)))
+    node.handle(Start([]), 0)
+    node.know(known)
+    node.take_changes()
+    return node
+
+
+def test_pastry_s2_rounds_begin_at_all_nodes_at_once_whenever_they_start() -> None:
+    node = Pastry(NodeContext("n", 1, place=RingPlace(5, probe_us=2_000_000, probe_timeout_us=500_000)))
+    (timer,) = (each for each in node.handle(Start([]), 5_300_000) if isinstance(each, SetTimer))
+    assert timer.delay_us == 700_000
+    (again, *_) = node.handle(TimerFired(timer.key), 6_000_000)
+    assert again == SetTimer(timer.key, 2_000_000)
+
+
+def test_pastry_s2_a_new_node_in_the_place_of_a_failed_one_has_to_learn_everything() -> None:
+    """The layer above sends a mere substitute only what came after its predecessor was last heard."""
+    new, cell = PastryPeer("new", identifier("2100")), IdentifierRange(2, 1)
+    node = alone("1111", PastryPeer("old", identifier("2000")))
+    node.handle(LinkDown("old", "reset"), 10)
+    node.handle(Received("other", Arrived(new, (0, 0))), 20)
+    assert [each for each in node.take_changes() if isinstance(each, CellFilled)] == [CellFilled(cell, new, None)]
+    node.handle(Received("new", Arrived(new, (0, 0))), 30)
+    assert node.take_changes() == [CellFilled(cell, new, None)], "known by hearsay, and now it arrives itself"
+
+
+def test_pastry_s2_a_silent_peer_is_asked_three_times_in_a_round() -> None:
+    """Messages may get lost."""
+    node = alone("1111", PastryPeer("silent", identifier("2000")), PastryPeer("there", identifier("3000")))
+    asked: list[str] = []
+    keys = ["round", "deadline", "deadline", "deadline"]
+    for now_us, key in enumerate(keys, 1):
+        effects = node.handle(TimerFired(("routing", "pastry", key)), now_us)
+        asked += [each.to for each in effects if isinstance(each, Send) and isinstance(each.message, Ping)]
+        if key == "round":
+            node.handle(Received("there", Pong(PastryPeer("there", identifier("3000")), 0, 0, [])), now_us)
+        assert ("silent" in node.peers) == (now_us < len(keys))
+    assert asked == ["silent", "there", "silent", "silent"]
+
+
 def test_pastry_s2_an_empty_row_is_asked_for_in_its_turn() -> None:
     """Only peers that share more digits have the row, and no answer of theirs would have it unasked."""
-    node = Pastry(NodeContext("n", 1, place=RingPlace(identifier("1111"), digits=4, leaf_set=4)))
-    node.handle(Start([]), 0)
-    node.know([PastryPeer("near", identifier("1112")), PastryPeer("far", identifier("2000"))])
+    node = alone("1111", PastryPeer("near", identifier("1112")), PastryPeer("far", identifier("2000")))
     asked: set[int] = set()
     for number in range(1, 4):
         sent = node.handle(TimerFired(("routing", "pastry", "round")), number * node.place.probe_us)
@@ -217,10 +258,8 @@ def test_pastry_s2_a_probe_is_answered_with_the_row_that_it_asks_for_and_to_a_le
     row: int, leaf: bool, told: set[str]
 ) -> None:
     """The asking node shares one digit: rows 1 and 2 are its own too. Its nearest are two on each side."""
-    node = Pastry(NodeContext("n", 1, place=RingPlace(identifier("1111"), digits=4, leaf_set=4)))
-    node.handle(Start([]), 0)
     near = [PastryPeer(f"l{step}", identifier("1111") + step) for step in (-2, -1, 1, 2)]
-    node.know([*near, PastryPeer("far", identifier("2000"))])
+    node = alone("1111", *near, PastryPeer("far", identifier("2000")))
     asking = PastryPeer("asking", identifier("1000"))
     (pong,) = (
         each.message
