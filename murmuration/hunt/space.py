@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.promise import Promise
 from murmuration.registry import (
     ReliabilityDeclaration,
     RoutingDeclaration,
@@ -34,11 +35,10 @@ FAULTS = (*NODE_FAULTS, *LINK_FAULTS, "partition", "kill", "cut", "rewire", "ord
 
 _STRUCTURED_FAULTS = ("kill", "kill", "kill", "stall", "slow", "cut", "storm")
 """Links are only those to clients here."""
-_DATAGRAMS: Mapping[str, Any] = {"datagrams": {"delay": "1 ms"}}
-_STRUCTURED: Mapping[str, Any] = {
-    "datagrams": {"delay": {"uniform": ["500 us", "5 ms"]}},
-    "drain": {"limit": "5 s"},  # probes never rest, so that such a run never falls quiet
-}
+_DATAGRAMS = {"delay": "1 ms"}
+_OVERTAKING_DATAGRAMS = {"delay": {"uniform": ["500 us", "5 ms"]}}
+_STRUCTURED_DRAIN = {"limit": "5 s"}
+"""Probes never rest, so that such a run never falls quiet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +78,27 @@ def space_of(routing: str, reliability: str, parameters: Mapping[str, Any] | Non
         brokers_max=10 if structured else 7,
         kinds=_STRUCTURED_FAULTS if structured else FAULTS,
         harm=(0.0, 0.0, 0.1, 0.3) if recovery.guarantee.excuses_by_connection else (0.0,),
-        more=_STRUCTURED if structured else _DATAGRAMS if _needs_datagrams(router, recovery) else {},
+        more=_more_keys(router, recovery),
     )
 
 
-def _needs_datagrams(router: RoutingDeclaration, recovery: ReliabilityDeclaration) -> bool:
-    """Does one of the two refuse an overlay without, or promise less there?"""
-    with_them, without = (OverlayTraits("an overlay", frozenset(RunsOn), 0, has) for has in (True, False))
-    parameters = router.parameters()
-    try:
-        router.check(parameters, without)
-        recovery.check(recovery.parameters(), without, router)
-    except InputError:
-        return True
-    return promise(router, recovery, parameters, with_them) != promise(router, recovery, parameters, without)
+def _more_keys(router: RoutingDeclaration, recovery: ReliabilityDeclaration) -> Mapping[str, Any]:
+    """Datagrams where the two need them, and such as overtake each other where they may."""
+
+    def promised(traits: OverlayTraits) -> Promise | None:
+        """What they promise there; None: they refuse such an overlay."""
+        parameters = router.parameters()
+        try:
+            router.check(parameters, traits)
+            recovery.check(recovery.parameters(), traits, router)
+        except InputError:
+            return None
+        return promise(router, recovery, parameters, traits)
+
+    every = frozenset(RunsOn)
+    with_them, without = (promised(OverlayTraits("an overlay", every, has_datagrams=has)) for has in (True, False))
+    if router.runs_on is RunsOn.STRUCTURED:
+        overtaking = promised(OverlayTraits("an overlay", every, has_datagrams=True, datagrams_overtake=True))
+        datagrams = _DATAGRAMS if overtaking is None else _OVERTAKING_DATAGRAMS
+        return {"datagrams": datagrams, "drain": _STRUCTURED_DRAIN}
+    return {} if with_them == without else {"datagrams": _DATAGRAMS}
