@@ -79,7 +79,6 @@ class RendezvousRouter(Router):
         self.overlay = GossipOverlay(context, parameters, utility, uplinks, self.table.version)
         self.installation = Installation(self.overlay, self.table, uplinks, self.own_regions)
         self.filters: dict[Filter, None] = {}
-        self.now_us = 0
         self._resets = parameters.resets
         self._flush_us = min(_FLUSH_US_MAX, max(1, parameters.cycle_us // 1_000))
         self._flushing = False
@@ -137,7 +136,6 @@ class RendezvousRouter(Router):
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         """See `routing.router.Router`."""
-        self.now_us = now_us
         if type(input) is Received:
             effects = self._receive(input.source, input.message)
         elif type(input) is TimerFired:

@@ -232,6 +232,15 @@ def test_vinifera_s4b1_a_node_selects_ring_small_world_and_friend_links(
         assert sorted((peers[name].profile[0] for name in chosen if name not in nearest), reverse=True) == best
 
 
+def test_vinifera_s4b1_a_peer_is_preferred_that_is_a_better_friend_than_one_that_was_chosen() -> None:
+    selection = NeighbourSelection(0, 1, random.Random(1), lambda profile: profile[0])
+    peers = {f"n{at}": GossipPeer(f"n{at}", 0, at, bytes([3])) for at in (10, 500, RING_SIZE - 10)}
+    assert set(selection.select(0, peers, {})) == set(peers)
+    assert selection.prefers(0, GossipPeer("better", 0, 600, bytes([4])))
+    assert not selection.prefers(0, GossipPeer("as good", 0, 600, bytes([3])))
+    assert selection.prefers(0, GossipPeer("nearer", 0, 5, bytes([0])))
+
+
 def test_vinifera_s4b1_small_world_links_are_nearer_more_often() -> None:
     """Kleinberg: as many links to distances from 1/1,000 to 1/100 of the ring as from 1/100 to 1/10."""
     peers = {f"n{at}": GossipPeer(f"n{at}", 0, at * (RING_SIZE // 1_000), b"") for at in range(1, 1_000)}
@@ -262,6 +271,7 @@ def test_peer_sampling_forgets_a_peer_that_does_not_answer_and_keeps_its_size() 
 # ---------------------------------------------------------------------------------------------- balance
 def test_vinifera_s4b5_a_new_identifier_halves_the_successors_load() -> None:
     load = Load()
+    assert load.events == 0
     for value in (100, 200, 300, 400):
         load.add(value)
     assert load.median(500) == 200
@@ -284,7 +294,9 @@ def test_vinifera_s4b5_a_new_identifier_halves_the_successors_load() -> None:
         ({"friends": 3}, "an unknown key"),
         ({"friend_links": "many"}, "a valid integer"),
         ({"view": 3}, "at most 3, the view"),
+        ({"view": 0}, "at least 1"),
         ({"beta": -1}, "from 0 on"),
+        ({"balance_rounds": 0}, "from 1 on"),
         ({"attributes": ["x"]}, "a valid dictionary"),
         ({"attributes": {"x": {"min": 1}}}, "min"),
         ({"attributes": {"x": {"min": 9, "max": 1}}}, "a min below the max"),
