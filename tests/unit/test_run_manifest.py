@@ -139,3 +139,16 @@ def test_a_folder_without_a_journal_is_no_run(tmp_path: Path) -> None:
     (_run(tmp_path) / "journal").rmdir()
     with pytest.raises(InputError, match="no folder journal/ in it"):
         read_manifest(tmp_path)
+
+
+def test_what_broke_though_nobody_had_ordered_it_is_told_without_its_repairs() -> None:
+    nodes = (NodeEntry("b0", "broker"), NodeEntry("driver", "driver"))
+    faults = (
+        FaultEntry("kill b0", FaultKind.KILL),
+        FaultEntry("death of b0", FaultKind.KILL, by_itself=True),
+        FaultEntry("return host 1", FaultKind.RETURN_HOST, by_itself=True),
+        FaultEntry("restart b0", FaultKind.RESTART),
+    )
+    manifest = RunManifest("deaths", "ray", 1, "1", nodes, faults=faults)
+    assert manifest.by_themselves == ["death of b0"]
+    assert manifest.has_links, "one broker needs none"
