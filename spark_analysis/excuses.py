@@ -301,7 +301,8 @@ class Excuses:
                 if peer not in reached and peer not in nodes and frozenset((name, peer)) not in links:
                     reached[peer] = None
                     queue.append(peer)
-        if case.client in reached or not broken:
+        to_itself = case.client == case.publisher  # by way of its broker
+        if not broken or (self.homes.get(case.client, case.client) if to_itself else case.client) in reached:
             return None
         return Excuse(f"{broken[-1].step.text}: no path was left")
 

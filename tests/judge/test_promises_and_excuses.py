@@ -161,3 +161,18 @@ def test_an_unknown_expectation_is_refused_with_what_is_allowed() -> None:
     data = {"overlay": CHAIN, "workload": {"kind": "by_hand"}, "expect": {"delay": "1 s"}}
     with pytest.raises(InputError, match="delivery_rate, delay_p99, recovery, unexplained"):
         check_scenario(data, "test")
+
+
+def test_a_client_whose_broker_is_dead_reaches_not_even_itself() -> None:
+    """Where events have several ways, too."""
+    with _cluster(overlay=CELLS, routing="cells", clients={"alice": "p0", "bob": "s0"}) as cluster:
+        cluster.clients["alice"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.kill("p0")
+        for number in range(20):
+            cluster.clients["alice"].publish({"x": number})
+            cluster.advance("100 ms")
+        cluster.faults.restart("p0")
+        cluster.settle()
+        judged = _judged(cluster)
+    assert judged.numbers["missing"] == judged.numbers["explained"] == 20, judged.numbers["reason"]
