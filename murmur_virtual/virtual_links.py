@@ -40,7 +40,7 @@ class _Wire:
 class VirtualLinks:
     """All links of a network; `groups` is the partition in force, node name to group."""
 
-    def __init__(self, network: VirtualNetwork, detection: FailureDetection) -> None:
+    def __init__(self, network: "VirtualNetwork[VirtualNode]", detection: FailureDetection) -> None:
         self.detection = detection
         self.groups: dict[NodeName, int] | None = None
         self._network = network

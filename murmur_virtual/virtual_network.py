@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol, TypeVar
 
 from murmur_pubsub.codec import Codec
 from murmur_pubsub.links import Link
@@ -10,24 +10,23 @@ from murmur_pubsub.machine import NodeName
 from murmur_pubsub.protocol_error import ProtocolError
 from murmur_virtual.event_queue import EventQueue
 
-if TYPE_CHECKING:
-    from murmur_virtual.virtual_node import VirtualNode
+Node = TypeVar("Node")
 
 
-class VirtualNetwork(Protocol):
-    """See `murmur_virtual.virtual_runtime`, which is one."""
+class VirtualNetwork(Protocol[Node]):
+    """See `murmur_virtual.virtual_runtime`, which is one; its `Node` is a `VirtualNode`."""
 
     seed: int
     now_us: int
     sync_us: int
     """How long a record takes to reach the disk."""
     queue: EventQueue
-    nodes: "dict[NodeName, VirtualNode]"
+    nodes: dict[NodeName, Node]
     """The latest incarnation of each node."""
     clients: set[NodeName]
     datagrams: Link | None
     """What carries messages between nodes without a link of their own; None: they are dropped as unreachable."""
-    addressed_by: "defaultdict[NodeName, dict[NodeName, None]]"
+    addressed_by: defaultdict[NodeName, dict[NodeName, None]]
     """`VirtualNode.addressed` the other way round: the nodes that hear when that node is gone."""
     in_flight: list[int]
     """Messages on their way, by kind: EVENT_MESSAGE and CONTROL_MESSAGE. Nodes count them up and down."""

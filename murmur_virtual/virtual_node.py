@@ -58,7 +58,7 @@ class VirtualNode:
 
     def __init__(
         self,
-        network: VirtualNetwork,
+        network: "VirtualNetwork[VirtualNode]",
         spec: NodeSpec,
         machine: Machine,
         recorder: Recorder,
