@@ -8,12 +8,12 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.deployment import Deployment, specs_of
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import FaultTargets, link_key
 from murmuration.deployment.fault_entries import FaultReader
 from murmuration.hunt.space import NODE_FAULTS, ScheduleSpace
 from murmuration.scenario.load import LoadedScenario
+from workloads.random_overlay import between_brokers, brokers_further, side_of
 
 _CHANGES: Mapping[str, Mapping[str, Any]] = {
     "loss": {"loss": 0.5},
@@ -62,10 +62,9 @@ class _Possible:
         self._links = [(plan.first, plan.second) for plan in deployment.links]
         self._brokers = [each.name for each in deployment.nodes if each.role == "broker"]
         self._orders = deployment.rules.orders
-        every = [each.name for each in deployment.nodes]
-        brokers = frozenset(self._brokers)
-        targets = FaultTargets(every, self._links, deployment.hosts, brokers=brokers, rules=deployment.rules)
-        specs = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
+        targets = deployment.fault_targets
+        self._broker_set = targets.brokers
+        specs = specs_of(deployment.links)
         self._reader = FaultReader(targets, specs, loaded.scenario.links.spec(), 0, loaded.error_at)
         self._has_cells = "cells" in loaded.data["overlay"]
 
@@ -112,14 +111,14 @@ class _Possible:
         verb = rng.choice(sorted(self._orders))
         names = [rng.choice(self._brokers)]
         for _ in self._orders[verb]:
-            near = [name for name in self._neighbours(names[-1]) if name not in names]
+            near = brokers_further(self._links, self._broker_set, names)
             names.append(rng.choice(near or self._brokers))
         return [(at_ms, {verb: names[0], **dict(zip(self._orders[verb], names[1:], strict=True))})]
 
     def _rewire(self, at_ms: int, number: int, lasting_ms: int | None) -> list[_Timed]:
         """A link goes, and after a while another one joins what it had joined."""
         rng = random.Random(number)
-        between = [link for link in self._links if not {*link} - {*self._brokers}]
+        between = between_brokers(self._links, self._broker_set)
         if not between:
             return []
         link = rng.choice(between)
@@ -128,25 +127,12 @@ class _Possible:
         joined = [rng.choice(here or there), rng.choice(there)]
         return [(at_ms, {"disconnect": list(link)}), (at_ms + (lasting_ms or _LASTING_MS[0]), {"connect": joined})]
 
-    def _neighbours(self, name: str) -> list[str]:
-        peers = [other for link in self._links if name in link for other in link if other != name]
-        return [peer for peer in peers if peer in self._brokers]
-
     def _side(self, cut: Sequence[str]) -> list[str]:
         """The nodes of a tree on the second end's side of the link; where there are cells, that end and its clients."""
         if self._has_cells:
             ends = {cut[1]} | {name for link in self._links for name in link if cut[1] in link and name.startswith("c")}
             return sorted(ends)
-        reached = [cut[1]]
-        for name in reached:
-            for first, second in self._links:
-                if {first, second} != set(cut):
-                    reached += [
-                        other
-                        for here, other in ((first, second), (second, first))
-                        if here == name and other not in reached
-                    ]
-        return reached
+        return list(side_of(self._links, cut[1], (cut[0], cut[1])))
 
 
 def _written(at_ms: int, entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """One schedule: played in virtual time, judged by the plain judge as the analysis judges a run, and what it reached."""
 
+import dataclasses
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,11 +10,10 @@ from typing import Any
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.faults import Fault
 from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US
-from murmur_pubsub.run_manifest import NodeEntry, RunManifest
 from murmur_virtual.run import play_virtual
 from murmuration.deployment.build_deployment import build
 from murmuration.registry import promise, reliability_named, routing_named
-from murmuration.runs.manifest import fault_entry
+from murmuration.runs.manifest import manifest_of_deployment
 from murmuration.scenario.load import check_scenario
 from routing.protocol import OverlayTraits
 from spark_analysis.fault_checks import FaultCheck
@@ -61,22 +61,14 @@ def play_schedule(data: Mapping[str, Any]) -> Outcome:
 def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
     """Judge the journal of a run of this deployment, on either runtime. Whether it is whole is not asked."""
     parts = deployment.nodes[0].parameters
-    nodes = tuple(NodeEntry(spec.name, spec.role, spec.broker) for spec in deployment.nodes)
-    lossy = any(plan.spec.loss for plan in deployment.links)
-    manifest = RunManifest(
-        name="schedule",
-        runtime="virtual",
-        seed=deployment.settings.seed,
-        run=f"{deployment.settings.identifier:016x}",
-        nodes=(*nodes, NodeEntry("driver", "driver")),
+    planned = manifest_of_deployment(deployment, "schedule", "virtual")
+    manifest = dataclasses.replace(
+        planned,
         status="complete",
         writers={},
-        links=tuple((plan.first, plan.second) for plan in deployment.links),
-        lossy=lossy,
-        faults=tuple(fault_entry(fault, deployment) for fault in deployment.faults),
         withdrawal_grace_us=GRACE_US,
         subscription_grace_us=GRACE_US,
-        recovery_limit_us=_LOSSY_LIMIT_US if lossy else DEFAULT_RECOVERY_LIMIT_US,
+        recovery_limit_us=_LOSSY_LIMIT_US if planned.lossy else DEFAULT_RECOVERY_LIMIT_US,
         promise=promise(
             routing_named(parts["routing"]),
             reliability_named(parts["reliability"]),
