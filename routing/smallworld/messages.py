@@ -51,6 +51,8 @@ class Beat(NamedTuple):
 
     identifier: int
     incarnation: int
+    number: int
+    """Grows with what the sender says in heartbeats and answers, so that one that was overtaken is known."""
     reach: Sequence[int]
     """The identifiers of the sender's neighbours."""
     load: int
@@ -69,6 +71,7 @@ class BeatAnswer(NamedTuple):
 
     identifier: int
     incarnation: int
+    number: int
     reach: Sequence[int]
     load: int
     median: int
