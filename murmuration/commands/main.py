@@ -1,4 +1,4 @@
-"""The command line: run, list, analyze, report, trace, replay, paper, sweep, churn, zoo, doctor.
+"""The command line: run, init, show, list, analyze, report, trace, replay, paper, sweep, churn, zoo, doctor.
 
 Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 the input cannot be used;
 130 interrupted. Bad input is one message, never a traceback.
@@ -17,6 +17,7 @@ from rich.table import Table
 from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.run_manifest import read_manifest
 from murmuration.commands.console import RunProgress
+from murmuration.commands.init import NEXT, Starter, begin
 from murmuration.commands.outcome import print_analysis, tell_missing, warn_of_lag
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.version import own_version
@@ -24,10 +25,25 @@ from murmuration.version import own_version
 application = typer.Typer(
     name="murmur",
     help="An emulation cluster for content-based publish/subscribe.",
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
+
+def _scenario_names(begun: str) -> list[str]:
+    from murmuration.scenario.load import built_in_scenarios
+
+    return [name for name in built_in_scenarios() if name.startswith(begun)]
+
+
+def _paper_names(begun: str) -> list[str]:
+    from murmuration.papers import PAPERS
+
+    return [name for name in PAPERS if name.startswith(begun)]
+
+
+ScenarioArgument = Annotated[
+    str, typer.Argument(help="A scenario file, or the name of a built-in one.", autocompletion=_scenario_names)
+]
 RunFolderArgument = Annotated[Path, typer.Argument(help="A run folder.")]
 MasterOption = Annotated[
     str | None, typer.Option(help="Spark master (spark://HOST:PORT), instead of this host's cores.")
@@ -67,7 +83,7 @@ def prepare(
 
 @application.command("run")
 def run_command(
-    scenario: Annotated[str, typer.Argument(help="A scenario file, or the name of a built-in one.")] = "default",
+    scenario: ScenarioArgument = "default",
     runtime: Annotated[str | None, typer.Option(help="ray or virtual, instead of the scenario's.")] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")] = None,
     seed: Annotated[int | None, typer.Option(help="Instead of the scenario's.")] = None,
@@ -82,7 +98,7 @@ def run_command(
 ) -> None:
     """Run a scenario, judge it, and write its report."""
     from murmuration.runs.driver import execute
-    from murmuration.runs.run_folder import default_folder
+    from murmuration.runs.run_folder import default_folder, point_latest
     from murmuration.scenario.changes import KeyChange
     from murmuration.scenario.load import load_scenario
 
@@ -100,6 +116,9 @@ def run_command(
             finished = execute(loaded, folder, progress.step, address, store)
     except (KeyboardInterrupt, OSError, RunError) as error:
         raise CutShort(folder, f"what was journaled is kept: `murmur analyze {folder}` reads it", error) from None
+    finally:
+        if out is None:
+            point_latest(folder)
     if not as_json:
         print("workload:", ", ".join(f"{name} {value}" for name, value in finished.workload.items()))
         warn_of_lag(finished.lag_us)
@@ -110,6 +129,26 @@ def run_command(
         print(json.dumps(_run_named(finished.folder)))
     else:
         print(f"run folder: {finished.folder}")
+
+
+@application.command("init")
+def init_command(
+    what: Annotated[Starter, typer.Argument(help="What to begin with.")],
+    folder: Annotated[Path, typer.Argument(help="Where its files go.")] = Path(),
+) -> None:
+    """Write a scenario, a test suite or a protocol to begin with."""
+    for path in begin(what, folder):
+        print(path)
+    print(f"next: {'' if folder == Path() else f'cd {folder} && '}{NEXT[what]}")
+
+
+@application.command("show")
+def show_command(scenario: ScenarioArgument) -> None:
+    """Print a scenario as it is written."""
+    from murmuration.scenario.load import load_scenario, scenario_path
+
+    load_scenario(Path(scenario))
+    print(scenario_path(Path(scenario)).read_text(), end="")
 
 
 @application.command("analyze")
@@ -173,7 +212,7 @@ def replay_command(
 
 @application.command("paper")
 def paper_command(
-    name: Annotated[str, typer.Argument(help="Which paper; `murmur list` names them.")],
+    name: Annotated[str, typer.Argument(help="Which paper; `murmur list` names them.", autocompletion=_paper_names)],
     quick: Annotated[bool, typer.Option("--quick", help="Scaled down, under a minute.")] = False,
     as_json: JsonOption = False,
     out: Annotated[Path | None, typer.Option(help="Where tables and plots go.")] = None,
@@ -248,16 +287,16 @@ def list_command() -> None:
     """What there is to choose from: scenarios, protocols, workloads, overlays, papers."""
     from murmuration.papers import PAPERS
     from murmuration.registry import RELIABILITIES, ROUTINGS
-    from murmuration.scenario.load import SCENARIO_FOLDER, load_scenario
+    from murmuration.scenario.load import built_in_scenarios, load_scenario
     from routing.local_subscriptions import INDEXES
     from workloads import OVERLAYS, WORKLOADS
 
     table = Table(box=None, header_style="bold")
     for heading in ("scenario", "runtime", "what it shows"):
         table.add_column(heading)
-    for path in sorted(SCENARIO_FOLDER.glob("*.yaml")):
+    for name, path in built_in_scenarios().items():
         scenario = load_scenario(path).scenario
-        table.add_row(path.stem, scenario.runtime, escape(scenario.description))
+        table.add_row(name, scenario.runtime, escape(scenario.description))
     console = Console()
     console.print(table)
     for heading, names in (
