@@ -1,4 +1,4 @@
-"""The command line: run, init, show, list, analyze, report, trace, replay, paper, sweep, churn, zoo, doctor.
+"""The command line: run, init, show, list, analyze, report, page, trace, replay, paper, sweep, churn, zoo, doctor.
 
 Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 the input cannot be used;
 130 interrupted. Bad input is one message, never a traceback.
@@ -183,6 +183,24 @@ def report_command(run_folder: RunFolderArgument) -> None:
     from spark_analysis.main import report as write_report
 
     print(write_report(run_folder))
+
+
+@application.command("page")
+def page_command(
+    run_folder: RunFolderArgument,
+    out: Annotated[Path | None, typer.Option(help="The file (default: page.html in the run folder).")] = None,
+) -> None:
+    """Write the moving picture of a run, judged or not, as one HTML file that needs nothing else."""
+    from murmur_page.frozen import write_page
+    from murmur_page.recorded import recorded
+
+    path = out or run_folder / "page.html"
+    data = recorded(run_folder)
+    try:
+        write_page(path, data)
+    except OSError as error:
+        raise InputError(f"--out {path}", f"a place that cannot be written ({error.strerror})", "another") from error
+    print(path)
 
 
 @application.command("trace")

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+from murmur_page.layout import layout_of, write_layout
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.event import Event, unpack_attributes
@@ -192,6 +193,7 @@ class Cluster:
         built = build(loaded)
         place = Path(tempfile.mkdtemp(prefix="murmur-cluster-")) / "run" if folder is None else Path(folder)
         run_folder = RunFolder.make(place, manifest_of(loaded, built))
+        write_layout(place, layout_of(built.deployment))
         if built.deployment.settings.keep_inputs:  # a replay asks the scenario what a node is made of
             run_folder.write_scenario(loaded.data)
         with cluster_runtime(runtime, built.deployment, run_folder.folder) as opened:
