@@ -301,10 +301,10 @@ class Pastry:
 
     def _on_welcome(self, source: NodeName, welcome: Welcome) -> list[Effect]:
         peer = PastryPeer(*welcome.peer)
+        # Who was found by a search, or asked before this node had joined, has not taken it in.
+        knows_this = not welcome.sought and self._asked.pop(peer.name, None) is not None
         if welcome.sought:
             self._seeks = max(0, self._seeks - 1)
-        else:
-            self._asked.pop(peer.name, None)
         effects = self._renew(peer)
         if not welcome.joined:  # it will arrive when it has joined
             return effects + self._if_all_answered()
@@ -316,15 +316,18 @@ class Pastry:
                 key = self.space.first(cell) + self._random.randrange(self.space.size // self.space.base**cell.length)
                 effects.append(Send(peer.name, Seek(self.me, key)))
                 self._seeks += 1
-        effects += self._meet(peer, welcome.known) if self.joined else self._take_in(peer)
+        effects += self._meet(peer, knows_this, welcome.known) if self.joined else self._take_in(peer)
         effects += self._consider(welcome.known)
         return effects + self._if_all_answered()
 
-    def _meet(self, peer: PastryPeer, told: Sequence[Sequence[Any]]) -> list[Effect]:
-        """Take in the peer, which has told what it knows of what both should know; tell it the rest."""
+    def _meet(self, peer: PastryPeer, knows_this: bool, told: Sequence[Sequence[Any]]) -> list[Effect]:
+        """Take in the peer, which has told what it knows of what both should know; tell it the rest, and that this node
+        is there if it may not know."""
         if peer.name in self.peers:
             return []
         effects = self._take_in(peer)
+        if peer.name in self.peers and not knows_this:
+            effects.append(Send(peer.name, Hello(self.me, True)))
         names = {name for name, *_ in told}
         rest = [each for each in self.peers.in_common_with(peer) if each.name not in names]
         if peer.name in self.peers and rest:
