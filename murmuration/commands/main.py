@@ -1,4 +1,4 @@
-"""The command line: run, init, show, list, analyze, report, page, trace, replay, paper, sweep, churn, zoo, doctor.
+"""The commands: run, init, show, list, analyze, report, page, trace, replay, paper, sweep, hunt, churn, zoo, doctor.
 
 Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 the input cannot be used;
 130 interrupted. Bad input is one message, never a traceback.
@@ -258,6 +258,32 @@ def sweep_command(
     from murmuration.commands.sweep import play_sweep
 
     play_sweep(sweep_file, workers, address, out, analysis, keep_runs, as_json)
+
+
+@application.command("hunt")
+def hunt_command(
+    scenario: Annotated[
+        Path | None, typer.Argument(help="A scenario file, or the name of a built-in one: only its faults are drawn.")
+    ] = None,
+    routing: Annotated[list[str] | None, typer.Option(help="One or more (default: all), by name or path.")] = None,
+    reliability: Annotated[list[str] | None, typer.Option(help="The same.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="Hunt for so long.")] = None,
+    schedules: Annotated[int | None, typer.Option(help="Hunt until so many were played in all.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Schedules at once (default: one for each core).")] = None,
+    address: Annotated[str | None, typer.Option(help="A Ray cluster, instead of this host.")] = None,
+    out: Annotated[Path, typer.Option(help="The hunt's folder.")] = Path("hunt"),
+    seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 1,
+    guided: Annotated[bool, typer.Option("--guided/--plain", help="Change schedules that reached much.")] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Look for schedules of faults that break a protocol; the same --out goes on where it was stopped."""
+    from murmuration.commands.hunt import go_hunting
+    from murmuration.hunt.hunt import HuntLimits
+    from murmuration.sweeps.tasks import Cores
+
+    limits = HuntLimits(None if minutes is None else 60 * minutes, schedules)
+    cores = Cores(workers, address)
+    go_hunting(scenario, routing or [], reliability or [], limits, cores, out, seed, guided, as_json)
 
 
 @application.command("churn")

@@ -2,15 +2,16 @@
 
 import dataclasses
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.faults import Fault
+from murmur_pubsub.progress import Progress
 from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US
-from murmur_virtual.run import play_virtual
+from murmur_virtual.run import VirtualRun
 from murmuration.deployment.build_deployment import build
 from murmuration.registry import promise, reliability_named, routing_named
 from murmuration.runs.manifest import manifest_of_deployment
@@ -21,7 +22,7 @@ from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.plain_judge import Judgement, Pair, PlainVerdict, judge_journal
 
 GRACE_US = 1_000_000
-_LOSSY_LIMIT_US = 4 * DEFAULT_RECOVERY_LIMIT_US
+LOSSY_LIMIT_US = 4 * DEFAULT_RECOVERY_LIMIT_US
 """Where three messages in ten are lost for ever, a recovery that backs off comes to its end late now and then."""
 
 
@@ -52,9 +53,18 @@ class Outcome:
 
 def play_schedule(data: Mapping[str, Any]) -> Outcome:
     """Run the scenario and judge it; raises `InputError` for one that cannot be, and what a protocol raises."""
-    deployment = build(check_scenario(dict(data), "schedule")).deployment
+    return play(deployment_of(data), VirtualRun)
+
+
+def deployment_of(data: Mapping[str, Any]) -> Deployment:
+    """The deployment of a scenario of these keys; raises `InputError`."""
+    return build(check_scenario(dict(data), "schedule")).deployment
+
+
+def play(deployment: Deployment, make: Callable[[Deployment, Path, Progress], VirtualRun]) -> Outcome:
+    """Play the run that is made of the deployment, and judge it; raises what a protocol raises."""
     with tempfile.TemporaryDirectory() as folder:
-        play_virtual(deployment, Path(folder), lambda *_: None)
+        make(deployment, Path(folder), lambda *_: None).play()
         return judge_faults(deployment, Path(folder))
 
 
@@ -68,7 +78,7 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
         writers={},
         withdrawal_grace_us=GRACE_US,
         subscription_grace_us=GRACE_US,
-        recovery_limit_us=_LOSSY_LIMIT_US if planned.lossy else DEFAULT_RECOVERY_LIMIT_US,
+        recovery_limit_us=LOSSY_LIMIT_US if planned.lossy else DEFAULT_RECOVERY_LIMIT_US,
         promise=promise(
             routing_named(parts["routing"]),
             reliability_named(parts["reliability"]),

@@ -1,0 +1,66 @@
+"""What is wrong with a schedule, so coarsely that two schedules with one cause say the same."""
+
+import functools
+import re
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.protocol_error import ProtocolError
+from murmuration.hunt.coverage import ObservedRun, Reached
+from murmuration.hunt.trial import Outcome, deployment_of, play
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """`kind`: what a judge found, or where what was raised; `words`: all that is known."""
+
+    kind: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A schedule that was played. `outcome`: None if it was not played to its end."""
+
+    verdict: str
+    """That of the judge, or `raised`."""
+    symptom: Symptom | None
+    outcome: Outcome | None
+    reached: Reached
+
+
+def tried(data: Mapping[str, Any]) -> Tried:
+    """Play the scenario of these keys; raises `InputError` for one that cannot be."""
+    return tried_deployment(deployment_of(data))
+
+
+def tried_deployment(deployment: Deployment) -> Tried:
+    """The same of a deployment. What a protocol raises is a symptom."""
+    reached = Reached()
+    try:
+        outcome = play(deployment, functools.partial(ObservedRun, reached))
+    except Exception as error:  # whatever a protocol raises is a finding
+        return Tried("raised", _raised(error), None, reached)
+    numbers = outcome.judgement.numbers
+    symptom = None
+    if numbers["verdict"] == "invalid":
+        symptom = Symptom(str(numbers["finding"]), str(numbers["reason"]))
+    return Tried(numbers["verdict"], symptom, outcome, reached)
+
+
+def _raised(error: Exception) -> Symptom:
+    if isinstance(error, ProtocolError) and error.place is not None:
+        return Symptom(f"raised at {error.place}", str(error))
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f"{frames[-1].name}" if frames else "no place"
+    return Symptom(
+        f"{type(error).__name__} in {where}: {_without_numbers(str(error))}", f"{type(error).__name__}: {error}"
+    )
+
+
+def _without_numbers(text: str) -> str:
+    """The first line of it, as it is for any node and at any time."""
+    return re.sub(r"\b[a-z]*\d[\w,.:]*", "#", text.partition("\n")[0])[:120]
