@@ -49,6 +49,9 @@ MasterOption = Annotated[
     str | None, typer.Option(help="Spark master (spark://HOST:PORT), instead of this host's cores.")
 ]
 ExecutorMemoryOption = Annotated[str | None, typer.Option(help="Of each executor of that master, such as 3g.")]
+PlainOption = Annotated[
+    bool, typer.Option("--plain", help="Judge in plain Python: seconds for thousands of events, no Java, no report.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print results as one JSON line.")]
 
 
@@ -94,6 +97,7 @@ def run_command(
     master: MasterOption = None,
     executor_memory: ExecutorMemoryOption = None,
     analysis: Annotated[bool, typer.Option(help="Judge the run and write its report.")] = True,
+    plain: PlainOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a scenario, judge it, and write its report."""
@@ -106,7 +110,11 @@ def run_command(
     given = [KeyChange((key,), value, f"--{key}") for key, value in options.items() if value is not None]
     find_own_modules(Path(scenario))
     loaded = load_scenario(Path(scenario), changes or (), given)
-    if analysis:
+    if analysis and plain:
+        from murmuration.commands.plain import check_plain
+
+        check_plain(master, executor_memory)
+    elif analysis:
         from spark_analysis.session import check_java
 
         check_java()
@@ -124,7 +132,7 @@ def run_command(
         warn_of_lag(finished.lag_us)
         tell_missing(finished.missing_journals)
     if analysis:
-        _analyze(finished.folder, as_json, master, executor_memory)
+        _analyze(finished.folder, as_json, master, executor_memory, plain)
     elif as_json:
         print(json.dumps(_run_named(finished.folder)))
     else:
@@ -156,10 +164,11 @@ def analyze_command(
     run_folder: RunFolderArgument,
     master: MasterOption = None,
     executor_memory: ExecutorMemoryOption = None,
+    plain: PlainOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Judge a run and write its tables and report."""
-    _analyze(run_folder, as_json, master, executor_memory)
+    _analyze(run_folder, as_json, master, executor_memory, plain)
 
 
 @application.command("gather")
@@ -371,7 +380,13 @@ def doctor_command() -> None:
         raise typer.Exit(1)
 
 
-def _analyze(folder: Path, as_json: bool, master: str | None, executor_memory: str | None) -> None:
+def _analyze(folder: Path, as_json: bool, master: str | None, executor_memory: str | None, plain: bool) -> None:
+    if plain:
+        from murmuration.commands.plain import check_plain, judge_in_python
+
+        check_plain(master, executor_memory)
+        judge_in_python(folder, as_json, _run_named(folder))
+        return
     from spark_analysis.main import analyze as analyze_run
 
     with RunProgress(quiet=as_json) as progress:

@@ -35,7 +35,7 @@ from murmuration.deployment.build_deployment import build
 from murmuration.harness.fault_handle import FaultHandle
 from murmuration.harness.runtime import ClusterRuntime
 from murmuration.harness.runtimes import cluster_runtime
-from murmuration.results.verdict import Verdict, verdict_of
+from murmuration.results.verdict import JudgeName, Verdict, verdict_of
 from murmuration.runs.manifest import fault_entry, manifest_of
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.runs.run_folder import RunFolder
@@ -244,10 +244,10 @@ class Cluster:
         self._close()
         self._folder.write(replace(self._folder.manifest, status="complete", writers=self._runtime.writers))
 
-    def verdict(self) -> Verdict:
-        """End the cluster and have Spark judge what happened."""
+    def verdict(self, judge: JudgeName = "spark") -> Verdict:
+        """End the cluster and have Spark, or the judge in plain Python, say what happened."""
         self.end()
-        return verdict_of(self.folder)
+        return verdict_of(self.folder, judge)
 
     def _close(self) -> None:
         if not self._over:
