@@ -13,12 +13,16 @@ from rich.markup import escape
 from rich.status import Status
 
 from murmur_pubsub.errors import InputError, RunError
+from murmuration.commands.console import RunProgress
 from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.folder import HuntFolder
 from murmuration.hunt.hunt import PLAY_CHUNK, Hunt, HuntLimits, Work
 from murmuration.hunt.quarries import all_pairs, quarry_of_scenario
 from murmuration.hunt.summary import write_summary
+from murmuration.hunt.why import find_why
+from murmuration.hunt.why_report import write_why
 from murmuration.runs.own_modules import find_own_modules
+from murmuration.scenario.load import load_scenario
 from murmuration.sweeps.tasks import Cores, ends_of_tasks
 
 _LOG_EVERY_S = 5.0
@@ -71,6 +75,19 @@ def quarries_of(scenario: Path | None, routing: Sequence[str], reliability: Sequ
             raise InputError("--routing", found, allowed)
         return [quarry_of_scenario(scenario)]
     return all_pairs(routing, reliability)
+
+
+def ask_why(file: Path, forks: int, workers: int | None, out: Path | None) -> None:
+    """Say when the scenario in the file became certain to fail."""
+    if forks < 2:
+        raise InputError("--forks", str(forks), "2 or more")
+    find_own_modules(file)
+    loaded = load_scenario(file)
+    with RunProgress(quiet=False) as progress:
+        why = find_why(loaded.data, forks, Cores(workers).workers, progress.step)
+    folder = out or (file.parent if file.is_file() else Path.cwd())
+    print(write_why(why, loaded.data, folder), end="")
+    print(f"plot: {folder / 'why.svg'}")
 
 
 class HuntProgress:

@@ -280,19 +280,27 @@ def hunt_command(
     schedules: Annotated[int | None, typer.Option(help="Hunt until so many were played in all.")] = None,
     workers: Annotated[int | None, typer.Option(help="Schedules at once (default: one for each core).")] = None,
     address: Annotated[str | None, typer.Option(help="A Ray cluster, instead of this host.")] = None,
-    out: Annotated[Path, typer.Option(help="The hunt's folder.")] = Path("hunt"),
+    out: Annotated[Path | None, typer.Option(help="The hunt's folder (default: hunt; with --why beside FILE).")] = None,
     seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 1,
     guided: Annotated[bool, typer.Option("--guided/--plain", help="Change schedules that reached much.")] = True,
+    why: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Hunt nothing: when did this scenario become certain to fail?"),
+    ] = None,
+    forks: Annotated[int, typer.Option(help="With --why: of each point in time.")] = 20,
     as_json: JsonOption = False,
 ) -> None:
     """Look for schedules of faults that break a protocol; the same --out goes on where it was stopped."""
-    from murmuration.commands.hunt import go_hunting
+    from murmuration.commands.hunt import ask_why, go_hunting
     from murmuration.hunt.hunt import HuntLimits
     from murmuration.sweeps.tasks import Cores
 
+    if why is not None:
+        ask_why(why, forks, workers, out)
+        return
     limits = HuntLimits(None if minutes is None else 60 * minutes, schedules)
-    cores = Cores(workers, address)
-    go_hunting(scenario, routing or [], reliability or [], limits, cores, out, seed, guided, as_json)
+    cores, folder = Cores(workers, address), out or Path("hunt")
+    go_hunting(scenario, routing or [], reliability or [], limits, cores, folder, seed, guided, as_json)
 
 
 @application.command("churn")

@@ -3,11 +3,13 @@
 import functools
 import re
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.progress import Progress
 from murmur_pubsub.protocol_error import ProtocolError
 from murmuration.hunt.coverage import ObservedRun, Reached
 from murmuration.hunt.trial import Outcome, deployment_of, play
@@ -34,14 +36,14 @@ class Tried:
 
 def tried(data: Mapping[str, Any]) -> Tried:
     """Play the scenario of these keys; raises `InputError` for one that cannot be."""
-    return tried_deployment(deployment_of(data))
+    return tried_run(deployment_of(data), ObservedRun)
 
 
-def tried_deployment(deployment: Deployment) -> Tried:
-    """The same of a deployment. What a protocol raises is a symptom."""
+def tried_run(deployment: Deployment, make: Callable[[Reached, Deployment, Path, Progress], ObservedRun]) -> Tried:
+    """The same of the run that is made of a deployment. What a protocol raises is a symptom."""
     reached = Reached()
     try:
-        outcome = play(deployment, functools.partial(ObservedRun, reached))
+        outcome = play(deployment, functools.partial(make, reached))
     except Exception as error:  # whatever a protocol raises is a finding
         return Tried("raised", _raised(error), None, reached)
     numbers = outcome.judgement.numbers

@@ -24,7 +24,7 @@ def manifest_of(loaded: LoadedScenario, built: BuiltScenario) -> RunManifest:
         scenario_file=str(Path(loaded.place).resolve()) if Path(loaded.place).is_file() else None,
         overlay=OverlayEntry(tuple(overlay.brokers), tuple(overlay.edges)),
         workload=built.workload.description,
-        message_kinds=_message_kinds(deployment),
+        message_kinds=message_kinds(deployment),
         withdrawal_grace_us=scenario.withdrawal_grace,
         subscription_grace_us=scenario.subscription_grace,
         recovery_limit_us=scenario.recovery_limit,
@@ -67,7 +67,7 @@ def _happened(fault: Fault) -> str:
     return f"loss of host {fault.host}" if fault.kind is FaultKind.LOSE_HOST else str(fault)
 
 
-def _message_kinds(deployment: Deployment) -> dict[int, str]:
+def message_kinds(deployment: Deployment) -> dict[int, str]:
     """Message kind to the name of its class."""
     types = make_machine(deployment.nodes[0], deployment.settings.seed).message_types
     return {kind_of(each): each.__name__ for each in types}
