@@ -119,21 +119,22 @@ class KeptFrames:
     def __init__(self, frames_max: int) -> None:
         self.frames: list[Frame] = []
         self._frames_max = frames_max
-        self._width_us = 0
+        self.width_us = 0
+        """Frames that lie within it together are one."""
 
     def add(self, frame: Frame) -> None:
         """The frame that follows the last one. It is kept and changed: the caller must not."""
         if not self.frames:
-            self._width_us = frame.end_us - frame.begin_us
-        if self.frames and frame.end_us - self.frames[-1].begin_us <= self._width_us:
+            self.width_us = frame.end_us - frame.begin_us
+        if self.frames and frame.end_us - self.frames[-1].begin_us <= self.width_us:
             self.frames[-1].merge(frame)
             return
         self.frames.append(frame)
         if len(self.frames) > self._frames_max:
-            self._width_us *= 2
+            self.width_us *= 2
             wide: list[Frame] = []
             for each in self.frames:
-                if wide and each.end_us - wide[-1].begin_us <= self._width_us:
+                if wide and each.end_us - wide[-1].begin_us <= self.width_us:
                     wide[-1].merge(each)
                 else:
                     wide.append(each)

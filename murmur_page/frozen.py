@@ -20,7 +20,6 @@ _PAGE = """<!DOCTYPE html>
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <title>{title}</title>
 <style>
-body {{ margin: 0; }}
 {style}
 </style>
 </head>

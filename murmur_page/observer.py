@@ -19,6 +19,7 @@ _TOLD = (
     RowKind.PAUSE, RowKind.SETTLED,
 )  # fmt: skip
 """Kinds that are looked at row by row: there are few of them."""
+_UNMATCHED_MAX = 10_000
 _NEVER_SENT = (DropReason.UNREACHABLE,)
 _PHASES = {
     Phase.STARTING: "nodes are started",
@@ -58,6 +59,8 @@ class Observer:
         self._on_way: Counter[Pair] = Counter()
         self._waiting: dict[int, int] = {}
         self._published_us: dict[int, int] = {}
+        self._unmatched: list[tuple[int, int]] = []
+        """Deliveries, event and time, whose publication has not been read yet."""
 
     def frame(self, rows: np.ndarray, begin_us: int, end_us: int) -> Frame:
         """The frame of these rows (dtype `ROW_TYPE`), which follow those given before."""
@@ -100,7 +103,7 @@ class Observer:
                 keys.tolist(), totals.tolist(), events.tolist(), real.tolist(), strict=True
             ):
                 pair = divmod(key, self._size)
-                self._on_way[pair] = max(0, self._on_way[pair] + sign * on_way)
+                self._on_way[pair] += sign * on_way
                 touched.add(pair)
                 if not (self._is_broker[pair[0]] and self._is_broker[pair[1]]):
                     continue
@@ -120,7 +123,7 @@ class Observer:
             return
         waiting: defaultdict[int, int] = defaultdict(int)
         for (_, receiver), count in self._on_way.items():
-            if receiver in receivers:
+            if receiver in receivers and count > 0:  # an arrival may be read before its sending
                 waiting[receiver] += count
         for receiver in receivers:
             if self._is_broker[receiver] and self._waiting.get(receiver, 0) != waiting[receiver]:
@@ -136,9 +139,14 @@ class Observer:
                 setattr(activity, name, getattr(activity, name) + count)
         known = self._published_us
         known.update(zip(_event_keys(published), published["time_us"].tolist(), strict=True))
-        for key, time_us in zip(_event_keys(delivered), delivered["time_us"].tolist(), strict=True):
+        later: list[tuple[int, int]] = []
+        fresh = zip(_event_keys(delivered), delivered["time_us"].tolist(), strict=True)
+        for key, time_us in (*self._unmatched, *fresh):
             if key in known:
                 frame.delays[delay_bucket(time_us - known[key])] += 1
+            else:
+                later.append((key, time_us))
+        self._unmatched = later[-_UNMATCHED_MAX:]
 
     def _activity(self, frame: Frame, broker: int) -> Activity:
         return frame.activity.setdefault(broker, Activity())

@@ -18,6 +18,7 @@ import numpy as np
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import unpack_attributes
 from murmur_pubsub.journal import NONE, DropReason, FaultStage, RowKind, SideKind, parse_segment, parse_side
+from murmur_pubsub.journal_format import HEADER_BYTES
 from murmur_pubsub.journal_store import JournalStore, store_at
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest, read_manifest
 from spark_analysis.wording import duration
@@ -115,9 +116,17 @@ def follow_all(run: Path, wanted: Sequence[EventId]) -> dict[EventId, EventWay]:
     return ways
 
 
+def _files(store: JournalStore, ending: str) -> Iterator[tuple[str, bytes]]:
+    """What people call each file, and its content; without those that were just being opened."""
+    for name in store.sizes(ending):
+        data = store.read(name)
+        if any(data[:HEADER_BYTES]):
+            yield store.name_of(name), data
+
+
 def _segments(store: JournalStore) -> Iterator[np.ndarray]:
-    for name in store.sizes("seg"):
-        yield parse_segment(store.name_of(name), store.read(name))[1]
+    for place, data in _files(store, "seg"):
+        yield parse_segment(place, data)[1]
 
 
 def _read(store: JournalStore, wanted: Sequence[EventId]) -> tuple[np.ndarray, np.ndarray, bool]:
@@ -143,8 +152,8 @@ def _read(store: JournalStore, wanted: Sequence[EventId]) -> tuple[np.ndarray, n
 
 def _attributes(store: JournalStore, wanted: Set[EventId]) -> dict[EventId, dict[str, Any]]:
     found = {}
-    for name in store.sizes("blob"):
-        for kind, fields in parse_side(store.name_of(name), store.read(name)):
+    for place, data in _files(store, "blob"):
+        for kind, fields in parse_side(place, data):
             if kind is SideKind.EVENT and (fields[0], fields[1]) in wanted:
                 found[fields[0], fields[1]] = dict(unpack_attributes(bytes(fields[3])))
     return found

@@ -27,17 +27,20 @@ export class Course {
 
   get plotWidth() { return this.width - LEFT - RIGHT; }
 
-  xOf(us) { return LEFT + (us / Math.max(1, this.run.endUs)) * this.plotWidth; }
+  get spanUs() { return Math.max(1, this.run.endUs - this.run.beginUs); }
 
-  timeAt(x) { return Math.max(0, Math.min(1, (x - LEFT) / this.plotWidth)) * this.run.endUs; }
+  xOf(us) { return LEFT + Math.max(0, (us - this.run.beginUs) / this.spanUs) * this.plotWidth; }
+
+  timeAt(x) { return this.run.beginUs + Math.max(0, Math.min(1, (x - LEFT) / this.plotWidth)) * this.spanUs; }
 
   // The frames put together to about three pixels each.
   series() {
     if (this.made && this.made.version === this.run.version) return this.made;
-    const columns = Math.max(1, Math.floor(this.plotWidth / 3)), spanUs = Math.max(1, this.run.endUs);
+    const columns = Math.max(1, Math.floor(this.plotWidth / 3)), { spanUs } = this, { beginUs } = this.run;
     const found = Array.from({ length: columns }, () => ({ published: 0, delivered: 0, delays: new Map(), lost: 0 }));
     for (const frame of this.run.frames) {
-      const from = Math.max(0, frame.b), middle = (from + frame.t) / 2;
+      if (frame.t < beginUs) continue;
+      const from = Math.max(beginUs, frame.b), middle = (from + frame.t) / 2 - beginUs;
       const here = found[Math.min(columns - 1, Math.floor((middle / spanUs) * columns))];
       here.published += frame.p || 0;
       here.delivered += frame.v || 0;
@@ -176,11 +179,11 @@ export class Course {
 
   drawAxis(y) {
     const { context, look } = this;
-    const spanUs = Math.max(1, this.run.endUs);
+    const { spanUs } = this, { beginUs, endUs } = this.run;
     const step = nice(spanUs / Math.max(2, this.plotWidth / 110), true);
     context.fillStyle = look.soft;
     context.font = `11px ${look.font}`;
-    for (let us = 0; us <= spanUs; us += step) {
+    for (let us = Math.ceil(beginUs / step) * step; us <= endUs; us += step) {
       const x = this.xOf(us);
       context.fillRect(x, y, 1, 4);
       context.textAlign = x > this.width - 50 ? "right" : "center";

@@ -14,7 +14,7 @@ const KEYS = [
 ];
 
 export class Page {
-  constructor(root, data) {
+  constructor(root, data, live = false) {
     this.root = root;
     this.run = new Run(data);
     this.parts = Object.fromEntries([...root.querySelectorAll("[data-live]")].map((each) => [each.dataset.live, each]));
@@ -25,9 +25,10 @@ export class Page {
     this.hoverX = null;
     this.tick = 0;
     this.playing = false;
-    this.following = false; // the moment stays at the end of a run that goes on
-    this.us = this.firstMoment();
-    this.speed = niceSpeed(this.run.endUs / 1e6 / PLAYS_FOR_S);
+    this.live = live; // the run goes on
+    this.following = live; // the moment stays at its end
+    this.us = live ? this.run.endUs : this.firstMoment();
+    this.speed = live ? 1 : niceSpeed((this.run.endUs - this.run.beginUs) / 1e6 / PLAYS_FOR_S);
     this.sayHead();
     this.wire();
     this.resize();
@@ -38,11 +39,36 @@ export class Page {
   // A recorded run is opened where there is something to see: in its first fault, or in the midst of it.
   firstMoment() {
     const fault = this.run.faults.find((each) => each.from !== null && !each.repairs);
-    if (!fault) return this.run.endUs * 0.6;
+    if (!fault) return this.run.beginUs + (this.run.endUs - this.run.beginUs) * 0.6;
     return fault.from + Math.min(this.widthUs, ((fault.until === null ? this.run.endUs : fault.until) - fault.from) * 0.7);
   }
 
-  get widthUs() { return Math.max(this.run.endUs / 40, 1); }
+  get widthUs() {
+    if (this.live) return Math.max(1e6, this.run.endUs / 300);
+    return Math.max((this.run.endUs - this.run.beginUs) / 40, 1);
+  }
+
+  // ------------------------------------------------------------------------------------------- the feed
+  grow(frames) {
+    const told = this.run.faults.length;
+    for (const frame of frames) this.run.add(frame);
+    if (this.following) this.us = this.run.endUs;
+    if (told !== this.run.faults.length) this.sayLegend();
+    this.show();
+  }
+
+  reset(data, live) {
+    this.run.replace(data);
+    this.shown = null;
+    this.live = live;
+    this.following = this.following && live;
+    this.us = this.following ? this.run.endUs : Math.min(this.us, this.run.endUs);
+    this.sayHead();
+    this.show();
+  }
+
+  // What a server says beside the frames.
+  take() {}
 
   sayHead() {
     const { head } = this.run;
@@ -90,11 +116,11 @@ export class Page {
     showUnder(this.parts.under, this.run, this.overlay, shown);
     showStory(this.parts.told, this.run, this.us, (us) => this.goTo(us));
     if (this.parts.table.parentElement.open) showTable(this.parts.table, this.run, shown);
-    const share = this.run.endUs ? this.us / this.run.endUs : 0;
+    const share = this.run.endUs ? Math.max(0, this.us - this.run.beginUs) / (this.run.endUs - this.run.beginUs || 1) : 0;
     this.parts.slider.value = String(Math.round(share * 1000));
     this.parts.slider.setAttribute("aria-valuetext", clock(this.us, this.run.endUs));
     this.parts.clock.textContent = `${clock(this.us, this.run.endUs)} of ${clock(this.run.endUs, this.run.endUs)}`;
-    this.parts.play.textContent = this.playing ? "Pause" : "Play";
+    this.parts.play.textContent = this.playing || this.following ? "Pause" : "Play";
     this.parts.speed.textContent = `× ${Number(this.speed.toPrecision(3))}`;
     this.parts.say.textContent = this.inWords(shown);
     this.dirty = true;
@@ -115,10 +141,10 @@ export class Page {
       const passed = Math.min(0.25, (now - before) / 1000);
       if (this.playing) {
         const next = this.us + passed * 1e6 * this.speed;
-        if (next >= this.run.endUs) { this.playing = this.following; this.us = this.run.endUs; } else this.us = next;
+        if (next >= this.run.endUs) { this.playing = false; this.following = this.live; this.us = this.run.endUs; } else this.us = next;
         if (!this.lastShown || now - this.lastShown > 95) { this.lastShown = now; this.show(); }
       }
-      const moves = this.playing && !this.still;
+      const moves = (this.playing || this.following) && !this.still;
       if (moves) this.tick += passed * 40;
       if (this.dirty || moves) {
         this.dirty = false;
@@ -144,8 +170,10 @@ export class Page {
   }
 
   toggle() {
-    this.playing = !this.playing;
-    if (this.playing && this.us >= this.run.endUs && !this.following) this.us = 0;
+    if (this.following) this.following = false;
+    else if (this.live && this.us >= this.run.endUs) this.following = true;
+    else this.playing = !this.playing;
+    if (this.playing && this.us >= this.run.endUs) this.us = this.run.beginUs;
     this.show();
   }
 
@@ -217,7 +245,7 @@ export class Page {
     parts.play.addEventListener("click", () => this.toggle());
     parts.slower.addEventListener("click", () => this.faster(0.5));
     parts.faster.addEventListener("click", () => this.faster(2));
-    parts.slider.addEventListener("input", () => { this.playing = false; this.goTo((Number(parts.slider.value) / 1000) * this.run.endUs); });
+    parts.slider.addEventListener("input", () => { this.playing = false; this.goTo(this.run.beginUs + (Number(parts.slider.value) / 1000) * (this.run.endUs - this.run.beginUs)); });
     parts.search.addEventListener("submit", (event) => { event.preventDefault(); this.find(parts.wanted.value); });
     parts.table.parentElement.addEventListener("toggle", () => this.show());
     parts.keys.replaceChildren(...KEYS.flatMap(([key, what]) => [element("dt", {}, key), element("dd", {}, what)]));
@@ -299,7 +327,7 @@ export class Page {
       ArrowLeft: () => this.step(event.shiftKey ? -10 : -1),
       ArrowRight: () => this.step(event.shiftKey ? 10 : 1),
       Home: () => this.goTo(0),
-      End: () => this.goTo(this.run.endUs),
+      End: () => { this.goTo(this.run.endUs); this.following = this.live; },
       "[": () => this.faster(0.5),
       "]": () => this.faster(2),
       n: () => this.next(1),

@@ -9,6 +9,11 @@ export function linkKey(first, second) {
 
 export class Run {
   constructor(data) {
+    this.version = 0; // grows with each frame, so that drawings know when to be made anew
+    this.replace(data);
+  }
+
+  replace(data) {
     this.head = data.head;
     this.verdict = data.verdict || null;
     this.findings = data.findings || null;
@@ -17,7 +22,6 @@ export class Run {
     this.brokers = this.nodes.filter((node) => node.role === "b");
     for (const node of this.nodes) if (node.home !== null) this.nodes[node.home].clients.push(node);
     this.planned = new Set(data.head.links.map(([a, b]) => linkKey(a, b)));
-    this.version = 0; // grows with each frame, so that drawings know when to be made anew
     this.setFrames(data.frames);
   }
 
@@ -57,7 +61,12 @@ export class Run {
     }
   }
 
-  get beginUs() { return 0; }
+  // Where the axis begins: the start of many actors takes long, and shows little.
+  get beginUs() {
+    const publishing = this.phases.find((each) => each.text.startsWith("publishing"));
+    if (!publishing || publishing.t < 0.15 * this.endUs) return 0;
+    return Math.max(0, publishing.t - 0.05 * (this.endUs - publishing.t));
+  }
 
   get endUs() { return this.frames.length ? this.frames[this.frames.length - 1].t : 0; }
 

@@ -1,4 +1,5 @@
-"""The commands: run, init, show, list, analyze, report, page, trace, replay, paper, sweep, hunt, churn, zoo, doctor.
+"""The commands: run, init, show, list, analyze, report, page, serve, trace, replay, paper, sweep, hunt, churn, zoo and
+doctor.
 
 Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 the input cannot be used;
 130 interrupted. Bad input is one message, never a traceback.
@@ -210,6 +211,20 @@ def page_command(
     except OSError as error:
         raise InputError(f"--out {path}", f"a place that cannot be written ({error.strerror})", "another") from error
     print(path)
+
+
+@application.command("serve")
+def serve_command(
+    runs: Annotated[Path, typer.Argument(help="A folder with run folders, or one of them.")] = Path("runs"),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 0,
+    host: Annotated[
+        str, typer.Option(help="An address of this host that others can reach, instead of loopback.")
+    ] = "127.0.0.1",
+) -> None:
+    """Serve the moving pictures of all runs in a folder, finished or running, until interrupted."""
+    from murmuration.commands.serve import serve_runs
+
+    serve_runs(runs, host, port)
 
 
 @application.command("trace")

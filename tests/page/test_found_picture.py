@@ -66,6 +66,13 @@ def test_many_ways_from_one_reading_are_the_ways_one_by_one(run: Path) -> None:
         assert [visit.node for visit in way.visits] == [visit.node for visit in alone.visits]
 
 
+def test_a_file_that_was_just_being_opened_hides_no_way(run: Path) -> None:
+    """Its writer was killed before it wrote a byte, or its header."""
+    (run / "journal" / "b0-1-00000.seg").write_bytes(b"")
+    (run / "journal" / "b0-1-00000.blob").write_bytes(bytes(4_096))
+    assert [visit.node for visit in follow(run, 0, 0).visits] == ["c0", "b0", "b1"]
+
+
 def linked(run: Path) -> RunManifest:
     manifest = read_manifest(run)
     clients = tuple((f"c{number}", f"b{number}") for number in range(4))

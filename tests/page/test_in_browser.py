@@ -11,6 +11,7 @@ import pytest
 from murmur_page.frozen import write_page
 from murmur_page.recorded import recorded
 from murmuration.harness.cluster import Cluster
+from murmuration.live.background import page_server
 from tests.page.browser import browser
 
 pytestmark = pytest.mark.browser
@@ -49,6 +50,28 @@ def until(condition: Callable[[], Any]) -> None:
             return
         time.sleep(0.05)
     raise AssertionError("it did not happen")
+
+
+def test_a_run_is_watched_while_it_goes_on(tmp_path: Path) -> None:
+    """A kill is on the page a moment after it was done, and the page says when the run is over."""
+    with (
+        Cluster.start(overlay={"kind": "chain", "brokers": 3}, folder=tmp_path / "runs" / "chain") as cluster,
+        page_server(tmp_path / "runs") as server,
+        browser(1280, 800) as driver,
+    ):
+        cluster.settle()
+        driver.get(server.link(cluster.folder))
+        ready = "return document.querySelector('.live').dataset.ready !== undefined"
+        until(lambda: driver.execute_script(ready) and "3 of 3 brokers up" in said(driver))
+        cluster.faults.kill("b1")
+        cluster.advance("10 ms")
+        until(lambda: "2 of 3 brokers up; b1 down" in said(driver))
+        assert driver.current_url.endswith("/run/chain/"), "the token is not in the address"
+        cluster.faults.restart("b1")
+        cluster.end()
+        until(lambda: driver.execute_script("return !document.querySelector('.live').page.live"))
+        assert "3 of 3 brokers up" in said(driver)
+        assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
 def press(driver: Any, *keys: str) -> None:
