@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.message import Like, message
+from routing.founding import Outside
 
 
 class GossipPeer(NamedTuple):
@@ -109,4 +110,4 @@ class Install(NamedTuple):
     """What must hold besides."""
 
 
-OVERLAY_MESSAGES: tuple[type, ...] = (Shuffle, Exchange, Beat, BeatAnswer, GossipJoinRequest, GossipWelcome)
+OVERLAY_MESSAGES: tuple[type, ...] = (Shuffle, Exchange, Beat, BeatAnswer, GossipJoinRequest, GossipWelcome, Outside)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send, SetTimer, TimerFired
+from routing.founding import Founding, Outside
 from routing.smallworld.changes import (
     GossipChange,
     GossipPeerFailed,
@@ -88,7 +89,8 @@ class GossipOverlay:
         """See `messages.Beat`."""
         self._awaited: dict[NodeName, None] = {}
         """The peers whose answer to this round's heartbeat has not come yet."""
-        self._requests: list[GossipJoinRequest] = []
+        self._founding = Founding(context.name, parameters.bootstrap, context.incarnation > 0)
+        self._requests: dict[NodeName, GossipJoinRequest] = {}
         """Of other nodes, until this one has joined."""
         self._number = 0
         """Of what was last said in heartbeats and answers."""
@@ -104,6 +106,7 @@ class GossipOverlay:
             BeatAnswer: self._on_answer,
             GossipJoinRequest: self._on_join_request,
             GossipWelcome: self._on_welcome,
+            Outside: self._on_outside,
         }
 
     # ------------------------------------------------------------------------------- for the layer above
@@ -181,7 +184,10 @@ class GossipOverlay:
             self._settle()
             return [effect for name in silent for effect in self.fail(name)]
         assert fired.key == _RETRY, fired
-        return [] if self.joined else self._ask_to_join()
+        if self.joined:
+            return []
+        self.joined = self._founding.turn()
+        return self._let_in() if self.joined else self._ask_to_join()
 
     def receive(self, source: NodeName, message: Any) -> list[Effect]:
         """A message of the overlay has come."""
@@ -338,10 +344,11 @@ class GossipOverlay:
         return [] if hop is None else [Send(hop, GossipJoinRequest((*self.me, 0)))]
 
     def _on_join_request(self, source: NodeName, request: GossipJoinRequest) -> list[Effect]:
-        if not self.joined:
-            self._requests.append(request)
-            return []
         joining = GossipPeer(*request.me[:4])
+        if not self.joined:
+            self._requests[joining.name] = request
+            waits = self._founding.asked_by(joining.name)
+            return [Send(joining.name, waits)] if joining.incarnation or self.me.incarnation else []
         if joining.name == self.me.name:
             return []
         hop = self.ring.next_hop((joining.identifier + 1) % RING_SIZE)
@@ -351,9 +358,16 @@ class GossipOverlay:
         return [*self._consider([request.me]), Send(joining.name, GossipWelcome(told))]
 
     def _on_welcome(self, source: NodeName, welcome: GossipWelcome) -> list[Effect]:
-        effects = self._learn(welcome.peers)
-        requests, self._requests = self._requests, []
-        return effects + [effect for request in requests for effect in self._on_join_request(self.me.name, request)]
+        return self._learn(welcome.peers) + self._let_in()
+
+    def _on_outside(self, source: NodeName, said: Outside) -> list[Effect]:
+        told = self._founding.heard(source, said)
+        return [] if self.joined or told is None else [Send(source, told)]
+
+    def _let_in(self) -> list[Effect]:
+        """Answer the requests that have waited for this node."""
+        requests, self._requests = self._requests, {}
+        return [each for request in requests.values() for each in self._on_join_request(self.me.name, request)]
 
     def _learn(self, told: Sequence[Sequence[Any]]) -> list[Effect]:
         self.joined = True
