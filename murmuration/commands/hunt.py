@@ -1,5 +1,6 @@
 """What `murmur hunt` says around a hunt: what is hunted, how far it is, what was found, how to go on."""
 
+import dataclasses
 import json
 import sys
 import time
@@ -42,12 +43,15 @@ def go_hunting(
     out: Path,
     seed: int,
     guided: bool,
+    properties: Sequence[str],
     as_json: bool,
 ) -> None:
     """Hunt; exits with 1 if anything was found."""
     out = out.resolve()
     find_own_modules(*([scenario] if scenario is not None else []))
-    quarries = quarries_of(scenario, routing, reliability)
+    quarries = [
+        dataclasses.replace(each, properties=tuple(properties)) for each in quarries_of(scenario, routing, reliability)
+    ]
     folder = HuntFolder(out)
     hunt = Hunt(quarries, folder, limits, seed, guided)
     with HuntProgress(limits, quiet=as_json) as progress:
@@ -77,14 +81,14 @@ def quarries_of(scenario: Path | None, routing: Sequence[str], reliability: Sequ
     return all_pairs(routing, reliability)
 
 
-def ask_why(file: Path, forks: int, workers: int | None, out: Path | None) -> None:
+def ask_why(file: Path, forks: int, workers: int | None, out: Path | None, properties: Sequence[str]) -> None:
     """Say when the scenario in the file became certain to fail."""
     if forks < 2:
         raise InputError("--forks", str(forks), "2 or more")
     find_own_modules(file)
     loaded = load_scenario(file)
     with RunProgress(quiet=False) as progress:
-        why = find_why(loaded.data, forks, Cores(workers).workers, progress.step)
+        why = find_why(loaded.data, forks, Cores(workers).workers, progress.step, properties)
     folder = out or (file.parent if file.is_file() else Path.cwd())
     print(write_why(why, loaded.data, folder), end="")
     print(f"plot: {folder / 'why.svg'}")

@@ -302,6 +302,9 @@ def hunt_command(
         Path | None,
         typer.Option(metavar="FILE", help="Hunt nothing: when did this scenario become certain to fail?"),
     ] = None,
+    properties: Annotated[
+        list[str] | None, typer.Option("--property", metavar="PATH", help="package.module:NAME of one of your own.")
+    ] = None,
     forks: Annotated[int, typer.Option(help="With --why: of each point in time.")] = 20,
     as_json: JsonOption = False,
 ) -> None:
@@ -311,11 +314,11 @@ def hunt_command(
     from murmuration.sweeps.tasks import Cores
 
     if why is not None:
-        ask_why(why, forks, workers, out)
+        ask_why(why, forks, workers, out, properties or [])
         return
     limits = HuntLimits(None if minutes is None else 60 * minutes, schedules)
-    cores, folder = Cores(workers, address), out or Path("hunt")
-    go_hunting(scenario, routing or [], reliability or [], limits, cores, folder, seed, guided, as_json)
+    cores, folder, asked = Cores(workers, address), out or Path("hunt"), properties or []
+    go_hunting(scenario, routing or [], reliability or [], limits, cores, folder, seed, guided, asked, as_json)
 
 
 @application.command("churn")

@@ -9,6 +9,7 @@ from typing import Any
 
 from murmur_pubsub.errors import InputError
 from murmuration.hunt.mutation import mutated
+from murmuration.hunt.properties import property_at
 from murmuration.hunt.schedule import Schedule, draw_parts
 from murmuration.hunt.shrink import Shrunk, shrink
 from murmuration.hunt.space import ScheduleSpace, space_of
@@ -22,13 +23,15 @@ _SHRUNK_OF_A_SYMPTOM = 2
 
 @dataclass(frozen=True)
 class Quarry:
-    """What is hunted: two protocols, and the keys that every schedule has (`scenario`; None: they are drawn)."""
+    """What is hunted: two protocols, and the keys that every schedule has (`scenario`; None: they are drawn).
+    `properties`: dotted paths."""
 
     routing: str
     reliability: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     scenario: Mapping[str, Any] | None = None
     latest_ms: int | None = None
+    properties: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -37,7 +40,9 @@ class Quarry:
 
     def space(self) -> ScheduleSpace:
         """What its schedules are drawn from; raises `InputError`."""
-        space = space_of(self.routing, self.reliability, self.parameters)
+        for path in self.properties:
+            property_at(path)
+        space = replace(space_of(self.routing, self.reliability, self.parameters), properties=self.properties)
         if self.scenario is not None:
             latest_ms = self.latest_ms or space.latest_ms
             return replace(space, scenario=self.scenario, latest_ms=latest_ms)
@@ -97,7 +102,7 @@ def play_chunk(chunk: Chunk) -> ChunkEnd:
         end.schedules += 1
         try:
             keys = schedule.keys(space)
-            played = tried(keys)
+            played = tried(keys, space.properties)
         except InputError:
             end.refused += 1
             continue

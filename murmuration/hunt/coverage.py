@@ -8,7 +8,7 @@ phase, with one fault at the broker or a neighbour, or with two: what needs two 
 import functools
 import heapq
 import itertools
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,13 @@ from murmur_pubsub.machine import NodeName
 from murmur_pubsub.progress import Progress
 from murmur_pubsub.recorder import Recorder
 from murmur_virtual.run import VirtualRun
+from murmuration.hunt.properties import ALWAYS_ASKED, Property, Sight
 
 _LOOKS_US = (0, 2_000, 20_000, 200_000, 1_000_000)
 """How long after each step of the fault plan."""
 _ENTRIES_MAX = 3_000_000
 """Of the event queue; schedules have a few thousand."""
+_NEVER_US = 1 << 62
 _CALM, _ELSEWHERE = "calm", "faults elsewhere"
 
 
@@ -52,12 +54,17 @@ class Reached:
     """(class of the message, why it was lost)."""
     meetings: set[tuple[str, str]] = field(default_factory=set)
     """(fault, what was being mended or in force when it began)."""
+    held: set[str] = field(default_factory=set)
+    """The properties that hold sometimes, and did."""
+    broken: dict[str, str] = field(default_factory=dict)
+    """The properties that did not hold, with what was wrong first."""
 
     def places(self) -> set[str]:
         """All of it, as text: the same in every process."""
         states = {f"{kind}.{name} {held} | {fault} | {phase}" for (kind, name, held), fault, phase in self.states}
         losses = {f"lost {message} | {why}" for message, why in self.losses}
-        return states | losses | {f"{fault} during {other}" for fault, other in self.meetings}
+        meetings = {f"{fault} during {other}" for fault, other in self.meetings}
+        return states | losses | meetings | {f"sometimes {name}" for name in self.held}
 
 
 def what_it_does(fault: Fault) -> str:
@@ -92,6 +99,9 @@ class FaultsInForce:
         nodes = tuple(sorted(fault.nodes))
         ended = ENDS.get(fault.kind)
         was = None if ended is None else self._faults.pop((ended, nodes), None)
+        if fault.kind is FaultKind.CONNECT and was is None:  # it joins anew what another link had joined
+            parted = next((key for key in self._faults if key[0] is FaultKind.DISCONNECT), None)
+            was = None if parted is None else self._faults.pop(parted)
         if was is not None:
             self._after[f"after {was}", nodes] = None
         if _begins(fault):
@@ -100,6 +110,11 @@ class FaultsInForce:
     def settled(self) -> None:
         """All has settled: what follows now does not follow from what has ended."""
         self._after.clear()
+
+    @property
+    def any_left(self) -> bool:
+        """Is one of them in force?"""
+        return bool(self._faults)
 
     @property
     def names(self) -> list[str]:
@@ -124,9 +139,20 @@ def _begins(fault: Fault) -> bool:
 class ObservedRun(VirtualRun):
     """A run in virtual time that notes what it reaches. Raises `EndlessRun` for one that does not end."""
 
-    def __init__(self, reached: Reached, deployment: Deployment, journal_folder: Path, progress: Progress) -> None:
+    def __init__(
+        self,
+        reached: Reached,
+        properties: Sequence[Property],
+        deployment: Deployment,
+        journal_folder: Path,
+        progress: Progress,
+    ) -> None:
         super().__init__(deployment, journal_folder, progress, functools.partial(_LossRecorder, reached))
         self._reached = reached
+        self._properties = (*ALWAYS_ASKED, *properties)
+        self._steps_left = len(deployment.faults)
+        self._due_us: dict[str, int] = {}
+        self._settled_properties: set[str] = set()
         self._in_force = FaultsInForce()
         self._looks_us: list[int] = []
         self._entries = 0
@@ -138,8 +164,14 @@ class ObservedRun(VirtualRun):
         came = super().carry_out(step, fault)
         self._in_force.step(fault)
         self._reached.meetings.update((_coarsely(fault), other) for other in mended)
+        self._steps_left -= 1
         for after_us in _LOOKS_US:
             heapq.heappush(self._looks_us, self.runtime.now_us + after_us)
+        if not self._steps_left:
+            for each in self._properties:
+                if each.mode == "eventually":
+                    self._due_us[each.name] = self.runtime.now_us + each.within_us
+                    heapq.heappush(self._looks_us, self._due_us[each.name])
         return came
 
     def after_entry(self) -> None:
@@ -172,6 +204,40 @@ class ObservedRun(VirtualRun):
             for fact in node.machine.fingerprint():
                 for fault in faults:
                     states.add((fact, fault, phase))
+            node.check_invariants()
+        self._ask()
+
+    def _ask(self) -> None:
+        """Ask each property that is to be asked now."""
+        runtime, reached, due_us = self.runtime, self._reached, self._due_us
+        ended = self._phase_now is Phase.STOPPED
+        sight: Sight | None = None
+        for each in self._properties:
+            if each.mode == "eventually":
+                # Asked once: in time, or at the end of a run that ends before.
+                due = ended or due_us.get(each.name, _NEVER_US) <= runtime.now_us
+                if not due or self._steps_left or self._in_force.any_left or each.name in self._settled_properties:
+                    continue
+                self._settled_properties.add(each.name)
+            sight = sight or self._sight()
+            wrong = each.wrong(sight)
+            if each.mode == "sometimes":
+                if wrong is None:
+                    reached.held.add(each.name)
+            elif wrong is not None:
+                reached.broken.setdefault(each.name, f"{each.name}, {each.mode}: {wrong}, {self._when()}")
+
+    def _when(self) -> str:
+        return f"{self.runtime.now_us / 1e6:,.3f} s into the run"
+
+    def _sight(self) -> Sight:
+        nodes = {name: node for name, node in self.runtime.nodes.items() if not node.down and not node.stalled}
+        return Sight(
+            {name: node.machine for name, node in nodes.items()},
+            {name: len(node.storage) for name, node in nodes.items()},
+            self.runtime.now_us,
+            self._in_force.names,
+        )
 
     def _settled(self) -> None:
         super()._settled()

@@ -6,7 +6,7 @@ schedule that was not shrunk counts for the first finding with its symptom.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,10 +39,11 @@ class Finding:
 
 
 class FindingStore:
-    """The findings in a folder."""
+    """The findings in a folder. `properties`: those that were asked for, by their dotted paths."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, properties: Sequence[str] = ()) -> None:
         self._folder = folder
+        self._properties = properties
         self.all: list[Finding] = []
 
     def read(self) -> None:
@@ -85,7 +86,7 @@ class FindingStore:
             "tries": 0 if found.shrunk is None else found.shrunk.tries,
             "seconds": 0.0 if found.shrunk is None else round(found.shrunk.seconds, 1),
         }
-        write_present(folder, keys, symptom, before)
+        write_present(folder, keys, symptom, before, self._properties)
         finding = Finding(folder, pair, symptom.kind, faults, record)
         self._write(finding)
         self.all.append(finding)

@@ -70,7 +70,13 @@ class HuntFolder:
             "seed": seed,
             "guided": guided,
             "quarries": [
-                {"pair": each.name, "parameters": each.parameters, "scenario": each.scenario} for each in quarries
+                {
+                    "pair": each.name,
+                    "parameters": each.parameters,
+                    "scenario": each.scenario,
+                    "properties": each.properties,
+                }
+                for each in quarries
             ],
         }
         path = self.folder / "hunt.json"
@@ -100,7 +106,7 @@ def _difference(there: dict[str, Any], wanted: dict[str, Any]) -> str | None:
             return f"{name} {there.get(key)}, this is {wanted[key]}"
     if there.get("quarries") != wanted["quarries"]:
         pairs = ", ".join(each["pair"] for each in there.get("quarries", ()))
-        return f"a hunt over {pairs}, or with another scenario or other parameters"
+        return f"a hunt over {pairs}, or with another scenario, other parameters or properties"
     return None
 
 

@@ -87,7 +87,7 @@ class Hunt:
         """How many schedules are yet to be played (None: as many as there is time for)."""
         self.state = HuntState()
         self.corpora = {quarry.name: Corpus() for quarry in quarries}
-        self.found = FindingStore(folder.findings)
+        self.found = FindingStore(folder.findings, quarries[0].properties)
 
     @property
     def places(self) -> int:

@@ -7,7 +7,7 @@
 """
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,7 +40,7 @@ SCHEDULE = """
 
 
 def test_the_schedule_shows_nothing_wrong() -> None:
-    symptom = tried(yaml.safe_load(SCHEDULE)).symptom
+    symptom = tried(yaml.safe_load(SCHEDULE), properties={properties!r}).symptom
     assert symptom is None, symptom.words
 '''
 
@@ -69,7 +69,9 @@ def whole_scenario(keys: Mapping[str, Any]) -> dict[str, Any]:
     return {**keys, "recovery_limit": duration_text(limit_us)}
 
 
-def write_present(folder: Path, keys: Mapping[str, Any], symptom: Symptom, before: Sizes) -> None:
+def write_present(
+    folder: Path, keys: Mapping[str, Any], symptom: Symptom, before: Sizes, properties: Sequence[str] = ()
+) -> None:
     """Write all of it; what cannot be had, such as the trace of a run that never ended, is left out."""
     whole = whole_scenario(keys)
     text = yaml.safe_dump(whole, sort_keys=False)
@@ -77,9 +79,11 @@ def write_present(folder: Path, keys: Mapping[str, Any], symptom: Symptom, befor
     (folder / "scenario.yaml").write_text(text)
     sizes = f"Shrunk from {_told(before)} to {_told(after)}"
     first = symptom.words.partition("\n")[0].replace('"""', "'''")
-    (folder / "test_finding.py").write_text(_TEST.format(words=first, sizes=sizes, text=text))
-    played = tried(keys)
-    (folder / "difference.txt").write_text("\n".join(_differences(keys)) + "\n")
+    (folder / "test_finding.py").write_text(
+        _TEST.format(words=first, sizes=sizes, text=text, properties=tuple(properties))
+    )
+    played = tried(keys, properties)
+    (folder / "difference.txt").write_text("\n".join(_differences(keys, properties)) + "\n")
     event = _event(played, symptom)
     if event is not None:
         _trace(folder, whole, event, symptom)
@@ -89,12 +93,12 @@ def _told(sizes: Sizes) -> str:
     return ", ".join(f"{count} {name}" for name, count in sizes._asdict().items())
 
 
-def _differences(keys: Mapping[str, Any]) -> Iterator[str]:
+def _differences(keys: Mapping[str, Any], properties: Sequence[str]) -> Iterator[str]:
     for number, entry in enumerate(keys["faults"]):
         without = {**keys, "faults": [each for other, each in enumerate(keys["faults"]) if other != number]}
         try:
             told = first_difference(keys, without)
-            symptom = tried(without).symptom
+            symptom = tried(without, properties).symptom
         except InputError as error:
             yield f"without {entry}: cannot be ({error})"
             continue

@@ -12,6 +12,8 @@ from murmuration.hunt.schedule import Schedule
 from murmuration.hunt.space import ScheduleSpace
 from murmuration.hunt.symptoms import Symptom, tried
 
+_COMMON = ("kill", "cut", "stall", "partition", "rewire", "loss", "storm", "slow", "delay")
+"""Kinds of faults of which an earlier one may stand for a later one."""
 _HARM = ("loss", "duplication", "reordering")
 
 
@@ -56,7 +58,7 @@ def _still(schedule: Schedule, space: ScheduleSpace, kind: str) -> _Smallest | N
     """The schedule, if it still has that symptom."""
     try:
         keys = schedule.keys(space)
-        symptom = tried(keys).symptom
+        symptom = tried(keys, space.properties).symptom
     except InputError:
         return None
     return None if symptom is None or symptom.kind != kind else _Smallest(schedule, keys, symptom)
@@ -150,7 +152,11 @@ def _fewer_cells(scenario: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _simpler(fault: DrawnFault) -> Iterator[DrawnFault]:
-    """The same that is shorter, or at a rounder time."""
+    """The same that is shorter, or at a rounder time, or of a kind that is more common: then two schedules that only
+    differ in what kind of fault shows the cause come to be the same."""
+    if fault.kind in _COMMON:
+        for kind in _COMMON[: _COMMON.index(fault.kind)]:
+            yield fault._replace(kind=kind)
     if fault.lasting_ms is not None:
         for lasting_ms in LASTING_MS:
             if lasting_ms < fault.lasting_ms:

@@ -64,6 +64,8 @@ class ScheduleSpace:
     """Other keys of every schedule."""
     latest_ms: int = 3_000
     """Up to when a fault begins that is not drawn to meet another one."""
+    properties: tuple[str, ...] = ()
+    """Dotted paths of those that every run is asked for (`murmuration.hunt.properties`), beside what always is."""
     scenario: Mapping[str, Any] | None = None
     """The keys that every schedule has, but for its seed and its faults (None: they are drawn too)."""
 

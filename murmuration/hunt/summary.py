@@ -17,6 +17,7 @@ from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.coverage import COARSE
 from murmuration.hunt.folder import HuntFolder
 from murmuration.hunt.hunt import Hunt
+from murmuration.hunt.properties import property_at
 from murmuration.hunt.schedule import draw_schedule
 from murmuration.hunt.trial import deployment_of
 from murmuration.sweeps.folder import write_whole
@@ -50,6 +51,7 @@ def _coverage(quarry: Quarry, places: set[str]) -> Iterator[str]:
         ("faults that never began while another was in force or being mended", never_met(quarry, places)),
         ("messages never lost", never_lost(quarry, places)),
         ("states never seen", never_seen(quarry, places)),
+        ("properties that never held", never_held(quarry, places)),
     ):
         yield f"  {what}: {', '.join(missing) or 'none'}"
 
@@ -94,6 +96,12 @@ def never_seen(quarry: Quarry, places: set[str]) -> list[str]:
         if len(fitting) == 1:
             missing += [f"{what} is {name}" for name in fitting[0].__members__ if name not in members]
     return missing
+
+
+def never_held(quarry: Quarry, places: set[str]) -> list[str]:
+    """The properties that are to hold sometimes, and never did."""
+    names = [each.name for each in map(property_at, quarry.properties) if each.mode == "sometimes"]
+    return [name for name in names if f"sometimes {name}" not in places]
 
 
 def _enumerations() -> list[type[Enum]]:

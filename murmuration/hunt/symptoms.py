@@ -3,7 +3,7 @@
 import functools
 import re
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.progress import Progress
 from murmur_pubsub.protocol_error import ProtocolError
 from murmuration.hunt.coverage import ObservedRun, Reached
+from murmuration.hunt.properties import Property, property_at
 from murmuration.hunt.trial import Outcome, deployment_of, play
 
 
@@ -34,22 +35,29 @@ class Tried:
     reached: Reached
 
 
-def tried(data: Mapping[str, Any]) -> Tried:
-    """Play the scenario of these keys; raises `InputError` for one that cannot be."""
-    return tried_run(deployment_of(data), ObservedRun)
+Making = Callable[[Reached, Sequence[Property], Deployment, Path, Progress], ObservedRun]
 
 
-def tried_run(deployment: Deployment, make: Callable[[Reached, Deployment, Path, Progress], ObservedRun]) -> Tried:
+def tried(data: Mapping[str, Any], properties: Sequence[str] = ()) -> Tried:
+    """Play the scenario of these keys; raises `InputError` for one that cannot be. `properties`: dotted paths of those
+    that are asked beside what is always asked."""
+    return tried_run(deployment_of(data), ObservedRun, properties)
+
+
+def tried_run(deployment: Deployment, make: Making, properties: Sequence[str] = ()) -> Tried:
     """The same of the run that is made of a deployment. What a protocol raises is a symptom."""
-    reached = Reached()
+    reached, asked = Reached(), [property_at(path) for path in properties]
     try:
-        outcome = play(deployment, functools.partial(make, reached))
+        outcome = play(deployment, functools.partial(make, reached, asked))
     except Exception as error:  # whatever a protocol raises is a finding
         return Tried("raised", _raised(error), None, reached)
     numbers = outcome.judgement.numbers
     symptom = None
     if numbers["verdict"] == "invalid":
         symptom = Symptom(str(numbers["finding"]), str(numbers["reason"]))
+    elif reached.broken:
+        name, words = next(iter(reached.broken.items()))
+        symptom = Symptom(f"property: {name}", words)
     return Tried(numbers["verdict"], symptom, outcome, reached)
 
 

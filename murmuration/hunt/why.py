@@ -27,6 +27,7 @@ from murmur_pubsub.progress import Progress
 from murmur_pubsub.script import Change, Script
 from murmuration.hunt.coverage import ObservedRun, Reached
 from murmuration.hunt.difference import began_us_of, play_rows
+from murmuration.hunt.properties import Property
 from murmuration.hunt.symptoms import Symptom, tried, tried_run
 from murmuration.hunt.trial import deployment_of
 
@@ -60,9 +61,11 @@ class Why:
     certain_us: int
 
 
-def find_why(keys: Mapping[str, Any], forks: int, workers: int | None, progress: Progress) -> Why:
+def find_why(
+    keys: Mapping[str, Any], forks: int, workers: int | None, progress: Progress, properties: Sequence[str] = ()
+) -> Why:
     """Ask from when on the scenario of these keys fails; raises `InputError` if it does not."""
-    symptom = tried(keys).symptom
+    symptom = tried(keys, properties).symptom
     if symptom is None:
         raise InputError("--why", "a scenario that shows nothing wrong", "one that fails, such as of a finding")
     begin_us, end_us = 0, _last_us(deployment_of(keys))
@@ -72,7 +75,9 @@ def find_why(keys: Mapping[str, Any], forks: int, workers: int | None, progress:
         for number in range(_ROUNDS):
             step_us = max(1, (end_us - begin_us) // _POINTS)
             wanted = [at_us for at_us in range(begin_us, end_us + 1, step_us) if at_us not in known]
-            tasks = [(dict(keys), at_us, fork, symptom.kind) for at_us in wanted for fork in range(forks)]
+            tasks = [
+                (dict(keys), at_us, fork, symptom.kind, tuple(properties)) for at_us in wanted for fork in range(forks)
+            ]
             failed = list(pool.map(_fails, tasks, chunksize=4))
             for place, at_us in enumerate(wanted):
                 known[at_us] = Certainty(at_us, sum(failed[place * forks : (place + 1) * forks]), forks)
@@ -97,11 +102,11 @@ def _last_us(deployment: Deployment) -> int:
     return max(1, int(arrived["time_us"].max(initial=0)) - began_us_of(rows))
 
 
-def _fails(task: tuple[dict[str, Any], int, int, str]) -> bool:
+def _fails(task: tuple[dict[str, Any], int, int, str, Sequence[str]]) -> bool:
     """Has that fork the symptom?"""
-    keys, at_us, fork, kind = task
+    keys, at_us, fork, kind, properties = task
     deployment = later(deployment_of(keys), at_us, random.Random(f"{fork}/{at_us}"))
-    symptom = tried_run(deployment, functools.partial(ForkedRun, at_us, fork)).symptom
+    symptom = tried_run(deployment, functools.partial(ForkedRun, at_us, fork), properties).symptom
     return symptom is not None and symptom.kind == kind
 
 
@@ -154,11 +159,12 @@ class ForkedRun(ObservedRun):
         at_us: int,
         fork: int,
         reached: Reached,
+        properties: Sequence[Property],
         deployment: Deployment,
         journal_folder: Path,
         progress: Progress,
     ) -> None:
-        super().__init__(reached, deployment, journal_folder, progress)
+        super().__init__(reached, properties, deployment, journal_folder, progress)
         self._at_us = at_us
         self._fork = fork
         self._began_us: int | None = None

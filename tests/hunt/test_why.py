@@ -42,7 +42,7 @@ LOSSY: dict[str, Any] = {
 
 def fork_rows(at_us: int, fork: int, folder: Path) -> np.ndarray:
     deployment = later(deployment_of(LOSSY), at_us, random.Random(fork))
-    ForkedRun(at_us, fork, Reached(), deployment, folder, lambda *_: None).play()
+    ForkedRun(at_us, fork, Reached(), (), deployment, folder, lambda *_: None).play()
     return read_history(folder).rows
 
 
