@@ -18,6 +18,7 @@ from murmuration.commands.console import RunProgress
 from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.folder import HuntFolder
 from murmuration.hunt.hunt import PLAY_CHUNK, Hunt, HuntLimits, Work
+from murmuration.hunt.live import differences, play_both
 from murmuration.hunt.quarries import all_pairs, quarry_of_scenario
 from murmuration.hunt.summary import write_summary
 from murmuration.hunt.why import find_why
@@ -92,6 +93,21 @@ def ask_why(file: Path, forks: int, workers: int | None, out: Path | None, prope
     folder = out or (file.parent if file.is_file() else Path.cwd())
     print(write_why(why, loaded.data, folder), end="")
     print(f"plot: {folder / 'why.svg'}")
+
+
+def compare_live(file: Path, out: Path | None) -> None:
+    """Play the scenario in the file in virtual time and live, and say what differs; exits with 1 if one of the two is
+    not valid."""
+    find_own_modules(file)
+    loaded = load_scenario(file)
+    folder = out or (file.parent if file.is_file() else Path.cwd())
+    with RunProgress(quiet=False) as progress:
+        played = play_both(loaded.data, folder, progress.step)
+    for line in differences(played):
+        print(line)
+    print(f"run folders: {', '.join(str(each.folder) for each in played.values())}")
+    if any(each.verdict != "valid" for each in played.values()):
+        raise typer.Exit(1)
 
 
 class HuntProgress:

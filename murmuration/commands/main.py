@@ -295,12 +295,15 @@ def hunt_command(
     schedules: Annotated[int | None, typer.Option(help="Hunt until so many were played in all.")] = None,
     workers: Annotated[int | None, typer.Option(help="Schedules at once (default: one for each core).")] = None,
     address: Annotated[str | None, typer.Option(help="A Ray cluster, instead of this host.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The hunt's folder (default: hunt; with --why beside FILE).")] = None,
+    out: Annotated[Path | None, typer.Option(help="The hunt's folder (default: hunt; with a FILE, beside it).")] = None,
     seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 1,
     guided: Annotated[bool, typer.Option("--guided/--plain", help="Change schedules that reached much.")] = True,
     why: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Hunt nothing: when did this scenario become certain to fail?"),
+    ] = None,
+    live: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Hunt nothing: play this scenario on Ray as well, and compare.")
     ] = None,
     properties: Annotated[
         list[str] | None, typer.Option("--property", metavar="PATH", help="package.module:NAME of one of your own.")
@@ -309,12 +312,15 @@ def hunt_command(
     as_json: JsonOption = False,
 ) -> None:
     """Look for schedules of faults that break a protocol; the same --out goes on where it was stopped."""
-    from murmuration.commands.hunt import ask_why, go_hunting
+    from murmuration.commands.hunt import ask_why, compare_live, go_hunting
     from murmuration.hunt.hunt import HuntLimits
     from murmuration.sweeps.tasks import Cores
 
     if why is not None:
         ask_why(why, forks, workers, out, properties or [])
+        return
+    if live is not None:
+        compare_live(live, out)
         return
     limits = HuntLimits(None if minutes is None else 60 * minutes, schedules)
     cores, folder, asked = Cores(workers, address), out or Path("hunt"), properties or []
