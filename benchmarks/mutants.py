@@ -2,31 +2,36 @@
 
 `python -m benchmarks.mutants FILE [--count 300] [--seed 1] [--under reliability/gryphon ...]` draws that many changes
 (`benchmarks.mutations`) of `murmur_pubsub`, `routing` and `reliability`. It makes one at a time in a copy of the
-tree, and runs the tests of that part, then all others that need neither Ray nor Spark, then random schedules of the
-pairs that the part takes part in. FILE keeps a line of JSON for each; a run that was interrupted goes on where it was.
-The table and the survivors are printed at the end.
+tree. Then it runs the tests of that part that reach the changed line, the quickest first, until one fails; then
+others that do and need neither Ray nor Spark, up to `--others` seconds of them; then `--schedules` random schedules of
+the pairs that the part takes part in. FILE keeps a line of JSON for each; a run that was interrupted goes on where it
+was. FILE.lines keeps which test runs what. `--again` plays again what nothing had noticed, and `--seconds` begins no
+change after that time. The table and the survivors are printed at the end.
 """
 
 import argparse
 import json
 import os
 import random
+import resource
 import subprocess
 import sys
 import tarfile
 import tempfile
 import time
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from io import BytesIO
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
-from benchmarks.mutations import Mutation, mutations_of
+from benchmarks.mutations import Mutation, compiles, mutations_of
+from benchmarks.touched_lines import QUICK, TouchedLines, measured
 
 ROOT = Path(__file__).parents[1]
-_QUICK = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not ray and not spark"]
 _ALL_PAIRS = [
     "cells/gryphon",
     "multipath/best_effort",
@@ -53,10 +58,12 @@ _PARTS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "murmur_pubsub": ([], _ALL_PAIRS),
 }
 """Folders of tests/protocols and pairs of protocols, by part; the first part whose folder holds the file counts."""
-_ALL_TESTS = ["tests/unit", "tests/golden", "tests/conformance", "tests/virtual", "tests/protocols", "tests/judge"]
-_SECONDS_MAX = 600
-"""Each of the three takes a fifth of it. A change that makes them take all of it has been noticed."""
-_SCHEDULES = 150
+_ALL_TESTS = ("tests/unit", "tests/golden", "tests/conformance", "tests/virtual", "tests/protocols", "tests/judge")
+_BASELINE_SECONDS_MAX = 1_200
+_TEST_SECONDS_MAX = 40
+_SECONDS_MAX = 400
+"""A change that makes a test, or all of them, take so long has been noticed."""
+_BYTES_MAX = 4 << 30
 
 
 def draw(count: int, seed: int, under: Sequence[str]) -> list[Mutation]:
@@ -64,7 +71,8 @@ def draw(count: int, seed: int, under: Sequence[str]) -> list[Mutation]:
     files = sorted(path for folder in under for path in (ROOT / folder).rglob("*.py"))
     every = [each for path in files for each in mutations_of(ROOT, path)]
     random.Random(seed).shuffle(every)
-    return every[:count]
+    sound = (each for each in every if compiles(each.applied((ROOT / each.path).read_text())))
+    return list(islice(sound, count))
 
 
 def copy_tree(to: Path) -> None:
@@ -74,60 +82,125 @@ def copy_tree(to: Path) -> None:
         file.extractall(to, filter="data")
 
 
-def noticed_by(tree: Path, mutation: Mutation) -> str:
-    """Make the change, and say what notices it: "its tests", "other tests", "schedules" or "nothing"."""
+@dataclass(frozen=True)
+class Effort:
+    """What is played besides a part's own tests: other tests that took so many seconds together, the quickest first,
+    and so many schedules."""
+
+    others_s: float
+    schedules: int
+
+
+def noticed_by(tree: Path, mutation: Mutation, touched: TouchedLines, effort: Effort) -> tuple[str, str]:
+    """Make the change, and say what notices it: "its tests", "other tests", "schedules" or "nothing"; and who first."""
     path = tree / mutation.path
     source = path.read_text()
-    part = next(each for each in _PARTS if mutation.path.startswith(f"{each}/"))
-    tests, pairs = _PARTS[part]
-    own = [f"tests/protocols/{name}" for name in tests] or ["tests/unit"]
+    part = part_of(mutation.path)
+    folders, pairs = _PARTS[part]
+    own = tuple(f"tests/protocols/{name}/" for name in folders) or ("tests/unit/",)
+    tests = touched.tests_of(mutation)
     try:
         path.write_text(mutation.applied(source))
-        if not _passes(tree, "pytest", *_QUICK, *own):
-            return "its tests"
-        others = [f"--ignore={each}" for each in own]
-        if not _passes(tree, "pytest", *_QUICK, *(each for each in _ALL_TESTS if each not in own), *others):
-            return "other tests"
-        asked = [argument for pair in pairs for argument in ("--pair", pair)]
-        count = str(_SCHEDULES * len(pairs))
-        if not _passes(tree, "benchmarks.schedules", "--fail", "--workers", "1", "--count", count, *asked):
-            return "schedules"
-        return "nothing"
+        by_cost = sorted(tests, key=tests.__getitem__)
+        others = [each for each in by_cost if not each.startswith(own)]
+        together = list(accumulate(tests[each] for each in others))
+        for who, some in (
+            ("its tests", [each for each in by_cost if each.startswith(own)]),
+            ("other tests", others[: bisect_right(together, effort.others_s)]),
+        ):
+            if some and (said := _complaint(tree, "pytest", *QUICK, "-x", f"--timeout={_TEST_SECONDS_MAX}", *some)):
+                return who, said
+        if not effort.schedules:
+            return "nothing", ""
+        asked = ["--count", str(effort.schedules), *(argument for pair in pairs for argument in ("--pair", pair))]
+        said = _complaint(tree, "benchmarks.schedules", "--fail", "--workers", "1", *asked)
+        return ("schedules", said) if said else ("nothing", "")
     finally:
         path.write_text(source)
 
 
-def _passes(tree: Path, module: str, *arguments: str) -> bool:
-    """Does the command end well, in time? One that hangs has noticed, too."""
-    environment = {**os.environ, "PYTHONPATH": str(tree), "CI": "true", "PYTHONDONTWRITEBYTECODE": "1"}
+def part_of(path: str) -> str:
+    """The part that a file belongs to."""
+    return next(each for each in _PARTS if path.startswith(f"{each}/"))
+
+
+def _complaint(tree: Path, module: str, *arguments: str) -> str:
+    """What the command says when it does not end well; one that hangs has noticed, too."""
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", module, *arguments],
-            cwd=tree, env=environment, capture_output=True, check=False, timeout=_SECONDS_MAX,
-        )  # fmt: skip
+        done = _run(tree, _SECONDS_MAX, module, *arguments)
     except subprocess.TimeoutExpired:
-        return False
-    return done.returncode == 0
+        return "it hangs"
+    if done.returncode == 0:
+        return ""
+    said = done.stdout.splitlines()
+    return next((line for line in said if line.startswith(("FAILED", "ERROR"))), said[-1] if said else "it breaks off")
 
 
-def played(file: Path, mutations: Sequence[Mutation]) -> Iterator[dict[str, Any]]:
-    """What became of each change; what the file keeps is not played again."""
-    kept = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    known = {(each["path"], each["begin"], each["text"]): each for each in kept}
-    began, new = time.monotonic(), 0
-    with tempfile.TemporaryDirectory() as folder, file.open("a") as out:
-        copy_tree(Path(folder))
-        for number, mutation in enumerate(mutations, 1):
-            key = (mutation.path, mutation.begin, mutation.text)
-            if key not in known:
-                known[key] = {**asdict(mutation), "noticed_by": noticed_by(Path(folder), mutation)}
-                out.write(json.dumps(known[key]) + "\n")
+def _run(tree: Path, seconds_max: float, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(tree), "CI": "true", "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        cwd=tree, env=environment, capture_output=True, text=True, check=False, timeout=seconds_max,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (_BYTES_MAX, _BYTES_MAX)),
+    )  # fmt: skip
+
+
+class Played:
+    """What became of each change; FILE keeps it, and the later of two lines about one change counts."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        kept = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        self.ends: dict[tuple[str, int, str], dict[str, Any]] = {_key(each): each for each in kept}
+
+    def play(self, mutations: Sequence[Mutation], effort: Effort, seconds_max: float) -> None:
+        """Play these, as far as the time goes."""
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder, self._file.open("a") as out:
+            tree = Path(folder)
+            copy_tree(tree)
+
+            def measure(module: str, *arguments: str) -> None:
+                done = _run(tree, _BASELINE_SECONDS_MAX, module, *arguments)
+                if done.returncode:
+                    raise RuntimeError(f"the tests cannot be measured: {done.stderr}")
+
+            touched = measured(Path(f"{self._file}.lines"), tree, _ALL_TESTS, measure)
+            for number, mutation in enumerate(mutations):
+                at = time.monotonic()
+                if at - began > seconds_max:
+                    print(f"{len(mutations) - number} are left")
+                    return
+                who, said = noticed_by(tree, mutation, touched, effort)
+                took = round(time.monotonic() - at, 1)
+                end = {**asdict(mutation), "noticed_by": who, "said": said, "seconds": took}
+                self.ends[_key(end)] = end
+                out.write(json.dumps(end) + "\n")
                 out.flush()
-                new += 1
-                left_s = (time.monotonic() - began) / new * (len(mutations) - number)
-                told = f"{mutation.path}:{mutation.line} {mutation.what}: {known[key]['noticed_by']}"
-                print(f"{number} of {len(mutations)}, {left_s:.0f} s left: {told}", flush=True)
-            yield known[key]
+                print(f"{number + 1} of {len(mutations)}, {took} s: {place(end)} {who}: {said}", flush=True)
+
+    def table(self) -> str:
+        """What noticed how many, by part; and what nothing noticed."""
+        by_part: dict[str, Counter[str]] = {}
+        for each in self.ends.values():
+            for part in (part_of(each["path"]), "~all"):
+                by_part.setdefault(part, Counter())[each["noticed_by"]] += 1
+        names = ("its tests", "other tests", "schedules", "nothing")
+        lines = [f"{'part':24}{'changes':>8}" + "".join(f"{name:>{len(name) + 2}}" for name in names)]
+        for part, counts in sorted(by_part.items()):
+            columns = "".join(f"{counts[name]:>{len(name) + 2}}" for name in names)
+            lines.append(f"{part.lstrip('~'):24}{counts.total():>8}{columns}")
+        lines += [place(each) for each in self.ends.values() if each["noticed_by"] == "nothing"]
+        return "\n".join(lines)
+
+
+def _key(end: Mapping[str, Any]) -> tuple[str, int, str]:
+    return end["path"], end["begin"], end["text"]
+
+
+def place(end: Mapping[str, Any]) -> str:
+    """A change, in a line."""
+    return f"{end['path']}:{end['line']}: {end['what']}: {end['text']!r}"
 
 
 def main() -> None:
@@ -137,22 +210,21 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--under", action="append", help="a folder (all three, if none is given)")
+    parser.add_argument("--again", action="store_true", help="only those that nothing had noticed")
+    parser.add_argument("--others", type=float, default=15, help="seconds of tests of other parts")
+    parser.add_argument("--schedules", type=int, default=60)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
     given = parser.parse_args()
-    mutations = draw(given.count, given.seed, given.under or ["murmur_pubsub", "routing", "reliability"])
-    ends = list(played(given.file, mutations))
-    by_part: dict[str, Counter[str]] = {}
-    for each in ends:
-        part = next(part for part in _PARTS if each["path"].startswith(f"{part}/"))
-        by_part.setdefault(part, Counter())[each["noticed_by"]] += 1
-    print(f"\n{'part':24}{'changes':>8}{'its tests':>11}{'other tests':>13}{'schedules':>11}{'nothing':>9}")
-    for part, counts in [*sorted(by_part.items()), ("all", Counter(each["noticed_by"] for each in ends))]:
-        columns = "".join(
-            f"{counts[name]:>{len(name) + 2}}" for name in ("its tests", "other tests", "schedules", "nothing")
-        )
-        print(f"{part:24}{counts.total():>8}{columns}")
-    for each in ends:
-        if each["noticed_by"] == "nothing":
-            print(f"{each['path']}:{each['line']}: {each['what']}: {each['text']!r}")
+    played = Played(given.file)
+    if given.again:
+        names = [each.name for each in fields(Mutation)]
+        left = [each for each in played.ends.values() if each["noticed_by"] == "nothing"]
+        mutations = [Mutation(**{name: each[name] for name in names}) for each in left]
+    else:
+        drawn = draw(given.count, given.seed, given.under or ["murmur_pubsub", "routing", "reliability"])
+        mutations = [each for each in drawn if _key(asdict(each)) not in played.ends]
+    played.play(mutations, Effort(given.others, given.schedules), given.seconds)
+    print(played.table())
 
 
 if __name__ == "__main__":

@@ -22,7 +22,11 @@ _DROPPED = (ast.Expr, ast.AugAssign, ast.Delete, ast.Continue, ast.Break)
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One change: in `path`, from character `begin` to `end`, `text` stands in place of what was there."""
+    """One change: in `path`, from character `begin` to `end`, `text` stands in place of what was there.
+
+    `lines`: first and last of the statement, or of its head if others stand below it; None if it runs only while its
+    module is imported.
+    """
 
     path: str
     line: int
@@ -30,6 +34,7 @@ class Mutation:
     begin: int
     end: int
     text: str
+    lines: tuple[int, int] | None
 
     def applied(self, source: str) -> str:
         """The file with the change."""
@@ -37,13 +42,13 @@ class Mutation:
 
 
 def mutations_of(root: Path, path: Path) -> list[Mutation]:
-    """All changes of that file, by their places."""
+    """All changes of that file, by their places, and some that make no Python file of it (`compiles`)."""
     source = path.read_text()
-    found = _Changes(str(path.relative_to(root)), source)
-    return [each for each in found.of(ast.parse(source)) if _compiles(each.applied(source))]
+    return list(_Changes(str(path.relative_to(root)), source).of(ast.parse(source)))
 
 
-def _compiles(source: str) -> bool:
+def compiles(source: str) -> bool:
+    """Is it a Python file?"""
     try:
         compile(source, "mutated", "exec")
     except SyntaxError:
@@ -59,9 +64,16 @@ class _Changes:
         for line in source.encode().splitlines(keepends=True):
             self._lines.append(self._lines[-1] + len(line))
         self._bytes = source.encode()
+        self._functions = 0
+        self._statement = (0, 0)
 
     def of(self, node: ast.AST) -> Iterator[Mutation]:
         """The changes in the node and below it."""
+        around = self._statement
+        if isinstance(node, ast.stmt):
+            body = getattr(node, "body", None)
+            last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+            self._statement = (node.lineno, max(node.lineno, last))
         yield from self._here(node)
         for name, field in ast.iter_fields(node):
             if name in ("annotation", "returns", "decorator_list"):
@@ -72,7 +84,11 @@ class _Changes:
                 if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
                     continue  # a docstring, or what stands below a field
                 if isinstance(each, ast.AST):
+                    inside = isinstance(node, ast.FunctionDef) and name == "body"
+                    self._functions += inside
                     yield from self.of(each)
+                    self._functions -= inside
+        self._statement = around
 
     def _here(self, node: ast.AST) -> Iterator[Mutation]:
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
@@ -91,7 +107,8 @@ class _Changes:
             yield self._whole(node, f"({node.value} + 1)", "a number is one more")
             yield self._whole(node, f"({node.value} - 1)", "a number is one less")
         elif isinstance(node, ast.Return) and isinstance(node.value, ast.List | ast.Tuple | ast.ListComp | ast.Call):
-            yield self._whole(node.value, "[]", "nothing is returned")
+            if getattr(node.value, "elts", True):
+                yield self._whole(node.value, "[]", "nothing is returned")
         elif isinstance(node, _DROPPED) or (
             isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute | ast.Subscript)
         ):
@@ -112,9 +129,12 @@ class _Changes:
         gap = self._source[begin:end]
         closing, opening = len(gap) - len(gap.lstrip(") \n")), len(gap.rstrip("( \n"))
         kept = gap[:closing].rstrip(" \n"), gap[opening:].lstrip(" \n")
-        return Mutation(self._path, left.lineno, what, begin, end, f"{kept[0]}{text}{kept[1]}")
+        return self._mutation(left.lineno, what, begin, end, f"{kept[0]}{text}{kept[1]}")
 
     def _whole(self, node: ast.stmt | ast.expr, text: str, what: str) -> Mutation:
         begin = self._at(node.lineno, node.col_offset)
         end = self._at(node.end_lineno or 0, node.end_col_offset or 0)
-        return Mutation(self._path, node.lineno, what, begin, end, text)
+        return self._mutation(node.lineno, what, begin, end, text)
+
+    def _mutation(self, line: int, what: str, begin: int, end: int, text: str) -> Mutation:
+        return Mutation(self._path, line, what, begin, end, text, self._statement if self._functions else None)

@@ -18,13 +18,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from murmuration.papers.lab.real_data import data_folder
 
 settings.register_profile("ci", derandomize=True, print_blob=True, deadline=None)
 settings.register_profile("dev", print_blob=True, deadline=None)
 settings.register_profile("long", max_examples=2_000, print_blob=True, deadline=None)
+settings.register_profile("mutants", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 

@@ -28,12 +28,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--murmur-runtime", choices=("virtual", "ray"), default="virtual", help="the runtime of every cluster"
     )
-    group.addoption(
-        "--murmur-judge",
-        choices=("spark", "plain"),
-        default="spark",
-        help="who judges: Spark, or plain Python, which needs no Java and is quick for small runs",
-    )
     group.addoption("--murmur-seed", type=int, default=1, help="the seed of every cluster")
 
 
@@ -113,15 +107,13 @@ def faults(cluster: "murmuration.Cluster") -> "FaultHandle":
 
 @pytest.fixture
 def verdict(cluster: "murmuration.Cluster", request: pytest.FixtureRequest) -> "Callable[[], murmuration.Verdict]":
-    """Call it at the end of the test: the cluster ends, and the run is judged."""
-    judge = request.config.getoption("--murmur-judge")
+    """Call it at the end of the test: the cluster ends, and Spark judges the run."""
 
-    def ask() -> "murmuration.Verdict":
-        if judge == "spark":
-            request.getfixturevalue("murmur_spark")
-        return cluster.verdict(judge)
+    def judge() -> "murmuration.Verdict":
+        request.getfixturevalue("murmur_spark")
+        return cluster.verdict()
 
-    return ask
+    return judge
 
 
 @pytest.fixture(scope="session")
@@ -145,5 +137,4 @@ def pytest_runtest_makereport(
 
 
 def _command(request: pytest.FixtureRequest, runtime: str, seed: int) -> str:
-    judge = request.config.getoption("--murmur-judge")
-    return f"pytest '{request.node.nodeid}' --murmur-runtime={runtime} --murmur-seed={seed} --murmur-judge={judge}"
+    return f"pytest '{request.node.nodeid}' --murmur-runtime={runtime} --murmur-seed={seed}"

@@ -111,7 +111,6 @@ class Gryphon(Reliability):
         }
 
     def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
-        self._now_us = now_us
         return self._publishing.publish(event, now_us)
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:

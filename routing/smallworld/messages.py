@@ -10,7 +10,6 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.message import Like, message
-from routing.founding import Outside
 
 
 class GossipPeer(NamedTuple):
@@ -52,8 +51,6 @@ class Beat(NamedTuple):
 
     identifier: int
     incarnation: int
-    number: int
-    """Grows with what the sender says in heartbeats and answers, so that one that was overtaken is known."""
     reach: Sequence[int]
     """The identifiers of the sender's neighbours."""
     load: int
@@ -72,7 +69,6 @@ class BeatAnswer(NamedTuple):
 
     identifier: int
     incarnation: int
-    number: int
     reach: Sequence[int]
     load: int
     median: int
@@ -110,4 +106,4 @@ class Install(NamedTuple):
     """What must hold besides."""
 
 
-OVERLAY_MESSAGES: tuple[type, ...] = (Shuffle, Exchange, Beat, BeatAnswer, GossipJoinRequest, GossipWelcome, Outside)
+OVERLAY_MESSAGES: tuple[type, ...] = (Shuffle, Exchange, Beat, BeatAnswer, GossipJoinRequest, GossipWelcome)

@@ -1,0 +1,134 @@
+"""What a node of the gossip overlay takes for true of others: what they have installed, and who is next to it."""
+
+import pytest
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.filter import EVERYTHING
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.machine import LinkDown, NodeContext, Received, Send, Start, TimerFired
+from murmur_pubsub.places import RingPlace
+from routing.smallworld.contacts import Contacts
+from routing.smallworld.messages import Beat, BeatAnswer, Exchange, GossipPeer, Install
+from routing.smallworld.ring import RING_SIZE
+from routing.vinifera.interests import OwnInterests
+from routing.vinifera.parameters import ViniferaParameters
+from routing.vinifera.router import VINIFERA, Vinifera
+from tests.parameters import parameters_of
+
+ROUND = TimerFired(("routing", "round"))
+PLACE = RingPlace(0, base=4, digits=8, founds=True)
+WANTED = [1, 10, 20, 0]
+
+
+def beat(identifier: int, incarnation: int = 0, version: int = 0) -> Beat:
+    return Beat(identifier, incarnation, [], 0, 0, version, 0)
+
+
+def node_with_installed() -> Vinifera:
+    """A node at which y has installed version 1 of what it wants."""
+    router = Vinifera(NodeContext("n", 1, place=PLACE), ViniferaParameters())
+    router.handle(Start([]), 0)
+    router.handle(Received("y", beat(RING_SIZE // 8)), 1)
+    router.handle(Received("y", Install(0, 1, 0, WANTED, [EVERYTHING])), 2)
+    assert router.installation.wanted() == {(1, EVERYTHING): [(10, 20)]}
+    return router
+
+
+def test_vinifera_s4c_a_neighbour_that_is_back_wants_nothing_until_it_says_so() -> None:
+    router = node_with_installed()
+    router.handle(Received("y", beat(RING_SIZE // 8, incarnation=1)), 3)
+    assert router.installation.wanted() == {}
+
+
+def test_vinifera_s4c_a_neighbour_that_is_gone_wants_nothing() -> None:
+    router = node_with_installed()
+    router.handle(LinkDown("y", "gone"), 3)
+    assert router.installation.wanted() == {}
+
+
+@pytest.mark.parametrize(("version", "rounds", "held"), [(1, 8, True), (2, 3, True), (2, 4, False)])
+def test_vinifera_s4c_what_is_not_confirmed_for_three_rounds_is_wanted_no_more(
+    version: int, rounds: int, held: bool
+) -> None:
+    """y goes on with heartbeats; with version 2 in them it says that what is here does not hold any more."""
+    router = node_with_installed()
+    for number in range(rounds):
+        router.handle(ROUND, 10 * number + 3)
+        router.handle(Received("y", beat(RING_SIZE // 8, version=version)), 10 * number + 4)
+    assert bool(router.installation.wanted()) == held
+    assert bool(len(router.table)) == held
+
+
+def test_vinifera_s4b2_the_ring_has_neighbours_that_have_answered_and_nodes_that_link_here() -> None:
+    contacts = Contacts(["neighbour", "silent"], inbound_max=2)
+    answer = BeatAnswer(0, 0, [], 0, 0, 0, 0, False)
+    for at, name in enumerate(("neighbour", "silent", "linked", "stranger"), 1):
+        contacts.hear(name, answer._replace(identifier=100 * at), 1)
+    contacts.answered("neighbour")
+    for name in ("silent", "linked"):
+        contacts.beat_by(name, 1)
+    after = [contacts.successor(own) for own in (0, 150, 250, 350)]
+    assert [contact and contact.name for contact in after] == ["neighbour", "linked", "linked", "neighbour"]
+
+
+def overlay_of(friend_links: int, peers: dict[str, tuple[int, str]]) -> Vinifera:
+    """A node at 0 that knows the peers at these places of the ring, with what they want."""
+    parameters = ViniferaParameters(degree=2 + friend_links, friend_links=friend_links)
+    router = Vinifera(NodeContext("n", 1, place=PLACE), parameters)
+    router.handle(Start([]), 0)
+    router.know([GossipPeer(name, 0, at, profile(text)) for name, (at, text) in peers.items()])
+    return router
+
+
+def profile(text: str) -> bytes:
+    return OwnInterests({}, NodeContext("", 1).random("")).change([parse_filter(text)])
+
+
+NO_NEWS = Exchange(("after", 0, RING_SIZE // 100, b"", 0), [], True)
+AROUND = {"before": (RING_SIZE - 100, "y = 1"), "after": (RING_SIZE // 100, "y = 1")}
+
+
+def test_vinifera_s4b1_who_wants_something_else_looks_for_other_friends() -> None:
+    middle = RING_SIZE // 2
+    router = overlay_of(1, {**AROUND, "low": (middle, "x < 5"), "high": (middle + 1, "x > 90")})
+    for text, friend in (("x < 4", "low"), ("x > 95", "high"), ("x < 3", "low")):
+        router.subscribe(parse_filter(text))
+        router.handle(Received("after", NO_NEWS), 1)
+        assert set(router.overlay.neighbours) == {"before", "after", friend}
+        router.unsubscribe(parse_filter(text))
+
+
+def test_vinifera_s4b5_who_has_moved_looks_for_those_next_to_it_there() -> None:
+    tenth = RING_SIZE // 10
+    router = overlay_of(0, {**AROUND, "third": (3 * tenth, "TRUE"), "sixth": (6 * tenth, "TRUE")})
+    assert set(router.overlay.neighbours.ring) == {"before", "after"}
+    router.overlay.move(5 * tenth, 0)
+    router.handle(Received("after", NO_NEWS), 1)
+    assert set(router.overlay.neighbours.ring) == {"third", "sixth"}
+
+
+def test_vinifera_s4b1_a_table_says_how_many_rounds_ago_each_peer_spoke_for_itself() -> None:
+    router = overlay_of(0, AROUND)
+    for number in range(2):
+        router.handle(ROUND, 10 * number + 1)
+        router.handle(Received("before", beat(RING_SIZE - 100)), 10 * number + 2)
+    asked = NO_NEWS._replace(answer=False)
+    sent = [each.message for each in router.handle(Received("after", asked), 30) if isinstance(each, Send)]
+    (table,) = [each.table for each in sent if isinstance(each, Exchange)]
+    assert {name: age for name, _, _, _, age in table} == {"before": 0, "after": 2}
+
+
+@pytest.mark.parametrize("least", [{"small_world_links": -1}, {"friend_links": -1}, {"shuffled": 0}])
+def test_numbers_that_no_overlay_can_have_are_refused(least: dict[str, int]) -> None:
+    (at,) = least.values()
+    with pytest.raises(InputError, match=f"at least {at + 1}"):
+        parameters_of(VINIFERA, least)
+    parameters_of(VINIFERA, {name: number + 1 for name, number in least.items()})
+
+
+@pytest.mark.parametrize("least", [{"beta": -1}, {"balance_rounds": 0}])
+def test_numbers_that_no_balance_can_have_are_refused(least: dict[str, int]) -> None:
+    (at,) = least.values()
+    with pytest.raises(InputError, match=f"from {at + 1} on"):
+        parameters_of(VINIFERA, least)
+    parameters_of(VINIFERA, {name: number + 1 for name, number in least.items()})
