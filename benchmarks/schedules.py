@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from murmur_pubsub.faults import Fault, FaultKind
+from murmuration.hunt.coverage import what_it_does
 from murmuration.hunt.schedule import draw_schedule
 from murmuration.hunt.space import ScheduleSpace, space_of
 from murmuration.hunt.trial import in_force_in_recovery, play_schedule
@@ -81,17 +81,6 @@ def play(pair: str, first: int, count: int) -> tuple[str, Tally]:
             tally.findings.append((seed, numbers["reason"]))
     tally.cpu_s = time.process_time() - began
     return pair, tally
-
-
-def what_it_does(fault: Fault) -> str:
-    """Its kind, of a changed link what is changed, of an order its verb."""
-    kind = fault.kind.name.lower().replace("_", " ")
-    if fault.kind is FaultKind.ORDER:
-        return f"{kind} {fault.verb}"
-    if fault.kind is not FaultKind.CHANGE_LINK or fault.link is None:
-        return kind
-    harm = [name for name in ("loss", "duplication", "reordering", "messages_per_s") if getattr(fault.link, name)]
-    return f"{kind}: {', '.join(harm) or 'delay'}"
 
 
 def all_of(pairs: list[str], count: int, first: int, workers: int) -> Iterator[tuple[str, Tally]]:

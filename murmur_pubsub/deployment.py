@@ -5,13 +5,21 @@ protocol, and a user's own protocol needs no registration inside this project.
 """
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from murmur_pubsub.contract import check_machine
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import ANYTHING_GOES, DEFAULT_DETECTION, FailureDetection, Fault, PlanRules
+from murmur_pubsub.faults import (
+    ANYTHING_GOES,
+    DEFAULT_DETECTION,
+    FailureDetection,
+    Fault,
+    FaultTargets,
+    PlanRules,
+    link_key,
+)
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Machine, NodeContext, NodeName
 from murmur_pubsub.message import Role
@@ -96,6 +104,34 @@ class Deployment:
     def numbers(self) -> dict[NodeName, int]:
         """Node name to its number in the journal."""
         return {spec.name: number for number, spec in enumerate(self.nodes)} | {"driver": len(self.nodes)}
+
+    @property
+    def fault_targets(self) -> FaultTargets:
+        """What a plan for it is checked against."""
+        return targets_of(self.nodes, self.links, self.hosts, self.start_down, self.rules)
+
+
+def targets_of(
+    nodes: Sequence[NodeSpec],
+    links: Sequence[LinkPlan],
+    hosts: Mapping[NodeName, int],
+    start_down: frozenset[NodeName],
+    rules: PlanRules,
+) -> FaultTargets:
+    """What a fault plan for these nodes and links is checked against."""
+    return FaultTargets(
+        [node.name for node in nodes],
+        [(plan.first, plan.second) for plan in links],
+        {node.name: hosts.get(node.name, 0) for node in nodes},
+        start_down,
+        frozenset(node.name for node in nodes if node.role == "broker"),
+        rules,
+    )
+
+
+def specs_of(links: Sequence[LinkPlan]) -> dict[tuple[NodeName, NodeName], LinkSpec]:
+    """What each link is like, by its `link_key`."""
+    return {link_key(plan.first, plan.second): plan.spec for plan in links}
 
 
 def object_at(path: str, place: str) -> Any:

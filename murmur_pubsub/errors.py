@@ -4,6 +4,9 @@ A bad scenario, trace, dataset, journal or command line ends in an `InputError`;
 without a traceback and exits with code 2.
 """
 
+import difflib
+import re
+
 
 class InputError(Exception):
     """Input that cannot be used: `place` names file and position, `found` what stands there, `allowed` what may."""
@@ -15,7 +18,21 @@ class InputError(Exception):
         self.allowed = allowed
 
     def __str__(self) -> str:
-        return f"{self.place}: found {self.found}; allowed: {self.allowed}"
+        meant = self._meant()
+        hint = f" (did you mean {meant!r}?)" if meant else ""
+        return f"{self.place}: found {self.found}{hint}; allowed: {self.allowed}"
+
+    def _meant(self) -> str | None:
+        """The allowed name that is closest to what was found, if one is close.
+
+        The name that was found stands in quotes; what is unknown or not there is named by the end of its place. Names
+        that are allowed are the single words of a list."""
+        quoted = re.findall(r"'([\w./-]+)'", self.found)
+        if not quoted and self.found.startswith(("an unknown", "no such")):
+            quoted = [re.split(r"[\s.]", self.place)[-1]]
+        names = [each for each in re.split(r",\s*|\s+or\s+|[()]", self.allowed) if re.fullmatch(r"[\w-]+", each)]
+        close = [near for name in quoted for near in difflib.get_close_matches(name, names, 1)]
+        return close[0] if close and close[0] not in quoted else None
 
 
 class WireError(Exception):

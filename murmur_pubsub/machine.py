@@ -11,12 +11,13 @@ Both vocabularies are closed: a runtime and a machine raise on anything else.
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
+from murmur_pubsub.fingerprint import Fact, facts_of
 from murmur_pubsub.message import Message
 from murmur_pubsub.places import CellPlan, RingPlace
 
@@ -194,6 +195,11 @@ class Machine(ABC):
         """Is it to be told, by a `LinkDown`, when a peer to which it sends datagrams is not there, or its process is
         gone and closes its connections? The answer never changes."""
         return False
+
+    def fingerprint(self) -> Set[Fact]:
+        """What state it is in, as coarse facts: what a hunt counts as reached. A machine that knows better which of its
+        states matter says so itself."""
+        return facts_of(self)
 
     def check_invariants(self) -> None:  # noqa: B027 - a machine without state has none
         """Raise AssertionError if the state contradicts itself."""

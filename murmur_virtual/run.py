@@ -30,9 +30,16 @@ _SETTLE_LIMIT_US = 600_000_000
 
 
 class VirtualRun:
-    """One run of a deployment; journals go to `journal_folder`, which must exist."""
+    """One run of a deployment; journals go to `journal_folder`, which must exist. `recorder` makes what journals the
+    rows of a node."""
 
-    def __init__(self, deployment: Deployment, journal_folder: Path, progress: Progress) -> None:
+    def __init__(
+        self,
+        deployment: Deployment,
+        journal_folder: Path,
+        progress: Progress,
+        recorder: Callable[..., Recorder] = Recorder,
+    ) -> None:
         numbers, settings = deployment.numbers, deployment.settings
         self._deployment = deployment
         self._progress = progress
@@ -52,6 +59,7 @@ class VirtualRun:
             settings.sync_us,
             journal_folder if settings.keep_inputs else None,
             journal_folder.parent,
+            recorder,
         )
         self._players = {
             name: Player(script) for name, script in deployment.scripts.items() if name not in deployment.start_down
@@ -157,12 +165,12 @@ class VirtualRun:
             elif next_us > quiet_since_us + self._deployment.drain_us and not runtime.waiting:
                 break
             runtime.run(steps=1)
-            self._after_entry()
+            self.after_entry()
         self._progress(PHASE_STEPS[Phase.DRAINING], self.published, 0)
 
     def _published_all(self) -> bool:
         """Is all published that will ever be? What is stalled after the last fault stays so."""
-        self._after_entry()
+        self.after_entry()
         nodes = self.runtime.nodes
         return not self._faults_to_come and all(nodes[name].stalled for name in self._playing)
 
@@ -172,12 +180,13 @@ class VirtualRun:
         moving = runtime.in_flight[CONTROL_MESSAGE] or not runtime.links.quiet or runtime.busy
         return not moving and not runtime.settling and runtime.now_us > self._faulted_us
 
-    def _after_entry(self) -> None:
+    def after_entry(self) -> None:
+        """Called after each entry of the queue while events are published and while the run drains."""
         if self._changes_unsettled and self._calm:
             self._settled()
 
     def _watch(self) -> bool:
-        self._after_entry()
+        self.after_entry()
         return False
 
     def carry_out(self, step: int, fault: Fault) -> list[NodeName]:

@@ -51,6 +51,7 @@ class VirtualRuntime:
     `default_link`: what carries messages between nodes without a link of their own (None: they are dropped
     as unreachable); all pairs share it, so it must be one that `only_delays`.
     `inputs_folder`: where the nodes' inputs are kept (None: they are not). `run_folder`: what a `ProtocolError` names.
+    `recorder`: makes what journals the rows of a node.
     """
 
     def __init__(
@@ -64,8 +65,10 @@ class VirtualRuntime:
         sync_us: int = 2_000,
         inputs_folder: Path | None = None,
         run_folder: Path | None = None,
+        recorder: Callable[..., Recorder] = Recorder,
     ) -> None:
         self.seed = seed
+        self._recorder = recorder
         self._inputs_folder = inputs_folder
         self._run_folder = run_folder
         self.sync_us = sync_us
@@ -176,7 +179,7 @@ class VirtualRuntime:
             raise self.in_run(error) from error
 
     def _start(self, spec: NodeSpec, machine: Machine, storage: VirtualStorage, incarnation: int) -> VirtualNode:
-        recorder = Recorder(self._writer, self.numbers[spec.name], self.numbers, self._journal_hops)
+        recorder = self._recorder(self._writer, self.numbers[spec.name], self.numbers, self._journal_hops)
         if self._inputs_folder is not None:
             path = self._inputs_folder / inputs_file(spec.name, incarnation)
             machine = InputRecorder(machine, path.open("ab", buffering=0).write)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 PACKAGES = (
-    "actors", "murmur_pubsub", "murmur_virtual", "reliability", "routing", "spark_analysis", "workloads",
+    "actors", "murmur_page", "murmur_pubsub", "murmur_virtual", "reliability", "routing", "spark_analysis", "workloads",
 )  # fmt: skip
 _HOME = Path(__file__).resolve().parents[1]
 

@@ -24,6 +24,7 @@ from spark_analysis.changing_overlay import OverlayAt
 from spark_analysis.excuses import ON_THE_WAY_US, Case, Excuse
 from spark_analysis.fault_windows import NEVER_US, Window
 from spark_analysis.passages import Passage
+from spark_analysis.search_tree import neighbours_of, search_tree
 
 LinkRow = tuple[int, int, str, str]
 """(time_us, RowKind.LINK_UP or LINK_DOWN, node, peer)."""
@@ -144,33 +145,21 @@ class Connections:
         changes += [each.from_us for each in self.overlays]
         moments = [case.published_us, *sorted(each for each in changes if case.published_us < each < due_us), due_us]
         enough_us = self.limit_us if self.lossy else ON_THE_WAY_US
-        whole_us, last = 0, ""
+        publishers, subscribers = self.homes[case.publisher], self.homes[case.client]
+        whole_us, cause = 0, ""
         for begin_us, end_us in itertools.pairwise(moments):
             there = [window for window in broken if window.from_us <= begin_us < window.undone_us]
             links = next(each.links for each in reversed(self.overlays) if each.from_us <= begin_us)
-            if _has_path(self.homes[case.publisher], self.homes[case.client], links, there):
+            gone = any(publishers in window.nodes for window in there)
+            if not gone and subscribers in search_tree(publishers, neighbours_of(links), there):
                 whole_us += end_us - begin_us
                 if whole_us > enough_us:
                     return None
             else:
-                whole_us, last = 0, there[-1].step.text if there else "the overlay was in parts"
-        return Excuse(f"{last}: no path was left") if last else None
+                whole_us, cause = 0, there[-1].step.text if there else "the overlay was in parts"
+        return Excuse(f"{cause}: no path was left") if cause else None
 
     def _held_up(self, case: Case) -> Excuse | None:
         until_us = case.published_us + ON_THE_WAY_US
         held_up = (window for window in self.windows if window.in_force(case.published_us, until_us))
         return next((Excuse(f"{window.step.text}: the event was held up") for window in held_up), None)
-
-
-def _has_path(first: str, last: str, links: Sequence[tuple[str, str]], broken: Sequence[Window]) -> bool:
-    nodes = {name for window in broken for name in window.nodes}
-    cut = {link for window in broken for link in window.links}
-    reached = dict.fromkeys(() if first in nodes else (first,))
-    for name in (queue := list(reached)):
-        for link in links:
-            if name in link and frozenset(link) not in cut:
-                (peer,) = {*link} - {name}
-                if peer not in reached and peer not in nodes:
-                    reached[peer] = None
-                    queue.append(peer)
-    return last in reached

@@ -8,7 +8,7 @@ a RECEIVE row of its receiver: the first of its kind from that sender not yet ac
 are compared as they stand.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,13 @@ import numpy as np
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import unpack_attributes
 from murmur_pubsub.journal import NONE, DropReason, FaultStage, RowKind, SideKind, parse_segment, parse_side
+from murmur_pubsub.journal_format import HEADER_BYTES
 from murmur_pubsub.journal_store import JournalStore, store_at
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest, read_manifest
 from spark_analysis.wording import duration
 
+EventId = tuple[int, int]
+"""Publisher and number."""
 LOSSES = {
     DropReason.LOSS: "lost by the link",
     DropReason.OVERFLOW: "dropped: the queue is full",
@@ -87,32 +90,56 @@ class EventWay:
 def follow(run: Path, source: int, sequence: int) -> EventWay:
     """The way of the event in the run folder; raises `InputError` for a folder that is no run's, a damaged journal, or
     an event that was not published."""
+    ways = follow_all(run, [(source, sequence)])
+    if not ways:
+        store = store_at(read_manifest(run).journal_at(run))
+        raise InputError(f"{run}, event {source}:{sequence}", "no such publication", _some_events(store))
+    return ways[source, sequence]
+
+
+def follow_all(run: Path, wanted: Sequence[EventId]) -> dict[EventId, EventWay]:
+    """The ways of all these events that were published, from one reading of the journal; raises `InputError`."""
     manifest = read_manifest(run)
     store = store_at(manifest.journal_at(run))
-    rows, incidents, has_messages = _read(store, source, sequence)
-    published = rows[rows["kind"] == RowKind.PUBLISH]
-    if not len(published):
-        raise InputError(f"{run}, event {source}:{sequence}", "no such publication", _some_events(store))
-    begin_us = int(published["time_us"].min())
-    end_us = int(rows["time_us"].max())
-    return EventWay(
-        source, sequence, begin_us, _attributes(store, source, sequence),
-        _visits(rows, manifest), list(_named(incidents, manifest, begin_us, end_us)), has_messages,
-    )  # fmt: skip
+    rows, around, has_messages = _read(store, wanted)
+    attributes = _attributes(store, frozenset(wanted))
+    ways = {}
+    for source, sequence in dict.fromkeys(wanted):
+        about = rows[(rows["source"] == source) & (rows["sequence"] == sequence)]
+        published = about[about["kind"] == RowKind.PUBLISH]
+        if len(published):
+            begin_us, end_us = int(published["time_us"].min()), int(about["time_us"].max())
+            ways[source, sequence] = EventWay(
+                source, sequence, begin_us, attributes.get((source, sequence), {}),
+                _visits(about, manifest), list(_named(around, manifest, begin_us, end_us)), has_messages,
+            )  # fmt: skip
+    return ways
+
+
+def _files(store: JournalStore, ending: str) -> Iterator[tuple[str, bytes]]:
+    """What people call each file, and its content; without those that were just being opened."""
+    for name in store.sizes(ending):
+        data = store.read(name)
+        if any(data[:HEADER_BYTES]):
+            yield store.name_of(name), data
 
 
 def _segments(store: JournalStore) -> Iterator[np.ndarray]:
-    for name in store.sizes("seg"):
-        yield parse_segment(store.name_of(name), store.read(name))[1]
+    for place, data in _files(store, "seg"):
+        yield parse_segment(place, data)[1]
 
 
-def _read(store: JournalStore, source: int, sequence: int) -> tuple[np.ndarray, np.ndarray, bool]:
-    """The rows about the event, and those about faults and starts, each in order of time; has it rows of messages?"""
+def _read(store: JournalStore, wanted: Sequence[EventId]) -> tuple[np.ndarray, np.ndarray, bool]:
+    """The rows about the events, and those about faults and starts, each in order of time; has it rows of messages?"""
     about, around, has_messages = [], [], False
+    keys = np.array([source << 40 | sequence for source, sequence in wanted], dtype=np.int64)
     for rows in _segments(store):
         kinds = rows["kind"]
         of_events = (kinds >= RowKind.PUBLISH) & (kinds <= RowKind.DROP) | (kinds == RowKind.DUPLICATE)
-        about.append(rows[of_events & (rows["source"] == source) & (rows["sequence"] == sequence)])
+        rows_of_events = rows[of_events & (rows["source"] >= 0)]
+        about.append(
+            rows_of_events[np.isin(rows_of_events["source"].astype(np.int64) << 40 | rows_of_events["sequence"], keys)]
+        )
         has_messages = has_messages or bool((kinds == RowKind.RECEIVE).any())
         again = (kinds == RowKind.START) & (rows["value"] > 0)
         around.append(rows[again | (kinds == RowKind.FAULT) & (rows["hops"] == FaultStage.IN_EFFECT)])
@@ -123,12 +150,13 @@ def _read(store: JournalStore, source: int, sequence: int) -> tuple[np.ndarray, 
     return in_order, around_it, has_messages
 
 
-def _attributes(store: JournalStore, source: int, sequence: int) -> dict[str, Any]:
-    for name in store.sizes("blob"):
-        for kind, fields in parse_side(store.name_of(name), store.read(name)):
-            if kind is SideKind.EVENT and (fields[0], fields[1]) == (source, sequence):
-                return dict(unpack_attributes(bytes(fields[3])))
-    return {}
+def _attributes(store: JournalStore, wanted: Set[EventId]) -> dict[EventId, dict[str, Any]]:
+    found = {}
+    for place, data in _files(store, "blob"):
+        for kind, fields in parse_side(place, data):
+            if kind is SideKind.EVENT and (fields[0], fields[1]) in wanted:
+                found[fields[0], fields[1]] = dict(unpack_attributes(bytes(fields[3])))
+    return found
 
 
 def _some_events(store: JournalStore) -> str:

@@ -29,6 +29,7 @@ from murmur_pubsub.journal import DropReason
 from murmur_pubsub.promise import Promise
 from spark_analysis.fault_windows import Window
 from spark_analysis.passages import Crossing, Loss, Passage
+from spark_analysis.search_tree import neighbours_of, search_tree
 
 IN_HAND_US = 100_000
 """How long a node may have an event in hand: one that it keeps for longer is lost by waiting, not by a fault."""
@@ -96,9 +97,7 @@ class Excuses:
             for thing in things:
                 self._about.setdefault(thing, []).append(window)
         self._partitions = [window for window in self.windows if window.step.groups]
-        for first, second in self.links:
-            self._neighbours.setdefault(first, []).append(second)
-            self._neighbours.setdefault(second, []).append(first)
+        self._neighbours = neighbours_of(self.links)
         # A graph with as many links less than it has nodes as it has parts is a tree, or several.
         parts = self._count_parts()
         linked = bool(self.links) and self.fixed_ways and (parts == 1 or self.in_parts)
@@ -293,14 +292,7 @@ class Excuses:
 
     def _no_path_at(self, case: Case, time_us: int) -> Excuse | None:
         broken = [window for window in self.windows if window.destroys and window.in_force(time_us, time_us)]
-        nodes = {name for window in broken for name in window.nodes}
-        links = {link for window in broken for link in window.links}
-        reached = dict.fromkeys([case.publisher])
-        for name in (queue := [case.publisher]):
-            for peer in self._neighbours.get(name, ()):
-                if peer not in reached and peer not in nodes and frozenset((name, peer)) not in links:
-                    reached[peer] = None
-                    queue.append(peer)
+        reached = search_tree(case.publisher, self._neighbours, broken)
         to_itself = case.client == case.publisher  # by way of its broker
         if not broken or (self.homes.get(case.client, case.client) if to_itself else case.client) in reached:
             return None
@@ -409,11 +401,5 @@ class Excuses:
 
     def _tree(self, root: str) -> dict[str, str | None]:
         if root not in self._parents:
-            parents: dict[str, str | None] = {root: None}
-            for name in (queue := [root]):
-                for peer in self._neighbours.get(name, ()):
-                    if peer not in parents:
-                        parents[peer] = name
-                        queue.append(peer)
-            self._parents[root] = parents
+            self._parents[root] = search_tree(root, self._neighbours)
         return self._parents[root]

@@ -5,6 +5,7 @@ aggregation with the judge on Spark; what excuses a finding, and what the verdic
 code. Its cost is that of every event against every subscriber: it is for runs of thousands of events.
 """
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -251,6 +252,15 @@ class Judgement:
     def left(self, finding: str) -> list[Pair]:
         """The pairs of that finding that nothing excuses."""
         return [pair for pair in getattr(self.pairs, finding) if (finding, pair) not in self.excused]
+
+    def first_findings(self, count: int) -> list[str]:
+        """Up to `count` of what weighs most in the verdict, in words; none of a run that is valid."""
+        finding = self.numbers["finding"]
+        if finding not in COUNTS or self.numbers["verdict"] != "invalid":
+            return []
+        listed = itertools.islice(self.left(finding), count)
+        words = finding.replace("_", " ")
+        return [f"{words}: event {source}:{number} for subscriber {reader}" for (source, number), reader in listed]
 
 
 def judge_run(run: Path) -> Judgement:

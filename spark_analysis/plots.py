@@ -19,8 +19,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from murmur_page.graph_layout import positions
 from spark_analysis import wording
-from spark_analysis.overlay_layout import positions
 
 BLUE, ORANGE, GREY, INK, RED = "#2563a6", "#c2601b", "#8a9199", "#1c2733", "#b3261e"
 STYLE: dict[Any, Any] = {

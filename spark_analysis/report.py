@@ -7,9 +7,12 @@ from typing import Any
 import jinja2
 import pandas as pd
 
+from murmur_page.frozen import FrozenPicture, freeze
+from murmur_page.recorded import recorded
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis import plots, wording
+from spark_analysis.found_picture import found_picture
 from spark_analysis.tables import FINDINGS_IN_CSV_MAX, SMALL_TABLES, AnalysisFolder
 from spark_analysis.verdict import DAMAGE
 
@@ -64,6 +67,7 @@ def write_report(run: Path) -> Path:
     summary = folder.read_json("summary")
     findings = folder.read_findings()
     scenario = run / "scenario.yaml"
+    live = _live(run, manifest, findings)
     page = fill_template(
         "report.html.j2",
         manifest=manifest,
@@ -80,6 +84,7 @@ def write_report(run: Path) -> Path:
         hops_recorded=bool(tables["traffic"]["sent"].any()),
         lag=_lag(manifest, tables["lag"]),
         lag_us_max=LAG_US_MAX,
+        live=live,
         findings=_shown(findings),
         faults=_records(tables["faults"].astype(object).where(tables["faults"].notna(), None)),
         findings_in_csv=len(findings),
@@ -89,6 +94,13 @@ def write_report(run: Path) -> Path:
     )
     path.write_text(page, encoding="utf-8")
     return path
+
+
+def _live(run: Path, manifest: RunManifest, findings: pd.DataFrame) -> FrozenPicture | None:
+    """The run as a moving picture; None if its journal is not in the run's folder."""
+    if manifest.journal is not None:
+        return None
+    return freeze(recorded(run) | found_picture(run, manifest, findings))
 
 
 def _figures(

@@ -13,6 +13,31 @@ from murmur_pubsub.machine import NodeName
 LinkKey = tuple[NodeName, NodeName]
 
 
+def side_of(links: Iterable[LinkKey], start: NodeName, cut: LinkKey) -> dict[NodeName, None]:
+    """The nodes still reached from `start` when that link is cut (all, if it lies on a cycle)."""
+    left = [key for key in links if link_key(*key) != link_key(*cut)]
+    reached = {start: None}
+    for name in (queue := [start]):
+        for key in left:
+            if name in key:
+                other = key[1] if key[0] == name else key[0]
+                if other not in reached:
+                    reached[other] = None
+                    queue.append(other)
+    return reached
+
+
+def between_brokers(links: Iterable[LinkKey], brokers: frozenset[NodeName]) -> list[LinkKey]:
+    """Those of the links that are no client's."""
+    return [key for key in links if brokers.issuperset(key)]
+
+
+def brokers_further(links: Iterable[LinkKey], brokers: frozenset[NodeName], walk: Sequence[NodeName]) -> list[NodeName]:
+    """The brokers that a walk may go on to: neighbours of its last one, in the order of the links, not on it yet."""
+    keys = [key for key in between_brokers(links, brokers) if walk[-1] in key]
+    return [name for key in keys for name in key if name not in walk]
+
+
 class DrawnOverlay:
     """The links at the time up to which the plan is drawn. `links`: all, those of clients too, by `link_key`;
     `newcomers`: brokers that have not joined yet."""
@@ -29,21 +54,13 @@ class DrawnOverlay:
         self.newcomers = [name for name in targets.nodes if name in targets.start_down & targets.brokers - ends.keys()]
         self._apart: list[tuple[int, NodeName, NodeName, LinkSpec]] = []
 
-    def between_brokers(self, keys: Iterable[LinkKey]) -> list[LinkKey]:
-        """Those of the links that are no client's."""
-        return [key for key in keys if self._brokers.issuperset(key)]
-
     def side_of(self, start: NodeName, cut: LinkKey) -> dict[NodeName, None]:
-        """The nodes still reached from `start` when that link is cut (all, if it lies on a cycle)."""
-        reached = {start: None}
-        for name in (queue := [start]):
-            for key in self.links:
-                if name in key and key != link_key(*cut):
-                    other = key[1] if key[0] == name else key[0]
-                    if other not in reached:
-                        reached[other] = None
-                        queue.append(other)
-        return reached
+        """See `side_of`."""
+        return side_of(self.links, start, cut)
+
+    def between_brokers(self, keys: Iterable[LinkKey]) -> list[LinkKey]:
+        """See `between_brokers`."""
+        return between_brokers(keys, self._brokers)
 
     def take_away(self, key: LinkKey, began_us: int, ended_us: int) -> list[Fault]:
         """The link is one no longer; at the end of that time `joined_until` joins what it joined."""
@@ -99,8 +116,7 @@ class DrawnOverlay:
             return None
         walk = [self._rng.choice(walk)]
         while len(walk) <= len(called):
-            keys = [key for key in self.between_brokers(self.links) if walk[-1] in key]
-            further = [name for key in keys for name in key if name not in walk]
+            further = brokers_further(self.links, self._brokers, walk)
             if not further:
                 return None
             walk.append(self._rng.choice(further))

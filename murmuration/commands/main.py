@@ -1,4 +1,5 @@
-"""The command line: run, list, analyze, report, trace, replay, paper, sweep, churn, zoo, doctor.
+"""The commands: run, init, show, list, analyze, report, page, serve, trace, replay, paper, sweep, hunt, churn, zoo and
+doctor.
 
 Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 the input cannot be used;
 130 interrupted. Bad input is one message, never a traceback.
@@ -17,6 +18,7 @@ from rich.table import Table
 from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.run_manifest import read_manifest
 from murmuration.commands.console import RunProgress
+from murmuration.commands.init import NEXT, Starter, begin
 from murmuration.commands.outcome import print_analysis, tell_missing, warn_of_lag
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.version import own_version
@@ -24,15 +26,33 @@ from murmuration.version import own_version
 application = typer.Typer(
     name="murmur",
     help="An emulation cluster for content-based publish/subscribe.",
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
+
+def _scenario_names(begun: str) -> list[str]:
+    from murmuration.scenario.load import built_in_scenarios
+
+    return [name for name in built_in_scenarios() if name.startswith(begun)]
+
+
+def _paper_names(begun: str) -> list[str]:
+    from murmuration.papers import PAPERS
+
+    return [name for name in PAPERS if name.startswith(begun)]
+
+
+ScenarioArgument = Annotated[
+    str, typer.Argument(help="A scenario file, or the name of a built-in one.", autocompletion=_scenario_names)
+]
 RunFolderArgument = Annotated[Path, typer.Argument(help="A run folder.")]
 MasterOption = Annotated[
     str | None, typer.Option(help="Spark master (spark://HOST:PORT), instead of this host's cores.")
 ]
 ExecutorMemoryOption = Annotated[str | None, typer.Option(help="Of each executor of that master, such as 3g.")]
+PlainOption = Annotated[
+    bool, typer.Option("--plain", help="Judge in plain Python: seconds for thousands of events, no Java, no report.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print results as one JSON line.")]
 
 
@@ -67,7 +87,7 @@ def prepare(
 
 @application.command("run")
 def run_command(
-    scenario: Annotated[str, typer.Argument(help="A scenario file, or the name of a built-in one.")] = "default",
+    scenario: ScenarioArgument = "default",
     runtime: Annotated[str | None, typer.Option(help="ray or virtual, instead of the scenario's.")] = None,
     changes: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")] = None,
     seed: Annotated[int | None, typer.Option(help="Instead of the scenario's.")] = None,
@@ -78,11 +98,12 @@ def run_command(
     master: MasterOption = None,
     executor_memory: ExecutorMemoryOption = None,
     analysis: Annotated[bool, typer.Option(help="Judge the run and write its report.")] = True,
+    plain: PlainOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a scenario, judge it, and write its report."""
     from murmuration.runs.driver import execute
-    from murmuration.runs.run_folder import default_folder
+    from murmuration.runs.run_folder import default_folder, point_latest
     from murmuration.scenario.changes import KeyChange
     from murmuration.scenario.load import load_scenario
 
@@ -90,7 +111,11 @@ def run_command(
     given = [KeyChange((key,), value, f"--{key}") for key, value in options.items() if value is not None]
     find_own_modules(Path(scenario))
     loaded = load_scenario(Path(scenario), changes or (), given)
-    if analysis:
+    if analysis and plain:
+        from murmuration.commands.plain import check_plain
+
+        check_plain(master, executor_memory)
+    elif analysis:
         from spark_analysis.session import check_java
 
         check_java()
@@ -100,16 +125,39 @@ def run_command(
             finished = execute(loaded, folder, progress.step, address, store)
     except (KeyboardInterrupt, OSError, RunError) as error:
         raise CutShort(folder, f"what was journaled is kept: `murmur analyze {folder}` reads it", error) from None
+    finally:
+        if out is None:
+            point_latest(folder)
     if not as_json:
         print("workload:", ", ".join(f"{name} {value}" for name, value in finished.workload.items()))
         warn_of_lag(finished.lag_us)
         tell_missing(finished.missing_journals)
     if analysis:
-        _analyze(finished.folder, as_json, master, executor_memory)
+        _analyze(finished.folder, as_json, master, executor_memory, plain)
     elif as_json:
         print(json.dumps(_run_named(finished.folder)))
     else:
         print(f"run folder: {finished.folder}")
+
+
+@application.command("init")
+def init_command(
+    what: Annotated[Starter, typer.Argument(help="What to begin with.")],
+    folder: Annotated[Path, typer.Argument(help="Where its files go.")] = Path(),
+) -> None:
+    """Write a scenario, a test suite or a protocol to begin with."""
+    for path in begin(what, folder):
+        print(path)
+    print(f"next: {'' if folder == Path() else f'cd {folder} && '}{NEXT[what]}")
+
+
+@application.command("show")
+def show_command(scenario: ScenarioArgument) -> None:
+    """Print a scenario as it is written."""
+    from murmuration.scenario.load import load_scenario, scenario_path
+
+    load_scenario(Path(scenario))
+    print(scenario_path(Path(scenario)).read_text(), end="")
 
 
 @application.command("analyze")
@@ -117,10 +165,11 @@ def analyze_command(
     run_folder: RunFolderArgument,
     master: MasterOption = None,
     executor_memory: ExecutorMemoryOption = None,
+    plain: PlainOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Judge a run and write its tables and report."""
-    _analyze(run_folder, as_json, master, executor_memory)
+    _analyze(run_folder, as_json, master, executor_memory, plain)
 
 
 @application.command("gather")
@@ -144,6 +193,38 @@ def report_command(run_folder: RunFolderArgument) -> None:
     from spark_analysis.main import report as write_report
 
     print(write_report(run_folder))
+
+
+@application.command("page")
+def page_command(
+    run_folder: RunFolderArgument,
+    out: Annotated[Path | None, typer.Option(help="The file (default: page.html in the run folder).")] = None,
+) -> None:
+    """Write the moving picture of a run, judged or not, as one HTML file that needs nothing else."""
+    from murmur_page.frozen import write_page
+    from murmur_page.recorded import recorded
+
+    path = out or run_folder / "page.html"
+    data = recorded(run_folder)
+    try:
+        write_page(path, data)
+    except OSError as error:
+        raise InputError(f"--out {path}", f"a place that cannot be written ({error.strerror})", "another") from error
+    print(path)
+
+
+@application.command("serve")
+def serve_command(
+    runs: Annotated[Path, typer.Argument(help="A folder with run folders, or one of them.")] = Path("runs"),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 0,
+    host: Annotated[
+        str, typer.Option(help="An address of this host that others can reach, instead of loopback.")
+    ] = "127.0.0.1",
+) -> None:
+    """Serve the moving pictures of all runs in a folder, finished or running, until interrupted."""
+    from murmuration.commands.serve import serve_runs
+
+    serve_runs(runs, host, port)
 
 
 @application.command("trace")
@@ -173,7 +254,7 @@ def replay_command(
 
 @application.command("paper")
 def paper_command(
-    name: Annotated[str, typer.Argument(help="Which paper; `murmur list` names them.")],
+    name: Annotated[str, typer.Argument(help="Which paper; `murmur list` names them.", autocompletion=_paper_names)],
     quick: Annotated[bool, typer.Option("--quick", help="Scaled down, under a minute.")] = False,
     as_json: JsonOption = False,
     out: Annotated[Path | None, typer.Option(help="Where tables and plots go.")] = None,
@@ -201,6 +282,49 @@ def sweep_command(
     from murmuration.commands.sweep import play_sweep
 
     play_sweep(sweep_file, workers, address, out, analysis, keep_runs, as_json)
+
+
+@application.command("hunt")
+def hunt_command(
+    scenario: Annotated[
+        Path | None, typer.Argument(help="A scenario file, or the name of a built-in one: only its faults are drawn.")
+    ] = None,
+    routing: Annotated[list[str] | None, typer.Option(help="One or more (default: all), by name or path.")] = None,
+    reliability: Annotated[list[str] | None, typer.Option(help="The same.")] = None,
+    minutes: Annotated[float | None, typer.Option(help="Hunt for so long.")] = None,
+    schedules: Annotated[int | None, typer.Option(help="Hunt until so many were played in all.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Schedules at once (default: one for each core).")] = None,
+    address: Annotated[str | None, typer.Option(help="A Ray cluster, instead of this host.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The hunt's folder (default: hunt; with a FILE, beside it).")] = None,
+    seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 1,
+    guided: Annotated[bool, typer.Option("--guided/--plain", help="Change schedules that reached much.")] = True,
+    why: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Hunt nothing: when did this scenario become certain to fail?"),
+    ] = None,
+    live: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Hunt nothing: play this scenario on Ray as well, and compare.")
+    ] = None,
+    properties: Annotated[
+        list[str] | None, typer.Option("--property", metavar="PATH", help="package.module:NAME of one of your own.")
+    ] = None,
+    forks: Annotated[int, typer.Option(help="With --why: of each point in time.")] = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """Look for schedules of faults that break a protocol; the same --out goes on where it was stopped."""
+    from murmuration.commands.hunt import ask_why, compare_live, go_hunting
+    from murmuration.hunt.hunt import HuntLimits
+    from murmuration.sweeps.tasks import Cores
+
+    if why is not None:
+        ask_why(why, forks, workers, out, properties or [])
+        return
+    if live is not None:
+        compare_live(live, out)
+        return
+    limits = HuntLimits(None if minutes is None else 60 * minutes, schedules)
+    cores, folder, asked = Cores(workers, address), out or Path("hunt"), properties or []
+    go_hunting(scenario, routing or [], reliability or [], limits, cores, folder, seed, guided, asked, as_json)
 
 
 @application.command("churn")
@@ -248,16 +372,16 @@ def list_command() -> None:
     """What there is to choose from: scenarios, protocols, workloads, overlays, papers."""
     from murmuration.papers import PAPERS
     from murmuration.registry import RELIABILITIES, ROUTINGS
-    from murmuration.scenario.load import SCENARIO_FOLDER, load_scenario
+    from murmuration.scenario.load import built_in_scenarios, load_scenario
     from routing.local_subscriptions import INDEXES
     from workloads import OVERLAYS, WORKLOADS
 
     table = Table(box=None, header_style="bold")
     for heading in ("scenario", "runtime", "what it shows"):
         table.add_column(heading)
-    for path in sorted(SCENARIO_FOLDER.glob("*.yaml")):
+    for name, path in built_in_scenarios().items():
         scenario = load_scenario(path).scenario
-        table.add_row(path.stem, scenario.runtime, escape(scenario.description))
+        table.add_row(name, scenario.runtime, escape(scenario.description))
     console = Console()
     console.print(table)
     for heading, names in (
@@ -288,7 +412,13 @@ def doctor_command() -> None:
         raise typer.Exit(1)
 
 
-def _analyze(folder: Path, as_json: bool, master: str | None, executor_memory: str | None) -> None:
+def _analyze(folder: Path, as_json: bool, master: str | None, executor_memory: str | None, plain: bool) -> None:
+    if plain:
+        from murmuration.commands.plain import check_plain, judge_in_python
+
+        check_plain(master, executor_memory)
+        judge_in_python(folder, as_json, _run_named(folder))
+        return
     from spark_analysis.main import analyze as analyze_run
 
     with RunProgress(quiet=as_json) as progress:

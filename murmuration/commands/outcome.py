@@ -21,7 +21,7 @@ def print_analysis(verdict: Mapping[str, Any], folder: Path) -> None:
     if verdict.get("finding") == "damage":
         _print_damage(verdict, folder / "analysis" / "damage.csv")
     else:
-        _print_verdict(verdict)
+        print_verdict(verdict)
         _print_rates(folder / "analysis")
     print(f"report: {folder / 'report.html'}")
 
@@ -46,7 +46,8 @@ def tell_missing(hosts: Mapping[str, str]) -> None:
         )
 
 
-def _print_verdict(verdict: Mapping[str, Any]) -> None:
+def print_verdict(verdict: Mapping[str, Any]) -> None:
+    """The verdict, its counts, the faults, and the reason."""
     rare = [name for name in ("misplaced", "altered") if verdict[name]]
     counts = ", ".join(f"{verdict[name]:,} {name.replace('_', ' ')}" for name in (*_COUNTS, *rare))
     colour = {"valid": "green", "invalid": "red"}.get(verdict["verdict"], "yellow")

@@ -7,9 +7,9 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, RunSettings
+from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, RunSettings, specs_of, targets_of
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import FaultTargets, NewLinks, link_key
+from murmur_pubsub.faults import NewLinks
 from murmur_pubsub.script import Change, Script
 from murmur_pubsub.values import Value
 from murmuration.deployment.bootstrap import join_plan
@@ -92,17 +92,8 @@ def deploy(
         hosts = place_brokers(brokers, scenario.placement, joined or local_hosts(scenario.hosts))
     except InputError as error:
         raise loaded.error_at(tuple(error.place.split(".")), error.found, error.allowed) from None
-    targets = FaultTargets(
-        [node.name for node in nodes],
-        [(plan.first, plan.second) for plan in links],
-        {node.name: hosts.get(node.name, 0) for node in nodes},
-        frozenset(scenario.newcomers),
-        frozenset(brokers),
-        protocols.rules,
-    )
-    detection, faults, start_down = build_faults(
-        loaded, targets, {link_key(plan.first, plan.second): plan.spec for plan in links}
-    )
+    targets = targets_of(nodes, links, hosts, frozenset(scenario.newcomers), protocols.rules)
+    detection, faults, start_down = build_faults(loaded, targets, specs_of(links))
     if overlay.structure is not None:
         places = join_plan(overlay, faults, start_down, hosts, scenario.seed)
         nodes = [dataclasses.replace(node, place=places.get(node.name)) for node in nodes]

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+from murmur_page.layout import layout_of, write_layout
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.event import Event, unpack_attributes
@@ -34,7 +35,7 @@ from murmuration.deployment.build_deployment import build
 from murmuration.harness.fault_handle import FaultHandle
 from murmuration.harness.runtime import ClusterRuntime
 from murmuration.harness.runtimes import cluster_runtime
-from murmuration.results.verdict import Verdict, verdict_of
+from murmuration.results.verdict import JudgeName, Verdict, verdict_of
 from murmuration.runs.manifest import fault_entry, manifest_of
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.runs.run_folder import RunFolder
@@ -192,6 +193,7 @@ class Cluster:
         built = build(loaded)
         place = Path(tempfile.mkdtemp(prefix="murmur-cluster-")) / "run" if folder is None else Path(folder)
         run_folder = RunFolder.make(place, manifest_of(loaded, built))
+        write_layout(place, layout_of(built.deployment))
         if built.deployment.settings.keep_inputs:  # a replay asks the scenario what a node is made of
             run_folder.write_scenario(loaded.data)
         with cluster_runtime(runtime, built.deployment, run_folder.folder) as opened:
@@ -242,10 +244,10 @@ class Cluster:
         self._close()
         self._folder.write(replace(self._folder.manifest, status="complete", writers=self._runtime.writers))
 
-    def verdict(self) -> Verdict:
-        """End the cluster and have Spark judge what happened."""
+    def verdict(self, judge: JudgeName = "spark") -> Verdict:
+        """End the cluster and have Spark, or the judge in plain Python, say what happened."""
         self.end()
-        return verdict_of(self.folder)
+        return verdict_of(self.folder, judge)
 
     def _close(self) -> None:
         if not self._over:

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.deployment import Deployment, specs_of
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import Fault, FaultKind, FaultTargets, PlanChecker, link_key
+from murmur_pubsub.faults import Fault, FaultKind, PlanChecker, link_key
 from murmur_pubsub.links import LinkSpec
 from murmuration.scenario.durations import duration_of
 from murmuration.scenario.schema import changed_link
@@ -20,14 +20,11 @@ class FaultHandle:
 
     def __init__(self, deployment: Deployment, new_link: LinkSpec, carry_out: Callable[[Fault], int]) -> None:
         self._carry_out = carry_out
-        self._links = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
+        self._links = specs_of(deployment.links)
         self._new_link = new_link
         self._orders = deployment.rules.orders
         self._names = [spec.name for spec in deployment.nodes]
-        hosts = {name: deployment.hosts.get(name, 0) for name in self._names}
-        brokers = frozenset(spec.name for spec in deployment.nodes if spec.role == "broker")
-        targets = FaultTargets(self._names, list(self._links), hosts, deployment.start_down, brokers, deployment.rules)
-        self._checker = PlanChecker(targets)
+        self._checker = PlanChecker(deployment.fault_targets)
 
     def runs(self, name: str) -> bool:
         """Is the node neither down nor stalled?"""

@@ -28,6 +28,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--murmur-runtime", choices=("virtual", "ray"), default="virtual", help="the runtime of every cluster"
     )
+    group.addoption(
+        "--murmur-judge",
+        choices=("spark", "plain"),
+        default="spark",
+        help="who judges: Spark, or plain Python, which needs no Java and is quick for small runs",
+    )
     group.addoption("--murmur-seed", type=int, default=1, help="the seed of every cluster")
 
 
@@ -107,13 +113,15 @@ def faults(cluster: "murmuration.Cluster") -> "FaultHandle":
 
 @pytest.fixture
 def verdict(cluster: "murmuration.Cluster", request: pytest.FixtureRequest) -> "Callable[[], murmuration.Verdict]":
-    """Call it at the end of the test: the cluster ends, and Spark judges the run."""
+    """Call it at the end of the test: the cluster ends, and the run is judged."""
+    judge = request.config.getoption("--murmur-judge")
 
-    def judge() -> "murmuration.Verdict":
-        request.getfixturevalue("murmur_spark")
-        return cluster.verdict()
+    def ask() -> "murmuration.Verdict":
+        if judge == "spark":
+            request.getfixturevalue("murmur_spark")
+        return cluster.verdict(judge)
 
-    return judge
+    return ask
 
 
 @pytest.fixture(scope="session")
@@ -137,4 +145,5 @@ def pytest_runtest_makereport(
 
 
 def _command(request: pytest.FixtureRequest, runtime: str, seed: int) -> str:
-    return f"pytest '{request.node.nodeid}' --murmur-runtime={runtime} --murmur-seed={seed}"
+    judge = request.config.getoption("--murmur-judge")
+    return f"pytest '{request.node.nodeid}' --murmur-runtime={runtime} --murmur-seed={seed} --murmur-judge={judge}"

@@ -6,14 +6,14 @@ are drawn to begin within a tenth of a second of another fault's begin or end.
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.deployment import Deployment, specs_of
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import FaultTargets, link_key
 from murmuration.deployment.fault_entries import FaultReader
 from murmuration.hunt.space import NODE_FAULTS, ScheduleSpace
 from murmuration.scenario.load import LoadedScenario
+from workloads.random_overlay import between_brokers, brokers_further, side_of
 
 _CHANGES: Mapping[str, Mapping[str, Any]] = {
     "loss": {"loss": 0.5},
@@ -24,54 +24,73 @@ _CHANGES: Mapping[str, Mapping[str, Any]] = {
     "storm": {"loss": 0.3, "duplication": 0.3, "reordering": 0.3},
 }
 """What each kind does to a link."""
-_LATEST_MS = 3_000
-_LASTING_MS = (50, 200, 600, 1_200, 3_000)
-_SOON_MS = (0, 1, 5, 20, 100)
+LASTING_MS = (50, 200, 600, 1_200, 3_000)
+SOON_MS = (0, 1, 5, 20, 100)
+"""How long after another fault's begin or end one begins that is to meet it."""
 _SOON = 0.4
 _FOR_GOOD = 0.15
 _NOT_FOR_GOOD = ("bandwidth",)
 """A link that never again carries what is published is no failure that a protocol could recover from."""
 
-_Drawn = tuple[int, str, int, int | None]
-"""(when, what kind, which node or link, for how long: None for good), in milliseconds."""
+
+class DrawnFault(NamedTuple):
+    """A fault before it is known what there is to break: the number says which node or link, over any overlay."""
+
+    at_ms: int
+    kind: str
+    number: int
+    lasting_ms: int | None
+    """None: for good."""
+
+    @property
+    def moments_ms(self) -> list[int]:
+        """When it begins, and when it ends."""
+        return [self.at_ms] if self.lasting_ms is None else [self.at_ms, self.at_ms + self.lasting_ms]
+
+
 _Timed = tuple[int, dict[str, Any]]
 """(when in milliseconds, an entry of `faults` without its time)."""
 
 
-def draw_entries(
-    rng: random.Random, space: ScheduleSpace, loaded: LoadedScenario, deployment: Deployment
-) -> list[dict[str, Any]]:
-    """The entries of `faults`, in order of time, without those that could not take effect beside the earlier ones."""
+def draw_faults(rng: random.Random, space: ScheduleSpace) -> list[DrawnFault]:
+    """Faults of about half of the kinds, in order of time."""
     kinds = [kind for kind in space.kinds if rng.random() < 0.5] or list(space.kinds)
-    drawn: list[_Drawn] = []
+    drawn: list[DrawnFault] = []
     moments = [0]
     for _ in range(rng.randint(0, space.faults_max)):
-        soon = len(moments) > 1 and rng.random() < _SOON
-        at_ms = rng.choice(moments) + rng.choice(_SOON_MS) if soon else rng.randrange(0, _LATEST_MS, 10)
-        kind = rng.choice(kinds)
-        for_good = not space.heals_always and kind not in _NOT_FOR_GOOD and rng.random() < _FOR_GOOD
-        lasting_ms = None if for_good else rng.choice(_LASTING_MS)
-        moments += [at_ms] if lasting_ms is None else [at_ms, at_ms + lasting_ms]
-        drawn.append((at_ms, kind, rng.randrange(10_000), lasting_ms))
-    return _Possible(space, loaded, deployment).of(sorted(drawn, key=lambda each: each[0]))
+        fault = draw_fault(rng, space, kinds, moments)
+        moments += fault.moments_ms
+        drawn.append(fault)
+    return sorted(drawn, key=lambda each: each.at_ms)
 
 
-class _Possible:
+def draw_fault(rng: random.Random, space: ScheduleSpace, kinds: Sequence[str], moments_ms: Sequence[int]) -> DrawnFault:
+    """One of these kinds; it may begin soon after one of these moments, if there is more than the first."""
+    soon = len(moments_ms) > 1 and rng.random() < _SOON
+    at_ms = rng.choice(moments_ms) + rng.choice(SOON_MS) if soon else rng.randrange(0, space.latest_ms, 10)
+    kind = rng.choice(kinds)
+    for_good = not space.heals_always and kind not in _NOT_FOR_GOOD and rng.random() < _FOR_GOOD
+    lasting_ms = None if for_good else rng.choice(LASTING_MS)
+    return DrawnFault(at_ms, kind, rng.randrange(10_000), lasting_ms)
+
+
+class FaultWriter:
+    """Writes drawn faults as the entries of `faults`, for one deployment."""
+
     def __init__(self, space: ScheduleSpace, loaded: LoadedScenario, deployment: Deployment) -> None:
         self._nodes = [each.name for each in deployment.nodes if space.clients_fail or each.role == "broker"]
         self._links = [(plan.first, plan.second) for plan in deployment.links]
         self._brokers = [each.name for each in deployment.nodes if each.role == "broker"]
         self._orders = deployment.rules.orders
-        every = [each.name for each in deployment.nodes]
-        brokers = frozenset(self._brokers)
-        targets = FaultTargets(every, self._links, deployment.hosts, brokers=brokers, rules=deployment.rules)
-        specs = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
+        targets = deployment.fault_targets
+        self._broker_set = targets.brokers
+        specs = specs_of(deployment.links)
         self._reader = FaultReader(targets, specs, loaded.scenario.links.spec(), 0, loaded.error_at)
         self._has_cells = "cells" in loaded.data["overlay"]
 
-    def of(self, drawn: Sequence[_Drawn]) -> list[dict[str, Any]]:
-        """Those that can be, one after the other. A node or link takes part in one fault of a kind at a time: of two
-        changes of a link the second would end the first."""
+    def written(self, drawn: Sequence[DrawnFault]) -> list[dict[str, Any]]:
+        """The entries of those that can be, beside the earlier ones; they come in order of time. A node or link takes
+        part in one fault of a kind at a time: of two changes of a link the second would end the first."""
         timed: list[_Timed] = []
         busy_until_ms: dict[object, float] = {}
         for at_ms, kind, number, lasting_ms in drawn:
@@ -112,41 +131,28 @@ class _Possible:
         verb = rng.choice(sorted(self._orders))
         names = [rng.choice(self._brokers)]
         for _ in self._orders[verb]:
-            near = [name for name in self._neighbours(names[-1]) if name not in names]
+            near = brokers_further(self._links, self._broker_set, names)
             names.append(rng.choice(near or self._brokers))
         return [(at_ms, {verb: names[0], **dict(zip(self._orders[verb], names[1:], strict=True))})]
 
     def _rewire(self, at_ms: int, number: int, lasting_ms: int | None) -> list[_Timed]:
         """A link goes, and after a while another one joins what it had joined."""
         rng = random.Random(number)
-        between = [link for link in self._links if not {*link} - {*self._brokers}]
+        between = between_brokers(self._links, self._broker_set)
         if not between:
             return []
         link = rng.choice(between)
         there = [name for name in self._side(link) if name in self._brokers]
         here = [name for name in self._brokers if name not in there]
         joined = [rng.choice(here or there), rng.choice(there)]
-        return [(at_ms, {"disconnect": list(link)}), (at_ms + (lasting_ms or _LASTING_MS[0]), {"connect": joined})]
-
-    def _neighbours(self, name: str) -> list[str]:
-        peers = [other for link in self._links if name in link for other in link if other != name]
-        return [peer for peer in peers if peer in self._brokers]
+        return [(at_ms, {"disconnect": list(link)}), (at_ms + (lasting_ms or LASTING_MS[0]), {"connect": joined})]
 
     def _side(self, cut: Sequence[str]) -> list[str]:
         """The nodes of a tree on the second end's side of the link; where there are cells, that end and its clients."""
         if self._has_cells:
             ends = {cut[1]} | {name for link in self._links for name in link if cut[1] in link and name.startswith("c")}
             return sorted(ends)
-        reached = [cut[1]]
-        for name in reached:
-            for first, second in self._links:
-                if {first, second} != set(cut):
-                    reached += [
-                        other
-                        for here, other in ((first, second), (second, first))
-                        if here == name and other not in reached
-                    ]
-        return reached
+        return list(side_of(self._links, cut[1], (cut[0], cut[1])))
 
 
 def _written(at_ms: int, entry: Mapping[str, Any]) -> dict[str, Any]:

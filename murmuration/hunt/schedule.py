@@ -7,16 +7,42 @@ left out of each schedule: what only shows without some other fault is seen as w
 
 import random
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from murmuration.deployment.build_deployment import build
-from murmuration.hunt.fault_draws import draw_entries
+from murmuration.hunt.fault_draws import DrawnFault, FaultWriter, draw_faults
 from murmuration.hunt.space import ScheduleSpace
 from murmuration.scenario.load import check_scenario
 
 
+@dataclass(frozen=True)
+class Schedule:
+    """A scenario without faults, and faults that are yet to be fitted to it, in order of time."""
+
+    scenario: Mapping[str, Any]
+    faults: tuple[DrawnFault, ...]
+
+    def keys(self, space: ScheduleSpace) -> dict[str, Any]:
+        """The keys of the whole scenario; raises `InputError` if it cannot be."""
+        loaded = check_scenario(self.scenario, "schedule")
+        writer = FaultWriter(space, loaded, build(loaded).deployment)
+        return {**self.scenario, "faults": writer.written(self.faults)}
+
+
 def draw_schedule(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
     """The keys of one scenario."""
+    return draw_parts(rng, space).keys(space)
+
+
+def draw_parts(rng: random.Random, space: ScheduleSpace) -> Schedule:
+    """The same, as a schedule that can be changed."""
+    if space.scenario is None:
+        return Schedule(_draw_scenario(rng, space), tuple(draw_faults(rng, space)))
+    return Schedule({**space.scenario, "seed": rng.randrange(10_000)}, tuple(draw_faults(rng, space)))
+
+
+def _draw_scenario(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
     overlay = _overlay(rng, space)
     brokers = sum(len(members) for members in overlay["cells"].values()) if "cells" in overlay else overlay["brokers"]
     data: dict[str, Any] = {
@@ -37,8 +63,6 @@ def draw_schedule(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
     }  # fmt: skip
     if space.resubscriptions_max and rng.random() < 0.5:
         data["workload"]["resubscriptions"] = rng.randint(1, space.resubscriptions_max)
-    loaded = check_scenario(data, "schedule")
-    data["faults"] = draw_entries(rng, space, loaded, build(loaded).deployment)
     return data
 
 

@@ -62,6 +62,12 @@ class ScheduleSpace:
     resubscriptions_max: int = 10
     more: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     """Other keys of every schedule."""
+    latest_ms: int = 3_000
+    """Up to when a fault begins that is not drawn to meet another one."""
+    properties: tuple[str, ...] = ()
+    """Dotted paths of those that every run is asked for (`murmuration.hunt.properties`), beside what always is."""
+    scenario: Mapping[str, Any] | None = None
+    """The keys that every schedule has, but for its seed and its faults (None: they are drawn too)."""
 
 
 def space_of(routing: str, reliability: str, parameters: Mapping[str, Any] | None = None) -> ScheduleSpace:

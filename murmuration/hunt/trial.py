@@ -1,19 +1,20 @@
 """One schedule: played in virtual time, judged by the plain judge as the analysis judges a run, and what it reached."""
 
+import dataclasses
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.faults import Fault
+from murmur_pubsub.progress import Progress
 from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US
-from murmur_pubsub.run_manifest import NodeEntry, RunManifest
-from murmur_virtual.run import play_virtual
+from murmur_virtual.run import VirtualRun
 from murmuration.deployment.build_deployment import build
 from murmuration.registry import promise, reliability_named, routing_named
-from murmuration.runs.manifest import fault_entry
+from murmuration.runs.manifest import manifest_of_deployment
 from murmuration.scenario.load import check_scenario
 from routing.protocol import OverlayTraits
 from spark_analysis.fault_checks import FaultCheck
@@ -21,7 +22,7 @@ from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.plain_judge import Judgement, Pair, PlainVerdict, judge_journal
 
 GRACE_US = 1_000_000
-_LOSSY_LIMIT_US = 4 * DEFAULT_RECOVERY_LIMIT_US
+LOSSY_LIMIT_US = 4 * DEFAULT_RECOVERY_LIMIT_US
 """Where three messages in ten are lost for ever, a recovery that backs off comes to its end late now and then."""
 
 
@@ -52,31 +53,32 @@ class Outcome:
 
 def play_schedule(data: Mapping[str, Any]) -> Outcome:
     """Run the scenario and judge it; raises `InputError` for one that cannot be, and what a protocol raises."""
-    deployment = build(check_scenario(dict(data), "schedule")).deployment
+    return play(deployment_of(data), VirtualRun)
+
+
+def deployment_of(data: Mapping[str, Any]) -> Deployment:
+    """The deployment of a scenario of these keys; raises `InputError`."""
+    return build(check_scenario(dict(data), "schedule")).deployment
+
+
+def play(deployment: Deployment, make: Callable[[Deployment, Path, Progress], VirtualRun]) -> Outcome:
+    """Play the run that is made of the deployment, and judge it; raises what a protocol raises."""
     with tempfile.TemporaryDirectory() as folder:
-        play_virtual(deployment, Path(folder), lambda *_: None)
+        make(deployment, Path(folder), lambda *_: None).play()
         return judge_faults(deployment, Path(folder))
 
 
 def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
     """Judge the journal of a run of this deployment, on either runtime. Whether it is whole is not asked."""
     parts = deployment.nodes[0].parameters
-    nodes = tuple(NodeEntry(spec.name, spec.role, spec.broker) for spec in deployment.nodes)
-    lossy = any(plan.spec.loss for plan in deployment.links)
-    manifest = RunManifest(
-        name="schedule",
-        runtime="virtual",
-        seed=deployment.settings.seed,
-        run=f"{deployment.settings.identifier:016x}",
-        nodes=(*nodes, NodeEntry("driver", "driver")),
+    planned = manifest_of_deployment(deployment, "schedule", "virtual")
+    manifest = dataclasses.replace(
+        planned,
         status="complete",
         writers={},
-        links=tuple((plan.first, plan.second) for plan in deployment.links),
-        lossy=lossy,
-        faults=tuple(fault_entry(fault, deployment) for fault in deployment.faults),
         withdrawal_grace_us=GRACE_US,
         subscription_grace_us=GRACE_US,
-        recovery_limit_us=_LOSSY_LIMIT_US if lossy else DEFAULT_RECOVERY_LIMIT_US,
+        recovery_limit_us=LOSSY_LIMIT_US if planned.lossy else DEFAULT_RECOVERY_LIMIT_US,
         promise=promise(
             routing_named(parts["routing"]),
             reliability_named(parts["reliability"]),

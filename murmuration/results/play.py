@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from murmuration.results.verdict import Verdict, verdict_of
+from murmuration.results.verdict import JudgeName, Verdict, verdict_of
 from murmuration.runs.driver import execute
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.runs.run_folder import default_folder
@@ -21,9 +21,9 @@ class Run:
 
     folder: Path
 
-    def verdict(self) -> Verdict:
-        """Have Spark judge the run."""
-        return verdict_of(self.folder)
+    def verdict(self, judge: JudgeName = "spark") -> Verdict:
+        """Have the run judged, by Spark or by the judge in plain Python."""
+        return verdict_of(self.folder, judge)
 
 
 def run(

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 
+from murmur_page.layout import layout_of, write_layout
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal import Phase
@@ -93,6 +94,7 @@ def execute(
     )
     run_folder = RunFolder.make(folder, manifest)
     run_folder.write_scenario(loaded.data)
+    write_layout(folder, layout_of(deployment))
     costs = RunCosts()
     ended = None
     try:

@@ -1,6 +1,8 @@
 """What a run says of itself before it starts: its manifest, from scenario and deployment."""
 
+import dataclasses
 from pathlib import Path
+from typing import Literal
 
 from murmur_pubsub.deployment import Deployment, make_machine
 from murmur_pubsub.faults import Fault, FaultKind
@@ -14,27 +16,34 @@ from murmuration.version import own_version
 def manifest_of(loaded: LoadedScenario, built: BuiltScenario) -> RunManifest:
     """The manifest of a run that has not begun."""
     scenario, overlay, deployment = loaded.scenario, built.overlay, built.deployment
-    nodes = tuple(NodeEntry(spec.name, spec.role, spec.broker) for spec in deployment.nodes)
-    return RunManifest(
-        name=scenario.name,
-        runtime=scenario.runtime,
-        seed=scenario.seed,
-        run=f"{deployment.settings.identifier:016x}",
-        nodes=(*nodes, NodeEntry("driver", "driver")),
+    return dataclasses.replace(
+        manifest_of_deployment(deployment, scenario.name, scenario.runtime),
         version=own_version(),
         time_dilation=scenario.time_dilation,
         scenario=loaded.data,
         scenario_file=str(Path(loaded.place).resolve()) if Path(loaded.place).is_file() else None,
         overlay=OverlayEntry(tuple(overlay.brokers), tuple(overlay.edges)),
-        links=tuple((plan.first, plan.second) for plan in deployment.links),
-        lossy=any(plan.spec.loss for plan in deployment.links),
         workload=built.workload.description,
-        message_kinds=_message_kinds(deployment),
+        message_kinds=message_kinds(deployment),
         withdrawal_grace_us=scenario.withdrawal_grace,
         subscription_grace_us=scenario.subscription_grace,
         recovery_limit_us=scenario.recovery_limit,
         expect=scenario.expect.plain(),
         promise=built.protocols.promise,
+    )
+
+
+def manifest_of_deployment(deployment: Deployment, name: str, runtime: Literal["ray", "virtual"]) -> RunManifest:
+    """What a deployment alone says of its run."""
+    nodes = tuple(NodeEntry(spec.name, spec.role, spec.broker) for spec in deployment.nodes)
+    return RunManifest(
+        name=name,
+        runtime=runtime,
+        seed=deployment.settings.seed,
+        run=f"{deployment.settings.identifier:016x}",
+        nodes=(*nodes, NodeEntry("driver", "driver")),
+        links=tuple((plan.first, plan.second) for plan in deployment.links),
+        lossy=any(plan.spec.loss for plan in deployment.links),
         faults=tuple(fault_entry(fault, deployment) for fault in deployment.faults),
     )
 
@@ -58,7 +67,7 @@ def _happened(fault: Fault) -> str:
     return f"loss of host {fault.host}" if fault.kind is FaultKind.LOSE_HOST else str(fault)
 
 
-def _message_kinds(deployment: Deployment) -> dict[int, str]:
+def message_kinds(deployment: Deployment) -> dict[int, str]:
     """Message kind to the name of its class."""
     types = make_machine(deployment.nodes[0], deployment.settings.seed).message_types
     return {kind_of(each): each.__name__ for each in types}

@@ -1,5 +1,6 @@
 """The folder of one run while it is written."""
 
+import contextlib
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -66,3 +67,14 @@ class RunFolder:
 def default_folder(name: str) -> Path:
     """Where a run goes unless told otherwise: microseconds keep apart what parallel jobs start in the same second."""
     return Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S-%f}"
+
+
+def point_latest(folder: Path) -> None:
+    """Let `latest` beside the run's folder point to it, if there is such a folder and the disk has symbolic links."""
+    link = folder.parent / "latest"
+    if not folder.is_dir() or (link.exists() and not link.is_symlink()):
+        return
+    fresh = folder.parent / f".latest-{folder.name}"
+    with contextlib.suppress(OSError):
+        fresh.symlink_to(folder.name)
+        fresh.replace(link)  # at once: a run that ends beside this one never finds none

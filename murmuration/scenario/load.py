@@ -52,18 +52,28 @@ class LoadedScenario:
         return InputError(f"{place}, key {'.'.join(path)}", found, allowed)
 
 
+def built_in_scenarios() -> dict[str, Path]:
+    """The files of the scenarios that come with murmur, by name."""
+    return {path.stem: path for path in sorted(SCENARIO_FOLDER.glob("*.yaml"))}
+
+
+def scenario_path(path: Path) -> Path:
+    """Where the scenario is: the file of that path, or the built-in one of that name."""
+    return path if path.is_file() else built_in_scenarios().get(str(path), path)
+
+
 def load_scenario(path: Path, overrides: Iterable[str] = (), changes: Iterable[KeyChange] = ()) -> LoadedScenario:
     """Read a scenario file, change some of its keys and check it; raises `InputError`.
 
     `overrides` are texts as `--set` takes them.
     """
-    if not path.is_file() and (SCENARIO_FOLDER / f"{path}.yaml").is_file():
-        path = SCENARIO_FOLDER / f"{path}.yaml"
+    path = scenario_path(path)
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        names = ", ".join(sorted(each.stem for each in SCENARIO_FOLDER.glob("*.yaml")))
-        raise InputError(str(path), str(error), f"a scenario file, or the name of a built-in one ({names})") from None
+        found = "no such file" if isinstance(error, FileNotFoundError) else str(error)
+        allowed = f"a scenario file, or the name of a built-in one ({', '.join(built_in_scenarios())})"
+        raise InputError(str(path), found, allowed) from None
     data, lines = read_mapping(path, text)
     places = {key: f"{path}, line {line}" for key, line in lines.items()}
     for change in (*map(change_of_option, overrides), *changes):

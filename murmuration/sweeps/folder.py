@@ -9,7 +9,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,18 +34,7 @@ class SweepFolder:
     @contextmanager
     def opened(self, plan: SweepPlan) -> Iterator[None]:
         """The folder, for this sweep and this process alone; raises `InputError` if it cannot be had."""
-        try:
-            for each in (self.runs, self.points):
-                each.mkdir(parents=True, exist_ok=True)
-            lock = (self.folder / "lock").open("w")
-        except OSError as error:
-            raise InputError(str(self.folder), str(error), "a folder that can be written (--out)") from None
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                found, allowed = "a sweep that is writing in it", "one sweep at a time"
-                raise InputError(str(self.folder), found, allowed) from None
+        with held_folder(self.folder, (self.runs, self.points), "sweep"):
             self._claim(plan)
             yield
 
@@ -98,6 +87,23 @@ class SweepFolder:
             write_whole(path, json.dumps(known, indent=1) + "\n")
         for left in [*self.runs.glob(".*"), *self.points.glob(".*")]:
             _discard(left)
+
+
+@contextmanager
+def held_folder(folder: Path, rooms: Sequence[Path], what: str) -> Iterator[None]:
+    """The folder and those in it, made if need be, for this process alone; raises `InputError` if it cannot be had."""
+    try:
+        for each in (folder, *rooms):
+            each.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
+    except OSError as error:
+        raise InputError(str(folder), str(error), "a folder that can be written (--out)") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(str(folder), f"a {what} that is writing in it", f"one {what} at a time") from None
+        yield
 
 
 def play_point(work: dict[str, Any]) -> None:

@@ -6,7 +6,8 @@ in which rows a filter is covered. What this node's own subscribers want is kept
 
 A range has many nodes, and an entry does not name the holder of its filter. So that a cancellation does not take away
 what another node of the range asked for while it was on its way, subscriptions are remembered for a while, each with
-the identifier of its subscriber.
+the identifier of its subscriber. The number of its operation is kept too: a node may ask for what it withdrew a moment
+ago, and the cancellation may come last.
 """
 
 import functools
@@ -35,7 +36,8 @@ class FilterTable:
         self._index = MatchingIndex[IdentifierRange]()
         self._next_key = 0
         self._digests: dict[IdentifierRange, int] = {}
-        self._lately: dict[IdentifierRange, dict[Filter, dict[int, int]]] = {}
+        self._lately: dict[IdentifierRange, dict[Filter, dict[int, tuple[int, int]]]] = {}
+        """By subscriber: when it was heard to ask, and by which of its operations."""
         self._order: deque[tuple[int, IdentifierRange, Filter, int]] = deque()
 
     def __len__(self) -> int:
@@ -80,19 +82,23 @@ class FilterTable:
         self._drop(key)
         return True
 
-    def subscribed(self, wide: IdentifierRange, wanted: Filter, subscriber: int, now_us: int) -> bool:
+    def subscribed(self, wide: IdentifierRange, wanted: Filter, subscriber: int, number: int, now_us: int) -> bool:
         """`put` what a node of the range has subscribed to."""
         self._forget_old(now_us)
-        self._lately.setdefault(wide, {}).setdefault(wanted, {})[subscriber] = now_us
+        who = self._lately.setdefault(wide, {}).setdefault(wanted, {})
+        _, asked = who.get(subscriber, (0, number))
+        who[subscriber] = now_us, max(asked, number)
         self._order.append((now_us, wide, wanted, subscriber))
         return self.put(wide, wanted, now_us)
 
-    def cancelled(self, wide: IdentifierRange, wanted: Filter, subscriber: int, now_us: int) -> None:
-        """`remove` what a node of the range wants no more, unless another one has asked for it lately; what was asked
-        for lately and was covered by it is there again."""
+    def cancelled(self, wide: IdentifierRange, wanted: Filter, subscriber: int, number: int, now_us: int) -> None:
+        """`remove` what a node of the range wants no more, unless it or another one has asked for it lately; what was
+        asked for lately and was covered by it is there again."""
         self._forget_old(now_us)
-        self._forget(wide, wanted, subscriber, now_us)
         lately = self._lately.get(wide, {})
+        _, asked = lately.get(wanted, {}).get(subscriber, (0, number))
+        if asked < number:
+            self._forget(wide, wanted, subscriber)
         if wanted not in lately and self.remove(wide, wanted):
             for covered in lately:
                 if wanted.covers(covered):
@@ -102,16 +108,16 @@ class FilterTable:
         order = self._order
         while order and order[0][0] < now_us - CONCURRENT_US:
             since_us, wide, wanted, subscriber = order.popleft()
-            self._forget(wide, wanted, subscriber, since_us)
+            asked_us, _ = self._lately.get(wide, {}).get(wanted, {}).get(subscriber, (since_us + 1, 0))
+            if asked_us <= since_us:  # it has not asked again
+                self._forget(wide, wanted, subscriber)
 
-    def _forget(self, wide: IdentifierRange, wanted: Filter, subscriber: int, until_us: int) -> None:
-        """Remember no longer what the node asked for, unless it has done so again after that time."""
-        lately = self._lately.get(wide, {})
-        who = lately.get(wanted, {})
-        if who.get(subscriber, until_us + 1) <= until_us:
-            del who[subscriber]
-            if not who:
-                del lately[wanted]
+    def _forget(self, wide: IdentifierRange, wanted: Filter, subscriber: int) -> None:
+        """Remember no longer what the node asked for."""
+        lately = self._lately[wide]
+        del lately[wanted][subscriber]
+        if not lately[wanted]:
+            del lately[wanted]
 
     def remove_range(self, wide: IdentifierRange) -> list[Filter]:
         """Remove all entries of the range; their filters."""

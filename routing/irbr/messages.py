@@ -18,6 +18,8 @@ class RangeSubscription(NamedTuple):
     """Nodes of the range `subscriber` are interested in what matches the filter: the node `origin` is."""
 
     origin: int
+    number: int
+    """Of the origin's operations: of two that overtake each other the later one holds."""
     subscriber: RangeFields
     filter: Filter
     destination: RangeFields
@@ -31,6 +33,7 @@ class Cancellation(NamedTuple):
     cared."""
 
     origin: int
+    number: int
     subscriber: RangeFields
     cancelled: Sequence[Filter]
     added: Sequence[Filter]

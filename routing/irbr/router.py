@@ -15,7 +15,8 @@ Concurrent operations (the text leaves them to a report that is lost). The rules
 1. *A covered receiver sees to it.* A cancellation says what its sender knows of the receivers' range (`known`). A node
    with a filter of its own that the cancelled one covered, and that `known` does not cover, was subscribing while the
    canceller withdrew: the ranges farther out have not been told, so it goes on with its own walk there. Where that
-   subscription overtakes the cancellation it is remembered, and is in force when the cancellation has come.
+   subscription overtakes the cancellation it is remembered, and is in force when the cancellation has come. A node
+   numbers its operations, so that a cancellation does not undo what the same node has asked for since.
 2. *An edge begins with what is known.* When a cell gets a peer, the peer gets the table's entries that hold for it too
    (`Transfer`), and passes on within its range what was new to it. So an operation that went through a table in which
    some node was missing yet reaches that node all the same, and joins may be concurrent with anything.
@@ -47,6 +48,9 @@ from routing.pastry.sense import range_check
 from routing.protocol import Offer, RoutingProtocol, RunsOn
 from routing.router import GossipRouter, Hop
 
+_OPERATIONS_BITS = 32
+"""A node that is back after a failure goes on numbering above all that it did before."""
+
 
 @dataclass(frozen=True, slots=True)
 class IrbrParameters:
@@ -71,6 +75,8 @@ class Irbr(OverPastry, GossipRouter):
         self.table = FilterTable()
         self._local = FilterSet()
         self._local_since_us: dict[Filter, int] = {}
+        self._number = context.incarnation << _OPERATIONS_BITS
+        """Of the last operation told to others."""
         self._summaries: dict[int, tuple[list[Filter], int]] = {}
         self._found_empty: dict[IdentifierRange, None] = {}
         self.receivers = {
@@ -147,12 +153,16 @@ class Irbr(OverPastry, GossipRouter):
     # ------------------------------------------------------------------------------------ subscriptions
     def _spread(self, wanted: Filter, shorter_than: int) -> list[Effect]:
         """Walk the rows from the longest prefix; only those below the length are told (the others know)."""
+        self._number += 1
         covered_at = {wide.length for wide, _ in self.table.covering(wanted)}
         effects: list[Effect] = []
         for length in range(self._space.digits, 0, -1):
             if length < shorter_than:
                 subscriber = self._space.range_of(self._own, length)
-                effects += self._to_row(length, lambda cell: RangeSubscription(self._own, subscriber, wanted, cell))  # noqa: B023
+                effects += self._to_row(
+                    length,
+                    lambda cell: RangeSubscription(self._own, self._number, subscriber, wanted, cell),  # noqa: B023
+                )
             if length in covered_at:
                 break
         return effects
@@ -161,7 +171,8 @@ class Irbr(OverPastry, GossipRouter):
         destination = IdentifierRange(*message.destination)
         if not self._space.contains(destination, self._own):
             return self._redirect(destination, message)
-        if self.table.subscribed(IdentifierRange(*message.subscriber), message.filter, message.origin, self.now_us):
+        subscriber = IdentifierRange(*message.subscriber)
+        if self.table.subscribed(subscriber, message.filter, message.origin, message.number, self.now_us):
             self._summaries.clear()
         return self._within(destination, lambda cell: message._replace(destination=cell))
 
@@ -169,6 +180,7 @@ class Irbr(OverPastry, GossipRouter):
     def _withdraw(self, gone: IdentifierRange, filters: list[Filter], within: Sequence[Filter]) -> list[Effect]:
         """Tell all other nodes that the range `gone` (this node itself, or an empty one next to it) wants these no
         more; `within`: what it goes on wanting of what they cover."""
+        self._number += 1
         effects: list[Effect] = []
         for length in range(self._space.digits, gone.length - 1, -1):
             effects += self._cancel_row(length, gone, filters, FilterSet.of(within))
@@ -197,7 +209,7 @@ class Irbr(OverPastry, GossipRouter):
 
         def cancellation(cell: IdentifierRange) -> Cancellation:
             known = [held for held in self.table.of(cell) if any(each.covers(held) for each in filters)]
-            return Cancellation(self._own, gone, filters, adds, known, cell)
+            return Cancellation(self._own, self._number, gone, filters, adds, known, cell)
 
         return self._to_row(length, cancellation, besides=gone)
 
@@ -206,7 +218,7 @@ class Irbr(OverPastry, GossipRouter):
         if not self._space.contains(destination, self._own):
             return self._redirect(destination, message)
         for each in message.cancelled:
-            self.table.cancelled(gone, each, message.origin, self.now_us)
+            self.table.cancelled(gone, each, message.origin, message.number, self.now_us)
         self._summaries.clear()
         for each in message.added:
             self._put(gone, each)

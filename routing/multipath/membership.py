@@ -10,6 +10,7 @@ stored, while a move passed. Then they compare their words, as `Membership.on_ne
 
 from collections.abc import Sequence
 
+from murmur_pubsub.errors import WireError
 from murmur_pubsub.machine import Answer, Effect, NodeName, Order, Record, Send, SetTimer
 from routing.multipath.desk import CoordinatorDesk
 from routing.multipath.knowledge import Knowledge
@@ -21,6 +22,7 @@ from routing.multipath.messages import (
     MoveSettled,
     Neighbours,
     SoftLinkRequest,
+    TablesTold,
     TablesWanted,
 )
 from routing.multipath.mover import Mover
@@ -33,8 +35,8 @@ JOIN_REFUSED = 5
 
 
 class Membership:
-    """`departed`: this broker has left the overlay. `unsure`: brokers that are to bridge others and have not answered
-    yet. `watching`: the timer of `watch` runs."""
+    """`departed`: this broker has left the overlay. `unsure`: brokers that only datagrams lead to, and that
+    have still to tell all they know. `watching`: the timer of `watch` runs."""
 
     def __init__(self, knowledge: Knowledge, spread: SubscriptionSpread, mover: Mover, desk: CoordinatorDesk) -> None:
         self._knowledge = knowledge
@@ -50,12 +52,19 @@ class Membership:
     def must_watch(self) -> bool:
         """Is there anybody to ask, and the timer does not run?"""
         network = self._knowledge.network
-        return not self.watching and bool(network.down or network.unlinked or network.pending)
+        return not self.watching and bool(network.down or network.unlinked or network.pending or self.unsure)
 
-    def answered(self, peer: NodeName) -> None:
-        """A broker that was asked is there."""
+    def note_alive(self, peer: NodeName) -> None:
+        """The broker is there."""
         self._watched.answered(peer)
-        self.unsure.pop(peer, None)
+        self._knowledge.network.silent.pop(peer, None)
+
+    def come_back(self) -> list[Effect]:
+        """After a restart: the neighbours that no link leads to have to be found, and to tell what they know."""
+        network = self._knowledge.network
+        found = [*network.unlinked, *([network.pending.destination] if network.pending else ())]
+        self.unsure = dict.fromkeys(found)
+        return self.watch()
 
     def on_link_up(self, peer: NodeName) -> Sequence[Effect]:
         network = self._knowledge.network
@@ -67,6 +76,7 @@ class Membership:
             degree = len(network.peers)
             return (Record(JOIN_REFUSED, degree, peer), Send(peer, JoinRefused(degree)))
         network.linked[peer] = None
+        self.unsure.pop(peer, None)
         return self._on_reachable(peer)
 
     def _on_reachable(self, peer: NodeName) -> list[Effect]:
@@ -85,17 +95,37 @@ class Membership:
             network.unseen.pop(peer, None)
             if not network.down:
                 network.silent = {}  # asked no more: they bridge nothing
-                self.unsure = {}
+                self.unsure = {each: None for each in self.unsure if each in network.peers}
             knowledge.links_changed()
             effects += network.witness(peer, away=False)
         return effects + self._tell_all(peer) + self._desk.tell(peer) + self._moves.on_back(peer)
 
-    def _tell_all(self, peer: NodeName, away: int = 1) -> list[Effect]:
-        return self._knowledge.network.tell_all(peer, away) + self._spread.tell_all(peer, away)
+    def _tell_all(self, peer: NodeName, away: int = 1, move: int = 0) -> list[Effect]:
+        """All that this broker knows, to one that is so far away; without a link, the same is expected from there."""
+        network = self._knowledge.network
+        effects = network.tell_all(peer, away) + self._spread.tell_all(peer, away, move)
+        if peer in network.linked:
+            return effects
+        if peer not in network.told or network.told[peer] != network.met.get(peer):
+            self.unsure[peer] = None
+        return [*effects, Send(peer, TablesTold(network.epoch))]
 
     def on_tables_wanted(self, source: NodeName, wanted: TablesWanted) -> Sequence[Effect]:
-        mom = self._knowledge.network.mom
-        return self._tell_all(source, mom.distances[source]) if source in mom else ()
+        network = self._knowledge.network
+        told = [Send(source, TablesTold(network.epoch))]
+        if source not in network.mom:
+            return told
+        away = network.mom.distances[source]
+        return [*network.tell_all(source, away), *self._spread.tell_all(source, away), *told]
+
+    def on_tables_told(self, source: NodeName, told: TablesTold) -> Sequence[Effect]:
+        network = self._knowledge.network
+        if told.epoch < network.met.get(source, told.epoch):
+            return ()
+        network.told[source] = told.epoch
+        effects = self.meet(source, told.epoch)
+        self.unsure.pop(source, None)
+        return effects
 
     def on_unreachable(self, peer: NodeName) -> list[Effect]:
         """A neighbour is away: it stays in the map, and is bridged by soft links to those behind it."""
@@ -104,6 +134,7 @@ class Membership:
             return []
         network.down[peer] = None
         network.met.pop(peer, None)
+        network.told.pop(peer, None)
         return network.witness(peer, away=True) + self._gone(peer)
 
     def _gone(self, broker: NodeName) -> list[Effect]:
@@ -124,7 +155,8 @@ class Membership:
         for away in network.down:
             for behind, distance in network.bridges(away):
                 if knowledge.links.bridge(behind):
-                    self.unsure[behind] = None
+                    network.met.pop(behind, None)
+                    network.told.pop(behind, None)
                     effects.append(Send(behind, SoftLinkRequest(network.epoch)))
                     effects += self._tell_all(behind, distance)
         if effects:
@@ -135,34 +167,46 @@ class Membership:
     def watch(self) -> list[Effect]:
         """Ask those again of whose end nobody tells."""
         network = self._knowledge.network
-        watched = dict.fromkeys((*network.unlinked, *self._knowledge.protected(), *network.silent))
+        protected = self._knowledge.protected()
+        doubted = () if network.pending is None else (network.pending.destination,)
+        watched = dict.fromkeys((*network.unlinked, *protected, *doubted, *network.silent))
         effects = self._mover.resolve()
+        self.unsure = {peer: None for peer in self.unsure if peer in watched}
         for peer in self._watched.ask(watched):
-            effects += self._on_silent(peer)
+            effects += self._on_silent(peer, peer in protected)
         self.watching = bool(watched or network.down or network.pending)
         if self.watching:
             effects.append(SetTimer(("routing", "watch"), self._knowledge.parameters.watch_us))
-        return effects + [Send(peer, SoftLinkRequest(network.epoch)) for peer in watched]
+        effects += [Send(peer, SoftLinkRequest(network.epoch)) for peer in watched]
+        return effects + [Send(peer, TablesWanted()) for peer in self.unsure if peer in network.met]
 
-    def _on_silent(self, peer: NodeName) -> list[Effect]:
+    def _on_silent(self, peer: NodeName, bridges: bool) -> list[Effect]:
         """The broker has left requests unanswered."""
         network = self._knowledge.network
+        self.unsure.pop(peer, None)
         if peer in network.peers:
             return self.on_unreachable(peer)
+        if not bridges:
+            return []
         network.silent[peer] = None
         return self._gone(peer)
 
     def meet(self, peer: NodeName, epoch: int) -> list[Effect]:
-        """A sign of life: if it is from a neighbour of whose end and beginning no link tells, tables are exchanged with
-        each incarnation."""
+        """A sign of life: if no link tells of the broker's end and beginning, tables are exchanged with each
+        incarnation."""
         network = self._knowledge.network
-        if peer not in network.peers or peer in network.linked or network.met.get(peer) == epoch:
+        self._watched.answered(peer)
+        known = network.met.get(peer, -1)
+        if epoch <= known:
             return []
-        effects: list[Effect] = []
-        if peer in network.met:
-            effects = self.on_unreachable(peer)  # it was, unnoticed
+        if peer in network.unlinked:
+            effects = [] if known < 0 else self.on_unreachable(peer)  # it was, unnoticed
+            network.met[peer] = epoch
+            return effects + self._on_reachable(peer)
+        if peer not in self._knowledge.protected():
+            return []
         network.met[peer] = epoch
-        return effects + self._on_reachable(peer)
+        return [] if known < 0 else self._tell_all(peer, network.mom.distances[peer])
 
     def on_neighbours(self, source: NodeName, stated: Neighbours) -> Sequence[Effect]:
         statement = Statement(stated.epoch, stated.version, tuple(stated.peers))
@@ -253,6 +297,8 @@ class Membership:
         """A broker has left for good."""
         knowledge = self._knowledge
         network = knowledge.network
+        if departed.broker == knowledge.name:
+            raise WireError(f"{source} says that this broker has left")
         effects = self._spread.depart(departed.broker, departed.epoch, source)
         network.left.pop(departed.broker, None)
         if departed.broker in network.peers and source == departed.broker:

@@ -1,4 +1,4 @@
-"""Messages of multipath forwarding (kinds 18 to 39).
+"""Messages of multipath forwarding (kinds 18 to 39, and 159).
 
 `epoch` counts the incarnations of the broker a message is about, `version` what changed in this incarnation: of two
 statements about one broker the greater (epoch, version) holds. All but the periodic ones are control messages.
@@ -151,7 +151,14 @@ class BrokerAway(NamedTuple):
 
 @message(32, control=True)
 class TablesWanted(NamedTuple):
-    """To a broker that has passed on a move: tell me all, there are brokers that I have never heard of."""
+    """Tell me all that you know: there are brokers that I have never heard of, or yours have not come."""
+
+
+@message(159, control=True)
+class TablesTold(NamedTuple):
+    """To a broker without a link to the sender: that was all that this incarnation of the sender has to tell."""
+
+    epoch: int
 
 
 @message(33, control=True)
@@ -226,6 +233,6 @@ class MoveFinished(NamedTuple):
 MESSAGES: tuple[type, ...] = (
     MoveDoubted, MoveSettled, CoordinatorNamed, MoveAsked, MoveRuns, JoinRefused, Neighbours, OriginSubscriptions,
     SubscriptionChanged, Departed, LoadExchange, SoftLinkRequest, SoftLinkAccepted, BrokerAway, TablesWanted,
-    MovePermission, MoveGranted, MapRequested, MapAnswered, MovePhase, MoveConfirmed, MoveFinished,
+    TablesTold,    MovePermission, MoveGranted, MapRequested, MapAnswered, MovePhase, MoveConfirmed, MoveFinished,
 )  # fmt: skip
 Path = tuple[NodeName, ...]

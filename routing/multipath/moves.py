@@ -87,6 +87,8 @@ class Moves:
         if zone.before is None:
             return self._knowledge.working(), mark
         sent_before = came_from in zone.members and zone.move not in header
+        if zone.gone and came_from == zone.mover:
+            sent_before = False  # it is there again, and knows the new tree only
         if sent_before or not zone.marking:
             return self._before(zone), ()
         return self._knowledge.working(), mark
@@ -153,11 +155,13 @@ class Moves:
 
         It may have come before. Then one broker waits already, and others, which have gone round a broker that they
         took for gone, need not: if all waited, they might wait for each other."""
+        knowledge = self._knowledge
+        if announced.mover == knowledge.name or not announced.path:
+            raise WireError(f"{source} leads a move of {announced.mover!r:.40} along {announced.path!r:.80}")
         if announced.phase == UNDONE:
             return self._on_undone(source, announced)
         if announced.phase not in _STEP_OF:
             raise WireError(f"a move has no phase {announced.phase}")
-        knowledge = self._knowledge
         confirmed = [Send(source, MoveConfirmed(announced.move, announced.phase))]
         if announced.move <= self._over:
             return list(confirmed)
@@ -210,7 +214,7 @@ class Moves:
         if mover in self._knowledge.network.peers:
             return True
         self._over = max(self._over, move)
-        if self.zone is not None and self.zone.move == move:
+        if self.zone is not None and self.zone.move == move and self.state is MoveState.INIT:
             self.take(MoveStep.UNDONE)
             self.zone = None
         return False
@@ -464,7 +468,8 @@ class Moves:
         network.left |= network.also
         network.set_peers(peers)
         for peer in [each for each in peers if each not in zone.peers_before]:
-            network.met[peer] = network.statements[peer].epoch  # the phases bring what there is to tell
+            # The phases bring what there is to tell.
+            network.met[peer] = network.told[peer] = network.statements[peer].epoch
             if network.is_away(peer):
                 network.down[peer] = None
         effects = knowledge.peers_changed()

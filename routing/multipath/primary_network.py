@@ -44,11 +44,11 @@ class PrimaryNetwork:
 
     `down`: primary neighbours that cannot be reached at the moment. `linked`: neighbours to which there is a link of
     the runtime, which tells of its end. `left`: brokers to which there may be such a link that a move has left behind.
-    `also`: a former neighbour that is still told everything while a move is not over. `met`: the incarnation of each
-    neighbour without such a link with which tables were exchanged last. `silent`: brokers beyond a
-    neighbour that is down which have left this one's requests unanswered. `stored`: the own statement that an
-    earlier incarnation has left behind; `unseen`: its neighbours by link that have not been seen since. `pending`: see
-    `PendingMove`.
+    `also`: a former neighbour that is still told everything while a move is not over. `met`: the latest incarnation
+    seen of each broker to which datagrams stand for such a link; it was told all. `told`: the incarnation of it that
+    has told all. `silent`: brokers beyond a neighbour that is down which have left this one's requests unanswered.
+    `stored`: the own statement that an earlier incarnation has left behind; `unseen`: its neighbours by link that have
+    not been seen since. `pending`: see `PendingMove`.
     """
 
     def __init__(self, name: NodeName, delta: int, epoch: int) -> None:
@@ -61,6 +61,7 @@ class PrimaryNetwork:
         self.left: dict[NodeName, None] = {}
         self.also: dict[NodeName, None] = {}
         self.met: dict[NodeName, int] = {}
+        self.told: dict[NodeName, int] = {}
         self.silent: dict[NodeName, None] = {}
         self.unseen: dict[NodeName, None] = {}
         self.stored = Statement(-1, -1, ())

@@ -108,6 +108,7 @@ class MultipathRouter(Router):
             wire.BrokerAway: lambda source, message, _: self.membership.on_broker_away(source, message),
             wire.JoinRefused: lambda source, message, _: self.membership.on_join_refused(source, message),
             wire.TablesWanted: lambda source, message, _: self.membership.on_tables_wanted(source, message),
+            wire.TablesTold: lambda source, message, _: self.membership.on_tables_told(source, message),
             wire.MoveDoubted: lambda source, message, _: self.membership.on_move_doubted(source, message),
             wire.MoveSettled: lambda source, message, _: self.membership.on_move_settled(source, message),
             wire.CoordinatorNamed: lambda source, message, _: self._on_coordinator_named(source, message),
@@ -170,7 +171,7 @@ class MultipathRouter(Router):
 
     @property
     def settling(self) -> bool:
-        """Who bridges a broker that is away may be away itself: until it has answered, its side may hear nothing."""
+        """Where no link tells of a broker's end and beginning: until all is told, its side may hear nothing."""
         return bool(self.membership.unsure)
 
     def take_remarks(self) -> Sequence[Record]:
@@ -235,7 +236,7 @@ class MultipathRouter(Router):
     def _on_start(self, records: Sequence[bytes]) -> Sequence[Effect]:
         effects: list[Effect] = [*self.desk.on_start()]
         if self.knowledge.network.restore(records):
-            effects += [self.knowledge.network.record(), *self.knowledge.peers_changed(), *self.membership.watch()]
+            effects += [self.knowledge.network.record(), *self.knowledge.peers_changed(), *self.membership.come_back()]
         if self.parameters.strategy == "S0":
             return effects
         effects += [
@@ -325,11 +326,10 @@ class MultipathRouter(Router):
     def _on_soft_link_accepted(
         self, source: NodeName, accepted: wire.SoftLinkAccepted, now_us: int
     ) -> Sequence[Effect]:
-        self.membership.answered(source)
         if self.knowledge.links.accepted(source):
             self.knowledge.links_changed()
         if source in self.knowledge.network.silent:
-            del self.knowledge.network.silent[source]
+            self.membership.note_alive(source)
             return self.membership.bridge()  # it is there again, nearer than those that have stood in for it
         return self.membership.meet(source, accepted.epoch)
 

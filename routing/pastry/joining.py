@@ -20,6 +20,7 @@ class JoinStep(Enum):
     """What takes it further."""
 
     FOUND = "it is the first node"
+    FOUND_ANEW = "all have failed and are back, and it is the first of them"
     ASK = "it starts"
     ASK_AGAIN = "no reply in time, asks the next bootstrap peer"
     REPLY = "a reply"
@@ -30,6 +31,7 @@ class JoinStep(Enum):
 
 JOIN_TRANSITIONS: Mapping[tuple[JoinState, JoinStep], JoinState] = {
     (JoinState.OUTSIDE, JoinStep.FOUND): JoinState.JOINED,
+    (JoinState.ASKING, JoinStep.FOUND_ANEW): JoinState.JOINED,
     (JoinState.OUTSIDE, JoinStep.ASK): JoinState.ASKING,
     (JoinState.ASKING, JoinStep.ASK_AGAIN): JoinState.ASKING,
     (JoinState.ASKING, JoinStep.REPLY): JoinState.GATHERING,

@@ -1,4 +1,4 @@
-"""Messages between Pastry nodes (kinds 40 to 59), all of them datagrams.
+"""Messages between Pastry nodes (kinds 40 to 59 and `routing.founding`), all of them datagrams.
 
 A peer is written [name, identifier, incarnation], a range of identifiers [value, length]. All but the periodic probes
 are control messages: a run has not settled while a node is joining.
@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.message import Like, message
+from routing.founding import Outside
 
 
 class PastryPeer(NamedTuple):
@@ -109,5 +110,5 @@ class Pong(NamedTuple):
 
 
 PASTRY_MESSAGES: tuple[type, ...] = (
-    JoinRequest, JoinReply, Hello, Welcome, Seek, Arrived, Introduced, RepairRequest, Ping, Pong,
+    JoinRequest, JoinReply, Hello, Welcome, Seek, Arrived, Introduced, RepairRequest, Ping, Pong, Outside,
 )  # fmt: skip

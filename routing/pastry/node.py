@@ -42,6 +42,7 @@ from murmur_pubsub.machine import (
 )
 from murmur_pubsub.places import RingPlace
 from murmur_pubsub.procedure import Procedure
+from routing.founding import Founding, Outside
 from routing.pastry.changes import Answered, CellFilled, Joined, LeavesChanged, OverlayChange, PeerFailed, RoundEnded
 from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
 from routing.pastry.joining import JOIN_TRANSITIONS, JoinState, JoinStep
@@ -98,7 +99,9 @@ class Pastry:
         self._failed: dict[NodeName, tuple[int, int]] = {}
         """The incarnation of each failed peer, and until when hearsay about it is not believed."""
         self._vacant: dict[IdentifierRange, tuple[int, int | None]] = {}
-        self._waiting: list[JoinRequest] = []
+        self._founding = Founding(context.name, self.place.bootstrap, context.incarnation > 0)
+        self._waiting: dict[NodeName, JoinRequest] = {}
+        """The requests of other nodes, until this one has joined."""
         self._changes: list[OverlayChange] = []
         self._now_us = 0
         self._handlers: dict[type, Callable[[NodeName, Any], list[Effect]]] = {
@@ -112,6 +115,7 @@ class Pastry:
             RepairRequest: self._on_repair_request,
             Ping: self._on_ping,
             Pong: self._on_pong,
+            Outside: self._on_outside,
         }
 
     # ------------------------------------------------------------------------------ for the layer above
@@ -182,10 +186,11 @@ class Pastry:
         return [Send(through, JoinRequest(self.me, ())), SetTimer(_JOIN, self.place.probe_timeout_us)]
 
     def _on_join_request(self, source: NodeName, request: JoinRequest) -> list[Effect]:
-        if not self.joined:
-            self._waiting.append(request)
-            return []
         joining = PastryPeer(*request.joining)
+        if not self.joined:
+            self._waiting[joining.name] = request
+            told = self._founding.asked_by(joining.name)
+            return [Send(joining.name, told)] if joining.incarnation or self.me.incarnation else []
         effects = self._renew(joining)
         known = {peer[0]: peer for peer in map(tuple, request.known)}
         row = self.table.row(self.space.shared(self.own, joining.identifier) + 1)
@@ -200,9 +205,14 @@ class Pastry:
             known.setdefault(peer.name, peer)
         return [*effects, Send(joining.name, JoinReply(list(known.values())))]
 
+    def _on_outside(self, source: NodeName, said: Outside) -> list[Effect]:
+        told = self._founding.heard(source, said)
+        return [] if self.joined or told is None else [Send(source, told)]
+
     def _on_join_reply(self, source: NodeName, reply: JoinReply) -> list[Effect]:
         if self.joined:
             return []
+        self._founding.answered()
         self._join.take(JoinStep.REPLY, f"from {source}")
         effects = self._consider(reply.known)
         return [*effects, *self._if_all_answered(), SetTimer(_SETTLE, self.place.probe_timeout_us)]
@@ -217,8 +227,8 @@ class Pastry:
         self._changes.append(Joined())
         self._changes += [CellFilled(cell, peer, None) for cell, peer in self.table.cells()]
         effects = self._announce()
-        waiting, self._waiting = self._waiting, []
-        for request in waiting:
+        waiting, self._waiting = self._waiting, {}
+        for request in waiting.values():
             effects += self._on_join_request(self.me.name, request)
         return effects
 
@@ -301,10 +311,10 @@ class Pastry:
 
     def _on_welcome(self, source: NodeName, welcome: Welcome) -> list[Effect]:
         peer = PastryPeer(*welcome.peer)
+        # Who was found by a search, or asked before this node had joined, has not taken it in.
+        knows_this = not welcome.sought and self._asked.pop(peer.name, None) is not None
         if welcome.sought:
             self._seeks = max(0, self._seeks - 1)
-        else:
-            self._asked.pop(peer.name, None)
         effects = self._renew(peer)
         if not welcome.joined:  # it will arrive when it has joined
             return effects + self._if_all_answered()
@@ -316,15 +326,18 @@ class Pastry:
                 key = self.space.first(cell) + self._random.randrange(self.space.size // self.space.base**cell.length)
                 effects.append(Send(peer.name, Seek(self.me, key)))
                 self._seeks += 1
-        effects += self._meet(peer, welcome.known) if self.joined else self._take_in(peer)
+        effects += self._meet(peer, knows_this, welcome.known) if self.joined else self._take_in(peer)
         effects += self._consider(welcome.known)
         return effects + self._if_all_answered()
 
-    def _meet(self, peer: PastryPeer, told: Sequence[Sequence[Any]]) -> list[Effect]:
-        """Take in the peer, which has told what it knows of what both should know; tell it the rest."""
+    def _meet(self, peer: PastryPeer, knows_this: bool, told: Sequence[Sequence[Any]]) -> list[Effect]:
+        """Take in the peer, which has told what it knows of what both should know; tell it the rest, and that this node
+        is there if it may not know."""
         if peer.name in self.peers:
             return []
         effects = self._take_in(peer)
+        if peer.name in self.peers and not knows_this:
+            effects.append(Send(peer.name, Hello(self.me, True)))
         names = {name for name, *_ in told}
         rest = [each for each in self.peers.in_common_with(peer) if each.name not in names]
         if peer.name in self.peers and rest:
@@ -371,7 +384,8 @@ class Pastry:
             self._seeks = 0
             return self._become_joined(JoinStep.SETTLE) if self.peers else self._ask_to_join(JoinStep.START_OVER)
         if fired.key == _JOIN and self._join.state is JoinState.ASKING:
-            return self._ask_to_join(JoinStep.ASK_AGAIN)
+            anew = self._founding.turn()
+            return self._become_joined(JoinStep.FOUND_ANEW) if anew else self._ask_to_join(JoinStep.ASK_AGAIN)
         return []
 
     def _begin_round(self) -> list[Effect]:

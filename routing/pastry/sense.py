@@ -1,5 +1,6 @@
 """Whether the identifiers and ranges in a message are of this overlay's space: a peer may say any numbers."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, get_args, get_type_hints
 
@@ -8,16 +9,21 @@ from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
 from routing.pastry.messages import PastryPeerFields, RangeFields
 
 
+@functools.cache
+def _fields_of(message_type: type, annotated: object) -> list[tuple[str, bool]]:
+    """The fields that are annotated so, and whether each is a sequence of them."""
+    hints = get_type_hints(message_type, include_extras=True)
+    return [(name, hint != annotated) for name, hint in hints.items() if annotated in (hint, *get_args(hint))]
+
+
 def sense_of(message_type: type, space: IdentifierSpace) -> Callable[[Any], None]:
     """A function that raises `WireError` for a message of the class with an identifier or a range that the space does
     not have. Which fields have some, their annotations say."""
-    checks: list[tuple[str, bool, Callable[[Any], object]]] = []
-    for name, hint in get_type_hints(message_type, include_extras=True).items():
-        for annotated, check in ((PastryPeerFields, peer_check(space)), (RangeFields, range_check(space))):
-            if hint == annotated:
-                checks.append((name, False, check))
-            elif annotated in get_args(hint):
-                checks.append((name, True, check))
+    checks: list[tuple[str, bool, Callable[[Any], object]]] = [
+        (name, are_many, check)
+        for annotated, check in ((PastryPeerFields, peer_check(space)), (RangeFields, range_check(space)))
+        for name, are_many in _fields_of(message_type, annotated)
+    ]
 
     def check_all(message: Any) -> None:
         for name, are_many, check in checks:

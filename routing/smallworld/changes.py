@@ -29,6 +29,10 @@ class IdentifierGivenUp(NamedTuple):
     """This node has taken another identifier: a peer had the same."""
 
 
-GossipChange = IdentifierGivenUp | RingChanged | RingPeerAnswered | GossipPeerMoved | GossipPeerFailed
+class RangeTaken(NamedTuple):
+    """This node stands for the range of its new identifier from now on."""
+
+
+GossipChange = IdentifierGivenUp | RangeTaken | RingChanged | RingPeerAnswered | GossipPeerMoved | GossipPeerFailed
 """What the layer above must hear at once; see `GossipOverlay.take_changes`. Other changes can wait for its next
 round."""

@@ -15,13 +15,16 @@ class Contact:
     """A peer that has spoken for itself."""
 
     __slots__ = (
-        "answered", "beat", "heard", "identifier", "inbound", "incarnation", "load", "median", "name", "reach",
+        "answered", "beat", "heard", "identifier", "inbound", "incarnation", "load", "median", "name", "number",
+        "reach",
     )  # fmt: skip
 
     def __init__(self, name: NodeName, incarnation: int) -> None:
         self.name = name
         self.incarnation = incarnation
         self.identifier = 0
+        self.number = 0
+        """Of what it said last."""
         self.reach: Sequence[int] = ()
         """The identifiers of its neighbours."""
         self.load = self.median = 0
@@ -64,11 +67,17 @@ class Contacts:
         return [name for name, contact in self._contacts.items() if contact.heard < round]
 
     # ------------------------------------------------------------------------------------ what is learned
+    def is_overtaken(self, name: NodeName, said: Beat | BeatAnswer) -> bool:
+        """Has what the contact said later come before?"""
+        contact = self._contacts.get(name)
+        return contact is not None and (said.incarnation, said.number) < (contact.incarnation, contact.number)
+
     def hear(self, name: NodeName, said: Beat | BeatAnswer, round: int) -> bool:
         """The peer has said this in that round; True if it had another identifier before."""
         contact = self._contacts.get(name)
         if contact is None:
             contact = self._contacts[name] = Contact(name, said.incarnation)
+        contact.number = said.number
         contact.load, contact.median, contact.reach = said.load, said.median, said.reach
         moved = contact.heard >= 0 and contact.identifier != said.identifier
         if contact.identifier != said.identifier:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.message import Like, message
+from routing.founding import Outside
 
 
 class GossipPeer(NamedTuple):
@@ -51,6 +52,8 @@ class Beat(NamedTuple):
 
     identifier: int
     incarnation: int
+    number: int
+    """Grows with what the sender says in heartbeats and answers, so that one that was overtaken is known."""
     reach: Sequence[int]
     """The identifiers of the sender's neighbours."""
     load: int
@@ -69,6 +72,7 @@ class BeatAnswer(NamedTuple):
 
     identifier: int
     incarnation: int
+    number: int
     reach: Sequence[int]
     load: int
     median: int
@@ -106,4 +110,4 @@ class Install(NamedTuple):
     """What must hold besides."""
 
 
-OVERLAY_MESSAGES: tuple[type, ...] = (Shuffle, Exchange, Beat, BeatAnswer, GossipJoinRequest, GossipWelcome)
+OVERLAY_MESSAGES: tuple[type, ...] = (Shuffle, Exchange, Beat, BeatAnswer, GossipJoinRequest, GossipWelcome, Outside)

@@ -19,11 +19,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send, SetTimer, TimerFired
+from routing.founding import Founding, Outside
 from routing.smallworld.changes import (
     GossipChange,
     GossipPeerFailed,
     GossipPeerMoved,
     IdentifierGivenUp,
+    RangeTaken,
     RingChanged,
     RingPeerAnswered,
 )
@@ -70,6 +72,8 @@ class GossipOverlay:
     ) -> None:
         self.parameters = parameters
         self.me = GossipPeer(context.name, context.incarnation, parameters.identifier, b"")
+        self._place = parameters.identifier
+        """By which it routes: its identifier, but for the first moments after a move."""
         self.joined = parameters.founds and not context.incarnation
         self.round = 0
         self._uplinks = uplinks
@@ -85,8 +89,11 @@ class GossipOverlay:
         """See `messages.Beat`."""
         self._awaited: dict[NodeName, None] = {}
         """The peers whose answer to this round's heartbeat has not come yet."""
-        self._requests: list[GossipJoinRequest] = []
+        self._founding = Founding(context.name, parameters.bootstrap, context.incarnation > 0)
+        self._requests: dict[NodeName, GossipJoinRequest] = {}
         """Of other nodes, until this one has joined."""
+        self._number = 0
+        """Of what was last said in heartbeats and answers."""
         self._attempts = 0
         """How often this node has asked to join."""
         self._seeking = _SEEK_TIMES
@@ -99,6 +106,7 @@ class GossipOverlay:
             BeatAnswer: self._on_answer,
             GossipJoinRequest: self._on_join_request,
             GossipWelcome: self._on_welcome,
+            Outside: self._on_outside,
         }
 
     # ------------------------------------------------------------------------------- for the layer above
@@ -110,7 +118,7 @@ class GossipOverlay:
     @property
     def ring(self) -> KnownRing:
         """The ring of this node's contacts; the same object until it changes."""
-        return self.contacts.ring(self.me.identifier)
+        return self.contacts.ring(self._place)
 
     @property
     def candidates(self) -> Iterator[GossipPeer]:
@@ -147,12 +155,19 @@ class GossipOverlay:
         self._load, self._median = load, median
 
     def move(self, identifier: int, load: int) -> list[Effect]:
-        """Take another identifier, and with it this load. Neighbours stay and are told at once."""
+        """Take another identifier, and with it this load. Neighbours stay and are told at once. The node routes by its
+        old place until they must have answered: by then those that want something of its new range have said so."""
         self.me = self.me._replace(identifier=identifier)
         self._load = load
         self.neighbours.reselect()
-        self.contacts.forget_ring()
         return self._beats(self.contacts)
+
+    def _settle(self) -> None:
+        """Route by the identifier that this node has taken."""
+        if self._place != self.me.identifier:
+            self._place = self.me.identifier
+            self.contacts.forget_ring()
+            self._changes.append(RangeTaken())
 
     # ----------------------------------------------------------------------------------------- the inputs
     def start(self) -> list[Effect]:
@@ -166,9 +181,13 @@ class GossipOverlay:
             return [SetTimer(_ROUND, self.parameters.cycle_us), *self._begin_round()]
         if fired.key == _DEADLINE:
             silent, self._awaited = self._awaited, {}
+            self._settle()
             return [effect for name in silent for effect in self.fail(name)]
         assert fired.key == _RETRY, fired
-        return [] if self.joined else self._ask_to_join()
+        if self.joined:
+            return []
+        self.joined = self._founding.turn()
+        return self._let_in() if self.joined else self._ask_to_join()
 
     def receive(self, source: NodeName, message: Any) -> list[Effect]:
         """A message of the overlay has come."""
@@ -231,8 +250,10 @@ class GossipOverlay:
         said, installed, held = self._said(), self._uplinks.version, self._held_version
         return [Send(name, Beat(*said, installed(name), held(name))) for name in names]
 
-    def _said(self) -> tuple[int, int, Sequence[int], int, int]:
-        return self.me.identifier, self.me.incarnation, self.contacts.reach(), self._load, self._median
+    def _said(self) -> tuple[int, int, int, Sequence[int], int, int]:
+        self._number += 1
+        me = self.me
+        return me.identifier, me.incarnation, self._number, self.contacts.reach(), self._load, self._median
 
     def _on_beat(self, source: NodeName, beat: Beat) -> list[Effect]:
         effects = self._hear(source, beat)
@@ -252,6 +273,8 @@ class GossipOverlay:
 
     def _hear(self, source: NodeName, said: Beat | BeatAnswer) -> list[Effect]:
         """A contact has spoken for itself."""
+        if self.contacts.is_overtaken(source, said):
+            return []
         effects: list[Effect] = []
         contact = self.contacts.get(source)
         if contact is not None and contact.incarnation < said.incarnation:
@@ -268,7 +291,9 @@ class GossipOverlay:
         """Two nodes have moved to one identifier, neither of which knew of the other yet: this one draws another."""
         self._changes.append(IdentifierGivenUp())
         self._seeking = _SEEK_TIMES
-        return self.move(self._random.randrange(RING_SIZE), 0)
+        effects = self.move(self._random.randrange(RING_SIZE), 0)
+        self._settle()
+        return effects
 
     # -------------------------------------------------------------------------------- views and tables
     def _on_shuffle(self, source: NodeName, shuffle: Shuffle) -> list[Effect]:
@@ -319,10 +344,11 @@ class GossipOverlay:
         return [] if hop is None else [Send(hop, GossipJoinRequest((*self.me, 0)))]
 
     def _on_join_request(self, source: NodeName, request: GossipJoinRequest) -> list[Effect]:
-        if not self.joined:
-            self._requests.append(request)
-            return []
         joining = GossipPeer(*request.me[:4])
+        if not self.joined:
+            self._requests[joining.name] = request
+            waits = self._founding.asked_by(joining.name)
+            return [Send(joining.name, waits)] if joining.incarnation or self.me.incarnation else []
         if joining.name == self.me.name:
             return []
         hop = self.ring.next_hop((joining.identifier + 1) % RING_SIZE)
@@ -332,9 +358,16 @@ class GossipOverlay:
         return [*self._consider([request.me]), Send(joining.name, GossipWelcome(told))]
 
     def _on_welcome(self, source: NodeName, welcome: GossipWelcome) -> list[Effect]:
-        effects = self._learn(welcome.peers)
-        requests, self._requests = self._requests, []
-        return effects + [effect for request in requests for effect in self._on_join_request(self.me.name, request)]
+        return self._learn(welcome.peers) + self._let_in()
+
+    def _on_outside(self, source: NodeName, said: Outside) -> list[Effect]:
+        told = self._founding.heard(source, said)
+        return [] if self.joined or told is None else [Send(source, told)]
+
+    def _let_in(self) -> list[Effect]:
+        """Answer the requests that have waited for this node."""
+        requests, self._requests = self._requests, {}
+        return [each for request in requests.values() for each in self._on_join_request(self.me.name, request)]
 
     def _learn(self, told: Sequence[Sequence[Any]]) -> list[Effect]:
         self.joined = True

@@ -251,7 +251,7 @@ class RendezvousRouter(Router):
             if self._seen.again((*key, UP)):
                 return []  # a node's view of the ring is out of date, and the event would go round
             hop = self.overlay.ring.next_hop(target[1])
-            if hop is not None:
+            if hop is not None and hop != came_from:  # it was sent by one that has not taken the range over yet
                 return [Hop(hop, (*target, UP))]
             self.on_rendezvous(event, target)
             came_from = None  # the sender has passed the event up, and may have asked for it too

@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
     "murmur_pubsub",
+    "murmur_page",
     "routing",
     "reliability",
     "workloads",
@@ -20,12 +21,13 @@ PACKAGES = (
 )
 BELOW: dict[str, set[str]] = {
     "murmur_pubsub": set(),
+    "murmur_page": {"murmur_pubsub"},
     "routing": {"murmur_pubsub"},
     "reliability": {"routing", "murmur_pubsub"},
     "workloads": {"murmur_pubsub"},
     "murmur_virtual": {"murmur_pubsub"},
     "actors": {"murmur_pubsub"},
-    "spark_analysis": {"murmur_pubsub"},
+    "spark_analysis": {"murmur_page", "murmur_pubsub"},
     "murmuration": set(PACKAGES),
 }
 """What each floor may import, written out apart from the contract that is tested."""

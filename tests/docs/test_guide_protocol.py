@@ -19,15 +19,21 @@ COMMANDS = dict(re.findall(r"^\$ (murmur run parity .*hop_acks:HOP_ACKS.*)\n(.*)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name in ("hop_acks.py", "test_hop_acks.py"):
-        (tmp_path / name).write_text(FILES[name])
-    return tmp_path
+    done = murmur("murmur init protocol hop_acks", tmp_path)
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "hop_acks"
 
 
 def murmur(command: str, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, "-m", "murmuration", *shlex.split(command)[1:], *more]
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
     return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_init_writes_the_files_that_are_printed(folder: Path) -> None:
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {
+        name: text for name, text in FILES.items() if name != "halfway.py"
+    }
 
 
 def test_the_printed_run_loses_nothing_on_lossy_links(folder: Path) -> None:

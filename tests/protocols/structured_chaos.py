@@ -156,7 +156,7 @@ def matches(text: str, value: int) -> bool:
 
 def concurrent_joins(seed: int) -> None:
     """Nodes join through random earlier ones, most of them at once, over links that reorder: once all is quiet, no
-    table lacks a node, and after two rounds of probes no leaf set does."""
+    table lacks a node. In half of the draws two rounds of probes follow, after which no leaf set does."""
     rng = random.Random(f"{seed}/joins")
     base, digits = rng.choice(SHAPES)
     delay = Delay("uniform", 300, rng.choice((5_000, 40_000)))
@@ -168,6 +168,7 @@ def concurrent_joins(seed: int) -> None:
             network.runtime.run(until_us=network.runtime.now_us + rng.choice((500, 5_000, 20_000)))
     network.quiet()
     network.check_tables()
-    network.rounds(2)
-    network.check_overlay()
+    if seed & 2:
+        network.rounds(2)
+        network.check_overlay()
     network.close()

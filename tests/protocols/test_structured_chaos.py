@@ -9,7 +9,7 @@ from tests.protocols.structured_chaos import Chaos, concurrent_joins
 from tests.schedules import examples
 
 
-@examples(16, 400)
+@examples(16, 250)
 @pytest.mark.parametrize("routing", ["irbr", "scribe", "rpf"])
 def test_after_any_failures_and_joins_tables_are_complete_and_events_reach_all_that_want_them(
     routing: str, examples: int
@@ -22,16 +22,11 @@ def test_after_any_failures_and_joins_tables_are_complete_and_events_reach_all_t
             raise AssertionError(f"Chaos({routing!r}, {seed}).play(): {error}") from error
 
 
-@examples(40, 1_600)
+@examples(40, 1_000)
 def test_concurrent_joins_leave_complete_tables_at_once(examples: int) -> None:
-    known = (3, 23, 798, 1111)  # which found what was wrong; one in some hundreds does
+    known = (3, 23, 798, 1111, 1630)  # which found what was wrong; one in some hundreds does
     for seed in dict.fromkeys((*known, *range(examples))):
         try:
             concurrent_joins(seed)
         except AssertionError as error:
             raise AssertionError(f"concurrent_joins({seed}): {error}") from error
-
-
-@pytest.mark.xfail(strict=True, reason="not mended: one of 2,000 draws leaves a cell empty for two rounds of probes")
-def test_concurrent_joins_leave_complete_tables_in_the_draw_that_is_known_not_to() -> None:
-    concurrent_joins(1_630)

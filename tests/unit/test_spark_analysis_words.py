@@ -6,11 +6,11 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+from murmur_page.graph_layout import positions
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.promise import Promise
 from spark_analysis import wording
 from spark_analysis.metrics import BUCKETS_MAX, bucket_width_us
-from spark_analysis.overlay_layout import positions
 from spark_analysis.session import check_java
 from spark_analysis.verdict import Facts, decide
 

@@ -11,7 +11,20 @@ from murmur_pubsub.event import Event
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
-from murmur_pubsub.machine import Answer, Effect, Input, NodeContext, NodeName, Order, Publish, Record, Subscribe
+from murmur_pubsub.machine import (
+    Answer,
+    Effect,
+    Input,
+    NodeContext,
+    NodeName,
+    Order,
+    Publish,
+    Record,
+    Send,
+    Start,
+    Subscribe,
+)
+from murmur_virtual.virtual_node import CONTROL_MESSAGE
 from murmur_virtual.virtual_runtime import VirtualRuntime
 from reliability.best_effort import BestEffort
 from reliability.broker import Broker
@@ -35,7 +48,7 @@ class Counted(Broker):
         self.name, self.got, self.network = name, network.got, network
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
-        effects = super().handle(input, now_us)
+        effects = [each for each in super().handle(input, now_us) if not self.network.is_lost(self.name, input, each)]
         for effect in effects:
             if isinstance(effect, Answer):
                 self.network.answers[effect.number] = effect.refusal
@@ -75,6 +88,9 @@ class Network:
         self.answers: dict[int, str] = {}
         self.records: list[tuple[NodeName, Record]] = []
         self.edges = {frozenset(edge) for edge in overlay.edges}
+        self.linked: set[frozenset[NodeName]] = set()
+        self.lives = dict.fromkeys(self.names, 0)
+        self.unreached_us: dict[NodeName, int] = {}
         for name in overlay.brokers:
             self.add(name)
         for first, second in overlay.edges:
@@ -90,7 +106,40 @@ class Network:
         router = self.routers[name] = MultipathRouter(context, self.parameters)
         return Counted(name, self, "bitset", router, functools.partial(BestEffort, context, NoParameters()))
 
+    def restart(self, name: NodeName, unreached_ms: int = 0) -> None:
+        """The broker is back at another address, as live: it does not know those of the others when it starts, and they
+        learn its own after so long. Until then only links lead to it."""
+        self.lives[name] += 1
+        self.unreached_us[name] = self.runtime.now_us + unreached_ms * MS
+        self.runtime.restart(name, self.machine(name, self.lives[name]))
+
+    def is_lost(self, sender: NodeName, input: Input, effect: Effect) -> bool:
+        """Does that not reach whom it is for, by `restart`?"""
+        if type(effect) is not Send or not self.unreached_us or frozenset((sender, effect.to)) in self.linked:
+            return False
+        starts = type(input) is Start and self.lives[sender] > 0
+        return starts or self.runtime.now_us < self.unreached_us.get(effect.to, 0)
+
+    def settle(self) -> None:
+        """Until nothing about subscriptions moves, as both runtimes see it."""
+        runtime = self.runtime
+        for _ in range(30_000):
+            self.run_ms(1)
+            moving = runtime.in_flight[CONTROL_MESSAGE] or not runtime.links.quiet or runtime.busy
+            if not moving and not runtime.settling:
+                return
+        raise AssertionError("it does not settle")
+
+    def answer_to(self, number: int) -> str:
+        """The refusal of an order ("": it is carried out), as soon as there is an answer."""
+        for _ in range(30_000):
+            if number in self.answers:
+                return self.answers[number]
+            self.run_ms(1)
+        raise AssertionError(f"order {number} is not answered")
+
     def connect(self, first: NodeName, second: NodeName) -> None:
+        self.linked.add(frozenset((first, second)))
         self.runtime.connect(LinkPlan(first, second, self.links))
 
     def run_ms(self, time_ms: int) -> None:

@@ -3,14 +3,16 @@
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from murmur_pubsub.errors import WireError
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName, Received
-from routing.multipath.delta_move import END, INIT
-from routing.multipath.messages import MovePhase
-from routing.multipath.move_states import MoveState
+from routing.multipath.delta_move import END, INIT, UNDONE
+from routing.multipath.messages import Departed, MovePhase
+from routing.multipath.move_states import MoveState, MoveStep
 from routing.multipath.mover import MOVE_REFUSED
 from routing.multipath.overlay_maps import MasterOverlayMap
 from tests.protocols.multipath.network import CONSTANT, UNEVEN, Network, parameters, topics_by_broker
@@ -115,6 +117,36 @@ def phase_at_b3(network: Network, move: int, phase: int, name: str = "b3") -> No
 
 def state_of(network: Network, name: NodeName) -> MoveState:
     return network.routers[name].moves.state
+
+
+@pytest.mark.parametrize(
+    "senseless",
+    [
+        MovePhase(1, INIT, "b3", ("b2", "b1"), (), (), ()),
+        MovePhase(1, UNDONE, "b3", ("b2", "b1"), (), (), ()),
+        MovePhase(1, INIT, "b0", (), (), (), ()),
+        Departed("b3", 5),
+    ],
+)
+def test_what_only_b3_could_say_of_itself_is_refused_and_changes_nothing(senseless: Any, tmp_path: Path) -> None:
+    overlay = Overlay(tuple(f"b{n}" for n in range(5)), tuple((f"b{n}", f"b{n + 1}") for n in range(4)))
+    network = Network(overlay, tmp_path, parameters())
+    with pytest.raises(WireError):
+        network.routers["b3"].handle(Received("b2", senseless), network.runtime.now_us)
+    network.subscribe("b3", "x = 1")
+    network.check_from_scratch()
+
+
+def test_a_mover_that_asks_after_a_move_that_is_past_and_was_not_made_is_told_so(tmp_path: Path) -> None:
+    overlay = Overlay(tuple(f"b{n}" for n in range(5)), tuple((f"b{n}", f"b{n + 1}") for n in range(4)))
+    network = Network(overlay, tmp_path, parameters())
+    phase_at_b3(network, 1, INIT)
+    moves = network.routers["b3"].moves
+    for step in (MoveStep.M_INPROG, MoveStep.M_END, MoveStep.GRACE_OVER):
+        assert not moves.is_made(2, "b0")
+        moves.take(step)
+        assert not moves.is_made(1, "b0")
+        moves.check_invariants()
 
 
 def test_a_broker_that_missed_the_end_of_a_move_takes_part_in_the_next_one(tmp_path: Path) -> None:

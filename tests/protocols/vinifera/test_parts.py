@@ -317,7 +317,7 @@ def router_between() -> Vinifera:
     router = Vinifera(NodeContext("n", 1, place=PLACE), ViniferaParameters())
     router.handle(Start([]), 0)
     for name, identifier in (("a", AT_P[2]), ("b", RING_SIZE // 2), ("y", RING_SIZE // 8)):
-        router.handle(Received(name, Beat(identifier, 0, [], 0, 0, 0, 0)), 1)
+        router.handle(Received(name, Beat(identifier, 0, 0, [], 0, 0, 0, 0)), 1)
     router.handle(Received("y", Install(0, 1, 0, AT_P, [EVERYTHING])), 2)
     assert installed(router.handle(FLUSH, 3)) == {"a": AT_P}
     return router
@@ -358,11 +358,11 @@ def test_one_heartbeat_and_its_answer_tell_both_sides_all(resets: bool, beaten: 
     identifiers = {"a": RING_SIZE // 4, "b": RING_SIZE // 2, "y": RING_SIZE // 8}
     router.know([GossipPeer(name, 0, identifier, b"") for name, identifier in identifiers.items()])
     for name, identifier in identifiers.items():
-        router.handle(Received(name, BeatAnswer(identifier, 0, [], 0, 0, 0, 0, True)), 1)
+        router.handle(Received(name, BeatAnswer(identifier, 0, 0, [], 0, 0, 0, 0, True)), 1)
     for name in "ab":
-        router.handle(Received(name, Beat(identifiers[name], 0, [], 0, 0, 0, 0)), 2)
+        router.handle(Received(name, Beat(identifiers[name], 0, 0, [], 0, 0, 0, 0)), 2)
     assert beats(router.handle(ROUND, 3)) == ({"y"} if resets else set(identifiers))
-    (answer,) = router.handle(Received("a", Beat(identifiers["a"], 0, [], 0, 0, 0, 0)), 4)
+    (answer,) = router.handle(Received("a", Beat(identifiers["a"], 0, 0, [], 0, 0, 0, 0)), 4)
     assert isinstance(answer, Send)
     assert isinstance(answer.message, BeatAnswer)
     assert answer.message.links
@@ -373,12 +373,12 @@ def test_the_answer_to_a_heartbeat_says_what_is_installed_on_either_side() -> No
     router = router_between()
     (answer,) = [
         each.message
-        for each in router.handle(Received("y", Beat(RING_SIZE // 8, 0, [], 0, 0, 1, 0)), 4)
+        for each in router.handle(Received("y", Beat(RING_SIZE // 8, 0, 0, [], 0, 0, 1, 0)), 4)
         if isinstance(each, Send)
     ]
     assert isinstance(answer, BeatAnswer)
     assert (answer.version, answer.held) == (0, 1), "nothing of this node's is at y, y's first version is here"
-    effects = router.handle(Received("a", Beat(AT_P[2], 0, [], 0, 0, 0, 0)), 5)
+    effects = router.handle(Received("a", Beat(AT_P[2], 0, 0, [], 0, 0, 0, 0)), 5)
     assert installed(effects) == {"a": AT_P}, "a says that it has nothing of this node's"
 
 
@@ -389,8 +389,51 @@ def test_an_addition_to_what_is_not_here_is_left_and_the_whole_is_sent_for_the_n
     assert router.table.version("y") == 1, "so y hears that its version 3 has not come"
     router.handle(Received("y", Install(0, 2, 1, BELOW_P, [EVERYTHING])), 6)
     router.handle(FLUSH, 7)
-    effects = router.handle(Received("a", BeatAnswer(AT_P[2], 0, [], 0, 0, 0, 1, True)), 8)
+    effects = router.handle(Received("a", BeatAnswer(AT_P[2], 0, 0, [], 0, 0, 0, 1, True)), 8)
     assert installed(effects) == {"a": [1, AT_P[1] - 5, AT_P[2], 0]}
+
+
+# --------------------------------------------------------------------------------------------- other identifiers
+def test_a_heartbeat_that_was_overtaken_does_not_take_its_sender_back_to_where_it_was() -> None:
+    """Datagrams may overtake each other, and a node that moves says so just after it has sent its heartbeats."""
+    router = router_between()
+    moved = AT_P[1] - 5
+    router.handle(Received("a", Beat(moved, 0, 8, [], 0, 0, 0, 0)), 4)
+    for late in (Beat(AT_P[2], 0, 7, [], 0, 0, 0, 0), BeatAnswer(AT_P[2], 0, 6, [], 0, 0, 0, 0, True)):
+        router.handle(Received("a", late), 5)
+        assert router.overlay.ring.next_hop(moved) == "a"
+        assert router.overlay.ring.next_hop(AT_P[2]) != "a"
+    router.handle(Received("a", Beat(AT_P[2], 1, 1, [], 0, 0, 0, 0)), 6)
+    assert router.overlay.ring.next_hop(AT_P[2]) == "a", "a later incarnation begins anew"
+
+
+DEADLINE = TimerFired(("routing", "deadline"))
+
+
+def test_a_node_that_moves_stands_for_its_new_range_when_its_neighbours_have_had_time_to_ask_for_it() -> None:
+    router = router_between()
+    own = router.overlay.me.identifier
+    taken = (own + RING_SIZE // 16, own + RING_SIZE // 32)
+    assert {router.overlay.ring.next_hop(value) for value in taken} == {"y"}
+    effects = router.overlay.move(taken[0], 0)
+    said = [each.message for each in effects if isinstance(each, Send)]
+    assert {each.identifier for each in said if isinstance(each, Beat)} == {taken[0]}
+    router.handle(Received("b", Beat(RING_SIZE // 2 + 1, 0, 1, [], 0, 0, 0, 0)), 4)  # so that the ring is made anew
+    assert {router.overlay.ring.next_hop(value) for value in taken} == {"y"}
+    router.handle(DEADLINE, 5)
+    assert {router.overlay.ring.next_hop(value) for value in taken} == {None}
+
+
+def test_an_event_sent_on_by_the_node_that_is_to_take_over_its_range_goes_down_from_here() -> None:
+    """a has told of its move, and its old successor knows; what a does not stand for yet comes back from it."""
+    router = Vinifera(NodeContext("n", 1, place=PLACE), ViniferaParameters(spread=False))
+    router.handle(Start([]), 0)
+    router.handle(Received("a", Beat(1, 0, 1, [], 0, 0, 0, 0)), 1)
+    router.handle(Received("w", Install(0, 1, 0, [attribute_key("x"), 0, RING_SIZE - 1, 0], [EVERYTHING])), 2)
+    first, second = (Event(1, sequence, 0, {"x": 0}) for sequence in (1, 2))
+    header = (attribute_key("x"), 1, UP)
+    assert [hop.peer for hop in router.next_hops(first, None, header)] == ["a"]
+    assert [hop.peer for hop in router.next_hops(second, "a", header)] == ["w"]
 
 
 # ------------------------------------------------------------------------------------------------ delivery
@@ -412,7 +455,7 @@ def test_vinifera_s5b_an_event_is_propagated_at_once_among_nodes_that_are_known_
 
 def test_who_sent_an_event_has_told_its_other_neighbours() -> None:
     router = friends_of("x < 5", "x < 6", "x < 7", "x < 8")
-    heard = router.handle(Received("f0", Beat(RING_SIZE // 10, 0, [2 * (RING_SIZE // 10)], 0, 0, 0, 0)), 1)
+    heard = router.handle(Received("f0", Beat(RING_SIZE // 10, 0, 0, [2 * (RING_SIZE // 10)], 0, 0, 0, 0)), 1)
     assert heard
     header = (attribute_key("x"), AttributeDomain("x").hash(4), DOWN)
     assert {hop.peer for hop in router.next_hops(Event(1, 1, 0, {"x": 4}), "f0", header)} == {"f2", "f3"}
@@ -420,7 +463,7 @@ def test_who_sent_an_event_has_told_its_other_neighbours() -> None:
 
 def test_an_event_that_comes_up_again_goes_round_no_more() -> None:
     router = friends_of("x < 5", "x > 7")
-    router.handle(Received("f0", BeatAnswer(RING_SIZE // 10, 0, [], 0, 0, 0, 0, True)), 1)
+    router.handle(Received("f0", BeatAnswer(RING_SIZE // 10, 0, 0, [], 0, 0, 0, 0, True)), 1)
     event = Event(1, 1, 0, {"y": -20})
     (hop,) = router.next_hops(event, None, ())
     assert hop.header[2] == UP

@@ -1,0 +1,298 @@
+"""Folds the rows of a journal into frames: what became of nodes and links, what moved, and what is to be told.
+
+A link is up when both its ends have said so, and down as soon as one says that. A node that is killed says nothing: the
+fault's row does. What is on its way is what was sent and has neither arrived nor been dropped, as far as rows tell.
+"""
+
+from collections import Counter, defaultdict
+from typing import Any
+
+import numpy as np
+
+from murmur_page.frame import Activity, Frame, LinkState, Moved, NodeState, Pair, delay_bucket
+from murmur_pubsub.faults import ENDS, REPAIRS, FaultKind
+from murmur_pubsub.journal import NONE, DropReason, FaultStage, Phase, RowKind
+from murmur_pubsub.run_manifest import FaultEntry, RunManifest
+
+_TOLD = (
+    RowKind.START, RowKind.STOP, RowKind.LINK_UP, RowKind.LINK_DOWN, RowKind.PHASE, RowKind.FAULT, RowKind.ANSWER,
+    RowKind.PAUSE, RowKind.SETTLED,
+)  # fmt: skip
+"""Kinds that are looked at row by row: there are few of them."""
+_UNMATCHED_MAX = 10_000
+_NEVER_SENT = (DropReason.UNREACHABLE,)
+_PHASES = {
+    Phase.STARTING: "nodes are started",
+    Phase.SUBSCRIBING: "clients subscribe",
+    Phase.PUBLISHING: "publishing begins",
+    Phase.DRAINING: "all is published; what is on its way arrives",
+    Phase.STOPPED: "the run is over",
+}
+
+
+class Observer:
+    """Knows the state of a run up to the last row that it was given.
+
+    `manifest` may be replaced while the run goes on: a live run's grows with faults that nobody planned.
+    """
+
+    def __init__(self, manifest: RunManifest) -> None:
+        self.manifest = manifest
+        names = manifest.numbers
+        self._numbers = names
+        self._size = len(names)
+        self._is_broker = np.array([node.role == "broker" for node in manifest.nodes])
+        homes = [
+            names[node.broker] if node.broker is not None else number for number, node in enumerate(manifest.nodes)
+        ]
+        self._home = np.array(homes)
+        self.nodes: dict[int, NodeState] = {}
+        self.links: dict[Pair, LinkState] = {}
+        self._up: set[Pair] = set()
+        self._named: set[Pair] = set()
+        """Links of which an end has said something."""
+        self._cut: set[Pair] = set()
+        self._harmed: set[Pair] = set()
+        self._gone: set[Pair] = set()
+        self._open: dict[int, FaultEntry] = {}
+        """Faults that are in force, by step."""
+        self._on_way: Counter[Pair] = Counter()
+        self._waiting: dict[int, int] = {}
+        self._published_us: dict[int, int] = {}
+        self._unmatched: list[tuple[int, int]] = []
+        """Deliveries, event and time, whose publication has not been read yet."""
+
+    def frame(self, rows: np.ndarray, begin_us: int, end_us: int) -> Frame:
+        """The frame of these rows (dtype `ROW_TYPE`), which follow those given before."""
+        frame = Frame(begin_us, end_us)
+        if not len(rows):
+            return frame
+        kinds = rows["kind"]
+        changed = False
+        for row in rows[np.isin(kinds, _TOLD)].tolist():
+            changed |= self._look_at(frame, row)
+        if changed:
+            self._say_links(frame)
+        self._count_moved(frame, rows, kinds)
+        self._count_deliveries(frame, rows, kinds)
+        lags = rows["value"][kinds == RowKind.LAG]
+        frame.lag_us = int(lags.max()) if len(lags) else 0
+        return frame
+
+    # ------------------------------------------------------------------------------------- what is counted
+    def _count_moved(self, frame: Frame, rows: np.ndarray, kinds: np.ndarray) -> None:
+        sent, received = rows[kinds == RowKind.SEND], rows[kinds == RowKind.RECEIVE]
+        dropped, copied = rows[kinds == RowKind.DROP], rows[kinds == RowKind.DUPLICATE]
+        touched: set[Pair] = set()
+        for part, name, sign in ((sent, "", 1), (copied, "", 1), (received, "received", -1), (dropped, "lost", -1)):
+            part = part[part["peer"] != NONE]
+            if not len(part):
+                continue
+            sender, receiver = (part["peer"], part["node"]) if name == "received" else (part["node"], part["peer"])
+            carried = part["source"] != NONE
+            keys, places = np.unique(sender.astype(np.int64) * self._size + receiver, return_inverse=True)
+            totals = np.bincount(places, minlength=len(keys))
+            events = np.bincount(places, weights=carried, minlength=len(keys)).astype(int)
+            if name == "lost":
+                real = np.bincount(places, weights=~np.isin(part["value"], _NEVER_SENT), minlength=len(keys)).astype(
+                    int
+                )
+            else:
+                real = totals
+            for key, total, of_events, on_way in zip(
+                keys.tolist(), totals.tolist(), events.tolist(), real.tolist(), strict=True
+            ):
+                pair = divmod(key, self._size)
+                self._on_way[pair] += sign * on_way
+                touched.add(pair)
+                if not (self._is_broker[pair[0]] and self._is_broker[pair[1]]):
+                    continue
+                if name == "received":
+                    self._activity(frame, pair[1]).received += total
+                    continue
+                moved = frame.moved.setdefault(pair, Moved())
+                if name == "lost":
+                    moved.lost += total
+                else:
+                    moved.events += of_events
+                    moved.others += total - of_events
+        self._say_waiting(frame, {receiver for _, receiver in touched})
+
+    def _say_waiting(self, frame: Frame, receivers: set[int]) -> None:
+        if not receivers:
+            return
+        waiting: defaultdict[int, int] = defaultdict(int)
+        for (_, receiver), count in self._on_way.items():
+            if receiver in receivers and count > 0:  # an arrival may be read before its sending
+                waiting[receiver] += count
+        for receiver in receivers:
+            if self._is_broker[receiver] and self._waiting.get(receiver, 0) != waiting[receiver]:
+                self._waiting[receiver] = frame.waiting[receiver] = waiting[receiver]
+
+    def _count_deliveries(self, frame: Frame, rows: np.ndarray, kinds: np.ndarray) -> None:
+        published, delivered = rows[kinds == RowKind.PUBLISH], rows[kinds == RowKind.DELIVER]
+        frame.published, frame.delivered = len(published), len(delivered)
+        for part, name in ((published, "published"), (delivered, "delivered")):
+            brokers, counts = np.unique(self._home[part["node"]], return_counts=True)
+            for broker, count in zip(brokers.tolist(), counts.tolist(), strict=True):
+                activity = self._activity(frame, broker)
+                setattr(activity, name, getattr(activity, name) + count)
+        known = self._published_us
+        known.update(zip(_event_keys(published), published["time_us"].tolist(), strict=True))
+        later: list[tuple[int, int]] = []
+        fresh = zip(_event_keys(delivered), delivered["time_us"].tolist(), strict=True)
+        for key, time_us in (*self._unmatched, *fresh):
+            if key in known:
+                frame.delays[delay_bucket(time_us - known[key])] += 1
+            else:
+                later.append((key, time_us))
+        self._unmatched = later[-_UNMATCHED_MAX:]
+
+    def _activity(self, frame: Frame, broker: int) -> Activity:
+        return frame.activity.setdefault(broker, Activity())
+
+    # ---------------------------------------------------------------------------------------- what is told
+    def _look_at(self, frame: Frame, row: tuple[int, ...]) -> bool:
+        """Take in one row of a kind in `_TOLD`; True if the state of a link may have changed."""
+        time_us, sequence, value, node, _, peer, _, hops, kind = row
+        if kind == RowKind.LINK_UP or kind == RowKind.LINK_DOWN:
+            return self._link_row(node, peer, kind == RowKind.LINK_UP)
+        if kind == RowKind.START:
+            self._set_node(frame, node, "up")
+            return True
+        if kind == RowKind.STOP:
+            if self.nodes.get(node) not in ("down", "stalled"):
+                self._set_node(frame, node, "stopped")
+        elif kind == RowKind.PHASE:
+            frame.story.append({"t": time_us, "k": "phase", "text": _PHASES[Phase(value)]})
+        elif kind == RowKind.ANSWER:
+            what = "refused" if value else "carried out"
+            told = f"{self.manifest.names[node]}: {what}: {self._text(sequence)}"
+            frame.story.append({"t": time_us, "k": "answer", "text": told, "nodes": [node]})
+        elif kind == RowKind.FAULT:
+            return self._fault_row(frame, time_us, sequence, hops, FaultKind(value))
+        elif kind == RowKind.PAUSE and value and self._is_broker[node]:
+            told = f"{self.manifest.names[node]}: the queue to {self.manifest.names[peer]} is full; it takes no input"
+            if not frame.story or frame.story[-1].get("text") != told:
+                frame.story.append({"t": time_us, "k": "full", "text": told, "nodes": [node]})
+        return False
+
+    def _link_row(self, node: int, peer: int, up: bool) -> bool:
+        if peer == NONE:
+            return False
+        self._named.add(_key(node, peer))
+        if up:
+            self._up.add((node, peer))
+        else:
+            self._up.discard((node, peer))
+        self._on_way[node, peer] = self._on_way[peer, node] = 0
+        return True
+
+    def _text(self, step: int) -> str:
+        faults = self.manifest.faults
+        return faults[step].text if step < len(faults) else f"step {step + 1}"
+
+    def _fault_row(self, frame: Frame, time_us: int, step: int, stage: int, kind: FaultKind) -> bool:
+        faults = self.manifest.faults
+        entry = faults[step] if step < len(faults) else None
+        told: dict[str, Any] = {"t": time_us, "k": "fault", "step": step, "text": self._text(step)}
+        told["kind"] = kind.name.lower()
+        told["stage"] = "asked" if stage == FaultStage.ORDERED else "done"
+        if entry is not None:
+            told["nodes"] = [self._numbers[name] for name in entry.nodes]
+            if entry.by_itself:
+                told["itself"] = True
+        if stage == FaultStage.ORDERED or entry is None:
+            frame.story.append(told)
+            return False
+        ended = self._ended_by(entry)
+        if ended is not None:
+            told["ends"] = ended
+            del self._open[ended]
+        if not self._only_repairs(entry):
+            self._open[step] = entry
+        frame.story.append(told)
+        self._carry_out(frame, entry)
+        return True
+
+    def _ended_by(self, entry: FaultEntry) -> int | None:
+        """The step of the fault in force that this one ends."""
+        began = ENDS.get(entry.kind)
+        for step, each in self._open.items():
+            if each.kind is began and set(each.nodes) == set(entry.nodes):
+                return step
+        return None
+
+    def _only_repairs(self, entry: FaultEntry) -> bool:
+        calm = (entry.kind is FaultKind.SLOW and not entry.work_us) or (
+            entry.kind is FaultKind.CHANGE_LINK and entry.link is None
+        )
+        return entry.kind in REPAIRS or entry.kind is FaultKind.ORDER or calm
+
+    def _carry_out(self, frame: Frame, entry: FaultEntry) -> None:
+        kind, numbers = entry.kind, [self._numbers[name] for name in entry.nodes]
+        if kind in (FaultKind.KILL, FaultKind.LOSE_HOST):
+            for number in numbers:
+                self._set_node(frame, number, "down")
+                self._up = {pair for pair in self._up if pair[0] != number}
+                for pair in self._on_way:
+                    if number in pair:
+                        self._on_way[pair] = 0
+        elif kind is FaultKind.STALL:
+            self._set_node(frame, numbers[0], "stalled")
+        elif kind is FaultKind.RESUME or (kind is FaultKind.SLOW and not entry.work_us):
+            self._set_node(frame, numbers[0], "up")
+        elif kind is FaultKind.SLOW:
+            self._set_node(frame, numbers[0], "slow")
+        elif kind is FaultKind.PARTITION:
+            side = {self._numbers[name]: number for number, group in enumerate(entry.groups) for name in group}
+            planned = (_key(self._numbers[a], self._numbers[b]) for a, b in self.manifest.links)
+            self._cut |= {pair for pair in (*planned, *self._named) if side.get(pair[0]) != side.get(pair[1])}
+        elif kind is FaultKind.UNITE:
+            self._cut.clear()
+        elif len(numbers) == 2:
+            self._change_link(kind, _key(*numbers), entry)
+
+    def _change_link(self, kind: FaultKind, pair: Pair, entry: FaultEntry) -> None:
+        self._named.add(pair)
+        if kind is FaultKind.CUT:
+            self._cut.add(pair)
+        elif kind is FaultKind.HEAL:
+            self._cut.discard(pair)
+        elif kind is FaultKind.CHANGE_LINK:
+            (self._harmed.add if entry.link is not None else self._harmed.discard)(pair)
+        elif kind is FaultKind.DISCONNECT:
+            self._gone.add(pair)
+        elif kind is FaultKind.CONNECT:
+            self._gone.discard(pair)
+
+    def _set_node(self, frame: Frame, node: int, state: NodeState) -> None:
+        if self.nodes.get(node) != state:
+            self.nodes[node] = frame.nodes[node] = state
+
+    def _say_links(self, frame: Frame) -> None:
+        for pair in self._named | self._cut:
+            if not (self._is_broker[pair[0]] and self._is_broker[pair[1]]):
+                continue
+            state = self._state_of(pair)
+            if self.links.get(pair) != state:
+                self.links[pair] = frame.links[pair] = state
+
+    def _state_of(self, pair: Pair) -> LinkState:
+        if pair in self._gone:
+            return "gone"
+        if pair in self._cut:
+            return "cut"
+        if not {pair, pair[::-1]} <= self._up:
+            return "down"
+        return "harmed" if pair in self._harmed else "up"
+
+
+def _key(first: int, second: int) -> Pair:
+    return (first, second) if first < second else (second, first)
+
+
+def _event_keys(rows: np.ndarray) -> list[int]:
+    """One number for each row's event."""
+    keys: list[int] = ((rows["source"].astype(np.int64) << 40) | rows["sequence"]).tolist()
+    return keys

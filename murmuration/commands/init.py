@@ -1,0 +1,40 @@
+"""`murmur init`: a scenario, a test suite or a protocol to begin with, as files that run as they are."""
+
+from enum import StrEnum
+from pathlib import Path
+
+from murmur_pubsub.errors import InputError
+
+STARTERS = Path(__file__).parents[1] / "starters"
+
+
+class Starter(StrEnum):
+    """What one may begin with; a folder of that name has its files."""
+
+    SCENARIO = "scenario"
+    SUITE = "suite"
+    PROTOCOL = "protocol"
+
+
+NEXT = {
+    Starter.SCENARIO: "murmur run scenario.yaml",
+    Starter.SUITE: "pytest",
+    Starter.PROTOCOL: "pytest",
+}
+"""The command to try first, in the folder."""
+
+
+def begin(starter: Starter, folder: Path) -> list[Path]:
+    """Write the starter's files into the folder; raises `InputError`, and writes none, if one of them is there."""
+    sources = sorted(each for each in (STARTERS / starter).iterdir() if each.is_file())
+    written = [folder / source.name for source in sources]
+    for path in written:
+        if path.exists():
+            raise InputError(str(path), "a file that is already there", "another folder: nothing is overwritten")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for source, path in zip(sources, written, strict=True):
+            path.write_text(source.read_text())
+    except OSError as error:
+        raise InputError(str(folder), str(error), "a folder that can be written") from None
+    return written

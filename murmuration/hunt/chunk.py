@@ -1,0 +1,129 @@
+"""A chunk of a hunt: some schedules of one pair of protocols, played one after the other as one task on any core."""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from murmur_pubsub.errors import InputError
+from murmuration.hunt.mutation import mutated
+from murmuration.hunt.properties import property_at
+from murmuration.hunt.schedule import Schedule, draw_parts
+from murmuration.hunt.shrink import Shrunk, shrink
+from murmuration.hunt.space import ScheduleSpace, space_of
+from murmuration.hunt.symptoms import Symptom, tried
+
+_FRESH = 0.3
+"""So many schedules of a guided chunk are drawn all the same: a corpus knows nothing of what it has never seen."""
+_SHRUNK_OF_A_SYMPTOM = 2
+"""So many schedules with one symptom does each process shrink: they may have two causes."""
+
+
+@dataclass(frozen=True)
+class Quarry:
+    """What is hunted: two protocols, and the keys that every schedule has (`scenario`; None: they are drawn).
+    `properties`: dotted paths."""
+
+    routing: str
+    reliability: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    scenario: Mapping[str, Any] | None = None
+    latest_ms: int | None = None
+    properties: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """ROUTING/RELIABILITY."""
+        return f"{self.routing}/{self.reliability}"
+
+    def space(self) -> ScheduleSpace:
+        """What its schedules are drawn from; raises `InputError`."""
+        for path in self.properties:
+            property_at(path)
+        space = replace(space_of(self.routing, self.reliability, self.parameters), properties=self.properties)
+        if self.scenario is not None:
+            latest_ms = self.latest_ms or space.latest_ms
+            return replace(space, scenario=self.scenario, latest_ms=latest_ms)
+        return space
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """What a task is to do. `hunt`: a name for what its process has reported before. `parents`: of the corpus."""
+
+    hunt: str
+    quarry: Quarry
+    seed: str
+    count: int
+    parents: Sequence[Schedule] = ()
+    shrink_s: float = 60.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """A schedule with a symptom. `shrunk`: None if enough with that symptom were shrunk in that process."""
+
+    schedule: Schedule
+    keys: Mapping[str, Any]
+    symptom: Symptom
+    number: int
+    """Which schedule of the chunk it was."""
+    shrunk: Shrunk | None
+
+
+@dataclass
+class ChunkEnd:
+    """What became of a chunk. `reached`: schedules, and what they reached that this process had not reported."""
+
+    schedules: int = 0
+    refused: int = 0
+    """Could not be: what was drawn contradicts itself."""
+    cpu_s: float = 0.0
+    verdicts: Counter[str] = field(default_factory=Counter)
+    reached: list[tuple[Schedule, list[str]]] = field(default_factory=list)
+    found: list[Found] = field(default_factory=list)
+
+
+_reported: dict[tuple[str, str], set[str]] = {}
+_shrunk: Counter[tuple[str, str, str]] = Counter()
+
+
+def play_chunk(chunk: Chunk) -> ChunkEnd:
+    """Play it: the function that runs as a task."""
+    space = chunk.quarry.space()
+    reported = _reported.setdefault((chunk.hunt, chunk.quarry.name), set())
+    rng = random.Random(chunk.seed)
+    end = ChunkEnd()
+    for number in range(chunk.count):
+        began = time.process_time()
+        schedule = next_schedule(rng, space, chunk.parents)
+        end.schedules += 1
+        try:
+            keys = schedule.keys(space)
+            played = tried(keys, space.properties)
+        except InputError:
+            end.refused += 1
+            continue
+        end.verdicts[played.verdict] += 1
+        new = played.reached.places() - reported
+        end.cpu_s += time.process_time() - began
+        if new:
+            reported |= new
+            end.reached.append((schedule, sorted(new)))
+        if played.symptom is not None:
+            known = (chunk.hunt, chunk.quarry.name, played.symptom.kind)
+            _shrunk[known] += 1
+            small = None
+            if _shrunk[known] <= _SHRUNK_OF_A_SYMPTOM and chunk.shrink_s:
+                small = shrink(schedule, space, played.symptom, chunk.shrink_s)
+            end.found.append(Found(schedule, keys, played.symptom, number, small))
+    return end
+
+
+def next_schedule(rng: random.Random, space: ScheduleSpace, parents: Sequence[Schedule]) -> Schedule:
+    """One that is drawn, or made of the parents if there are any."""
+    if not parents or rng.random() < _FRESH:
+        return draw_parts(rng, space)
+    return mutated(rng, space, rng.choice(parents), rng.choice(parents))

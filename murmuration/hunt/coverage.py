@@ -1,0 +1,268 @@
+"""What a schedule has reached: states of brokers, with the faults near them and the phase; what was lost, and why.
+
+A run is looked at when a fault begins or ends and some times after that: then things change. Each look asks every
+broker that runs for its fingerprint (`murmur_pubsub.machine.Machine.fingerprint`). A place is one of its facts, in one
+phase, with one fault at the broker or a neighbour, or with two: what needs two faults to meet, few schedules reach.
+"""
+
+import functools
+import heapq
+import itertools
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.errors import RunError
+from murmur_pubsub.faults import ENDS, Fault, FaultKind
+from murmur_pubsub.fingerprint import Fact
+from murmur_pubsub.journal import DropReason, Phase
+from murmur_pubsub.machine import NodeName
+from murmur_pubsub.progress import Progress
+from murmur_pubsub.recorder import Recorder
+from murmur_virtual.run import VirtualRun
+from murmuration.hunt.properties import ALWAYS_ASKED, Property, Sight
+
+_LOOKS_US = (0, 2_000, 20_000, 200_000, 1_000_000)
+"""How long after each step of the fault plan."""
+_ENTRIES_MAX = 3_000_000
+"""Of the event queue; schedules have a few thousand."""
+_NEVER_US = 1 << 62
+_CALM, _ELSEWHERE = "calm", "faults elsewhere"
+
+
+COARSE = {
+    "kill": "kill", "stall": "stall", "slow": "slow", "cut": "cut", "partition": "partition", "rewire": "disconnect",
+    "loss": "lossy link", "storm": "lossy link", "duplication": "unruly link", "reordering": "unruly link",
+    "delay": "slow link", "bandwidth": "slow link",
+}  # fmt: skip
+"""What coverage calls each kind of drawn faults; orders go by their verbs."""
+
+
+class EndlessRun(RunError):
+    """A run that does not end."""
+
+
+@dataclass(slots=True)
+class Reached:
+    """What was reached, of one schedule or of many."""
+
+    states: set[tuple[Fact, str, str]] = field(default_factory=set)
+    """(fact, faults in force, phase)."""
+    losses: set[tuple[str, str]] = field(default_factory=set)
+    """(class of the message, why it was lost)."""
+    meetings: set[tuple[str, str]] = field(default_factory=set)
+    """(fault, what was being mended or in force when it began)."""
+    held: set[str] = field(default_factory=set)
+    """The properties that hold sometimes, and did."""
+    broken: dict[str, str] = field(default_factory=dict)
+    """The properties that did not hold, with what was wrong first."""
+
+    def places(self) -> set[str]:
+        """All of it, as text: the same in every process."""
+        states = {f"{kind}.{name} {held} | {fault} | {phase}" for (kind, name, held), fault, phase in self.states}
+        losses = {f"lost {message} | {why}" for message, why in self.losses}
+        meetings = {f"{fault} during {other}" for fault, other in self.meetings}
+        return states | losses | meetings | {f"sometimes {name}" for name in self.held}
+
+
+def what_it_does(fault: Fault) -> str:
+    """Its kind, of a changed link what is changed, of an order its verb."""
+    kind = fault.kind.name.lower().replace("_", " ")
+    if fault.kind is FaultKind.ORDER:
+        return f"{kind} {fault.verb}"
+    if fault.kind is not FaultKind.CHANGE_LINK or fault.link is None:
+        return kind
+    harm = [name for name in ("loss", "duplication", "reordering", "messages_per_s") if getattr(fault.link, name)]
+    return f"{kind}: {', '.join(harm) or 'delay'}"
+
+
+def _coarsely(fault: Fault) -> str:
+    """The same, with changes of links in three kinds."""
+    if fault.kind is not FaultKind.CHANGE_LINK or fault.link is None:
+        return what_it_does(fault)
+    if fault.link.loss:
+        return "lossy link"
+    return "unruly link" if fault.link.duplication or fault.link.reordering else "slow link"
+
+
+class FaultsInForce:
+    """Which faults are in force, and which were until lately: until all had settled after their end."""
+
+    def __init__(self) -> None:
+        self._faults: dict[tuple[FaultKind, tuple[NodeName, ...]], str] = {}
+        self._after: dict[tuple[str, tuple[NodeName, ...]], None] = {}
+
+    def step(self, fault: Fault) -> None:
+        """It has taken effect."""
+        nodes = tuple(sorted(fault.nodes))
+        ended = ENDS.get(fault.kind)
+        was = None if ended is None else self._faults.pop((ended, nodes), None)
+        if fault.kind is FaultKind.CONNECT and was is None:  # it joins anew what another link had joined
+            parted = next((key for key in self._faults if key[0] is FaultKind.DISCONNECT), None)
+            was = None if parted is None else self._faults.pop(parted)
+        if was is not None:
+            self._after[f"after {was}", nodes] = None
+        if _begins(fault):
+            self._faults[fault.kind, nodes] = _coarsely(fault)
+
+    def settled(self) -> None:
+        """All has settled: what follows now does not follow from what has ended."""
+        self._after.clear()
+
+    @property
+    def any_left(self) -> bool:
+        """Is one of them in force?"""
+        return bool(self._faults)
+
+    @property
+    def names(self) -> list[str]:
+        """What they do, each once, in order."""
+        return sorted({*self._faults.values(), *(what for what, _ in self._after)})
+
+    def near(self, there: Set[NodeName]) -> list[str]:
+        """What those do that are about one of these nodes, or about no node alone."""
+        found = {what for (_, nodes), what in self._faults.items() if not nodes or not there.isdisjoint(nodes)}
+        found |= {what for what, nodes in self._after if not nodes or not there.isdisjoint(nodes)}
+        return sorted(found)
+
+
+def _begins(fault: Fault) -> bool:
+    if fault.kind is FaultKind.CHANGE_LINK:
+        return fault.link is not None
+    if fault.kind is FaultKind.SLOW:
+        return fault.work_us > 0
+    return fault.kind not in ENDS or fault.kind is FaultKind.DISCONNECT
+
+
+class ObservedRun(VirtualRun):
+    """A run in virtual time that notes what it reaches. Raises `EndlessRun` for one that does not end."""
+
+    def __init__(
+        self,
+        reached: Reached,
+        properties: Sequence[Property],
+        deployment: Deployment,
+        journal_folder: Path,
+        progress: Progress,
+    ) -> None:
+        super().__init__(deployment, journal_folder, progress, functools.partial(_LossRecorder, reached))
+        self._reached = reached
+        self._properties = (*ALWAYS_ASKED, *properties)
+        self._steps_left = len(deployment.faults)
+        self._due_us: dict[str, int] = {}
+        self._settled_properties: set[str] = set()
+        self._in_force = FaultsInForce()
+        self._looks_us: list[int] = []
+        self._entries = 0
+        self._there = _neighbourhoods(deployment)
+
+    def carry_out(self, step: int, fault: Fault) -> list[NodeName]:
+        """See `VirtualRun`."""
+        mended = self._in_force.names
+        came = super().carry_out(step, fault)
+        self._in_force.step(fault)
+        self._reached.meetings.update((_coarsely(fault), other) for other in mended)
+        self._steps_left -= 1
+        for after_us in _LOOKS_US:
+            heapq.heappush(self._looks_us, self.runtime.now_us + after_us)
+        if not self._steps_left:
+            for each in self._properties:
+                if each.mode == "eventually":
+                    self._due_us[each.name] = self.runtime.now_us + each.within_us
+                    heapq.heappush(self._looks_us, self._due_us[each.name])
+        return came
+
+    def after_entry(self) -> None:
+        """See `VirtualRun`."""
+        super().after_entry()
+        self._entries += 1
+        if self._looks_us and self._looks_us[0] <= self.runtime.now_us:
+            while self._looks_us and self._looks_us[0] <= self.runtime.now_us:
+                heapq.heappop(self._looks_us)
+            self._look()
+        if self._entries > _ENTRIES_MAX:
+            raise EndlessRun(f"the run does not end: {self._entries:,} entries, {self.runtime.now_us / 1e6:,.0f} s")
+
+    def enter(self, phase: Phase) -> None:
+        """See `VirtualRun`."""
+        super().enter(phase)
+        if phase in (Phase.PUBLISHING, Phase.STOPPED):
+            self._look()
+
+    def _look(self) -> None:
+        phase = "mending" if self._changes_unsettled else self._phase_now.name.lower()
+        anywhere = [_ELSEWHERE] if self._in_force.names else [_CALM]
+        states, nodes = self._reached.states, self.runtime.nodes
+        for name, there in self._there.items():
+            node = nodes.get(name)
+            if node is None or node.down:
+                continue
+            near = self._in_force.near(there)
+            faults = [*near, *map(" + ".join, itertools.combinations(near, 2))] or anywhere
+            for fact in node.machine.fingerprint():
+                for fault in faults:
+                    states.add((fact, fault, phase))
+            node.check_invariants()
+        self._ask()
+
+    def _ask(self) -> None:
+        """Ask each property that is to be asked now."""
+        runtime, reached, due_us = self.runtime, self._reached, self._due_us
+        ended = self._phase_now is Phase.STOPPED
+        sight: Sight | None = None
+        for each in self._properties:
+            if each.mode == "eventually":
+                # Asked once: in time, or at the end of a run that ends before.
+                due = ended or due_us.get(each.name, _NEVER_US) <= runtime.now_us
+                if not due or self._steps_left or self._in_force.any_left or each.name in self._settled_properties:
+                    continue
+                self._settled_properties.add(each.name)
+            sight = sight or self._sight()
+            wrong = each.wrong(sight)
+            if each.mode == "sometimes":
+                if wrong is None:
+                    reached.held.add(each.name)
+            elif wrong is not None:
+                reached.broken.setdefault(each.name, f"{each.name}, {each.mode}: {wrong}, {self._when()}")
+
+    def _when(self) -> str:
+        return f"{self.runtime.now_us / 1e6:,.3f} s into the run"
+
+    def _sight(self) -> Sight:
+        nodes = {name: node for name, node in self.runtime.nodes.items() if not node.down and not node.stalled}
+        return Sight(
+            {name: node.machine for name, node in nodes.items()},
+            {name: len(node.storage) for name, node in nodes.items()},
+            self.runtime.now_us,
+            self._in_force.names,
+        )
+
+    def _settled(self) -> None:
+        super()._settled()
+        self._in_force.settled()
+
+
+def _neighbourhoods(deployment: Deployment) -> dict[NodeName, frozenset[NodeName]]:
+    """Of each broker: it and its neighbours as planned; all nodes where brokers have no links to each other."""
+    brokers = [spec.name for spec in deployment.nodes if spec.role == "broker"]
+    ends = [{plan.first, plan.second} for plan in deployment.links]
+    if not any(each <= set(brokers) for each in ends):
+        return dict.fromkeys(brokers, frozenset(spec.name for spec in deployment.nodes))
+    return {name: frozenset({name}.union(*(each for each in ends if name in each))) for name in brokers}
+
+
+class _LossRecorder(Recorder):
+    """Notes which messages are lost, too."""
+
+    __slots__ = ("_losses",)
+
+    def __init__(self, reached: Reached, *given: Any) -> None:
+        super().__init__(*given)
+        self._losses = reached.losses
+
+    def dropped(self, now_us: int, message: Any, to: str, reason: DropReason) -> None:
+        """See `Recorder`."""
+        self._losses.add((type(message).__name__, reason.name.lower()))
+        super().dropped(now_us, message, to, reason)

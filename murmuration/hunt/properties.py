@@ -1,0 +1,81 @@
+"""What has to hold of a run beside its verdict: always, sometimes, or in the end.
+
+A property is asked when the run is looked at (`murmuration.hunt.coverage`). One that has to hold `always` is wrong if
+it does not at any look. One that holds `sometimes` is a place: a hunt says whether it was ever reached. One that holds
+`eventually` has to hold `within_us` after the last step of the fault plan, or at the end of a run that ends before;
+where a fault is never undone it is not asked.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from murmur_pubsub.deployment import object_at
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.machine import Machine, NodeName
+
+DEFAULT_WITHIN_US = 400_000_000
+"""Later than a schedule's run ends, by its limit of draining."""
+_RECORDS_MAX = 1_000
+"""A log may be cut seldom: guaranteed delivery does so after 200 messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a property sees: the machines that run, how many records each node has in stable storage, the time, and what
+    the faults do that are in force."""
+
+    machines: Mapping[NodeName, Machine]
+    records: Mapping[NodeName, int]
+    now_us: int
+    faults: Sequence[str]
+
+
+class Asked(Protocol):
+    """A question about a run; what it answers with is a sentence about what is wrong, or None."""
+
+    def __call__(self, sight: Sight) -> str | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """`wrong`: what contradicts the property, in words; None: it holds. Raises `InputError` for a mode that is none."""
+
+    name: str
+    mode: Literal["always", "sometimes", "eventually"]
+    wrong: Asked
+    within_us: int = DEFAULT_WITHIN_US
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("always", "sometimes", "eventually"):
+            raise InputError(f"property {self.name}", f"mode {self.mode!r}", "always, sometimes or eventually")
+
+
+def property_at(path: str) -> Property:
+    """The property at the dotted path; raises `InputError`."""
+    found = object_at(path, "--property")
+    if not isinstance(found, Property):
+        raise InputError("--property", f"{path}, a {type(found).__name__}", "a murmuration.hunt.properties.Property")
+    return found
+
+
+def _waits(sight: Sight) -> str | None:
+    for name, machine in sight.machines.items():
+        if machine.waiting or machine.settling:
+            what = "waits for something" if machine.waiting else "has subscriptions that have not settled"
+            return f"{name} {what} though nothing is broken any more"
+    return None
+
+
+def _keeps(sight: Sight) -> str | None:
+    for name, count in sight.records.items():
+        if count > _RECORDS_MAX:
+            return f"{name} keeps {count:,} records in its stable storage though nothing is broken any more"
+    return None
+
+
+RESTS = Property("comes to rest", "eventually", _waits)
+CUTS = Property("cuts its log", "eventually", _keeps)
+ALWAYS_ASKED = (RESTS, CUTS)
+"""Of every protocol. Invariants of machines are asked at every look as well (`Machine.check_invariants`), and what a
+machine sends to nodes that cannot be ends the run at once (`murmur_pubsub.contract`)."""

@@ -1,0 +1,73 @@
+"""What can be hunted: every pair of protocols that promises something and can be, or the protocols of a scenario."""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+from murmur_pubsub.errors import InputError
+from murmuration.deployment.build_deployment import build
+from murmuration.hunt.chunk import Quarry
+from murmuration.hunt.schedule import draw_schedule
+from murmuration.registry import RELIABILITIES, ROUTINGS, reliability_named, routing_named
+from murmuration.scenario.load import LoadedScenario, load_scenario
+
+_DRAWS = 20
+"""A pair that none of so many drawn schedules suits is refused."""
+
+
+def all_pairs(routings: Sequence[str], reliabilities: Sequence[str]) -> list[Quarry]:
+    """Each of these routings with each of these reliability protocols, where the two suit each other; all that are
+    registered where none is named. Raises `InputError` for a name that is none, or if no two suit each other."""
+    for name in routings:
+        routing_named(name)
+    for name in reliabilities:
+        reliability_named(name)
+    reasons: list[InputError] = []
+    found = []
+    for routing in routings or tuple(ROUTINGS):
+        for reliability in reliabilities or tuple(RELIABILITIES):
+            quarry = Quarry(routing, reliability)
+            wrong = _wrong(quarry)
+            if wrong is None:
+                found.append(quarry)
+            else:
+                reasons.append(wrong)
+    if not found:
+        found_none = f"no two that can be played ({reasons[0]})"
+        raise InputError("--routing, --reliability", found_none, "two that suit each other")
+    return found
+
+
+def _wrong(quarry: Quarry) -> InputError | None:
+    """Why none of some schedules of the pair can be."""
+    error = None
+    for seed in range(_DRAWS):
+        try:
+            draw_schedule(random.Random(seed), quarry.space())
+            return None
+        except InputError as caught:
+            error = caught
+    return error
+
+
+def quarry_of_scenario(path: Path) -> Quarry:
+    """The protocols of a scenario, on its overlay with its workload; only faults are drawn. Raises `InputError`."""
+    loaded = load_scenario(path)
+    parts = loaded.scenario.broker
+    keys = {key: value for key, value in loaded.data.items() if key not in ("faults", "runtime", "expect")}
+    quarry = Quarry(
+        parts.routing,
+        parts.reliability,
+        parts.parameters,
+        {**keys, "runtime": "virtual"},
+        _publishing_ms(loaded),
+    )
+    draw_schedule(random.Random(0), quarry.space())
+    return quarry
+
+
+def _publishing_ms(loaded: LoadedScenario) -> int:
+    """When the last event is published."""
+    scripts = build(loaded).deployment.scripts.values()
+    latest_us = max((at_us for script in scripts for at_us, *_ in script.publications), default=0)
+    return max(1_000, latest_us // 1_000)

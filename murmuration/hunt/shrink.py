@@ -1,0 +1,171 @@
+"""Makes a failing schedule small: fewer faults, brokers, clients and events, with the same symptom."""
+
+import copy
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from murmur_pubsub.errors import InputError
+from murmuration.hunt.fault_draws import LASTING_MS, DrawnFault
+from murmuration.hunt.schedule import Schedule
+from murmuration.hunt.space import ScheduleSpace
+from murmuration.hunt.symptoms import Symptom, tried
+
+_COMMON = ("kill", "cut", "stall", "partition", "rewire", "loss", "storm", "slow", "delay")
+"""Kinds of faults of which an earlier one may stand for a later one."""
+_HARM = ("loss", "duplication", "reordering")
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """`keys`: of the scenario; `tries`: how many smaller ones were played."""
+
+    schedule: Schedule
+    keys: dict[str, Any]
+    symptom: Symptom
+    tries: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class _Smallest:
+    schedule: Schedule
+    keys: dict[str, Any]
+    symptom: Symptom
+
+
+def shrink(schedule: Schedule, space: ScheduleSpace, symptom: Symptom, seconds: float = 60.0) -> Shrunk:
+    """The smallest one that was found in that time; at best none of the changes below leaves the symptom."""
+    began = time.monotonic()
+    best = _Smallest(schedule, schedule.keys(space), symptom)
+    tries = 0
+    progress = True
+    while progress:
+        progress = False
+        for smaller in _smaller(best.schedule, space):
+            if time.monotonic() - began > seconds:
+                return Shrunk(best.schedule, best.keys, best.symptom, tries, time.monotonic() - began)
+            tries += 1
+            found = _still(smaller, space, symptom.kind)
+            if found is not None:
+                best, progress = found, True
+                break
+    return Shrunk(best.schedule, best.keys, best.symptom, tries, time.monotonic() - began)
+
+
+def _still(schedule: Schedule, space: ScheduleSpace, kind: str) -> _Smallest | None:
+    """The schedule, if it still has that symptom."""
+    try:
+        keys = schedule.keys(space)
+        symptom = tried(keys, space.properties).symptom
+    except InputError:
+        return None
+    return None if symptom is None or symptom.kind != kind else _Smallest(schedule, keys, symptom)
+
+
+def _smaller(schedule: Schedule, space: ScheduleSpace) -> Iterator[Schedule]:
+    """Schedules that are smaller in one thing each, those first that leave out most."""
+    faults = schedule.faults
+    fitted = _fitted(schedule, space)
+    if len(fitted) < len(faults):
+        yield Schedule(schedule.scenario, fitted)
+    if len(faults) > 3:
+        yield Schedule(schedule.scenario, faults[: len(faults) // 2])
+        yield Schedule(schedule.scenario, faults[len(faults) // 2 :])
+    for number in range(len(faults)):
+        yield Schedule(schedule.scenario, (*faults[:number], *faults[number + 1 :]))
+    for scenario in _smaller_scenarios(schedule.scenario):
+        yield Schedule(scenario, faults)
+    for number, fault in enumerate(faults):
+        for simpler in _simpler(fault):
+            yield Schedule(schedule.scenario, (*faults[:number], simpler, *faults[number + 1 :]))
+
+
+def _fitted(schedule: Schedule, space: ScheduleSpace) -> tuple[DrawnFault, ...]:
+    """The faults without those that could not be beside the earlier ones."""
+    kept: list[DrawnFault] = []
+    entries = 0
+    for fault in schedule.faults:
+        now = len(Schedule(schedule.scenario, (*kept, fault)).keys(space)["faults"])
+        if now > entries:
+            kept.append(fault)
+            entries = now
+    return tuple(kept)
+
+
+def _smaller_scenarios(scenario: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    overlay, workload, links = scenario["overlay"], scenario.get("workload", {}), scenario.get("links", {})
+    if type(overlay.get("brokers")) is int and "identifiers" not in overlay:
+        for brokers in (2, 3, overlay["brokers"] // 2, overlay["brokers"] - 1):
+            if 1 < brokers < overlay["brokers"]:
+                yield _changed(scenario, "overlay", brokers=brokers)
+    elif "identifiers" in overlay:
+        for left_out in range(len(overlay["identifiers"])):
+            kept = [each for number, each in enumerate(overlay["identifiers"]) if number != left_out]
+            if len(kept) > 1:
+                yield _changed(scenario, "overlay", brokers=len(kept), identifiers=kept)
+    if isinstance(overlay.get("cells"), Mapping):
+        yield from _fewer_cells(scenario)
+    for key, least in (("publications", 1), ("clients", 1), ("resubscriptions", 0), ("subscribers_per_actor", 1)):
+        count = workload.get(key)
+        if type(count) is int:
+            for smaller in sorted({least, count // 4, count // 2, count * 3 // 4, count - 1}):
+                if least <= smaller < count:
+                    changed = _changed(scenario, "workload", **{key: smaller})
+                    if key == "clients" and type(workload.get("publishers")) is int:
+                        publishers = min(workload["publishers"], smaller)
+                        changed = _changed(changed, "workload", publishers=publishers)
+                    yield changed
+    if workload.get("publishers") == 2:
+        yield _changed(scenario, "workload", publishers=1)
+    for key in _HARM:
+        if links.get(key):
+            yield {**scenario, "links": {name: each for name, each in links.items() if name != key}}
+
+
+def _fewer_cells(scenario: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Without a cell at the rim, or with one broker of a cell less."""
+    overlay = scenario["overlay"]
+    cells, links = overlay["cells"], overlay["links"]
+    for name, members in cells.items():
+        ends = [link for link in links if name in link]
+        gone = set(members) if len(ends) == 1 and name != links[0][0] and len(cells) > 2 else set()
+        for away in (gone, {members[-1]} if len(members) > 1 else set()):
+            if not away:
+                continue
+            smaller = copy.deepcopy(dict(scenario))
+            left = smaller["overlay"]
+            left["cells"][name] = [each for each in members if each not in away]
+            if not left["cells"][name]:
+                del left["cells"][name]
+                left["links"] = [link for link in links if name not in link]
+            without = [link for link in overlay.get("without", ()) if away.isdisjoint(link)]
+            left.pop("without", None)
+            if without:
+                left["without"] = without
+            workload = smaller["workload"]
+            brokers = sum(len(each) for each in left["cells"].values())
+            workload["clients"] = min(workload["clients"], brokers)
+            workload["publishers"] = min(workload["publishers"], brokers)
+            yield smaller
+
+
+def _simpler(fault: DrawnFault) -> Iterator[DrawnFault]:
+    """The same that is shorter, or at a rounder time, or of a kind that is more common: then two schedules that only
+    differ in what kind of fault shows the cause come to be the same."""
+    if fault.kind in _COMMON:
+        for kind in _COMMON[: _COMMON.index(fault.kind)]:
+            yield fault._replace(kind=kind)
+    if fault.lasting_ms is not None:
+        for lasting_ms in LASTING_MS:
+            if lasting_ms < fault.lasting_ms:
+                yield fault._replace(lasting_ms=lasting_ms)
+    for step in (1_000, 100):
+        rounder = fault.at_ms // step * step
+        if rounder < fault.at_ms:
+            yield fault._replace(at_ms=rounder)
+
+
+def _changed(scenario: Mapping[str, Any], section: str, **changes: Any) -> dict[str, Any]:
+    return {**scenario, section: {**scenario[section], **changes}}

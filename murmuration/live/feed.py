@@ -1,0 +1,146 @@
+"""The feed of one run: read ten times a second while somebody looks on, and sent to every viewer at its own pace.
+
+A viewer is sent a snapshot when it joins, and then frames. Nobody waits for a viewer: one that lags is sent a new
+snapshot, one that takes nothing for seconds is dropped, and its page joins again.
+"""
+
+import asyncio
+import contextlib
+import json
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from murmur_page.growing import GrowingRun
+from murmur_page.recorded import judged, recorded
+from murmur_pubsub.errors import InputError
+from murmuration.live.findings import found
+
+LOOK_EVERY_S = 0.1
+_BEHIND_MAX = 50
+"""A viewer further behind than so many looks gets a snapshot instead."""
+_SEND_S = 5.0
+_VIEWERS_MAX = 64
+
+
+class RunFeed:
+    """The viewers of one run, and what they are sent."""
+
+    def __init__(self, run: Path, extra: Callable[[], dict[str, Any]] = dict) -> None:
+        self._run = run
+        self._extra = extra
+        """What the page is told beside frames, whenever it changes."""
+        self._growing: GrowingRun | None = None
+        self._recorded: dict[str, Any] | None = None
+        self._updates: deque[str] = deque(maxlen=_BEHIND_MAX)
+        self._sent = 0
+        """How many updates there have been."""
+        self._changed = asyncio.Event()
+        self._viewers = 0
+        self._task: asyncio.Task[None] | None = None
+        self._told: dict[str, Any] = {}
+
+    async def show(self, request: web.Request) -> web.StreamResponse:
+        """Serve one viewer until it leaves, or is dropped."""
+        if self._viewers >= _VIEWERS_MAX:
+            raise web.HTTPServiceUnavailable(text=f"{_VIEWERS_MAX} pages look at this run already; close one.")
+        socket = web.WebSocketResponse(heartbeat=30.0, max_msg_size=4_096)
+        await socket.prepare(request)
+        self._viewers += 1
+        try:
+            await self._start()
+            sending = asyncio.create_task(self._send_to(socket))
+            listening = asyncio.create_task(_until_closed(socket))
+            await asyncio.wait((sending, listening), return_when=asyncio.FIRST_COMPLETED)
+            for task in (sending, listening):
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError, ConnectionError, TimeoutError):
+                    await task
+        except InputError as error:
+            await socket.send_json({"kind": "error", "text": str(error)})
+        finally:
+            self._viewers -= 1
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(socket.close(), _SEND_S)
+        return socket
+
+    async def close(self) -> None:
+        """End the watching."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _start(self) -> None:
+        if self._task is not None and not self._task.done():
+            return
+        if self._recorded is None:
+            growing = await asyncio.to_thread(GrowingRun, self._run)
+            if growing.over:
+                growing.close()
+                self._recorded = await asyncio.to_thread(_whole, self._run)
+                return
+            self._growing = growing
+            await asyncio.to_thread(growing.look)
+            self._task = asyncio.create_task(self._watch(growing))
+
+    async def _watch(self, growing: GrowingRun) -> None:
+        """Read on and tell, as long as the run goes on."""
+        while True:
+            began = asyncio.get_running_loop().time()
+            over = growing.over
+            frames = await asyncio.to_thread(growing.look)
+            update: dict[str, Any] = {"frames": frames} if frames else {}
+            told = self._extra()
+            if told != self._told:
+                self._told = told
+                update["told"] = told
+            if over and not frames:
+                growing.close()
+                self._growing = None
+                self._recorded = await asyncio.to_thread(_whole, self._run)
+                update["over"] = True
+            if update:
+                self._tell({"kind": "update", **update})
+            if over and not frames:
+                return
+            await asyncio.sleep(max(0.01, LOOK_EVERY_S - (asyncio.get_running_loop().time() - began)))
+
+    def _tell(self, update: dict[str, Any]) -> None:
+        self._updates.append(json.dumps(update, separators=(",", ":")))
+        self._sent += 1
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def _send_to(self, socket: web.WebSocketResponse) -> None:
+        at: int | None = None
+        while True:
+            changed = self._changed
+            behind = None if at is None else self._sent - at
+            if behind is None or behind > len(self._updates):
+                at = self._sent
+                text = json.dumps(self._snapshot(), separators=(",", ":"))
+                await asyncio.wait_for(socket.send_str(text), _SEND_S)
+            elif behind:
+                for text in list(self._updates)[-behind:]:
+                    await asyncio.wait_for(socket.send_str(text), _SEND_S)
+                    at = (at or 0) + 1
+            else:
+                await changed.wait()
+
+    def _snapshot(self) -> dict[str, Any]:
+        data = self._recorded if self._growing is None else self._growing.snapshot()
+        return {"kind": "snapshot", "data": data, "live": self._growing is not None, "told": self._told}
+
+
+async def _until_closed(socket: web.WebSocketResponse) -> None:
+    async for _ in socket:
+        pass
+
+
+def _whole(run: Path) -> dict[str, Any]:
+    """All that there is of a run that is over."""
+    return recorded(run) | judged(run) | found(run)

@@ -1,0 +1,101 @@
+"""Founding a structured overlay anew, when all of its nodes have failed and are back.
+
+Theory of operation. A node that is back joins as a new one does, through its bootstrap peers in turn. If all nodes have
+failed none of them can let it in: each says that it is `Outside` itself. A node may found the overlay anew once more
+than half of its peers have said so. A silent peer may be part of an overlay that lives: silence alone founds nothing.
+The nodes that wait tell each other which of those that may found it has the first name. A node that has heard of no
+name before its own by the time at which it has asked each of its peers some times founds the overlay, and the others
+join it. A name of which nobody has heard for that long is forgotten: its node has failed again.
+
+A node that starts for the first time passes names on, but founds nothing: the overlay's founder may only be late.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from murmur_pubsub.errors import WireError
+from murmur_pubsub.machine import NodeName
+from murmur_pubsub.message import message
+
+_TURNS_A_PEER = 4
+
+
+@message(110, control=True)
+class Outside(NamedTuple):
+    """The sender is not part of the overlay either."""
+
+    first: NodeName
+    """Of those that may found it anew, the first by name; empty: none is known."""
+    turns: int
+    """Age of that, in requests that have been in vain since that node spoke."""
+
+
+_NOBODY = Outside("", 0)
+
+
+class Founding:
+    """What the node `name` knows of those that wait with it. `peers`: through which it joins; `was_inside`: has it been
+    part of the overlay before?"""
+
+    def __init__(self, name: NodeName, peers: Sequence[NodeName], was_inside: bool) -> None:
+        self._name = name
+        self._peers = peers
+        self._was_inside = was_inside
+        self._patience = _TURNS_A_PEER * (len(peers) + 1)
+        self._turns = 0
+        """Requests without an answer of the overlay."""
+        self._other = _NOBODY
+        """The first name that it has heard."""
+        self._waiting: dict[NodeName, int] = {}
+        """The peers that wait, and in which turn each last said so."""
+
+    def answered(self) -> None:
+        """Somebody has let this node in: there is an overlay."""
+        self._turns = 0
+        self._waiting.clear()
+
+    def turn(self) -> bool:
+        """A request has had no answer; True if this node should found the overlay."""
+        self._turns += 1
+        if self._other.first:
+            self._other = self._other._replace(turns=self._other.turns + 1)
+            if self._other.turns > self._patience:
+                self._other, self._turns = _NOBODY, 0
+        return self._turns >= self._patience and self._first().first == self._name
+
+    def asked_by(self, name: NodeName) -> Outside:
+        """A node asks to be let in, so it waits too; what it should be told."""
+        self._waits(name)
+        return self._first()
+
+    def heard(self, source: NodeName, said: Outside) -> Outside | None:
+        """The source waits; what it should be told in turn, if that is news to it. Raises `WireError`."""
+        if said.turns < 0:
+            raise WireError(f"an age of {said.turns} turns")
+        self._waits(source)
+        mine = self._first()
+        if said.first not in ("", self._name) and said.turns <= self._patience and _is_news(said, mine):
+            self._other = said
+            return None
+        return mine if _is_news(mine, said) else None
+
+    def _waits(self, name: NodeName) -> None:
+        if name in self._peers:
+            self._waiting[name] = self._turns
+
+    def _first(self) -> Outside:
+        """The first by name of those that may found the overlay, this node perhaps."""
+        if self._may_found() and (not self._other.first or self._name < self._other.first):
+            return Outside(self._name, 0)
+        return self._other
+
+    def _may_found(self) -> bool:
+        lately = [turn for turn in self._waiting.values() if turn >= self._turns - self._patience]
+        return self._was_inside and 2 * len(lately) > len(self._peers)
+
+
+def _is_news(said: Outside, known: Outside) -> bool:
+    """Is that an earlier name, or younger, than what is known?"""
+    if not said.first or not known.first:
+        return bool(said.first)
+    return (said.first, said.turns) < (known.first, known.turns)

@@ -1,0 +1,31 @@
+"""Properties for tests, and a protocol that never comes to rest."""
+
+from murmuration.hunt.properties import Property, Sight
+from reliability.best_effort import BestEffort
+
+BOTH_DOWN = Property(
+    "b1 and b2 are away", "sometimes", lambda sight: "one is there" if {"b1", "b2"} & sight.machines.keys() else None
+)
+NEVER = Property("the sky falls", "sometimes", lambda sight: "it does not")
+
+
+def _without_b1(sight: Sight) -> str | None:
+    return None if "b1" in sight.machines else "b1 is away"
+
+
+B1_IS_THERE = Property("b1 is there", "always", _without_b1)
+B1_IS_BACK = Property("b1 is back", "eventually", _without_b1)
+
+
+class Restless(BestEffort):
+    """Waits for something for ever, once a broker has gone."""
+
+    bereft = False
+
+    def handle(self, input, now_us):  # type: ignore[no-untyped-def]
+        self.bereft |= type(input).__name__ == "LinkDown"
+        return super().handle(input, now_us)
+
+    @property
+    def waiting(self) -> bool:
+        return self.bereft

@@ -1,0 +1,115 @@
+"""What a schedule reaches is told in facts that say something, and is the same each time."""
+
+import random
+from collections import deque
+from enum import Enum
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from murmur_pubsub.fingerprint import facts_of
+from murmuration.hunt.chunk import Quarry
+from murmuration.hunt.coverage import FaultsInForce
+from murmuration.hunt.mutation import mutated
+from murmuration.hunt.schedule import draw_parts
+from murmuration.hunt.symptoms import tried
+from murmuration.hunt.trial import deployment_of
+
+
+class State(Enum):
+    """Of a part."""
+
+    ASKING = 1
+    DONE = 2
+
+
+class Part:
+    """Of a machine."""
+
+    __slots__ = ("count", "state")
+
+    def __init__(self, state: State, count: int) -> None:
+        self.state, self.count = state, count
+
+
+class Holder:
+    """A machine, as far as facts go."""
+
+    def __init__(self) -> None:
+        self.parts = {1: Part(State.ASKING, 0), 2: Part(State.DONE, -3)}
+        self.waiting: deque[int] = deque([1, 2, 3])
+        self.leader: str | None = None
+        self.ready = True
+        self.rng = random.Random(1)
+
+
+def test_facts_are_about_states_signs_and_sizes_of_all_parts() -> None:
+    assert facts_of(Holder()) == {
+        ("Holder", "parts", "a few"),
+        ("Holder", "waiting", "a few"),
+        ("Holder", "leader", "None"),
+        ("Holder", "ready", "True"),
+        ("Part", "state", "is ASKING"),
+        ("Part", "state", "is DONE"),
+        ("Part", "count", "0"),
+        ("Part", "count", "below 0"),
+    }
+
+
+def test_a_fault_is_near_its_ends_and_is_remembered_until_all_has_settled() -> None:
+    quarry = Quarry("forwarding", "best_effort", scenario=CHAIN)
+    schedule = draw_parts(random.Random(0), quarry.space())
+    cut = [{"at": "1 s", "cut": ["b0", "b1"], "for": "200 ms"}]
+    faults = deployment_of({**schedule.scenario, "faults": cut}).faults
+    in_force = FaultsInForce()
+    in_force.step(faults[0])
+    assert (in_force.near({"b1", "b2"}), in_force.near({"b2"})) == (["cut"], [])
+    in_force.step(faults[1])
+    assert in_force.near({"b1"}) == ["after cut"]
+    in_force.settled()
+    assert in_force.near({"b1"}) == []
+
+
+CHAIN: dict[str, Any] = {
+    "name": "chain",
+    "runtime": "virtual",
+    "overlay": {"kind": "chain", "brokers": 4},
+    "workload": {"kind": "zipf", "clients": 4, "publications": 30, "rate_per_s": 40},
+    "broker": {"routing": "forwarding", "reliability": "best_effort"},
+}
+
+
+def test_a_kill_beside_a_cut_reaches_what_neither_reaches_alone() -> None:
+    def places(*faults: dict[str, Any]) -> set[str]:
+        return tried({**CHAIN, "faults": [*faults]}).reached.places()
+
+    kill = {"at": "200 ms", "kill": "b1", "for": "200 ms"}
+    cut = {"at": "210 ms", "cut": ["b2", "b3"], "for": "100 ms"}
+    both = places(kill, cut)
+    assert both == places(kill, cut), "the same each time"
+    assert "cut during kill" in both
+    met = {place for place in both if "| cut + kill |" in place}
+    assert met
+    assert not met & (places(kill) | places(cut))
+
+
+@pytest.mark.parametrize(
+    ("routing", "reliability"), [("cells", "gryphon"), ("multipath", "best_effort"), ("vinifera", "best_effort")]
+)
+def test_whatever_a_schedule_is_changed_to_can_be_played(routing: str, reliability: str) -> None:
+    space = Quarry(routing, reliability).space()
+
+    @settings(max_examples=20)
+    @given(st.randoms(use_true_random=False))
+    def holds(rng: random.Random) -> None:
+        parent, other = draw_parts(rng, space), draw_parts(rng, space)
+        for _ in range(5):
+            parent = mutated(rng, space, parent, other)
+        times = [fault.at_ms for fault in parent.faults]
+        assert times == sorted(times)
+        assert min(times, default=0) >= 0
+        assert len(deployment_of(parent.keys(space)).faults) >= len(parent.keys(space)["faults"])
+
+    holds()

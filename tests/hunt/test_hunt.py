@@ -1,0 +1,125 @@
+"""A hunt finds what is planted, writes it down, can be resumed, and says what it lost."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from murmur_pubsub.errors import InputError, RunError
+from murmuration.commands.main import application
+from murmuration.hunt.chunk import Quarry
+from murmuration.hunt.symptoms import tried
+from tests.hunt.hunting import HASTY, here, hunt, lost, silent
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_a_planted_bug_is_found_shrunk_and_saved_as_a_test(tmp_path: Path) -> None:
+    found = hunt(tmp_path, 20, Quarry("cells", HASTY))
+    found.run(here, silent)
+    assert len(found.found.all) == 1, "one cause is one finding, however many schedules show it"
+    finding = found.found.all[0]
+    assert finding.record["schedules"] > 1
+    before, after = finding.record["before"], finding.record["after"]
+    assert after["brokers"] <= 5
+    assert after["faults"] <= 3
+    assert sum(after.values()) < sum(before.values())
+    again = tried(yaml.safe_load((finding.folder / "scenario.yaml").read_text()))
+    assert again.symptom is not None
+    assert again.symptom.kind == "missing"
+    assert "Data" in (finding.folder / "trace.txt").read_text()
+    assert "<svg" in (finding.folder / "trace.svg").read_text()
+
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(finding.folder / "test_finding.py")]
+    tested = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert tested.returncode == 1
+    assert "required deliveries are missing" in tested.stdout
+
+
+def test_a_hunt_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    first = hunt(tmp_path, 20)
+    first.run(here, silent)
+    with (tmp_path / "corpus.jsonl").open("a") as file:
+        file.write('{"pair": "forwarding/best_eff')  # it was killed while it wrote
+    second = hunt(tmp_path, 30)
+    second.run(here, silent)
+    assert second.state.schedules == 30
+    assert second.state.chunks == 2, "a chunk that was played is not played again"
+    assert second.places > first.places > 0
+    third = hunt(tmp_path, 30)
+    third.run(here, silent)
+    assert (third.state.schedules, third.places) == (30, second.places), "nothing is left to do, and nothing was lost"
+
+
+def test_chunks_whose_process_dies_are_told_and_too_many_end_the_hunt(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="10 chunks in a row were lost, the last one so: its process died"):
+        hunt(tmp_path, 1_000).run(lost, silent)
+    went_on = hunt(tmp_path, 20)
+    went_on.run(here, silent)
+    assert (len(went_on.state.lost), went_on.state.schedules) == (10, 20)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"version": "0.0.1"}, "a corpus of murmur 0.0.1"),
+        ({"schema_version": 99}, "a corpus of schema 99"),
+        ({"seed": 8}, "a hunt with seed 8"),
+        ({"quarries": [{"pair": "irbr/best_effort"}]}, "a hunt over irbr/best_effort"),
+    ],
+)
+def test_the_folder_of_another_hunt_is_refused(tmp_path: Path, changes: dict[str, object], told: str) -> None:
+    hunt(tmp_path, 1).run(here, silent)
+    path = tmp_path / "hunt.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    with pytest.raises(InputError, match=told):
+        hunt(tmp_path, 2).run(here, silent)
+
+
+def test_two_hunts_do_not_write_in_one_folder(tmp_path: Path) -> None:
+    def meanwhile(*_: object) -> None:
+        with pytest.raises(InputError, match="a hunt that is writing in it"):
+            hunt(tmp_path, 2).run(here, silent)
+        meanwhile_ran.append(True)
+
+    meanwhile_ran: list[bool] = []
+    hunt(tmp_path, 1).run(here, meanwhile)
+    assert meanwhile_ran
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "--minutes: found no limit; allowed: --minutes or --schedules"),
+        (["--minutes", "0"], "--minutes: found 0; allowed: a time above zero"),
+        (["--schedules", "0"], "--schedules: found 0; allowed: 1 or more"),
+        (["--schedules", "1", "--workers", "0"], "--workers: found 0; allowed: 1 or more"),
+        (["--schedules", "1", "--routing", "forwardin"], "broker.routing: found 'forwardin'"),
+        (["--schedules", "1", "--routing", "flooding", "--reliability", "gryphon"], "no two that can be played"),
+        (["parity", "--schedules", "1", "--routing", "flooding"], "a scenario names its protocols"),
+        (["none.yaml", "--schedules", "1"], "none.yaml"),
+        (["--schedules", "1", "--out", "/proc/nowhere"], "a folder that can be written (--out)"),
+    ],
+)
+def test_what_cannot_be_hunted_is_told(arguments: list[str], told: str) -> None:
+    with pytest.raises(InputError) as refused:
+        application(["hunt", *arguments], standalone_mode=False)
+    assert told in str(refused.value)
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_the_command_hunts_on_all_cores_over_a_scenario(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "murmuration.commands.main", "hunt", "parity", "--schedules", "45"]
+    said = subprocess.run(
+        [*command, "--out", str(tmp_path / "hunt"), "--json"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert said.returncode in (0, 1), said.stderr
+    told = json.loads(said.stdout)
+    assert told["schedules"] == 45
+    assert sum(told["places"].values()) > 0
+    assert "<svg" in (tmp_path / "hunt" / "curve.svg").read_text()

@@ -1,0 +1,100 @@
+"""A frozen page is one file: its own script and no other, its data in it, and no address of anything."""
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from murmur_page.frozen import freeze, write_page
+from murmur_page.page_files import _MODULES, read_file, script
+from murmur_page.recorded import recorded
+from murmuration.commands.main import application
+from tests.spark.run_folder import RunFolder
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    built = RunFolder(tmp_path / "run")
+    built.publish("c0", 1_000, 0, 0, {"a": 1})
+    built.deliver("c1", 3_000, 0, 0, subscriber=1)
+    return built.finish()
+
+
+def test_the_data_comes_out_as_it_went_in(run: Path) -> None:
+    data = recorded(run)
+    body = freeze(data).body
+    packed = re.search(r'id="live-data">([^<]*)<', body)
+    assert packed is not None
+    assert json.loads(gzip.decompress(base64.b64decode(packed[1]))) == data
+
+
+def test_the_policy_lets_the_page_s_own_script_run_and_nothing_else(run: Path) -> None:
+    parts = freeze(recorded(run))
+    (own,) = re.findall(r"<script>(.*?)</script>", parts.body, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()
+    policy = dict(part.strip().split(" ", 1) for part in parts.policy.split(";"))
+    assert policy == {
+        "default-src": "'none'", "img-src": "data:", "style-src": "'unsafe-inline'", "script-src": f"'sha256-{digest}'",
+    }  # fmt: skip
+
+
+def test_a_page_names_no_other_place(run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    write_page(path, recorded(run))
+    text = path.read_text()
+    assert not re.findall(r"(?:https?:)?//[a-z]", re.sub(r"(?m)^\s*//.*$|\s// .*$", "", text))
+    assert not re.findall(r"<(?:link|img|iframe)\b|\bsrc=", text)
+
+
+def test_a_name_in_a_run_cannot_become_markup(run: Path, tmp_path: Path) -> None:
+    data = recorded(run)
+    data["head"]["name"] = "</title><script>alert(1)</script>"
+    path = tmp_path / "page.html"
+    write_page(path, data)
+    assert "alert(1)" not in path.read_text().replace("&lt;script&gt;alert(1)", "")
+
+
+def test_modules_put_together_define_no_name_twice_and_import_only_what_comes_before() -> None:
+    defined: set[str] = set()
+    for name in (*_MODULES, "frozen"):
+        text = read_file(f"{name}.js")
+        for found in re.findall(r'^import \{([^}]*)\} from "\./(\w+)\.js";$', text, re.MULTILINE):
+            wanted = {each.strip() for each in found[0].split(",")}
+            assert wanted <= defined, f"{name}.js imports {wanted - defined} before it is there"
+        own = re.findall(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", text, re.MULTILINE)
+        assert len(own) == len(set(own))
+        assert not defined & set(own), f"{name}.js defines {defined & set(own)} again"
+        defined |= set(own)
+    for name in (*_MODULES, "frozen"):
+        assert not re.findall(r"^(?:import|export) ", script("frozen"), re.MULTILINE), name
+
+
+def test_the_page_itself_is_small(run: Path) -> None:
+    """Without the data of a run: what a viewer loads once."""
+    whole = script("frozen") + read_file("live.css") + read_file("picture.html")
+    assert len(gzip.compress(whole.encode())) < 30_000
+
+
+def test_the_command_writes_a_page_of_a_run_that_was_not_judged(run: Path) -> None:
+    done = CliRunner().invoke(application, ["page", str(run)])
+    assert done.exit_code == 0, done.output
+    assert (run / "page.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(("damage", "words"), [("manifest", "manifest"), ("journal", "schema version")])
+def test_a_damaged_run_is_named_in_a_sentence(run: Path, damage: str, words: str) -> None:
+    if damage == "manifest":
+        (run / "manifest.json").write_text("{")
+    else:
+        for path in (run / "journal").glob("*.seg"):
+            data = bytearray(path.read_bytes())
+            data[8] += 1
+            path.write_bytes(data)
+    done = CliRunner().invoke(application, ["page", str(run)])
+    assert words in str(done.exception)
+    assert not (run / "page.html").exists()

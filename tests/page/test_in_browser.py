@@ -1,0 +1,163 @@
+"""The page in a real browser: opened from disk, at two widths, by keyboard alone, and without a word to any network."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from murmur_page.frozen import write_page
+from murmur_page.recorded import recorded
+from murmuration.harness.cluster import Cluster
+from murmuration.live.background import page_server
+from tests.page.browser import browser
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in which b1 of five brokers is killed after 1 s and comes back after 2 s."""
+    folder = tmp_path_factory.mktemp("page")
+    with Cluster.start(overlay={"kind": "chain", "brokers": 5}, links={"delay": "2 ms"}, folder=folder / "run") as it:
+        it.clients["c4"].subscribe("price > 10")
+        it.settle()
+        for number in range(60):
+            if number == 20:
+                it.faults.kill("b1")
+            if number == 40:
+                it.faults.restart("b1")
+            it.clients["c0"].publish({"price": number})
+            it.advance("50 ms")
+    path = folder / "page.html"
+    write_page(path, recorded(folder / "run"))
+    return path
+
+
+@pytest.fixture(params=[(1280, 900), (400, 800)], ids=["wide", "narrow"])
+def opened(page: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+    with browser(*request.param) as driver:
+        driver.get(page.as_uri())
+        until(lambda: driver.execute_script("return document.querySelector('.live').dataset.ready !== undefined"))
+        yield driver
+
+
+def until(condition: Callable[[], Any]) -> None:
+    for _ in range(200):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not happen")
+
+
+def test_a_run_is_watched_while_it_goes_on(tmp_path: Path) -> None:
+    """A kill is on the page a moment after it was done, and the page says when the run is over."""
+    with (
+        Cluster.start(overlay={"kind": "chain", "brokers": 3}, folder=tmp_path / "runs" / "chain") as cluster,
+        page_server(tmp_path / "runs") as server,
+        browser(1280, 800) as driver,
+    ):
+        cluster.settle()
+        driver.get(server.link(cluster.folder))
+        ready = "return document.querySelector('.live').dataset.ready !== undefined"
+        until(lambda: driver.execute_script(ready) and "3 of 3 brokers up" in said(driver))
+        cluster.faults.kill("b1")
+        cluster.advance("10 ms")
+        until(lambda: "2 of 3 brokers up; b1 down" in said(driver))
+        assert driver.current_url.endswith("/run/chain/"), "the token is not in the address"
+        cluster.faults.restart("b1")
+        cluster.end()
+        until(lambda: driver.execute_script("return !document.querySelector('.live').page.live"))
+        assert "3 of 3 brokers up" in said(driver)
+        assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def press(driver: Any, *keys: str) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    for key in keys:
+        ActionChains(driver).send_keys(key).perform()
+
+
+def said(driver: Any) -> str:
+    return str(driver.execute_script("return document.querySelector('[data-live=say]').textContent"))
+
+
+def drawn_colours(driver: Any, name: str) -> int:
+    """How many different colours are on that canvas."""
+    return int(
+        driver.execute_script(
+            "const canvas = document.querySelector(`[data-live=${arguments[0]}]`);"
+            "const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;"
+            "return new Set(new Uint32Array(data.buffer)).size",
+            name,
+        )
+    )
+
+
+def test_it_is_drawn_fits_its_window_and_asks_for_nothing(opened: Any) -> None:
+    until(lambda: drawn_colours(opened, "overlay") > 20 and drawn_colours(opened, "course") > 20)
+    wide, window = opened.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
+    assert wide <= window, "nothing hangs over to the right"
+    asked = [
+        json.loads(entry["message"])["message"]["params"]["request"]["url"]
+        for entry in opened.get_log("performance")
+        if '"Network.requestWillBeSent"' in entry["message"]
+    ]
+    assert [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
+    assert [entry for entry in opened.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def test_it_opens_in_the_first_fault_and_says_so_in_words(opened: Any) -> None:
+    assert "4 of 5 brokers up; b1 down" in said(opened)
+
+
+def test_everything_is_reached_by_keyboard_alone(opened: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    press(opened, Keys.HOME)
+    assert said(opened).startswith("0.000 s")
+    press(opened, Keys.END)
+    assert "5 of 5 brokers up" in said(opened)
+    press(opened, Keys.ARROW_LEFT, "n")
+    under = "return document.querySelector('[data-live=under] h3').textContent"
+    assert opened.execute_script(under) == "b0"
+    press(opened, "n", "n")
+    assert opened.execute_script(under) == "b2"
+    press(opened, "/", "c4", Keys.ENTER)
+    assert opened.execute_script(under) == "b4"
+    press(opened, Keys.TAB)
+    opened.execute_script("document.activeElement.blur()")
+    press(opened, Keys.HOME, " ")
+    until(lambda: not said(opened).startswith("0.000 s"))
+    press(opened, "?")
+    assert opened.execute_script("return document.querySelector('[data-live=help]').open")
+
+
+def test_a_moment_is_gone_to_by_the_slider_and_the_curves(opened: Any) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    opened.execute_script(
+        "const slider = document.querySelector('[data-live=slider]'); slider.value = 200;"
+        "slider.dispatchEvent(new Event('input'))"
+    )
+    assert "5 of 5 brokers up" in said(opened)
+    course = opened.find_element("css selector", "[data-live=course]")
+    ActionChains(opened).move_to_element(course).click().perform()
+    assert "b1 down" in said(opened)
+
+
+def test_what_cannot_be_found_is_said(opened: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    press(opened, "/", "b77", Keys.ENTER)
+    assert "There is no b77" in opened.execute_script("return document.querySelector('[data-live=note]').textContent")
+
+
+def test_the_table_says_what_the_picture_shows(opened: Any) -> None:
+    opened.execute_script("document.querySelector('[data-live=table]').parentElement.open = true")
+    rows = "return [...document.querySelectorAll('[data-live=table] tbody tr')].map((row) => row.textContent)"
+    until(lambda: len(opened.execute_script(rows)) == 5)
+    assert [row.startswith("b1down") for row in opened.execute_script(rows)] == [False, True, False, False, False]

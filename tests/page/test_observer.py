@@ -1,0 +1,185 @@
+"""The picture of a run says what happened: states of nodes and links, what moved, and no delivery more or less."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from murmur_page.frame import Frame, KeptFrames, delay_bucket
+from murmur_page.journal_tail import JournalTail
+from murmur_page.observer import Observer
+from murmur_page.recorded import frames_of, recorded
+from murmur_pubsub.journal import RowKind
+from murmur_pubsub.run_manifest import read_manifest
+from murmuration.harness.cluster import Cluster
+from tests.spark.run_folder import RunFolder
+
+
+class Watched:
+    """A cluster of three brokers in a chain, and an observer of its journal."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.tail = JournalTail(cluster.folder / "journal")
+        self.observer = Observer(read_manifest(cluster.folder))
+        self.frames: list[Frame] = []
+
+    def look(self) -> Frame:
+        self.observer.manifest = read_manifest(self.cluster.folder)
+        begin_us = self.frames[-1].end_us if self.frames else -1
+        frame = self.observer.frame(self.tail.until(self.cluster.now_us), begin_us, self.cluster.now_us)
+        self.frames.append(frame)
+        return frame
+
+    def node(self, name: str) -> str:
+        return self.observer.nodes[self.observer.manifest.numbers[name]]
+
+    def link(self, first: str, second: str) -> str:
+        numbers = self.observer.manifest.numbers
+        return self.observer.links[numbers[first], numbers[second]]
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Watched]:
+    with Cluster.start(
+        overlay={"kind": "chain", "brokers": 3},
+        clients={"alice": "b0", "bob": "b2"},
+        links={"delay": "2 ms"},
+        failure_detection={"heartbeat": "50 ms", "timeout": "200 ms"},
+        folder=tmp_path / "run",
+    ) as cluster:
+        cluster.clients["bob"].subscribe("price > 10")
+        cluster.settle()
+        yield Watched(cluster)
+
+
+def test_states_of_nodes_follow_kill_stall_slow_and_their_ends(watched: Watched) -> None:
+    faults, cluster = watched.cluster.faults, watched.cluster
+    watched.look()
+    assert {watched.node(name) for name in ("b0", "b1", "b2", "alice", "bob")} == {"up"}
+    for order, ends, state in (
+        (faults.kill, faults.restart, "down"),
+        (faults.stall, faults.resume, "stalled"),
+    ):
+        order("b1")
+        cluster.advance("300 ms")
+        watched.look()
+        assert watched.node("b1") == state
+        assert watched.link("b0", "b1") == "down"
+        ends("b1")
+        cluster.settle()
+        watched.look()
+        assert watched.node("b1") == "up"
+        assert watched.link("b0", "b1") == "up"
+    faults.slow("b1", "2 ms")
+    watched.look()
+    assert watched.node("b1") == "slow"
+    faults.slow("b1", "0 s")
+    watched.look()
+    assert watched.node("b1") == "up"
+
+
+def test_states_of_links_follow_cut_change_and_partition(watched: Watched) -> None:
+    faults, cluster = watched.cluster.faults, watched.cluster
+    watched.look()
+    faults.cut("b0", "b1")
+    watched.look()
+    assert watched.link("b0", "b1") == "cut"
+    assert watched.link("b1", "b2") == "up"
+    faults.heal("b0", "b1")
+    cluster.settle()
+    faults.link("b0", "b1", loss=0.5)
+    watched.look()
+    assert watched.link("b0", "b1") == "harmed"
+    faults.link("b0", "b1")
+    watched.look()
+    assert watched.link("b0", "b1") == "up"
+    faults.partition(["b0", "alice"], ["b1", "b2", "bob"])
+    watched.look()
+    assert (watched.link("b0", "b1"), watched.link("b1", "b2")) == ("cut", "up")
+    faults.unite()
+    cluster.settle()
+    watched.look()
+    assert watched.link("b0", "b1") == "up"
+
+
+def test_a_fault_is_told_as_asked_for_and_as_done_and_a_repair_names_what_it_ends(watched: Watched) -> None:
+    watched.cluster.faults.kill("b1")
+    watched.cluster.advance("10 ms")
+    watched.cluster.faults.restart("b1")
+    watched.cluster.settle()
+    told = [each for each in watched.look().story if each["k"] == "fault"]
+    assert [(each["step"], each["stage"], each.get("ends")) for each in told] == [
+        (0, "asked", None), (0, "done", None), (1, "asked", None), (1, "done", 0),
+    ]  # fmt: skip
+    assert [each["text"] for each in told[::2]] == ["kill b1", "restart b1"]
+
+
+def test_messages_on_their_way_are_counted_until_they_arrive(watched: Watched) -> None:
+    cluster = watched.cluster
+    b1 = watched.observer.manifest.numbers["b1"]
+    cluster.clients["alice"].publish(*({"price": 12} for _ in range(5)))
+    cluster.advance("1 ms")
+    assert watched.look().waiting[b1] == 5
+    cluster.advance("100 ms")
+    frame = watched.look()
+    assert frame.waiting[b1] == 0
+    assert (frame.delivered, frame.moved[b1, b1 + 1].events) == (5, 5)
+
+
+def test_losses_are_of_the_link_that_lost(watched: Watched) -> None:
+    watched.cluster.faults.link("b1", "b2", loss=1.0)
+    watched.cluster.clients["alice"].publish({"price": 12}, {"price": 13})
+    watched.cluster.advance("100 ms")
+    moved = watched.look().moved
+    assert {pair: each.lost for pair, each in moved.items() if each.lost} == {(1, 2): 2}
+
+
+@pytest.mark.parametrize("frames_max", [3, 7, 40])
+def test_frames_that_were_merged_say_what_one_frame_of_all_says(watched: Watched, frames_max: int) -> None:
+    cluster, kept = watched.cluster, KeptFrames(frames_max)
+    for number in range(30):
+        cluster.clients["alice"].publish(*({"price": each} for each in range(number)))
+        if number == 10:
+            cluster.faults.kill("b1")
+        if number == 20:
+            cluster.faults.restart("b1")
+        cluster.advance("5 ms")
+        kept.add(watched.look())
+        assert len(kept.frames) <= frames_max
+    observer = Observer(read_manifest(cluster.folder))
+    whole = observer.frame(JournalTail(cluster.folder / "journal").until(cluster.now_us), -1, cluster.now_us)
+    merged = kept.frames[0]
+    for frame in kept.frames[1:]:
+        assert frame.begin_us == merged.end_us
+        merged.merge(frame)
+    for name in ("published", "delivered", "delays", "moved", "activity", "story"):
+        assert getattr(merged, name) == getattr(whole, name), name
+    states = {node: state for node, state in merged.nodes.items() if node in whole.nodes}
+    assert states == whole.nodes
+
+
+def test_the_recorded_run_has_every_publication_and_delivery_of_its_journal(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path / "run")
+    for number in range(50):
+        run.publish("c0", 1_000 * number, 0, number, {"a": number})
+        run.hop("b0", "b1", 1_000 * number + 10, 1_000 * number + 400, 0, number)
+        run.deliver("c1", 1_000 * number + 500, 0, number, subscriber=3)
+    folder = run.finish()
+    frames = frames_of(folder, read_manifest(folder))
+    assert sum(frame.published for frame in frames) == sum(frame.delivered for frame in frames) == 50
+    delays = sum((frame.delays for frame in frames), start=frames[0].delays.__class__())
+    assert dict(delays) == {delay_bucket(500): 50}
+    data = recorded(folder)
+    assert [node[0] for node in data["head"]["nodes"]] == ["b0", "b1", "c0", "c1"]
+    assert sum(each[2] for frame in data["frames"] for each in frame.get("m", ())) == 50
+    assert all(frame["t"] > frame["b"] for frame in data["frames"])
+
+
+def test_a_fault_that_the_manifest_does_not_name_yet_is_told_by_its_number(tmp_path: Path) -> None:
+    """A live run's manifest may be read just before a fault is entered."""
+    run = RunFolder(tmp_path / "run")
+    run.row("b0", 5, RowKind.FAULT, sequence=0, value=1, hops=1)
+    folder = run.finish()
+    (told,) = frames_of(folder, read_manifest(folder))[-1].story
+    assert (told["text"], told["kind"]) == ("step 1", "kill")

@@ -1,0 +1,273 @@
+"""The server shows runs to whoever has its token and asks by one of its own names, and to nobody else."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from typer.testing import CliRunner
+
+from murmur_page.recorded import recorded
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.journal import RowKind
+from murmuration.commands.main import application
+from murmuration.live import feed as feeding
+from murmuration.live.server import PageServer
+from tests.spark.run_folder import RunFolder
+
+Asking = Callable[[PageServer, aiohttp.ClientSession, str], Awaitable[None]]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    built = RunFolder(tmp_path / "runs" / "first")
+    built.publish("c0", 1_000, 0, 0, {"a": 1})
+    built.deliver("c1", 3_000, 0, 0, subscriber=1)
+    built.finish()
+    (tmp_path / "runs" / "broken").mkdir()
+    (tmp_path / "runs" / "broken" / "manifest.json").write_text('{"format": "murmur-run", "schema_version": 1}')
+    return tmp_path / "runs"
+
+
+def asked(place: Path, ask: Asking) -> None:
+    """Start a server for the folder and have it asked, by a client that keeps cookies."""
+
+    async def all_of_it() -> None:
+        server = PageServer(place)
+        await server.start()
+        jar = aiohttp.CookieJar(unsafe=True)  # keeps those of an address too
+        try:
+            async with aiohttp.ClientSession(cookie_jar=jar) as session:
+                await ask(server, session, server.link().split("/?")[0])
+        finally:
+            await server.stop()
+
+    asyncio.run(all_of_it())
+
+
+def test_without_the_token_everything_is_refused(runs: Path) -> None:
+    async def ask(_: PageServer, session: aiohttp.ClientSession, base: str) -> None:
+        for path in ("/", "/run/first/", "/run/first/feed", "/live.js", "/live.css", "/?token=", "/?token=wrong"):
+            async with session.get(f"{base}{path}", allow_redirects=False) as answer:
+                assert answer.status == 403, path
+                assert "first" not in await answer.text()
+        assert not session.cookie_jar
+
+    asked(runs, ask)
+
+
+def test_the_link_lets_in_and_leaves_no_token_in_the_address(runs: Path) -> None:
+    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
+        async with session.get(server.link(runs / "first"), allow_redirects=False) as answer:
+            assert answer.status == 303
+            assert answer.headers["Location"] == "/run/first/"
+            cookie = answer.headers["Set-Cookie"]
+            assert "HttpOnly" in cookie
+            assert "SameSite=Strict" in cookie
+        async with session.get(f"{base}/run/first/") as answer:
+            assert answer.status == 200
+            assert server.guard.token not in await answer.text()
+            policy = answer.headers["Content-Security-Policy"]
+            assert "default-src 'none'; script-src 'self'" in policy
+            assert "unsafe" not in policy
+
+    asked(runs, ask)
+
+
+@pytest.mark.parametrize(
+    "to", ["//evil.example/", "/\\evil.example", "https://evil.example/", "/run/../x", "/run/a%0d%0ab/"]
+)
+def test_the_link_leads_to_no_other_place(runs: Path, to: str) -> None:
+    async def ask(server: PageServer, session: aiohttp.ClientSession, _: str) -> None:
+        async with session.get(f"{server.link()}&to={to}", allow_redirects=False) as answer:
+            assert answer.headers["Location"] == "/"
+
+    asked(runs, ask)
+
+
+def test_a_foreign_name_and_a_foreign_page_are_refused(runs: Path) -> None:
+    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
+        await session.get(server.link())
+        async with session.get(f"{base}/", headers={"Host": "evil.example"}) as answer:
+            assert answer.status == 403
+            assert "not evil.example" in await answer.text()
+        for origin in ("http://evil.example", "null", None):
+            headers = {"Origin": origin} if origin else {}
+            with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                await session.ws_connect(f"{base}/run/first/feed", headers=headers)
+            assert refused.value.status == 403
+
+    asked(runs, ask)
+
+
+def test_the_list_has_every_run_and_says_why_one_cannot_be_opened(runs: Path) -> None:
+    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
+        async with session.get(server.link()) as answer:
+            text = await answer.text()
+        assert '<a href="/run/first/">first</a>' in text
+        assert "key schema_version: found 1; allowed: 3" in text.replace("&#x27;", "").replace("'", "")
+        assert 'href="/run/broken/"' not in text
+        for name in ("third", "%252e%252e", "..%2Ffirst"):
+            async with session.get(f"{base}/run/{name}/") as answer:
+                assert answer.status == 404
+
+    asked(runs, ask)
+
+
+def test_a_folder_without_runs_says_so(tmp_path: Path) -> None:
+    async def ask(server: PageServer, session: aiohttp.ClientSession, _: str) -> None:
+        async with session.get(server.link()) as answer:
+            assert "There is no run in" in await answer.text()
+
+    asked(tmp_path, ask)
+
+
+async def joined(server: PageServer, session: aiohttp.ClientSession, base: str, name: str) -> Any:
+    await session.get(server.link())
+    return await session.ws_connect(f"{base}/run/{name}/feed", headers={"Origin": base})
+
+
+def test_the_feed_of_a_finished_run_is_what_a_frozen_page_holds(runs: Path) -> None:
+    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
+        socket = await joined(server, session, base, "first")
+        message = json.loads(await socket.receive_str())
+        assert (message["kind"], message["live"]) == ("snapshot", False)
+        assert message["data"] == json.loads(json.dumps(recorded(runs / "first")))
+        await socket.close()
+
+    asked(runs, ask)
+
+
+class Growing:
+    """A run that goes on: rows are written while the server reads."""
+
+    def __init__(self, place: Path) -> None:
+        self.built = RunFolder(place / "growing")
+        self.built.finish(close=False)
+        self.manifest = place / "growing" / "manifest.json"
+        self.say("running")
+        self.number = 0
+
+    def say(self, status: str) -> None:
+        document = json.loads(self.manifest.read_text())
+        document["status"] = status
+        document["writers"] = None if status == "running" else {"b0": 1}
+        draft = self.manifest.with_suffix(".new")
+        draft.write_text(json.dumps(document))
+        draft.replace(self.manifest)
+
+    def publish(self, times: int) -> None:
+        for _ in range(times):
+            self.number += 1
+            self.built.publish("c0", 50_000 * self.number, 0, self.number, {"a": 1})
+
+
+def published(frames: list[dict[str, Any]]) -> int:
+    return sum(frame.get("p", 0) for frame in frames)
+
+
+def test_a_viewer_gets_a_snapshot_and_then_what_is_new_until_the_run_is_over(tmp_path: Path) -> None:
+    growing = Growing(tmp_path)
+
+    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
+        growing.publish(10)
+        socket = await joined(server, session, base, "growing")
+        seen = json.loads(await socket.receive_str())
+        assert seen["live"]
+        assert published(seen["data"]["frames"]) == 10
+        total, over = 10, False
+        growing.publish(5)
+        growing.built.row("b1", 50_000 * growing.number, RowKind.START)
+        while total < 15:
+            total += published(json.loads(await socket.receive_str()).get("frames", []))
+        growing.publish(1)
+        growing.say("complete")
+        while not over:
+            update = json.loads(await socket.receive_str())
+            total += published(update.get("frames", []))
+            over = update.get("over", False)
+        assert total == 16
+        again = await joined(server, session, base, "growing")
+        message = json.loads(await again.receive_str())
+        assert not message["live"]
+        assert published(message["data"]["frames"]) == 16
+
+    asked(tmp_path, ask)
+
+
+def test_a_viewer_that_lags_is_sent_a_snapshot_and_misses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connection takes nothing for a while: the feed goes on, and keeps a bounded number of updates for it."""
+    monkeypatch.setattr(feeding, "LOOK_EVERY_S", 0.01)
+    growing = Growing(tmp_path)
+
+    async def ask(_: PageServer, __: aiohttp.ClientSession, ___: str) -> None:
+        feed = feeding.RunFeed(tmp_path / "growing")
+        await feed._start()
+        gate, sent = asyncio.Event(), []
+
+        class Slow:
+            async def send_str(self, text: str) -> None:
+                sent.append(json.loads(text))
+                if len(sent) == 1:
+                    await gate.wait()
+
+        sending = asyncio.create_task(feed._send_to(Slow()))  # type: ignore[arg-type]
+        while feed._sent < feeding._BEHIND_MAX * 2:
+            growing.publish(1)
+            before = feed._sent
+            while feed._sent == before:
+                await asyncio.sleep(0.005)
+        assert len(feed._updates) <= feeding._BEHIND_MAX
+        gate.set()
+        growing.publish(1)
+        while published(sent[-1].get("frames", [])) != 1 or len(sent) < 3:
+            await asyncio.sleep(0.005)
+        sending.cancel()
+        await feed.close()
+        assert [message["kind"] for message in sent[:2]] == ["snapshot", "snapshot"]
+        after = published(sent[1]["data"]["frames"]) + sum(published(each["frames"]) for each in sent[2:])
+        assert after == growing.number
+
+    asked(tmp_path, ask)
+
+
+def test_a_damaged_journal_is_said_on_the_page(runs: Path) -> None:
+    for path in (runs / "first" / "journal").glob("*.seg"):
+        data = bytearray(path.read_bytes())
+        data[8] += 1
+        path.write_bytes(data)
+
+    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
+        socket = await joined(server, session, base, "first")
+        message = json.loads(await socket.receive_str())
+        assert message["kind"] == "error"
+        assert "schema version" in message["text"]
+
+    asked(runs, ask)
+
+
+def test_a_port_in_use_and_a_folder_that_is_none_are_said_in_a_sentence(runs: Path) -> None:
+    async def ask(_: PageServer, __: aiohttp.ClientSession, base: str) -> None:
+        port = int(base.rsplit(":", 1)[1])
+        with pytest.raises(InputError, match=r"--port \d+: found a port that is in use; allowed: a free one"):
+            await PageServer(runs).start(port=port)
+
+    asked(runs, ask)
+    done = CliRunner().invoke(application, ["serve", str(runs / "nowhere")])
+    assert "no such folder" in str(done.exception)
+
+
+def test_a_report_is_shown_as_a_page_of_no_origin(runs: Path) -> None:
+    (runs / "first" / "report.html").write_text("<script>fetch('/')</script>")
+
+    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
+        await session.get(server.link())
+        async with session.get(f"{base}/run/first/report") as answer:
+            assert answer.headers["Content-Security-Policy"] == "sandbox allow-scripts"
+
+    asked(runs, ask)

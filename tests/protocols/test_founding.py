@@ -1,0 +1,154 @@
+"""All brokers of a structured overlay fail and come back: one of them founds it anew, and events arrive again."""
+
+import dataclasses
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from murmur_pubsub.errors import WireError
+from murmur_virtual.run import play_virtual
+from murmuration.deployment.build_deployment import build
+from murmuration.runs.manifest import manifest_of
+from murmuration.scenario.load import check_scenario
+from routing.founding import Founding, Outside
+from spark_analysis.plain_judge import Judgement, judge_journal
+
+ROUTINGS = ("irbr", "scribe", "rpf", "vinifera", "ferry")
+BROKERS = 6
+NAMES = [f"b{number}" for number in range(BROKERS)]
+SUBSCRIBERS = 2
+"""Of each broker."""
+
+
+def judged(folder: Path, routing: str, faults: Sequence[Mapping[str, str]]) -> Judgement:
+    """A run of fourteen seconds. What `recovery_limit` excuses ends five seconds after the last fault."""
+    data = {
+        "name": "refounded",
+        "runtime": "virtual",
+        "seed": 3,
+        "overlay": {"kind": "structured", "brokers": BROKERS, "probe": "200 ms", "probe_timeout": "100 ms"},
+        "workload": {
+            "kind": "zipf", "clients": BROKERS, "publications": 140, "rate_per_s": 10, "publishers": 2,
+            "subscribers_per_actor": SUBSCRIBERS,
+        },
+        "broker": {"routing": routing, "reliability": "best_effort"},
+        "failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"},
+        "datagrams": {"delay": "1 ms"},
+        "recovery_limit": "5 s",
+        "faults": sorted(faults, key=lambda entry: int(entry["at"].split()[0])),
+    }  # fmt: skip
+    loaded = check_scenario(data, "refounded")
+    built = build(loaded)
+    play_virtual(built.deployment, folder, lambda *_: None)
+    manifest = dataclasses.replace(manifest_of(loaded, built), status="complete", writers={})
+    return judge_journal(manifest, folder)
+
+
+def killed_and_back(names: Sequence[str], away: str = "") -> list[Mapping[str, str]]:
+    """These are killed within half a second, and all but one come back within two more."""
+    rng = random.Random(3)
+    kills = [{"at": f"{rng.randrange(1_000, 1_500)} ms", "kill": name} for name in names]
+    return [*kills, *({"at": f"{rng.randrange(2_000, 4_000)} ms", "restart": name} for name in names if name != away)]
+
+
+@pytest.mark.parametrize("routing", ROUTINGS)
+def test_an_overlay_whose_brokers_have_all_failed_is_founded_anew(tmp_path: Path, routing: str) -> None:
+    judgement = judged(tmp_path, routing, killed_and_back(NAMES))
+    assert judgement.numbers["verdict"] == "valid", judgement.numbers["reason"]
+    assert len(judgement.excused) < judgement.pairs.required
+
+
+@pytest.mark.parametrize("routing", ROUTINGS)
+def test_another_broker_founds_it_if_the_first_founder_stays_away(tmp_path: Path, routing: str) -> None:
+    missing = judged(tmp_path, routing, killed_and_back(NAMES, away="b0")).left("missing")
+    assert {subscriber // SUBSCRIBERS for _, subscriber in missing} == {0}, "only those of the one that stays away"
+
+
+@pytest.mark.parametrize("routing", ROUTINGS)
+def test_a_part_of_the_old_overlay_that_was_only_silent_is_found(tmp_path: Path, routing: str) -> None:
+    stalled = {"at": "900 ms", "stall": "b5", "for": "6000 ms"}
+    judgement = judged(tmp_path, routing, [stalled, *killed_and_back(NAMES[:-1])])
+    assert judgement.numbers["verdict"] == "valid", judgement.numbers["reason"]
+
+
+# --------------------------------------------------------------------------------- who founds it, and when
+def together(names: list[str], peers: dict[str, list[str]], rng: random.Random, turns: int) -> list[str]:
+    """Which of these founds an overlay when all wait from some turn on, asking their peers in turn."""
+    nodes = {name: Founding(name, peers[name], True) for name in names}
+    begins = {name: rng.randrange(6) for name in names}
+    founders = []
+    for turn in range(turns):
+        for name in rng.sample(names, len(names)):
+            if turn < begins[name]:
+                continue
+            asked = peers[name][turn % len(peers[name])]
+            if asked in nodes and turn >= begins[asked]:
+                source, to, said = asked, name, nodes[asked].asked_by(name)
+                while (answer := nodes[to].heard(source, said)) is not None:
+                    source, to, said = to, source, answer
+            if nodes[name].turn():
+                founders.append(name)
+        if founders:
+            break
+    return founders
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_one_of_those_that_wait_founds_the_overlay(seed: int) -> None:
+    rng = random.Random(seed)
+    names = [f"n{number}" for number in range(rng.randrange(2, 14))]
+    peers = {name: rng.sample([each for each in names if each != name], min(4, len(names) - 1)) for name in names}
+    assert len(together(names, peers, rng, turns=60)) == 1
+
+
+def test_a_node_that_hears_from_less_than_most_of_its_peers_goes_on_waiting() -> None:
+    node = Founding("a", ["b", "c"], True)
+    for _ in range(100):
+        node.asked_by("b")
+        assert not node.turn()
+    node.asked_by("c")
+    assert node.turn()
+
+
+def test_a_node_whose_peers_are_silent_goes_on_waiting() -> None:
+    node = Founding("a", ["b"], True)
+    node.asked_by("b")
+    turns = [node.turn() for _ in range(100)]
+    assert turns.index(True) == 7, "four requests for its peer, and four more"
+    assert not any(turns[8:]), "what the peer said is too old"
+
+
+def test_a_node_that_starts_for_the_first_time_passes_on_names_and_founds_nothing() -> None:
+    node = Founding("a", ["b"], False)
+    for _ in range(100):
+        node.asked_by("b")
+        assert not node.turn()
+    assert node.heard("b", Outside("b", 1)) is None
+    assert node.asked_by("c") == Outside("b", 1)
+
+
+def test_the_name_of_a_node_that_has_failed_again_is_forgotten() -> None:
+    node = Founding("b", ["c"], True)
+    node.heard("c", Outside("a", 0))
+    turns = []
+    for _ in range(40):
+        node.asked_by("c")
+        turns.append(node.turn())
+    assert turns.index(True) == 9 + 7, "nobody speaks of it; then as if it had just begun"
+
+
+def test_an_answer_of_the_overlay_ends_the_wait() -> None:
+    node = Founding("a", ["b"], True)
+    for _ in range(7):
+        node.asked_by("b")
+        assert not node.turn()
+    node.answered()
+    node.asked_by("b")
+    assert not node.turn()
+
+
+def test_an_age_that_cannot_be_is_refused() -> None:
+    with pytest.raises(WireError, match="age of -1"):
+        Founding("b", ["c"], True).heard("c", Outside("a", -1))
