@@ -21,7 +21,7 @@ WANTED = [1, 10, 20, 0]
 
 
 def beat(identifier: int, incarnation: int = 0, version: int = 0) -> Beat:
-    return Beat(identifier, incarnation, [], 0, 0, version, 0)
+    return Beat(identifier, incarnation, 0, [], 0, 0, version, 0)
 
 
 def node_with_installed() -> Vinifera:
@@ -61,7 +61,7 @@ def test_vinifera_s4c_what_is_not_confirmed_for_three_rounds_is_wanted_no_more(
 
 def test_vinifera_s4b2_the_ring_has_neighbours_that_have_answered_and_nodes_that_link_here() -> None:
     contacts = Contacts(["neighbour", "silent"], inbound_max=2)
-    answer = BeatAnswer(0, 0, [], 0, 0, 0, 0, False)
+    answer = BeatAnswer(0, 0, 0, [], 0, 0, 0, 0, False)
     for at, name in enumerate(("neighbour", "silent", "linked", "stranger"), 1):
         contacts.hear(name, answer._replace(identifier=100 * at), 1)
     contacts.answered("neighbour")
