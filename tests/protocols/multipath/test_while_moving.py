@@ -1,0 +1,36 @@
+"""Publiy section 6: what holds while a Δ-move runs, at the mover and around it."""
+
+from itertools import pairwise
+from pathlib import Path
+
+from routing.multipath.primary_network import PendingMove
+from tests.protocols.multipath.network import Network, parameters
+from workloads.overlay import Overlay
+
+
+def chain(folder: Path, brokers: int = 8) -> Network:
+    names = tuple(f"b{number}" for number in range(brokers))
+    return Network(Overlay(names, tuple(pairwise(names))), folder, parameters(coordinator="b0"))
+
+
+def test_publiy_s6_a_broker_that_does_not_know_whether_it_has_moved_takes_no_order(tmp_path: Path) -> None:
+    network = chain(tmp_path)
+    network.routers["b3"].knowledge.network.pending = PendingMove(7, "b4", "b5")
+    number = network.order("b3", "move", "b2", "b1")
+    assert network.answers[number] == "b5 has not said yet whether it has moved there"
+
+
+def test_publiy_s6_a_move_is_over_two_graces_after_the_last_has_heard_of_it(tmp_path: Path) -> None:
+    network = chain(tmp_path)
+    number, began_us = network.order("b3", "move", "b4", "b5"), network.runtime.now_us
+    assert network.answer_to(number) == ""
+    assert network.runtime.now_us - began_us >= 2 * network.parameters.move_grace_us
+
+
+def test_publiy_s6_no_candidate_leads_past_a_mover(tmp_path: Path) -> None:
+    network = chain(tmp_path)
+    network.order("b3", "move", "b4", "b5")
+    moves = network.routers["b1"].moves
+    while moves.zone is None:
+        network.run_ms(1)
+    assert [peer for peer in ("b0", "b2", "b3", "b4", "b5") if moves.bypasses_mover(peer)] == ["b4", "b5"]
