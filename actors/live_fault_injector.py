@@ -54,6 +54,11 @@ class LiveFaultInjector:
         self._planned = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
         self._hosts = deployment.hosts
 
+    @property
+    def next_step(self) -> int:
+        """The first number that no step has yet."""
+        return self._next_step
+
     def carry_out(self, step: int, fault: Fault) -> None:
         """Do it, and return when it is in effect; raises `RunError` if it is not."""
         with self._one_at_a_time:

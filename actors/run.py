@@ -29,6 +29,7 @@ from murmur_pubsub.journal import FAULTS_WRITER, JournalWriter, Phase, RowKind
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.progress import PHASE_STEPS, Progress
 from murmur_pubsub.recorder import Recorder
+from murmur_pubsub.steering import Steering
 
 _WAVE = 8
 _POLL_S = 0.1
@@ -57,6 +58,7 @@ class LiveRun:
         host: str | None,
         session: RaySession,
         scratch: Mapping[int, str] = MappingProxyType({}),
+        steering: Steering | None = None,
     ) -> None:
         self._deployment = deployment
         self._progress = progress
@@ -80,6 +82,7 @@ class LiveRun:
             host=host,
             search_path=own_search_path(),
         )
+        self._steering = steering
         self._session = session
         watched = len(session.known_as) > 1
         self.group = ActorGroup(deployment, settings, self._clock, session.hosts, scratch, watched)
@@ -89,7 +92,7 @@ class LiveRun:
         self._faults: FaultThread | None = None
         self._poll_s = max(_POLL_S, _POLL_S_AN_ACTOR * len(deployment.nodes))
         changing = any(script.changes for script in deployment.scripts.values())
-        self._unsettled = changing or bool(deployment.faults) or watched
+        self._unsettled = changing or bool(deployment.faults) or watched or steering is not None
         self._asked_us = self._answered_us = 0
         self._before: tuple[tuple[int, int], int] | None = None
         self._published = 0
@@ -216,6 +219,7 @@ class LiveRun:
         self.fault_injector.base_us = base_us
         faults = self._faults = FaultThread(deployment, self.fault_injector, self._clock, base_us)
         faults.start()
+        end_us = base_us + deployment.publish_us_min
         self.group.ask("publish", self.group.scripted(), common=(base_us,))
         while True:
             breaking = faults.is_alive()
@@ -224,9 +228,31 @@ class LiveRun:
                 raise faults.failure
             if self._unsettled:
                 self._look_for_settling(statuses)
-            if not self._total(statuses)["playing"] and not breaking:
-                return
+            playing = self._total(statuses)["playing"] or breaking or self._clock.now_us() < end_us
+            if self._steering is not None:
+                playing = self._steered(self._steering, base_us) or playing
+            if not playing:
+                break
             time.sleep(self._poll_s)
+        if self._steering is not None:
+            self._steering.let_go(self._clock.now_us() - base_us)
+
+    def _steered(self, steering: Steering, base_us: int) -> bool:
+        """Carry out what is ordered; True if there was something, or there may be more."""
+        since_us = self._clock.now_us() - base_us
+        if since_us < 0:
+            return True  # publishing begins in a moment: times count from then on
+        step = self.fault_injector.next_step
+        fault = steering.take(since_us, step) if steering.waiting else None
+        if fault is None:
+            return steering.held
+        failure = None
+        try:
+            self.fault_injector.carry_out(step, fault)
+        except RunError as error:
+            failure = str(error)  # the journal has no row that it took effect: the judge sees it too
+        steering.done(step, failure)
+        return True
 
     def drain(self) -> None:
         """Wait until nothing moves any more and no machine waits for anything."""

@@ -202,6 +202,8 @@ class Observer:
             told["nodes"] = [self._numbers[name] for name in entry.nodes]
             if entry.by_itself:
                 told["itself"] = True
+            if entry.by_hand:
+                told["hand"] = True
         if stage == FaultStage.ORDERED or entry is None:
             frame.story.append(told)
             return False

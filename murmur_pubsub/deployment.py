@@ -87,6 +87,8 @@ class Deployment:
     links: tuple[LinkPlan, ...]
     scripts: Mapping[NodeName, Script]
     """What each node publishes and subscribes to, by its name."""
+    publish_us_min: int = 0
+    """Publishing goes on at least so long, though all is published and no fault is to come."""
     drain_us: int = 1_000_000
     """The run is over when nothing has moved for this long."""
     drain_limit_us: int = 60_000_000

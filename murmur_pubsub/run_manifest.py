@@ -62,6 +62,8 @@ class FaultEntry:
     """The broker to whose subscribers nothing is promised once the order is carried out, until it starts again."""
     by_itself: bool = False
     """Nobody ordered it: it was seen to have happened."""
+    by_hand: bool = False
+    """Somebody ordered it while the run went on."""
 
 
 @dataclass(frozen=True, slots=True)

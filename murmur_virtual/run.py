@@ -17,6 +17,7 @@ from murmur_pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe
 from murmur_pubsub.progress import PHASE_STEPS, Progress
 from murmur_pubsub.recorder import Recorder
 from murmur_pubsub.script import Player, ScriptedCommand
+from murmur_pubsub.steering import Steering
 from murmur_virtual.fault_injector import VirtualFaultInjector
 from murmur_virtual.input_watch import InputWatch
 from murmur_virtual.virtual_node import CONTROL_MESSAGE, MACHINE_CODES, VirtualNode
@@ -39,6 +40,7 @@ class VirtualRun:
         journal_folder: Path,
         progress: Progress,
         recorder: Callable[..., Recorder] = Recorder,
+        steering: Steering | None = None,
     ) -> None:
         numbers, settings = deployment.numbers, deployment.settings
         self._deployment = deployment
@@ -65,7 +67,9 @@ class VirtualRun:
             name: Player(script) for name, script in deployment.scripts.items() if name not in deployment.start_down
         }
         self._playing: dict[NodeName, Player] = {}
-        self._faults_to_come = len(deployment.faults)
+        self._to_come = len(deployment.faults)
+        """Faults of the plan that are still to come, and the least end of publishing."""
+        self._steering = steering
         self._changes_unsettled = False
         self._faulted_us = -1
         """When the last fault or repair was: a journal tells what settled after it by a later time."""
@@ -149,7 +153,47 @@ class VirtualRun:
         for step, fault in enumerate(self._deployment.faults):
             act = functools.partial(self._break_by_plan, step, fault, base_us)
             runtime.call_at(base_us + fault.time_us, act)
+        if self._deployment.publish_us_min:
+            self._to_come += 1
+            runtime.call_at(base_us + self._deployment.publish_us_min, self._lasted)
+        if self._steering is not None:
+            self._steer(self._steering, base_us)
         self._run(stop=self._published_all)
+
+    def _steer(self, steering: Steering, base_us: int) -> None:
+        """Publish at the pace of whoever steers, and carry out what is ordered. An order takes effect at an instant of
+        its own, before which all has happened that is due: as a step of a plan it would find the same state."""
+        step, held = len(self._deployment.faults), False
+        while steering.held or not self._published_all():
+            held = held or steering.held
+            if steering.waiting:
+                at_us = self._free_instant_us()
+                fault = steering.take(at_us - base_us, step)
+                if fault is not None:
+                    self.runtime.call_at(at_us, functools.partial(self._break_by_hand, step, fault, base_us))
+                    self._run(until_us=at_us, stop=self._watch)
+                    steering.done(step, None)
+                    step += 1
+                continue
+            until_us = base_us + steering.pace(self.runtime.now_us - base_us)
+            self._run(until_us=until_us, stop=self._watch if steering.held else self._published_all)
+        if held:  # a scenario with the same orders has to end here too
+            at_us = self._free_instant_us()
+            self.runtime.call_at(at_us, lambda _: None)
+            self._run(until_us=at_us, stop=self._watch)
+        steering.let_go(self.runtime.now_us - base_us if held else 0)
+
+    def _free_instant_us(self) -> int:
+        """A time to come at which nothing is due, with all before it done."""
+        runtime = self.runtime
+        at_us = runtime.now_us + 1
+        while (next_us := runtime.next_us) is not None and next_us <= at_us:
+            self._run(until_us=at_us, stop=self._watch)
+            at_us += 1
+        return at_us
+
+    def _lasted(self, now_us: int) -> None:
+        self._to_come -= 1
 
     def drain(self) -> None:
         """Go on until nothing moves any more and no machine waits for anything, or for the deployment's limit."""
@@ -172,7 +216,7 @@ class VirtualRun:
         """Is all published that will ever be? What is stalled after the last fault stays so."""
         self.after_entry()
         nodes = self.runtime.nodes
-        return not self._faults_to_come and all(nodes[name].stalled for name in self._playing)
+        return not self._to_come and all(nodes[name].stalled for name in self._playing)
 
     @property
     def _calm(self) -> bool:
@@ -203,7 +247,10 @@ class VirtualRun:
         return self._fault_injector.came
 
     def _break_by_plan(self, step: int, fault: Fault, base_us: int, now_us: int) -> None:
-        self._faults_to_come -= 1
+        self._to_come -= 1
+        self._break_by_hand(step, fault, base_us, now_us)
+
+    def _break_by_hand(self, step: int, fault: Fault, base_us: int, now_us: int) -> None:
         for name in self.carry_out(step, fault):
             self._play_again(name, base_us, now_us)
 
@@ -275,8 +322,10 @@ class VirtualRun:
                 return
 
 
-def play_virtual(deployment: Deployment, journal_folder: Path, progress: Progress) -> VirtualRun:
+def play_virtual(
+    deployment: Deployment, journal_folder: Path, progress: Progress, steering: Steering | None = None
+) -> VirtualRun:
     """Play the deployment to its end and return the finished run."""
-    run = VirtualRun(deployment, journal_folder, progress)
+    run = VirtualRun(deployment, journal_folder, progress, steering=steering)
     run.play()
     return run

@@ -23,7 +23,8 @@ export class Overlay {
     this.hovered = null;
     this.way = null;
     this.lasso = null;
-    this.gathered = new Set();
+    this.gathered = new Set(); // brokers in the lasso
+    this.selectedLink = null;
     this.bounds = boundsOf(run);
   }
 
@@ -74,6 +75,15 @@ export class Overlay {
       if (away < nearest) { nearest = away; best = key; }
     }
     return best;
+  }
+
+  // The brokers inside the lasso that was just drawn.
+  gather() {
+    const path = this.lasso;
+    this.lasso = null;
+    this.gathered.clear();
+    if (path.length < 3) return;
+    for (const node of this.run.brokers) if (isInside(this.at(node), path)) this.gathered.add(node.number);
   }
 
   linksShown({ state, moved, widthUs, us }) {
@@ -143,7 +153,7 @@ export class Overlay {
       const dead = [a, b].some((end) => shown.state.nodes[end] === "down");
       if (state === "gone") continue;
       context.globalAlpha = 1;
-      context.lineWidth = key === this.hoveredLink ? 3 : 1;
+      context.lineWidth = key === this.hoveredLink || key === this.selectedLink ? 3 : 1;
       context.strokeStyle = state === "cut" ? look.fault : state === "harmed" ? look.warn : look.line;
       context.setLineDash(state === "cut" ? [3, 5] : state === "unplanned" ? [2, 4] : state === "down" || state === "away" ? [6, 6] : []);
       if (!(many && state === "unplanned") || state === "cut") line(context, fromX, fromY, toX, toY);
@@ -324,6 +334,15 @@ function boundsOf(run) {
   for (const [, x, y, width, height] of run.head.boxes) { xs.push(x, x + width); ys.push(y, y + height); }
   const left = min(xs), top = min(ys);
   return { left, top, wide: Math.max(max(xs) - left, 0.5), high: Math.max(max(ys) - top, 0.5) };
+}
+
+function isInside([x, y], path) {
+  let inside = false;
+  path.forEach(([toX, toY], at) => {
+    const [fromX, fromY] = path[(at + path.length - 1) % path.length];
+    if (fromY > y !== toY > y && x < fromX + ((toX - fromX) * (y - fromY)) / (toY - fromY)) inside = !inside;
+  });
+  return inside;
 }
 
 function min(numbers) { return numbers.reduce((a, b) => Math.min(a, b), Infinity); }

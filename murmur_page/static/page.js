@@ -1,6 +1,7 @@
 // Puts the parts together: time, pointer and keys.
 
 import { Course } from "./course.js";
+import { HandsPanel } from "./hands.js";
 import { Overlay } from "./overlay.js";
 import { Run, linkKey } from "./run.js";
 import { element, showFindings, showStory, showTable, showUnder, showVerdict } from "./story.js";
@@ -11,6 +12,8 @@ const KEYS = [
   ["space", "play or pause"], ["← →", "one frame back or on; with shift, ten"], ["Home End", "to the beginning, to the end"],
   ["[ ]", "slower, faster"], ["n p", "the next or previous broker"], ["+ − 0", "nearer, farther, all"],
   ["/", "find a broker, a client or an event (3:17)"], ["Esc", "let go of what is selected"], ["?", "this list"],
+  ["k r s w", "hands on: kill, restart or resume, stall, slow what is selected"], ["c h l d", "cut, heal, loss, delay of the link that is selected"],
+  ["shift + drag", "circle brokers; x cuts them off, u unites"],
 ];
 
 export class Page {
@@ -29,6 +32,7 @@ export class Page {
     this.following = live; // the moment stays at its end
     this.us = live ? this.run.endUs : this.firstMoment();
     this.speed = live ? 1 : niceSpeed((this.run.endUs - this.run.beginUs) / 1e6 / PLAYS_FOR_S);
+    this.hands = new HandsPanel(this.parts.hands, this);
     this.sayHead();
     this.wire();
     this.resize();
@@ -68,7 +72,7 @@ export class Page {
   }
 
   // What a server says beside the frames.
-  take() {}
+  take(told) { this.hands.take(told); }
 
   sayHead() {
     const { head } = this.run;
@@ -113,6 +117,7 @@ export class Page {
   show() {
     const shown = this.moment();
     showVerdict(this.parts.verdict, this.run, shown);
+    this.hands.show();
     showUnder(this.parts.under, this.run, this.overlay, shown);
     showStory(this.parts.told, this.run, this.us, (us) => this.goTo(us));
     if (this.parts.table.parentElement.open) showTable(this.parts.table, this.run, shown);
@@ -183,8 +188,9 @@ export class Page {
   }
 
   // -------------------------------------------------------------------------------------- what is picked
-  select(number) {
+  select(number, link = null) {
     this.overlay.selected = number;
+    this.overlay.selectedLink = number === null ? link : null;
     this.show();
   }
 
@@ -220,8 +226,8 @@ export class Page {
   say(words) { this.parts.note.textContent = words; }
 
   letGo() {
-    this.overlay.selected = null;
-    this.overlay.way = null;
+    this.overlay.selected = this.overlay.selectedLink = this.overlay.way = null;
+    this.overlay.gathered.clear();
     this.parts.way.replaceChildren();
     this.show();
   }
@@ -263,6 +269,7 @@ export class Page {
     const place = (event) => { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
     canvas.addEventListener("pointermove", (event) => {
       const [x, y] = place(event);
+      if (this.overlay.lasso) { this.overlay.lasso.push([x, y]); this.dirty = true; return; }
       if (pressed) {
         if (Math.hypot(x - pressed.x, y - pressed.y) > 4) pressed.moved = true;
         if (pressed.moved) { this.overlay.panX = pressed.panX + x - pressed.x; this.overlay.panY = pressed.panY + y - pressed.y; this.dirty = true; }
@@ -279,12 +286,14 @@ export class Page {
     });
     canvas.addEventListener("pointerdown", (event) => {
       const [x, y] = place(event);
+      if (event.shiftKey && this.hands.on) { this.overlay.lasso = [[x, y]]; canvas.setPointerCapture(event.pointerId); return; }
       pressed = { x, y, panX: this.overlay.panX, panY: this.overlay.panY, moved: false };
       canvas.setPointerCapture(event.pointerId);
     });
     canvas.addEventListener("pointerup", (event) => {
       const [x, y] = place(event);
-      if (pressed && !pressed.moved) this.select(this.overlay.brokerAt(x, y));
+      if (this.overlay.lasso) { this.overlay.gather(); this.show(); return; }
+      if (pressed && !pressed.moved) this.select(this.overlay.brokerAt(x, y), this.overlay.linkAt(x, y, this.moment()));
       pressed = null;
     });
     canvas.addEventListener("pointerleave", () => { this.overlay.hovered = this.overlay.hoveredLink = null; this.show(); });
@@ -339,6 +348,7 @@ export class Page {
       Escape: () => this.letGo(),
       "?": () => { this.parts.help.open = !this.parts.help.open; },
     };
+    if (this.hands.key(event.key)) { event.preventDefault(); return; }
     const action = actions[event.key];
     if (!action) return;
     event.preventDefault();

@@ -38,7 +38,8 @@ export function showVerdict(place, run, shown) {
 export function showUnder(place, run, overlay, shown) {
   const number = overlay.selected !== null ? overlay.selected : overlay.hovered;
   if (number !== null) return place.replaceChildren(...aboutBroker(run, run.nodes[number], shown));
-  if (overlay.hoveredLink) return place.replaceChildren(...aboutLink(run, overlay.hoveredLink, shown));
+  const link = overlay.hoveredLink || overlay.selectedLink;
+  if (link) return place.replaceChildren(...aboutLink(run, link, shown));
   place.replaceChildren(element("p", { className: "live-soft" }, "Point at a broker or a link; a click keeps a broker, and shows its clients."));
   return undefined;
 }

@@ -5,6 +5,7 @@ Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 t
 130 interrupted. Bad input is one message, never a traceback.
 """
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -99,6 +100,7 @@ def run_command(
     executor_memory: ExecutorMemoryOption = None,
     analysis: Annotated[bool, typer.Option(help="Judge the run and write its report.")] = True,
     plain: PlainOption = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Serve its live page, until interrupted.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a scenario, judge it, and write its report."""
@@ -120,24 +122,30 @@ def run_command(
 
         check_java()
     folder = out or default_folder(loaded.scenario.name)
-    try:
-        with RunProgress(quiet=as_json) as progress:
-            finished = execute(loaded, folder, progress.step, address, store)
-    except (KeyboardInterrupt, OSError, RunError) as error:
-        raise CutShort(folder, f"what was journaled is kept: `murmur analyze {folder}` reads it", error) from None
-    finally:
-        if out is None:
-            point_latest(folder)
-    if not as_json:
-        print("workload:", ", ".join(f"{name} {value}" for name, value in finished.workload.items()))
-        warn_of_lag(finished.lag_us)
-        tell_missing(finished.missing_journals)
-    if analysis:
-        _analyze(finished.folder, as_json, master, executor_memory, plain)
-    elif as_json:
-        print(json.dumps(_run_named(finished.folder)))
-    else:
-        print(f"run folder: {finished.folder}")
+    with contextlib.ExitStack() as stack:
+        watched = None
+        if watch:
+            from murmuration.commands.watch import watching
+
+            watched = stack.enter_context(watching(folder))
+        try:
+            with RunProgress(quiet=as_json) as progress:
+                finished = execute(loaded, folder, progress.step, address, store, watched)
+        except (KeyboardInterrupt, OSError, RunError) as error:
+            raise CutShort(folder, f"what was journaled is kept: `murmur analyze {folder}` reads it", error) from None
+        finally:
+            if out is None:
+                point_latest(folder)
+        if not as_json:
+            print("workload:", ", ".join(f"{name} {value}" for name, value in finished.workload.items()))
+            warn_of_lag(finished.lag_us)
+            tell_missing(finished.missing_journals)
+        if analysis:
+            _analyze(finished.folder, as_json, master, executor_memory, plain)
+        elif as_json:
+            print(json.dumps(_run_named(finished.folder)))
+        else:
+            print(f"run folder: {finished.folder}")
 
 
 @application.command("init")

@@ -116,6 +116,7 @@ def deploy(
         start_down=start_down,
         rules=protocols.rules,
         hosts=hosts,
+        publish_us_min=scenario.lasts,
         drain_us=scenario.drain.quiet,
         drain_limit_us=scenario.drain.limit,
     )

@@ -11,7 +11,9 @@ from murmur_page.page_files import picture, read_file, script
 from murmur_pubsub.errors import InputError
 from murmuration.live.feed import RunFeed
 from murmuration.live.guard import Guard
+from murmuration.live.requests import carry_out
 from murmuration.live.run_list import ListedRun, runs_in
+from murmuration.runs.hands import SAVED, Hands
 
 LOOPBACK = "127.0.0.1"
 _FRAME = """<!DOCTYPE html>
@@ -37,6 +39,7 @@ class PageServer:
         self.guard = Guard()
         self._place = place
         self._feeds: dict[Path, RunFeed] = {}
+        self._hands: dict[Path, Hands] = {}
         self._runner: web.AppRunner | None = None
         self._address = ""
         self.application = web.Application(middlewares=[self.guard.check], client_max_size=65_536)
@@ -48,6 +51,8 @@ class PageServer:
                 web.get("/run/{name}/", self._page),
                 web.get("/run/{name}/feed", self._feed),
                 web.get("/run/{name}/report", self._report),
+                web.get(f"/run/{{name}}/{SAVED}", self._saved),
+                web.post("/run/{name}/do", self._do),
             ]
         )
 
@@ -65,6 +70,10 @@ class PageServer:
         bound = self._runner.addresses[0][1]
         self._address = f"{host}:{bound}"
         self.guard.names = frozenset((self._address, f"localhost:{bound}") if host == LOOPBACK else (self._address,))
+
+    def let_steer(self, run: Path, hands: Hands) -> None:
+        """Let pages of that run, which is about to start, lay hands on it."""
+        self._hands[run.resolve()] = hands
 
     def link(self, run: Path | None = None) -> str:
         """The link to open: it has the token in it."""
@@ -96,7 +105,31 @@ class PageServer:
 
     async def _feed(self, request: web.Request) -> web.StreamResponse:
         run = await self._run_of(request)
-        return await self._feeds.setdefault(run.folder, RunFeed(run.folder)).show(request)
+        hands = self._hands.get(run.folder.resolve())
+        feed = self._feeds.get(run.folder)
+        if feed is None:
+            feed = self._feeds[run.folder] = RunFeed(run.folder, dict if hands is None else hands.told)
+        return await feed.show(request)
+
+    async def _do(self, request: web.Request) -> web.Response:
+        """Carry out what a page asks, and answer in a sentence."""
+        run = await self._run_of(request)
+        hands = self._hands.get(run.folder.resolve())
+        if hands is None:
+            raise web.HTTPConflict(text="Nobody can lay hands on this run from here: murmur run --watch starts one.")
+        try:
+            return web.Response(text=await carry_out(hands, await request.json()))
+        except ValueError:
+            raise web.HTTPBadRequest(text="That is no order.") from None
+        except InputError as error:
+            raise web.HTTPConflict(text=f"Not done: {error}") from None
+
+    async def _saved(self, request: web.Request) -> web.StreamResponse:
+        run = await self._run_of(request)
+        path = run.folder / SAVED
+        if not path.exists():
+            raise web.HTTPNotFound(text="Nothing was done by hand.")
+        return web.FileResponse(path, headers={"Content-Type": "application/yaml"})
 
     async def _report(self, request: web.Request) -> web.StreamResponse:
         run = await self._run_of(request)

@@ -9,7 +9,7 @@ import os
 import platform
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,8 +24,9 @@ from murmur_pubsub.progress import PHASE_STEPS, Progress
 from murmur_pubsub.run_manifest import DriverHost
 from murmuration.deployment.build_deployment import build
 from murmuration.runs.gathering import gather_run, missing_journals
+from murmuration.runs.hands import Hands
 from murmuration.runs.joined_cluster import JoinedCluster, join
-from murmuration.runs.manifest import fault_entry, manifest_of
+from murmuration.runs.manifest import manifest_of
 from murmuration.runs.own_modules import check_actors_modules
 from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.load import LoadedScenario
@@ -65,12 +66,17 @@ class _Ended:
 
 
 def execute(
-    loaded: LoadedScenario, folder: Path, progress: Progress, address: str | None = None, store: str | None = None
+    loaded: LoadedScenario,
+    folder: Path,
+    progress: Progress,
+    address: str | None = None,
+    store: str | None = None,
+    watched: Callable[[Hands], None] | None = None,
 ) -> FinishedRun:
     """Play the scenario, on the Ray cluster at the address if there is one.
 
-    The journal goes to the store at that URI, or stays in the run folder. Raises `InputError` for a scenario that
-    cannot be played, before anything starts.
+    The journal goes to the store at that URI, or stays in the run folder. `watched` is given the hands that may steer
+    the run before it starts. Raises `InputError` for a scenario that cannot be played, before anything starts.
     """
     scenario = loaded.scenario
     if store is not None:
@@ -96,6 +102,9 @@ def execute(
     run_folder.write_scenario(loaded.data)
     write_layout(folder, layout_of(deployment))
     costs = RunCosts()
+    hands = Hands(loaded, deployment, run_folder)
+    if watched is not None:
+        watched(hands)
     ended = None
     try:
         expected = workload.expected_publications
@@ -104,9 +113,9 @@ def execute(
             progress(step, done, expected if step == PHASE_STEPS[Phase.PUBLISHING] else total)
 
         if scenario.runtime == "ray":
-            ended = _play_live(deployment, run_folder, tell, costs, cluster)
+            ended = _play_live(deployment, run_folder, tell, costs, cluster, hands, watched is not None)
         else:
-            ended = _play_virtual(deployment, run_folder, tell, costs)
+            ended = _play_virtual(deployment, run_folder, tell, costs, None if watched is None else hands)
     finally:
         run_folder.write(
             replace(
@@ -138,6 +147,8 @@ def _play_live(
     progress: Progress,
     costs: RunCosts,
     cluster: JoinedCluster | None,
+    hands: Hands,
+    steered: bool,
 ) -> _Ended:
     from actors.ray_session import ray_session
     from actors.run import LiveRun
@@ -153,12 +164,14 @@ def _play_live(
         costs.wall_seconds["ray"] = time.perf_counter() - began
 
         host, scratch = ("127.0.0.1", {}) if cluster is None else (None, cluster.scratch)
-        run = LiveRun(deployment, run_folder.folder.resolve(), progress, host, session, scratch)
+        run = LiveRun(
+            deployment, run_folder.folder.resolve(), progress, host, session, scratch, hands if steered else None
+        )
+        hands.observed = run.observed
         try:
             run.play()
         finally:
-            observed = tuple(fault_entry(each, deployment, by_itself=True) for each in run.observed.values())
-            run_folder.write(replace(run_folder.manifest, faults=run_folder.manifest.faults + observed))
+            hands.enter_faults()
             if cluster is not None:
                 gather_run(cluster, run_folder, deployment, progress)
             costs.wall_seconds |= run.wall_seconds
@@ -166,12 +179,14 @@ def _play_live(
         return _Ended(run.totals["lag_us_max"], run.writers)
 
 
-def _play_virtual(deployment: Deployment, run_folder: RunFolder, progress: Progress, costs: RunCosts) -> _Ended:
+def _play_virtual(
+    deployment: Deployment, run_folder: RunFolder, progress: Progress, costs: RunCosts, hands: Hands | None
+) -> _Ended:
     from murmur_virtual.run import play_virtual
 
     began, began_cpu = time.perf_counter(), time.process_time()
     try:
-        run = play_virtual(deployment, run_folder.journal, progress)
+        run = play_virtual(deployment, run_folder.journal, progress, hands)
     finally:
         costs.wall_seconds["virtual"] = time.perf_counter() - began
         costs.cpu_seconds["virtual"] = time.process_time() - began_cpu

@@ -146,6 +146,8 @@ class Scenario(_Section):
     links: Links = Links()
     client_links: Links = Links()
     time_dilation: Annotated[float, Field(gt=0, le=1000)] = 1.0
+    lasts: DurationUs = 0
+    """Publishing goes on at least so long."""
     drain: Drain = Drain()
     journal: Literal["hops", "deliveries"] = "hops"
     keep_inputs: bool = False

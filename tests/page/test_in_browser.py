@@ -1,6 +1,7 @@
 """The page in a real browser: opened from disk, at two widths, by keyboard alone, and without a word to any network."""
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,8 +11,13 @@ import pytest
 
 from murmur_page.frozen import write_page
 from murmur_page.recorded import recorded
+from murmur_pubsub.journal import read_segment
+from murmur_pubsub.run_manifest import read_manifest
 from murmuration.harness.cluster import Cluster
 from murmuration.live.background import page_server
+from murmuration.runs.driver import execute
+from murmuration.runs.hands import SAVED, Hands
+from murmuration.scenario.load import check_scenario, load_scenario
 from tests.page.browser import browser
 
 pytestmark = pytest.mark.browser
@@ -72,6 +78,92 @@ def test_a_run_is_watched_while_it_goes_on(tmp_path: Path) -> None:
         until(lambda: driver.execute_script("return !document.querySelector('.live').page.live"))
         assert "3 of 3 brokers up" in said(driver)
         assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+class Played(threading.Thread):
+    """A virtual run with hands on it, in a thread, beside the server of its page."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+        self.begun = threading.Event()
+        self.hands: Hands | None = None
+        self._data = {
+            "name": "hands",
+            "runtime": "virtual",
+            "overlay": {"kind": "chain", "brokers": 5},
+            "workload": {"kind": "zipf", "clients": 5, "publications": 400, "rate_per_s": 100},
+            "links": {"delay": "2 ms"},
+        }
+
+    def run(self) -> None:
+        def watched(hands: Hands) -> None:
+            hands.paused = True
+            self.hands = hands
+            self.begun.set()
+
+        execute(check_scenario(self._data, "test"), self.folder, lambda *_: None, watched=watched)
+
+
+@pytest.mark.slow
+def test_a_broker_is_killed_by_hand_and_the_saved_scenario_does_it_again(tmp_path: Path) -> None:
+    """By click and by key: killed, seen dead, restarted, a link cut in words, finished, saved, played again."""
+    from selenium.webdriver.common.keys import Keys
+
+    played = Played(tmp_path / "runs" / "hands")
+    with page_server(tmp_path / "runs") as server, browser(1280, 900) as driver:
+        played.start()
+        assert played.begun.wait(30)
+        assert played.hands is not None
+        server.let_steer(played.folder, played.hands)
+        driver.get(server.link(played.folder))
+        ready = "return document.querySelector('.live').dataset.ready !== undefined"
+        until(lambda: driver.execute_script(ready) and "5 of 5 brokers up" in said(driver))
+        click(driver, "Let time pass")
+        until(lambda: driver.execute_script("return document.querySelector('.live').page.us") > 300_000)
+        driver.execute_script("document.querySelector('.live').page.select(1)")
+        click(driver, "Kill b1 (k)")
+        until(lambda: "4 of 5 brokers up; b1 down" in said(driver))
+        press(driver, "r")
+        until(lambda: "5 of 5 brokers up" in said(driver))
+        words = driver.find_element("css selector", "[aria-label='order in words']")
+        words.send_keys("cut b2 b3", Keys.ENTER)
+        until(lambda: "1 link cut" in said(driver))
+        words.send_keys("cut b2 b3", Keys.ENTER)
+        until(
+            lambda: "Not done" in driver.execute_script("return document.querySelector('[data-live=note]').textContent")
+        )
+        driver.execute_script("document.querySelector('.live').page.hands.post({speed: 100})")
+        click(driver, "Finish: no more orders")
+        played.join(60)
+        assert not played.is_alive()
+        until(lambda: driver.execute_script("return !document.querySelector('.live').page.live"))
+        story = driver.execute_script("return document.querySelector('[data-live=told]').textContent")
+        assert "by hand: kill b1" in story
+        assert [
+            entry for entry in driver.get_log("browser") if "409" not in entry["message"] and entry["level"] == "SEVERE"
+        ] == []
+    again = execute(load_scenario(played.folder / SAVED), tmp_path / "again", lambda *_: None).folder
+    texts = [[fault.text for fault in read_manifest(run).faults] for run in (played.folder, again)]
+    assert texts[0] == texts[1] == ["kill b1", "restart b1", "cut b2-b3"]
+    rows = [read_segment(next((run / "journal").glob("*.seg")))[1].tobytes() for run in (played.folder, again)]
+    assert rows[0] == rows[1]
+
+
+def click(driver: Any, words: str) -> None:
+    from selenium.common.exceptions import StaleElementReferenceException
+
+    def clicked() -> bool:
+        try:
+            buttons = driver.find_elements("css selector", "[data-live=hands] button")
+            found = [each for each in buttons if each.text == words]
+            if found:
+                found[0].click()
+        except StaleElementReferenceException:
+            return False
+        return bool(found)
+
+    until(clicked)
 
 
 def press(driver: Any, *keys: str) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -269,5 +270,75 @@ def test_a_report_is_shown_as_a_page_of_no_origin(runs: Path) -> None:
         await session.get(server.link())
         async with session.get(f"{base}/run/first/report") as answer:
             assert answer.headers["Content-Security-Policy"] == "sandbox allow-scripts"
+
+    asked(runs, ask)
+
+
+class NoHands:
+    """Stands for the hands on a run: it keeps what it is asked."""
+
+    def __init__(self) -> None:
+        self.orders: list[Any] = []
+
+    def told(self) -> dict[str, Any]:
+        return {}
+
+    def order(self, entry: Any) -> Future[str]:
+        self.orders.append(entry)
+        answer: Future[str] = Future()
+        answer.set_result("done")
+        return answer
+
+    def finish(self) -> None:
+        self.orders.append("finish")
+
+
+def test_an_order_needs_the_token_and_a_page_of_the_server(runs: Path) -> None:
+    hands = NoHands()
+
+    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
+        server.let_steer(runs / "first", hands)  # type: ignore[arg-type]
+        order = {"order": {"kill": "b1"}}
+        async with session.post(f"{base}/run/first/do", json=order, headers={"Origin": base}) as answer:
+            assert answer.status == 403, "without the token"
+        await session.get(server.link())
+        for origin in ("http://evil.example", "null", base.replace("127.0.0.1", "localhost"), None):
+            headers = {"Origin": origin} if origin else {}
+            async with session.post(f"{base}/run/first/do", json=order, headers=headers) as answer:
+                assert answer.status == 403, origin
+        assert hands.orders == []
+        async with session.post(f"{base}/run/first/do", json=order, headers={"Origin": base}) as answer:
+            assert (answer.status, await answer.text()) == (200, "done")
+        assert hands.orders == [{"kill": "b1"}]
+
+    asked(runs, ask)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("{", 400), ("[]", 409), ("7", 409), ('{"order": 3}', 409), ('{"finish": false}', 409), ('{"paused": 1}', 409),
+        ('{"order": {}, "finish": true}', 409), ('{"burn": true}', 409), ('{"finish": true}', 200),
+    ],
+)  # fmt: skip
+def test_what_is_no_order_is_refused_in_a_sentence(runs: Path, body: str, status: int) -> None:
+    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
+        server.let_steer(runs / "first", NoHands())  # type: ignore[arg-type]
+        await session.get(server.link())
+        async with session.post(f"{base}/run/first/do", data=body, headers={"Origin": base}) as answer:
+            assert answer.status == status
+            text = await answer.text()
+            assert "Traceback" not in text
+            assert status == 200 or "order" in text
+
+    asked(runs, ask)
+
+
+def test_a_run_without_hands_says_how_to_have_them(runs: Path) -> None:
+    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
+        await session.get(server.link())
+        async with session.post(f"{base}/run/first/do", json={"finish": True}, headers={"Origin": base}) as answer:
+            assert answer.status == 409
+            assert "murmur run --watch" in await answer.text()
 
     asked(runs, ask)

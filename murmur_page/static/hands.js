@@ -1,0 +1,141 @@
+// Hands on a run that goes on: what can be done to what is selected, by a click, by a key, or in words.
+
+import { element } from "./story.js";
+
+// "cut b1 b2" as an entry of a scenario's faults without its time; null: it is none.
+export function orderOf(words) {
+  const [verb, ...rest] = words.trim().split(/\s+/);
+  if (["kill", "restart", "stall", "resume"].includes(verb) && rest.length === 1) return { [verb]: rest[0] };
+  if (verb === "slow" && rest.length >= 2) return { slow: rest[0], work: spaced(rest.slice(1).join("")) };
+  if (["cut", "heal", "connect", "disconnect"].includes(verb) && rest.length === 2) return { [verb]: rest };
+  if (verb === "link" && rest.length >= 2) {
+    const entry = { link: rest.slice(0, 2) };
+    for (let at = 2; at + 1 < rest.length; at += 2) entry[rest[at]] = /^[\d.]+$/.test(rest[at + 1]) ? Number(rest[at + 1]) : spaced(rest[at + 1]);
+    return entry;
+  }
+  if (verb === "partition" && rest.length) return { partition: rest.join(" ").split("|").map((group) => group.split(/[\s,]+/).filter(Boolean)) };
+  if (verb === "unite" && !rest.length) return { unite: true };
+  return null;
+}
+
+function spaced(time) {
+  return time.replace(/^([\d.]+)([a-z]+)$/, "$1 $2");
+}
+
+export class HandsPanel {
+  constructor(place, page) {
+    this.place = place;
+    this.page = page;
+    this.told = null;
+    this.pending = [];
+  }
+
+  get on() { return this.told !== null && !this.told.over && this.page.live; }
+
+  take(told) {
+    this.told = told.hands || null;
+    this.show();
+  }
+
+  async post(body, words) {
+    if (words) { this.pending.push(words); this.show(); }
+    let said;
+    try {
+      const answer = await fetch("do", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+      said = await answer.text();
+    } catch {
+      said = "The server does not answer: nothing was done.";
+    }
+    if (words) this.pending.splice(this.pending.indexOf(words), 1);
+    this.page.say(said.trim());
+    this.show();
+  }
+
+  order(entry) {
+    const words = Object.entries(entry).map(([key, value]) => (value === true ? key : `${key} ${[value].flat().join(" ")}`)).join(", ");
+    this.post({ order: entry }, words);
+  }
+
+  // What can be done to what is selected: [key, words, entry].
+  choices() {
+    const { overlay, run } = this.page;
+    const state = this.page.moment().state;
+    const choices = [];
+    if (overlay.selected !== null) {
+      const { name } = run.nodes[overlay.selected], now = state.nodes[overlay.selected];
+      if (now === "down") choices.push(["r", `Restart ${name}`, { restart: name }]);
+      else if (now === "stalled") choices.push(["r", `Resume ${name}`, { resume: name }], ["k", `Kill ${name}`, { kill: name }]);
+      else {
+        choices.push(["k", `Kill ${name}`, { kill: name }], ["s", `Stall ${name}`, { stall: name }]);
+        choices.push(now === "slow" ? ["w", `${name} as fast as before`, { slow: name, work: "0 s" }] : ["w", `Slow ${name}: 5 ms a message`, { slow: name, work: "5 ms" }]);
+      }
+    } else if (overlay.selectedLink) {
+      const ends = overlay.selectedLink.split("-").map((each) => run.nodes[each].name), between = ends.join("–");
+      const now = state.links.get(overlay.selectedLink);
+      choices.push(now === "cut" ? ["h", `Heal ${between}`, { heal: ends }] : ["c", `Cut ${between}`, { cut: ends }]);
+      choices.push(["l", `${between} loses 20 %`, { link: ends, loss: 0.2 }], ["d", `${between} takes 50 ms`, { link: ends, delay: "50 ms" }]);
+    }
+    if (overlay.gathered.size) {
+      const inside = [...overlay.gathered].map((number) => run.nodes[number].name);
+      choices.push(["x", `Cut off ${inside.length === 1 ? inside[0] : `these ${inside.length}`}`, { partition: [inside] }]);
+    }
+    if ([...state.links.values()].filter((what) => what === "cut").length > 1) choices.push(["u", "Unite", { unite: true }]);
+    return choices;
+  }
+
+  key(key) {
+    const choice = this.on ? this.choices().find(([each]) => each === key) : undefined;
+    if (choice) this.order(choice[2]);
+    return choice !== undefined;
+  }
+
+  show() {
+    if (!this.on) {
+      if (this.told && this.told.orders) this.saved();
+      else this.place.replaceChildren();
+      this.built = null;
+      return;
+    }
+    const { told } = this;
+    const signature = JSON.stringify([told, this.pending, this.choices()]);
+    if (signature === this.built) return; // what is typed stays, and what has the focus
+    this.built = signature;
+    const button = (words, act, key) => {
+      const made = element("button", { type: "button", title: key ? `key ${key}` : "" }, words);
+      made.addEventListener("click", act);
+      return made;
+    };
+    const parts = [element("h2", {}, "Hands on")];
+    if (told.runtime === "virtual") {
+      parts.push(element("div", { className: "live-buttons" },
+        button(told.paused ? "Let time pass" : "Stop time", () => this.post({ paused: !told.paused })),
+        button("Time: slower", () => this.post({ speed: told.speed / 2 })), element("output", {}, `× ${Number(told.speed.toPrecision(3))}`),
+        button("Time: faster", () => this.post({ speed: told.speed * 2 }))));
+    }
+    parts.push(element("div", { className: "live-buttons" }, ...this.choices().map(([key, words, entry]) => button(`${words} (${key})`, () => this.order(entry), key))));
+    if (!this.form) {
+      this.input = element("input", { type: "text", placeholder: "or in words: cut b1 b2; kill c3; link b1 b2 loss 0.2" });
+      this.input.setAttribute("aria-label", "order in words");
+      this.form = element("form", {}, this.input, element("button", { type: "submit" }, "Do"));
+      this.form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        const entry = orderOf(this.input.value);
+        if (entry) { this.order(entry); this.input.value = ""; } else this.page.say("Orders are such as: kill b3; restart b3; stall b3; resume b3; slow b3 5ms; cut b1 b2; heal b1 b2; link b1 b2 delay 50ms; partition b0 b1 | b2 b3; unite.");
+      });
+    }
+    if (this.form.parentElement !== this.place) this.place.replaceChildren(this.form);
+    while (this.form.previousSibling) this.form.previousSibling.remove();
+    while (this.form.nextSibling) this.form.nextSibling.remove();
+    this.form.before(...parts);
+    for (const words of this.pending) this.form.after(element("p", { className: "live-asked" }, `asked for: ${words}`));
+    if (told.held) this.form.after(element("div", { className: "live-buttons" }, button("Finish: no more orders", () => this.post({ finish: true })), this.link()));
+  }
+
+  link() {
+    return element("a", { href: "by-hand.yaml", download: "by-hand.yaml" }, "Save as scenario");
+  }
+
+  saved() {
+    this.place.replaceChildren(element("p", {}, `${this.told.orders} done by hand. `, this.link(), ` (also in the run folder): `, element("code", {}, `murmur run ${this.told.saved} --runtime virtual`)));
+  }
+}

@@ -1,0 +1,225 @@
+"""What is done by hand takes effect, is told apart in the manifest, and plays again from the saved scenario."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.journal import FaultStage, Phase, RowKind, read_segment, read_side
+from murmur_pubsub.run_manifest import read_manifest
+from murmuration.runs import hands as hands_module
+from murmuration.runs.driver import execute
+from murmuration.runs.hands import SAVED, Hands
+from murmuration.scenario.load import LoadedScenario, check_scenario, load_scenario
+
+SCENARIO: dict[str, Any] = {
+    "name": "hands",
+    "runtime": "virtual",
+    "seed": 3,
+    "overlay": {"kind": "chain", "brokers": 4},
+    "workload": {"kind": "zipf", "clients": 4, "publications": 300, "rate_per_s": 100, "subscribers_per_actor": 3},
+    "links": {"delay": {"uniform": ["1 ms", "4 ms"]}},
+}
+
+
+class Script:
+    """Orders that are given at times of the run: it is asked as often as the run asks for its pace."""
+
+    def __init__(self, *orders: tuple[int, dict[str, Any]], finish_us: int, stretch_us: int = 7_331) -> None:
+        self._orders = list(orders)
+        self._finish_us = finish_us
+        self._stretch_us = stretch_us
+        self.answers: list[Future[str]] = []
+
+    def watched(self, hands: Hands) -> None:
+        hands.held = True
+
+        def pace(now_us: int) -> int:
+            while self._orders and self._orders[0][0] <= now_us:
+                self.answers.append(hands.order(self._orders.pop(0)[1]))
+            if not self._orders and now_us >= self._finish_us:
+                hands.finish()
+            return now_us + self._stretch_us
+
+        hands.pace = pace  # type: ignore[method-assign]
+
+
+def played(loaded: LoadedScenario, folder: Path, watched: Callable[[Hands], None] | None = None) -> Path:
+    return execute(loaded, folder, lambda *_: None, watched=watched).folder
+
+
+def journal(run: Path) -> tuple[np.ndarray, list[Any]]:
+    """All rows and side records; the headers of the files name the run, and are left out."""
+    folder = run / "journal"
+    rows = [read_segment(path)[1] for path in sorted(folder.glob("*.seg"))]
+    return np.concatenate(rows), [each for path in sorted(folder.glob("*.blob")) for each in read_side(path)]
+
+
+KILLS = ((400_000, {"kill": "b1"}), (1_200_000, {"restart": "b1"}))
+MANY = (
+    (100_000, {"stall": "b2"}), (300_000, {"resume": "b2"}), (350_000, {"link": ["b0", "b1"], "loss": 0.4}),
+    (500_000, {"slow": "b1", "work": "3 ms"}), (900_000, {"slow": "b1", "work": "0 s"}),
+    (1_000_000, {"cut": ["b2", "b3"]}), (1_500_000, {"heal": ["b2", "b3"]}),
+    (1_700_000, {"partition": [["b0", "b1"], ["b2", "b3"]]}), (2_000_000, {"unite": True}),
+    (2_200_000, {"kill": "c1"}), (2_600_000, {"restart": "c1"}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("orders", [KILLS, MANY], ids=["kills", "many"])
+@pytest.mark.parametrize("finish_us", [0, 4_500_000], ids=["as it ends", "held for longer"])
+@pytest.mark.parametrize("stretch_us", [7_331, 250_000])
+def test_the_saved_scenario_plays_the_same_run_bit_for_bit(
+    tmp_path: Path, orders: Any, finish_us: int, stretch_us: int
+) -> None:
+    script = Script(*orders, finish_us=finish_us, stretch_us=stretch_us)
+    by_hand = played(check_scenario(SCENARIO, "test"), tmp_path / "by-hand", script.watched)
+    assert [answer.result() for answer in script.answers]
+    again = played(load_scenario(by_hand / SAVED), tmp_path / "again")
+    (rows, side), (rows_again, side_again) = journal(by_hand), journal(again)
+    assert len(rows) == len(rows_again)
+    assert rows.tobytes() == rows_again.tobytes()
+    assert side == side_again
+
+
+def test_watching_without_a_hand_on_it_changes_nothing(tmp_path: Path) -> None:
+    def watched(hands: Hands) -> None:
+        hands.pace = lambda now_us: now_us + 10_007  # type: ignore[method-assign]
+
+    loaded = check_scenario(SCENARIO, "test")
+    watched_run = played(loaded, tmp_path / "watched", watched)
+    (rows, _), (alone, _) = journal(watched_run), journal(played(loaded, tmp_path / "alone"))
+    assert rows.tobytes() == alone.tobytes()
+    assert not (watched_run / SAVED).exists()
+
+
+def test_the_manifest_says_what_was_done_by_hand(tmp_path: Path) -> None:
+    scenario = SCENARIO | {"faults": [{"at": "200 ms", "kill": "b3", "for": "300 ms"}]}
+    run = played(check_scenario(scenario, "test"), tmp_path / "run", Script(*KILLS, finish_us=0).watched)
+    assert [(each.text, each.by_hand) for each in read_manifest(run).faults] == [
+        ("kill b3", False), ("restart b3", False), ("kill b1", True), ("restart b1", True),
+    ]  # fmt: skip
+    saved = load_scenario(run / SAVED).scenario.faults
+    assert [next(key for key in each if key not in ("at", "for")) for each in saved] == ["kill", "kill", "restart"]
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        ({"kill": "b9"}, "b9"),
+        ({"restart": "b1"}, "a restart of b1, which is up"),
+        ({"heal": ["b0", "b1"]}, "which was not cut"),
+        ({"cut": ["b0", "b3"]}, "with a link between them"),
+        ({"kill": "b1", "restart": "b2"}, "2 of them"),
+        ({}, "0 of them"),
+        ({"random": {"every": "1 s", "until": "2 s"}}, "one thing to do now"),
+        ({"kill": "b3"}, "which is down then"),
+        ({"link": ["b0", "b1"], "loss": 7}, "loss"),
+        ({"kill": 3}, "name of a node"),
+    ],
+)
+def test_what_cannot_take_effect_is_refused_in_a_sentence_and_the_run_goes_on(
+    tmp_path: Path, order: dict[str, Any], words: str
+) -> None:
+    """The kill of b3 could take effect now, but then the plan's own kill of it could not."""
+    scenario = SCENARIO | {"faults": [{"at": "2 s", "kill": "b3"}]}
+    script = Script((400_000, order), finish_us=0)
+    run = played(check_scenario(scenario, "test"), tmp_path / "run", script.watched)
+    with pytest.raises(InputError, match=words):
+        script.answers[0].result()
+    assert read_manifest(run).status == "complete"
+    assert not (run / SAVED).exists()
+
+
+def test_an_order_that_comes_too_late_is_refused(tmp_path: Path) -> None:
+    kept: list[Hands] = []
+
+    def watched(hands: Hands) -> None:
+        Script(finish_us=0).watched(hands)
+        kept.append(hands)
+
+    played(check_scenario(SCENARIO, "test"), tmp_path / "run", watched)
+    with pytest.raises(InputError, match="after the end of publishing"):
+        kept[0].order({"kill": "b1"}).result()
+
+
+def test_a_paused_run_stands_still_and_takes_orders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hands_module, "_LOOK_S", 0.002)
+    kept: list[Hands] = []
+    ready = threading.Event()
+
+    def watched(hands: Hands) -> None:
+        hands.set_pace(speed=1_000.0, paused=True)
+        kept.append(hands)
+        ready.set()
+
+    thread = threading.Thread(target=played, args=(check_scenario(SCENARIO, "test"), tmp_path / "run", watched))
+    thread.start()
+    ready.wait(30)
+    hands = kept[0]
+    assert hands.order({"kill": "b1"}).result(30) == "kill b1 took effect"
+    assert hands.order({"restart": "b1"}).result(30) == "restart b1 took effect"
+    first, second = (each["at"] for each in load_scenario(tmp_path / "run" / SAVED).scenario.faults)
+    assert int(second.split()[0]) - int(first.split()[0]) < 10, "the time of a paused run stands still"
+    with pytest.raises(InputError, match="pace"):
+        hands.set_pace(speed=0)
+    hands.finish()
+    thread.join(60)
+    assert read_manifest(tmp_path / "run").status == "complete"
+
+
+def test_publishing_goes_on_as_long_as_the_scenario_says(tmp_path: Path) -> None:
+    run = played(check_scenario(SCENARIO | {"lasts": "7 s"}, "test"), tmp_path / "run")
+    rows = journal(run)[0]
+    phases = rows[rows["kind"] == RowKind.PHASE]
+    begin, end = (int(phases[phases["value"] == each]["time_us"][0]) for each in (Phase.PUBLISHING, Phase.DRAINING))
+    assert end - begin == 7_000_000
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_hands_on_a_live_run_take_effect_and_play_again_in_virtual_time(tmp_path: Path) -> None:
+    """Killed and brought back on live actors while it publishes; the saved scenario does the same."""
+    scenario = SCENARIO | {"runtime": "ray", "overlay": {"kind": "chain", "brokers": 3}}
+    scenario["workload"] = SCENARIO["workload"] | {"clients": 2, "rate_per_s": 40, "publications": 200}
+    answers: list[str] = []
+    failures: list[BaseException] = []
+
+    def act(hands: Hands) -> None:
+        try:
+            for order in ({"kill": "b1"}, {"restart": "b1"}, {"cut": ["b0", "b1"]}, {"heal": ["b0", "b1"]}):
+                answers.append(hands.order(order).result(120))
+            with pytest.raises(InputError, match="pace"):
+                hands.set_pace(speed=2.0)
+            with pytest.raises(InputError, match="which is up"):
+                hands.order({"restart": "b1"}).result(120)
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            hands.finish()
+
+    def watched(hands: Hands) -> None:
+        threading.Thread(target=act, args=(hands,), daemon=True).start()
+
+    run = played(check_scenario(scenario, "test"), tmp_path / "live", watched)
+    assert failures == []
+    assert answers == [
+        "kill b1 took effect",
+        "restart b1 took effect",
+        "cut b0-b1 took effect",
+        "heal b0-b1 took effect",
+    ]
+    faults = read_manifest(run).faults
+    assert [(each.text, each.by_hand) for each in faults] == [
+        (text.removesuffix(" took effect"), True) for text in answers
+    ]
+    rows = journal(run)[0]
+    in_effect = rows[(rows["kind"] == RowKind.FAULT) & (rows["hops"] == FaultStage.IN_EFFECT)]
+    assert sorted(in_effect["sequence"].tolist()) == [0, 1, 2, 3]
+    again = played(load_scenario(run / SAVED, ["runtime=virtual"]), tmp_path / "again")
+    assert [each.text for each in read_manifest(again).faults] == [each.text for each in faults]
+    assert [each.time_us for each in read_manifest(again).faults] == [each.time_us for each in faults]
