@@ -8,8 +8,9 @@ streams it is does not matter to whoever asks what has ever been reached.
 import random
 import types
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
+from itertools import islice
 from typing import Any
 
 Fact = tuple[str, str, str]
@@ -32,47 +33,51 @@ def facts_of(machine: object) -> set[Fact]:
 
 
 def _look(thing: object, facts: set[Fact], seen: set[int], depth: int) -> None:
-    if id(thing) in seen:
-        return
     seen.add(id(thing))
-    name = type(thing).__name__
-    for attribute, value in _attributes(thing):
-        reader = _reader(type(value))
-        if reader is not None:
-            facts.add((name, attribute, reader(value)))
-        if depth < _DEPTH_MAX:
-            for part in _parts(value):
-                _look(part, facts, seen, depth + 1)
+    kind = type(thing)
+    name = kind.__name__
+    attributes = list(getattr(thing, "__dict__", {}).items())
+    attributes += [(slot, getattr(thing, slot)) for slot in _slots(kind) if hasattr(thing, slot)]
+    for attribute, value in attributes:
+        read, parts_of = _ways.get(type(value)) or _learn(type(value))
+        if read is not None:
+            facts.add((name, attribute, read(value)))
+        if parts_of is not None and depth < _DEPTH_MAX:
+            for part in parts_of(value):
+                if id(part) not in seen and _is_part(type(part)):
+                    _look(part, facts, seen, depth + 1)
 
 
-def _attributes(thing: object) -> Iterator[tuple[str, Any]]:
-    if hasattr(thing, "__dict__"):
-        yield from vars(thing).items()
-    for name in _slots(type(thing)):
-        if hasattr(thing, name):
-            yield name, getattr(thing, name)
+def _learn(kind: type) -> "_Ways":
+    parts_of: _PartsOf | None = None
+    if _is_part(kind):
+        parts_of = _itself
+    elif issubclass(kind, dict):
+        parts_of = _first_values
+    elif issubclass(kind, (list, deque, tuple)):
+        parts_of = _first
+    ways = _ways[kind] = _reader(kind), parts_of
+    return ways
 
 
-def _parts(value: Any) -> Iterator[object]:
-    if _is_part(type(value)):
-        yield value
-    elif type(value) is dict or isinstance(value, dict):
-        for number, part in enumerate(value.values()):
-            if number == _LOOKED_INTO:
-                break
-            if _is_part(type(part)):
-                yield part
-    elif type(value) in (list, deque, tuple):
-        for number, part in enumerate(value):
-            if number == _LOOKED_INTO:
-                break
-            if _is_part(type(part)):
-                yield part
+def _itself(value: Any) -> tuple[Any, ...]:
+    return (value,)
 
 
+def _first_values(value: Any) -> Iterator[Any]:
+    return islice(value.values(), _LOOKED_INTO)
+
+
+def _first(value: Any) -> Iterator[Any]:
+    return islice(value, _LOOKED_INTO)
+
+
+_PartsOf = Callable[[Any], Iterable[Any]]
+_Ways = tuple[Callable[[Any], str] | None, _PartsOf | None]
+"""How a value becomes the third part of a fact, and what is to be looked into; None: not at all."""
+_ways: dict[type, _Ways] = {}
 _slots_of: dict[type, tuple[str, ...]] = {}
 _part_or_not: dict[type, bool] = {}
-_readers: dict[type, Callable[[Any], str] | None] = {}
 
 
 def _slots(kind: type) -> tuple[str, ...]:
@@ -98,23 +103,15 @@ def _is_part(kind: type) -> bool:
 
 
 def _reader(kind: type) -> Callable[[Any], str] | None:
-    """How a value of that class becomes the third part of a fact; None: it tells nothing."""
-    try:
-        return _readers[kind]
-    except KeyError:
-        reader: Callable[[Any], str] | None = None
-        if kind is bool or kind is type(None):
-            reader = str
-        elif issubclass(kind, Enum):
-            reader = _member
-        elif kind in (int, float):
-            reader = _sign
-        elif issubclass(kind, _SIZES):
-            reader = _size
-        elif issubclass(kind, (tuple, str, bytes)):
-            reader = _some
-        _readers[kind] = reader
-        return reader
+    if kind is bool or kind is type(None):
+        return str
+    if issubclass(kind, Enum):
+        return _member
+    if kind in (int, float):
+        return _sign
+    if issubclass(kind, _SIZES):
+        return _size
+    return _some if issubclass(kind, (tuple, str, bytes)) else None
 
 
 def _member(value: Enum) -> str:

@@ -13,27 +13,37 @@ from murmuration.hunt.fault_draws import LASTING_MS, SOON_MS, DrawnFault, draw_f
 from murmuration.hunt.schedule import Schedule, draw_parts
 from murmuration.hunt.space import ScheduleSpace
 
-_MORE_FAULTS = 3
+_MORE_FAULTS = 6
 """So many more than a drawn schedule has at most."""
+_OVER_ANOTHER = 0.6
+"""The same faults over another overlay reach more than other faults over the same one."""
+_MERGED = 0.5
 _Faults = list[DrawnFault]
 _Change = Callable[[random.Random, _Faults, ScheduleSpace], _Faults]
 
 
 def mutated(rng: random.Random, space: ScheduleSpace, parent: Schedule, other: Schedule) -> Schedule:
-    """The parent with one to three changes; `other` is what it may be spliced with."""
+    """The parent with one to three changes, mostly over another overlay and workload; `other` is what it may be spliced
+    with, or get faults of."""
     scenario, faults = parent.scenario, list(parent.faults)
+    if rng.random() < _OVER_ANOTHER:
+        scenario = draw_parts(rng, space).scenario
+    if rng.random() < _MERGED:
+        more = min(len(other.faults), rng.randint(1, 3))
+        faults = _in_order([*faults, *rng.sample(other.faults, more)])
     for _ in range(rng.randint(1, 3)):
         drawn = rng.random()
         if drawn < 0.15:
             faults = _spliced(rng, faults, other.faults)
         elif drawn < 0.25:
             scenario = {**scenario, "seed": rng.randrange(10_000)}
-        elif drawn < 0.35:
-            scenario = draw_parts(rng, space).scenario
         else:
             faults = rng.choice(_CHANGES)(rng, faults, space)
-    faults = faults[: space.faults_max + _MORE_FAULTS]
-    return Schedule(scenario, tuple(sorted(faults, key=lambda each: each.at_ms)))
+    return Schedule(scenario, tuple(_in_order(faults[: space.faults_max + _MORE_FAULTS])))
+
+
+def _in_order(faults: Sequence[DrawnFault]) -> _Faults:
+    return sorted(faults, key=lambda each: each.at_ms)
 
 
 def _spliced(rng: random.Random, faults: Sequence[DrawnFault], others: Sequence[DrawnFault]) -> _Faults:
