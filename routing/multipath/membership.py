@@ -18,6 +18,7 @@ from routing.multipath.messages import (
     BrokerAway,
     Departed,
     JoinRefused,
+    LinkClaimed,
     MoveDoubted,
     MoveSettled,
     Neighbours,
@@ -52,7 +53,9 @@ class Membership:
     def must_watch(self) -> bool:
         """Is there anybody to ask, and the timer does not run?"""
         network = self._knowledge.network
-        return not self.watching and bool(network.down or network.unlinked or network.pending or self.unsure)
+        if self.watching:
+            return False
+        return bool(network.down or network.unlinked or network.pending or self.unsure or network.disowned_by)
 
     def note_alive(self, peer: NodeName) -> None:
         """The broker is there."""
@@ -70,8 +73,9 @@ class Membership:
         network = self._knowledge.network
         if self.departed:
             return (Send(peer, Departed(self._knowledge.name, network.epoch)),)
+        network.up[peer] = None
         if peer in network.left:
-            return network.tell_of_itself(peer)  # a move has left the link behind: both are in the tree already
+            return [Send(peer, network.claim(peer))]  # a move has left the link behind: both are in the tree already
         if peer not in network.peers and len(network.peers) >= self._knowledge.parameters.fanout:
             degree = len(network.peers)
             return (Record(JOIN_REFUSED, degree, peer), Send(peer, JoinRefused(degree)))
@@ -87,6 +91,8 @@ class Membership:
         if peer not in network.peers:
             # This broker may have been given another place in the overlay while it was down: neighbours by link of the
             # last incarnation that are still there come by their links.
+            for each in network.unseen:
+                network.changed[each] = network.changed.get(each, 0) + 1
             effects += knowledge.new_peers([*(each for each in network.peers if each not in network.unseen), peer])
             network.unseen = {}
             self._spread.note_new_place(peer)
@@ -114,7 +120,7 @@ class Membership:
         network = self._knowledge.network
         told = [Send(source, TablesTold(network.epoch))]
         if source not in network.mom:
-            return told
+            return [Send(source, network.claim(source)), *told]
         away = network.mom.distances[source]
         return [*network.tell_all(source, away), *self._spread.tell_all(source, away), *told]
 
@@ -126,6 +132,10 @@ class Membership:
         effects = self.meet(source, told.epoch)
         self.unsure.pop(source, None)
         return effects
+
+    def on_link_down(self, peer: NodeName) -> list[Effect]:
+        self._knowledge.network.up.pop(peer, None)
+        return self.on_unreachable(peer)
 
     def on_unreachable(self, peer: NodeName) -> list[Effect]:
         """A neighbour is away: it stays in the map, and is bridged by soft links to those behind it."""
@@ -174,11 +184,16 @@ class Membership:
         self.unsure = {peer: None for peer in self.unsure if peer in watched}
         for peer in self._watched.ask(watched):
             effects += self._on_silent(peer, peer in protected)
-        self.watching = bool(watched or network.down or network.pending)
+        asked = [peer for peer in self.unsure if peer in network.met]
+        disowned = network.disowned_by
+        self.watching = bool(watched or disowned or network.down or network.pending)
         if self.watching:
             effects.append(SetTimer(("routing", "watch"), self._knowledge.parameters.watch_us))
         effects += [Send(peer, SoftLinkRequest(network.epoch)) for peer in watched]
-        return effects + [Send(peer, TablesWanted()) for peer in self.unsure if peer in network.met]
+        effects += [Send(peer, network.claim(peer)) for peer in disowned]
+        if self._moves.zone is None and self._spread.is_astray:
+            asked = [peer for peer, _ in network.relays()]
+        return effects + [Send(peer, TablesWanted()) for peer in asked]
 
     def _on_silent(self, peer: NodeName, bridges: bool) -> list[Effect]:
         """The broker has left requests unanswered."""
@@ -217,12 +232,16 @@ class Membership:
         network = knowledge.network
         if stated.broker == self._knowledge.name:
             return self._on_own_word(source, statement)
-        before = network.statements.get(stated.broker)
         if not network.learn(stated.broker, statement):
-            return ()
+            if network.statements[stated.broker] != statement:
+                return ()
+            nearer = network.is_nearer(stated.broker, stated.hops)
+            effects = network.spread_statement(stated.broker, stated.hops, source) if nearer else []
+            return effects + (self._compare(source, stated.broker, statement) if source == stated.broker else [])
         knowledge.map_changed()
+        network.is_nearer(stated.broker, stated.hops)
         effects = network.spread_statement(stated.broker, stated.hops, source) + self.bridge()
-        return effects + self._compare(source, stated.broker, statement, before)
+        return effects + self._compare(source, stated.broker, statement)
 
     def _on_own_word(self, source: NodeName, statement: Statement) -> Sequence[Effect]:
         """Others tell this broker what it has said, or should have: it may have forgotten, or been passed by."""
@@ -231,30 +250,40 @@ class Membership:
         if self.departed or self._moves.zone is not None:
             return ()
         if network.correct_own(statement):
-            return [network.record(), *self._knowledge.peers_changed(), *network.tell_own()]
-        if source in statement.peers and source not in network.peers:
-            return self._knowledge.new_peers(list(network.peers))  # said again: no, it is no neighbour any more
+            effects = [network.record(), *self._knowledge.peers_changed(), *network.tell_own()]
+            for peer in [each for each in network.down if each in network.up]:
+                effects += self._on_reachable(peer)
+            return effects
+        if (source in statement.peers) is not (source in network.peers):
+            return [Send(source, network.claim(source))]
         return ()
 
-    def _compare(
-        self, source: NodeName, broker: NodeName, statement: Statement, before: Statement | None
-    ) -> list[Effect]:
-        """Two brokers may not agree whether they are neighbours: a move has passed by while one of them was away. One
-        that was restarted is told what it said `before`, if it has named this one then. Else its own word holds. (In
-        the middle of a move the phases tell.)"""
+    def _compare(self, source: NodeName, broker: NodeName, statement: Statement) -> list[Effect]:
+        """Two brokers may not agree whether they are neighbours: a move has passed by while one of them was away, or
+        one has lost its log. Each says what it knows. (In the middle of a move the phases tell.)"""
         network = self._knowledge.network
         taken, named = broker in network.peers, self._knowledge.name in statement.peers
-        if taken == named or self._moves.zone is not None:
+        if taken == named or self._moves.zone is not None or (taken and source != broker):
             return []
-        if named:
-            in_doubt = network.pending is not None and network.pending.destination == broker
-            return [] if in_doubt else network.tell_of_itself(broker)
-        if source != broker:
-            return []
-        if before is not None and before.epoch < statement.epoch and self._knowledge.name in before.peers:
-            return [Send(broker, Neighbours(broker, before.epoch, before.version, 1, before.peers))]
-        network.left[broker] = None
-        return self._knowledge.new_peers([each for each in network.peers if each != broker])
+        return [Send(broker, network.claim(broker))]
+
+    def on_link_claimed(self, source: NodeName, claimed: LinkClaimed) -> Sequence[Effect]:
+        """The later move's word holds; of one move, that of the broker that knows of the link. If this is lost, `watch`
+        says it again."""
+        network = self._knowledge.network
+        own = network.claim(source)
+        if self.departed:
+            return (Send(source, Departed(self._knowledge.name, network.epoch)),)
+        in_doubt = network.pending is not None and source in network.pending[1:]
+        if claimed.held == own.held or self._moves.zone is not None or in_doubt:
+            return ()
+        if claimed < own:
+            return (Send(source, own),)
+        network.changed[source] = claimed.move
+        if not claimed.held:
+            network.left[source] = None
+            return self._knowledge.new_peers([each for each in network.peers if each != source])
+        return self._knowledge.new_peers([*network.peers, source]) + self._meet_after(source, claimed.move)
 
     def on_move_doubted(self, source: NodeName, doubted: MoveDoubted) -> Sequence[Effect]:
         made = self._moves.is_made(doubted.move, source)
@@ -301,6 +330,7 @@ class Membership:
             raise WireError(f"{source} says that this broker has left")
         effects = self._spread.depart(departed.broker, departed.epoch, source)
         network.left.pop(departed.broker, None)
+        network.changed.pop(departed.broker, None)
         if departed.broker in network.peers and source == departed.broker:
             network.linked.pop(source, None)
             effects += knowledge.new_peers([peer for peer in network.peers if peer != source])
@@ -325,7 +355,7 @@ class Membership:
             return (Answer(order.number, refusal),)
         self.departed = True
         farewell = [Send(peer, Departed(self._knowledge.name, network.epoch)) for peer in network.peers]
-        network.left, network.linked = {}, {}
+        network.left, network.changed, network.linked = {}, {}, {}
         network.set_peers(())
         self._knowledge.map_changed()
         return [*farewell, network.record(), Answer(order.number)]

@@ -1,4 +1,4 @@
-"""Messages of multipath forwarding (kinds 18 to 39, and 159).
+"""Messages of multipath forwarding (kinds 18 to 39, and 159, 160).
 
 `epoch` counts the incarnations of the broker a message is about, `version` what changed in this incarnation: of two
 statements about one broker the greater (epoch, version) holds. All but the periodic ones are control messages.
@@ -161,6 +161,15 @@ class TablesTold(NamedTuple):
     epoch: int
 
 
+@message(160, control=True)
+class LinkClaimed(NamedTuple):
+    """Between two brokers that do not agree whether they are neighbours: `held`, the sender takes the receiver for one.
+    `move`: the last Δ-move that changed that, as far as it knows (0: none)."""
+
+    move: int
+    held: bool
+
+
 @message(33, control=True)
 class MovePermission(NamedTuple):
     """To the coordinator: may `mover` leave `neighbour` for `destination`? `epoch`: its own."""
@@ -233,6 +242,7 @@ class MoveFinished(NamedTuple):
 MESSAGES: tuple[type, ...] = (
     MoveDoubted, MoveSettled, CoordinatorNamed, MoveAsked, MoveRuns, JoinRefused, Neighbours, OriginSubscriptions,
     SubscriptionChanged, Departed, LoadExchange, SoftLinkRequest, SoftLinkAccepted, BrokerAway, TablesWanted,
-    TablesTold,    MovePermission, MoveGranted, MapRequested, MapAnswered, MovePhase, MoveConfirmed, MoveFinished,
+    TablesTold, LinkClaimed, MovePermission, MoveGranted, MapRequested, MapAnswered, MovePhase, MoveConfirmed,
+    MoveFinished,
 )  # fmt: skip
 Path = tuple[NodeName, ...]

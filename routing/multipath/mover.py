@@ -157,6 +157,12 @@ class Mover:
         if zone is not None and zone.mover == self._knowledge.name and zone.path[-1] == broker:
             if self.moves.state in (MoveState.PREPARATION, MoveState.INIT):
                 return self._undo(zone, f"{broker} is away")
+            if self._knowledge.network.pending is not None:
+                # It may not have stored that the move is made. So this broker does, before anybody else hears of it.
+                self._knowledge.network.pending = None
+                stored = self._knowledge.network.record()
+                zone.held = stored.token
+                return [stored]
         return self.moves.on_away(broker)
 
     def report(self) -> list[Effect]:
@@ -185,6 +191,7 @@ class Mover:
             return None
         peers = [peer for peer in network.peers if peer not in (pending.neighbour, pending.destination)]
         network.left[pending.neighbour] = None
+        network.changed |= {pending.neighbour: pending.move, pending.destination: pending.move}
         network.set_peers([*peers, pending.destination])
         return pending.destination, pending.move
 

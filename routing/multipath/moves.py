@@ -203,7 +203,10 @@ class Moves:
             return []
         zone.held = None
         if zone.mover == self._knowledge.name:
-            return self._all_confirmed(zone)
+            destination = zone.path[-1]
+            if self.state is MoveState.IN_PROGRESS and self._knowledge.network.is_away(destination):
+                return self.on_away(destination)
+            return self._confirm_if_all(zone)
         assert zone.announced is not None
         assert zone.confirm_to is not None
         onward = self._onward(zone, zone.confirm_to)
@@ -222,9 +225,9 @@ class Moves:
     def on_confirmed(self, source: NodeName, confirmed: MoveConfirmed) -> list[Effect]:
         """A broker and all beyond it have seen the phase."""
         zone = self.zone
-        if zone is None or (zone.move, _PHASE_OF[self.state]) != (confirmed.move, confirmed.phase):
+        if zone is None or zone.announced is None or source not in zone.awaited:
             return []
-        if source not in zone.awaited:
+        if (zone.move, zone.announced.phase) != confirmed:
             return []
         del zone.awaited[source]
         return self._confirm_if_all(zone)
@@ -466,6 +469,8 @@ class Moves:
         tell = known is None or known.age < network.own.age
         network.also = {peer: None for peer in zone.peers_before if peer not in peers}
         network.left |= network.also
+        changed = set(peers) ^ set(zone.peers_before)
+        network.changed |= {peer: zone.move for peer in (*peers, *zone.peers_before) if peer in changed}
         network.set_peers(peers)
         for peer in [each for each in peers if each not in zone.peers_before]:
             # The phases bring what there is to tell.

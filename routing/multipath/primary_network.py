@@ -14,7 +14,7 @@ import msgpack
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import Effect, NodeName, Persist, Send
-from routing.multipath.messages import BrokerAway, Neighbours, Path
+from routing.multipath.messages import BrokerAway, LinkClaimed, Neighbours, Path
 from routing.multipath.overlay_maps import MasterOverlayMap
 
 
@@ -42,13 +42,14 @@ class PendingMove(NamedTuple):
 class PrimaryNetwork:
     """The primary network as one broker knows it.
 
-    `down`: primary neighbours that cannot be reached at the moment. `linked`: neighbours to which there is a link of
-    the runtime, which tells of its end. `left`: brokers to which there may be such a link that a move has left behind.
-    `also`: a former neighbour that is still told everything while a move is not over. `met`: the latest incarnation
-    seen of each broker to which datagrams stand for such a link; it was told all. `told`: the incarnation of it that
-    has told all. `silent`: brokers beyond a neighbour that is down which have left this one's requests unanswered.
-    `stored`: the own statement that an earlier incarnation has left behind; `unseen`: its neighbours by link that have
-    not been seen since. `pending`: see `PendingMove`.
+    `down`: primary neighbours that cannot be reached at the moment. `linked`: neighbours to which there is a link
+    of the runtime, which tells of its end. `up`: all brokers to which such a link is up now. `left`: brokers to
+    which there may be such a link that a move has left behind. `changed`: the last move that has made a broker a
+    neighbour or one no longer (absent: none has). `also`: a former neighbour that is still told everything while a
+    move is not over. `met`: the latest incarnation seen of each broker to which datagrams stand for such a link; it
+    was told all. `told`: the incarnation of it that has told all. `silent`: brokers beyond a neighbour that is down
+    which have left this one's requests unanswered. `stored`: the own statement that an earlier incarnation has left
+    behind; `unseen`: its neighbours by link that have not been seen since. `pending`: see `PendingMove`.
     """
 
     def __init__(self, name: NodeName, delta: int, epoch: int) -> None:
@@ -58,7 +59,9 @@ class PrimaryNetwork:
         self.peers: dict[NodeName, None] = {}
         self.down: dict[NodeName, None] = {}
         self.linked: dict[NodeName, None] = {}
+        self.up: dict[NodeName, None] = {}
         self.left: dict[NodeName, None] = {}
+        self.changed: dict[NodeName, int] = {}
         self.also: dict[NodeName, None] = {}
         self.met: dict[NodeName, int] = {}
         self.told: dict[NodeName, int] = {}
@@ -70,6 +73,7 @@ class PrimaryNetwork:
         self.token = 0
         self._away: dict[NodeName, dict[NodeName, BrokerAway]] = {}
         self._said = 0
+        self._heard_at: dict[NodeName, int] = {}
         self._mom: MasterOverlayMap | None = None
 
     @property
@@ -85,7 +89,11 @@ class PrimaryNetwork:
 
     def set_peers(self, peers: Iterable[NodeName]) -> None:
         """These are the primary neighbours from now on; makes the broker's next statement."""
-        self.peers = dict.fromkeys(peers)
+        before, self.peers = self.peers, dict.fromkeys(peers)
+        for peer in [each for each in self.peers if each not in before]:
+            self.linked.pop(peer, None)
+            if peer in self.up:
+                self.linked[peer] = None
         self.left = {peer: None for peer in self.left if peer not in self.peers}
         self.down = {peer: None for peer in self.down if peer in self.peers}
         self.statements[self.name] = Statement(self.epoch, self.own.version + 1, tuple(self.peers))
@@ -93,10 +101,10 @@ class PrimaryNetwork:
 
     # ------------------------------------------------------------------------------------------ what is stored
     def record(self) -> Persist:
-        """The own statement for the next incarnation, with `left` and `linked`."""
+        """The own statement for the next incarnation, with `left`, `changed` and `linked`."""
         self.token += 1
         pending = [] if self.pending is None else list(self.pending)
-        kept = [self.token, *self.own, list(self.left), list(self.linked), pending]
+        kept = [self.token, *self.own, list(self.left), self.changed, list(self.linked), pending]
         return Persist(self.token, msgpack.packb(kept))
 
     def restore(self, records: Sequence[bytes]) -> bool:
@@ -105,16 +113,17 @@ class PrimaryNetwork:
         if not records:
             return False
         try:
-            self.token, epoch, version, peers, left, linked, pending = msgpack.unpackb(records[-1])
+            self.token, epoch, version, peers, left, self.changed, linked, pending = msgpack.unpackb(records[-1])
             self.pending = PendingMove(*pending) if pending else None
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             allowed = "what a multipath router has stored"
             raise InputError(f"log of {self.name}", f"a record that is none ({error!r:.60})", allowed) from error
         self.stored = Statement(epoch, version, tuple(peers))
-        self.left, self.linked = dict.fromkeys(left), dict.fromkeys(linked)
+        self.left = dict.fromkeys(left)
         self.down = dict.fromkeys(peers)
-        self.unseen = {peer: None for peer in peers if peer in self.linked}
         self.set_peers(peers)
+        self.linked = {peer: None for peer in peers if peer in linked}
+        self.unseen = dict(self.linked)
         return bool(peers)
 
     def correct_own(self, stated: Statement) -> bool:
@@ -141,6 +150,15 @@ class PrimaryNetwork:
         """The primary neighbours of whose end no link of the runtime tells: moves have made them."""
         return [peer for peer in self.peers if peer not in self.linked]
 
+    @property
+    def disowned_by(self) -> list[NodeName]:
+        """The primary neighbours whose last word, as far as it is known, is that this broker is none of theirs."""
+        return [peer for peer in self.peers if peer in self.statements and self.name not in self.statements[peer].peers]
+
+    def claim(self, broker: NodeName) -> LinkClaimed:
+        """What this broker knows of the link between the two."""
+        return LinkClaimed(self.changed.get(broker, 0), broker in self.peers)
+
     # ------------------------------------------------------------------------------------------ statements
     @property
     def own(self) -> Statement:
@@ -154,6 +172,14 @@ class PrimaryNetwork:
             return False
         self.statements[broker] = statement
         self._mom = None
+        self._heard_at.pop(broker, None)
+        return True
+
+    def is_nearer(self, broker: NodeName, hops: int) -> bool:
+        """Is the last statement of the broker heard over fewer hops than before? Then it goes farther from here."""
+        if hops >= self._heard_at.get(broker, self.delta + 1):
+            return False
+        self._heard_at[broker] = hops
         return True
 
     def hears(self, source: NodeName) -> bool:
@@ -213,12 +239,6 @@ class PrimaryNetwork:
                 epoch, version, peers = self.statements[broker]
                 effects.append(Send(peer, Neighbours(broker, epoch, version, distance + away, peers)))
         return effects
-
-    def tell_of_itself(self, peer: NodeName) -> list[Effect]:
-        """To a broker that may take this one for a neighbour, having forgotten that it has moved: what it said, and
-        that this one is none."""
-        said = [(broker, self.statements[broker]) for broker in (peer, self.name) if broker in self.statements]
-        return [Send(peer, Neighbours(broker, *statement[:2], 1, statement.peers)) for broker, statement in said]
 
     def spread_statement(self, broker: NodeName, hops: int, source: NodeName | None) -> list[Effect]:
         """Pass the statement of a broker `hops` away on, as far as it should go."""

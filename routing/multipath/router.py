@@ -108,6 +108,7 @@ class MultipathRouter(Router):
             wire.BrokerAway: lambda source, message, _: self.membership.on_broker_away(source, message),
             wire.JoinRefused: lambda source, message, _: self.membership.on_join_refused(source, message),
             wire.TablesWanted: lambda source, message, _: self.membership.on_tables_wanted(source, message),
+            wire.LinkClaimed: lambda source, message, _: self.membership.on_link_claimed(source, message),
             wire.TablesTold: lambda source, message, _: self.membership.on_tables_told(source, message),
             wire.MoveDoubted: lambda source, message, _: self.membership.on_move_doubted(source, message),
             wire.MoveSettled: lambda source, message, _: self.membership.on_move_settled(source, message),
@@ -145,7 +146,7 @@ class MultipathRouter(Router):
         if type(input) is LinkUp:
             return self.membership.on_link_up(input.peer)
         if type(input) is LinkDown:
-            return self.membership.on_unreachable(input.peer)
+            return self.membership.on_link_down(input.peer)
         if type(input) is Stored:
             return [Truncate(input.token), *self.moves.on_stored(input.token)]  # each record says all
         if type(input) is Order:
@@ -319,7 +320,8 @@ class MultipathRouter(Router):
     # ------------------------------------------------------------------------------------------ soft links, load
     def _on_soft_link_request(self, source: NodeName, request: wire.SoftLinkRequest, now_us: int) -> Sequence[Effect]:
         if source not in self.knowledge.network.mom:
-            return ()  # nothing could be passed on that comes from there: its direction is not known
+            # Nothing could be passed on that comes from there: its direction is not known. It may think otherwise.
+            return [Send(source, self.knowledge.network.claim(source))]
         answer = Send(source, wire.SoftLinkAccepted(self.knowledge.network.epoch))
         return [answer, *self.membership.meet(source, request.epoch)]
 

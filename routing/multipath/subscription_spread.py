@@ -61,7 +61,7 @@ class SubscriptionSpread:
             return []
         if origin == self._knowledge.name:
             return []  # what is left of an earlier life of this broker
-        rerouted = origin in mst.ppaths and table.moved > mst.moved.get(origin, 0)
+        rerouted = origin in mst.ppaths and self._holds(table)
         if not self._knowledge.network.leads_on(source) or self._knowledge.name in table.ppath:
             rerouted = False  # the sender has not heard yet where this broker is
         is_news = mst.versions.get(origin, (-1, -1)) < version
@@ -77,6 +77,22 @@ class SubscriptionSpread:
             return []
         self._knowledge.links_changed()  # covering sets, too, are made anew
         return self._pass_on(table._replace(moved=mst.moved.get(origin, 0)), source) + self._take_early(origin)
+
+    @property
+    def is_astray(self) -> bool:
+        """Does a way begin with a broker that is no neighbour (any more)?"""
+        peers = self._knowledge.network.peers
+        return any(ppath and ppath[0] not in peers for ppath in self._knowledge.mst.ppaths.values())
+
+    def _holds(self, table: OriginSubscriptions) -> bool:
+        """Is the way that the table brings to be taken? That of the later move is, and of two of one move, that of the
+        neighbour that the way leads over, or any, if it leads over no neighbour (any more)."""
+        mst = self._knowledge.mst
+        known, moved = mst.ppaths[table.origin], mst.moved.get(table.origin, 0)
+        if table.moved != moved or not known:
+            return table.moved > moved
+        ppath = tuple(table.ppath)
+        return ppath != known and (ppath[:1] == known[:1] or known[0] not in self._knowledge.network.peers)
 
     def on_change(self, source: NodeName, change: SubscriptionChanged) -> list[Effect]:
         """One change."""

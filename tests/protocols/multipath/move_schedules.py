@@ -75,7 +75,6 @@ class Run:
         self.wanted: dict[int, set[NodeName]] = {}
         self.moves: dict[int, tuple[NodeName, NodeName, NodeName]] = {}
         self.down: dict[NodeName, None] = {}
-        self.lives = dict.fromkeys(self.network.names, 0)
         self.made = 0
 
     def order_a_move(self) -> int | None:
@@ -133,11 +132,10 @@ class Run:
         self.down[name] = None
         self.moves = {number: move for number, move in self.moves.items() if move[0] != name}
 
-    def restart(self, name: NodeName) -> None:
+    def restart(self, name: NodeName, unreached_ms: int = 0) -> None:
         """It is back, and its subscribers subscribe anew."""
-        self.lives[name] += 1
         del self.down[name]
-        self.network.runtime.restart(name, self.network.machine(name, self.lives[name]))
+        self.network.restart(name, unreached_ms)
         for topic in range(TOPICS):
             if name in self.holders[topic]:
                 self.network.subscribe(name, f"topic = {topic}")
