@@ -40,32 +40,24 @@ export class Course {
     const found = Array.from({ length: columns }, () => ({ published: 0, delivered: 0, delays: new Map(), lost: 0 }));
     for (const frame of this.run.frames) {
       if (frame.t < beginUs) continue;
-      const from = Math.max(beginUs, frame.b), middle = (from + frame.t) / 2 - beginUs;
-      const here = found[Math.min(columns - 1, Math.floor((middle / spanUs) * columns))];
-      here.published += frame.p || 0;
-      here.delivered += frame.v || 0;
-      for (const [bucket, count] of frame.d || []) here.delays.set(bucket, (here.delays.get(bucket) || 0) + count);
-      for (const [, , , , lost] of frame.m || []) here.lost += lost;
+      // What a frame counts is spread over the columns that it reaches into.
+      const from = ((Math.max(beginUs, frame.b) - beginUs) / spanUs) * columns, to = ((frame.t - beginUs) / spanUs) * columns;
+      const wide = Math.max(1e-9, to - from);
+      let lost = 0;
+      for (const [, , , , each] of frame.m || []) lost += each;
+      for (let at = Math.floor(from); at < Math.min(columns, Math.max(to, Math.floor(from) + 1e-9)); at += 1) {
+        const share = Math.max(0, Math.min(to, at + 1) - Math.max(from, at)) / wide, here = found[at];
+        here.published += share * (frame.p || 0);
+        here.delivered += share * (frame.v || 0);
+        here.lost += share * lost;
+        for (const [bucket, count] of frame.d || []) here.delays.set(bucket, (here.delays.get(bucket) || 0) + share * count);
+      }
     }
     const secondsEach = spanUs / columns / 1e6;
-    const width = this.run.frames.length < columns ? Math.ceil(columns / Math.max(1, this.run.frames.length)) : 1;
-    const made = found.map((each, at) => {
-      let { published, delivered, lost } = each;
-      let delays = each.delays, over = 1;
-      if (width > 1) { // fewer frames than columns: a column shows the mean of those around it
-        published = delivered = lost = over = 0;
-        delays = new Map();
-        for (let near = Math.max(0, at - width); near <= Math.min(columns - 1, at + width); near += 1) {
-          over += 1;
-          published += found[near].published; delivered += found[near].delivered; lost += found[near].lost;
-          for (const [bucket, count] of found[near].delays) delays.set(bucket, (delays.get(bucket) || 0) + count);
-        }
-      }
-      return {
-        published: published / secondsEach / over, delivered: delivered / secondsEach / over, lost,
-        p50: quantile(delays, 0.5), p99: quantile(delays, 0.99),
-      };
-    });
+    const made = found.map((each) => ({
+      published: each.published / secondsEach, delivered: each.delivered / secondsEach, lost: Math.round(each.lost),
+      p50: quantile(each.delays, 0.5), p99: quantile(each.delays, 0.99),
+    }));
     this.made = { version: this.run.version, columns: made };
     return this.made;
   }

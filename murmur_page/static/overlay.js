@@ -42,7 +42,8 @@ export class Overlay {
   at(node) {
     const { left, top, wide, high } = this.bounds;
     const round = this.run.head.layout === "ring";
-    const side = this.width < 500 ? 34 : round ? 100 : 58, above = 40, below = round ? 66 : 50;
+    const narrow = this.width < 500; // there the legend is below the canvas, else on it
+    const side = narrow ? 34 : round ? 100 : 58, above = 40, below = (narrow ? 46 : 74) + (round ? 14 : 0);
     let across = (this.width - 2 * side) / wide, down = (this.height - above - below) / high;
     // A picture may be stretched to its place, but not beyond recognition; a ring stays round.
     across = Math.min(across, down * (round ? 1 : 2.2)) * this.zoom;

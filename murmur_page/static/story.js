@@ -24,7 +24,7 @@ export function showVerdict(place, run, shown) {
     ["messages lost", count(state.lost)],
     ["delay, median", duration(p50)],
     ["delay, p99", duration(p99)],
-    ["brokers up", `${run.brokers.filter((node) => ["up", "slow"].includes(state.nodes[node.number])).length} of ${run.brokers.length}`],
+    ["brokers up", `${run.brokers.filter((node) => ["up", "slow"].includes(state.nodes[node.number])).length} / ${run.brokers.length}`],
   ]) numbers.append(element("div", {}, element("dt", {}, what), element("dd", {}, value)));
   place.replaceChildren(numbers);
   const verdict = run.verdict;

@@ -23,7 +23,7 @@ export function clock(us, spanUs) {
 
 export function duration(us) {
   if (us === null) return "none";
-  if (us < 1_000) return `${us.toPrecision(2)} µs`;
+  if (us < 1_000) return `${Number(us.toPrecision(2))} µs`;
   if (us < 1e6) return `${Number((us / 1e3).toPrecision(us < 1e4 ? 2 : 3))} ms`;
   if (us < 1e8) return `${Number((us / 1e6).toPrecision(3))} s`;
   return `${Number((us / 3.6e9).toPrecision(3))} h`;

@@ -1,5 +1,5 @@
-"""The commands: run, init, show, list, analyze, report, page, serve, trace, replay, paper, sweep, hunt, churn, zoo and
-doctor.
+"""The commands: run, init, show, list, analyze, report, page, serve, compare, trace, replay, paper, sweep, hunt, churn,
+zoo and doctor.
 
 Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 the input cannot be used;
 130 interrupted. Bad input is one message, never a traceback.
@@ -233,6 +233,17 @@ def serve_command(
     from murmuration.commands.serve import serve_runs
 
     serve_runs(runs, host, port)
+
+
+@application.command("compare")
+def compare_command(
+    runs: Annotated[list[Path], typer.Argument(help="Two run folders or more.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Runs side by side: what they differ in, what they delivered, how fast, and what it cost."""
+    from murmuration.commands.compare import print_comparison
+
+    print_comparison(runs, as_json)
 
 
 @application.command("trace")

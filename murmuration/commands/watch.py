@@ -9,11 +9,14 @@ from pathlib import Path
 from murmuration.live.background import page_server
 from murmuration.runs.hands import Hands
 
+_INTERRUPTED = 130
+"""The exit code of a run that was interrupted."""
+
 
 @contextlib.contextmanager
 def watching(folder: Path) -> Iterator[Callable[[Hands], None]]:
     """Serve the run that is played in the block; what is given takes its hands, once its folder is there. A virtual
-    run waits for a page to let its time pass. When the block ends by itself, the page stays until an interrupt."""
+    run waits for a page to let its time pass. When the run has ended by itself, the page stays until an interrupt."""
     begun = False
     with page_server(folder) as server:
 
@@ -27,10 +30,8 @@ def watching(folder: Path) -> Iterator[Callable[[Hands], None]]:
 
         try:
             yield watched
-        except KeyboardInterrupt:
-            raise
-        except BaseException:
-            _stay(begun)
+        except BaseException as error:
+            _stay(begun and getattr(error, "exit_code", _INTERRUPTED) != _INTERRUPTED)
             raise
         else:
             _stay(begun)
