@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 
-.PHONY: setup run test test-all lint bench mutants clean
+.PHONY: setup run test test-all lint docs bench mutants clean
 
 setup: $(STAMP)
 
@@ -29,6 +29,12 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+docs: setup
+	@sh scripts/fetch_mermaid.sh docs/_build/mermaid
+	$(BIN)/python -m pip install --quiet -e '.[docs]' -c constraints.txt
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
 
 bench: setup
 	$(BIN)/python -m benchmarks

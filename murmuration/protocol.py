@@ -1,6 +1,6 @@
 """All that a protocol of one's own is written with, under one name.
 
-The parts themselves live on the floors that built-in protocols use; docs/guide.md goes through them with an example.
+The parts themselves live on the floors that built-in protocols use; docs/own-protocol.md begins with an empty file.
 """
 
 from murmur_pubsub.errors import InputError

@@ -103,7 +103,8 @@ def check_parts(
     if routing.runs_on not in traits.suits:
         able = ", ".join(each.name for each in ROUTINGS.values() if each.runs_on in traits.suits)
         found = f"{routing.name!r} on {traits.kind}"
-        raise InputError("broker.routing", found, f"{routing.runs_on.value}; on this one: {able}")
+        allowed = routing.runs_on.value + (f"; on this one: {able}" if able else "")
+        raise InputError("broker.routing", found, allowed)
     if routing.runs_on is RunsOn.STRUCTURED and not traits.has_datagrams:
         raise InputError("datagrams", "nothing", "a delay: brokers of a structured overlay talk by datagrams")
     missing = reliability.needs - routing.offers

@@ -33,6 +33,7 @@ def warn_of_lag(lag_us: int) -> None:
             f"[yellow]actors fell up to {lag_us / 1000:.0f} ms behind emulated time:"
             " delays below that are not to be trusted (raise time_dilation, or publish more slowly)[/yellow]",
             highlight=False,
+            soft_wrap=True,
         )
 
 
@@ -43,6 +44,7 @@ def tell_missing(hosts: Mapping[str, str]) -> None:
             f"[yellow]the journals of {name} are not here ({escape(why)});"
             " `murmur gather` fetches them when it is back[/yellow]",
             highlight=False,
+            soft_wrap=True,
         )
 
 
@@ -52,11 +54,12 @@ def print_verdict(verdict: Mapping[str, Any]) -> None:
     counts = ", ".join(f"{verdict[name]:,} {name.replace('_', ' ')}" for name in (*_COUNTS, *rare))
     colour = {"valid": "green", "invalid": "red"}.get(verdict["verdict"], "yellow")
     console = Console()
-    console.print(f"[bold {colour}]{verdict['verdict']}[/bold {colour}]: {counts}", highlight=False)
+    console.print(f"[bold {colour}]{verdict['verdict']}[/bold {colour}]: {counts}", highlight=False, soft_wrap=True)
     console.print(
         f"{verdict['published']:,} published, {verdict['required']:,} deliveries required,"
         f" {verdict['delivered']:,} made",
         highlight=False,
+        soft_wrap=True,
     )
     faults = [
         f"{verdict[f'faults_{name}']:,} {name.replace('_', ' ')}"
@@ -67,15 +70,17 @@ def print_verdict(verdict: Mapping[str, Any]) -> None:
         told = f"faults: {', '.join(faults)}; {verdict['explained']:,} findings explained by them"
         if verdict["recovery_us"] is not None:
             told += f"; recovered from each within {duration(verdict['recovery_us'])}"
-        console.print(told, highlight=False)
+        console.print(told, highlight=False, soft_wrap=True)
     if verdict.get("reason"):
-        console.print(verdict["reason"], highlight=False)
+        console.print(verdict["reason"], highlight=False, soft_wrap=True)
 
 
 def _print_damage(verdict: Mapping[str, Any], table: Path) -> None:
     """The damaged files: nothing else is known of such a run."""
     console = Console()
-    console.print(f"[bold yellow]{verdict['verdict']}[/bold yellow]: the journal is damaged", highlight=False)
+    console.print(
+        f"[bold yellow]{verdict['verdict']}[/bold yellow]: the journal is damaged", highlight=False, soft_wrap=True
+    )
     with table.open(newline="") as opened:
         for row in itertools.islice(csv.DictReader(opened), _DAMAGES_PRINTED):
             print(f"  {row['file']} {row['what']}")

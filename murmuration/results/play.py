@@ -10,7 +10,7 @@ from typing import Any, Literal
 from murmuration.results.verdict import JudgeName, Verdict, verdict_of
 from murmuration.runs.driver import execute
 from murmuration.runs.own_modules import find_own_modules
-from murmuration.runs.run_folder import default_folder
+from murmuration.runs.run_folder import default_folder, point_latest
 from murmuration.scenario.changes import KeyPath, apply_change, changes_of
 from murmuration.scenario.load import check_scenario, load_scenario
 
@@ -37,8 +37,8 @@ def run(
     """Play a scenario: a file, the name of a built-in one, or its keys.
 
     `changes` are values by key, such as `{"links.loss": 0.1}`; `runtime` and `seed` are two of them. The run folder is
-    `folder`, or a new one below `runs/`. Raises `InputError` for a scenario that cannot be played, and `RunError` for a
-    run that ended early.
+    `folder`, or a new one below `runs/`, to which `runs/latest` points then. Raises `InputError` for a scenario that
+    cannot be played, and `RunError` for a run that ended early.
     """
     given = {"runtime": runtime, "seed": seed}
     changed = changes_of(changes, "changes")
@@ -53,4 +53,8 @@ def run(
         find_own_modules(Path(scenario))
         loaded = load_scenario(Path(scenario), changes=changed)
     place = default_folder(loaded.scenario.name) if folder is None else Path(folder)
-    return Run(execute(loaded, place, lambda *_: None).folder)
+    try:
+        return Run(execute(loaded, place, lambda *_: None).folder)
+    finally:
+        if folder is None:
+            point_latest(place)

@@ -1,4 +1,4 @@
-"""`import murmuration` is cheap, and its names do what the guide says."""
+"""`import murmuration` is cheap, and its names do what the pages say."""
 
 import re
 import subprocess
