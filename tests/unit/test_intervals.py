@@ -48,3 +48,10 @@ def test_lists_of_intervals_behave_like_sets_of_values(first: list[Interval], se
     assert contains(one, other) == (values(second) <= values(first))
     assert values(fill_gaps(one, 2)) >= values(first)
     assert len(fill_gaps(one, 2)) <= 2
+
+
+def test_the_smallest_gap_is_filled_however_wide_the_ranges_are() -> None:
+    ranges = [(0, 9), (20, 21), (23, 24)]
+    assert fill_gaps(ranges, 2) == [(0, 9), (20, 24)]
+    assert fill_gaps(ranges, 1) == [(0, 24)]
+    assert fill_gaps(ranges, 3) == ranges
