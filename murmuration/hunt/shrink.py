@@ -156,7 +156,8 @@ def _simpler(fault: DrawnFault) -> Iterator[DrawnFault]:
     differ in what kind of fault shows the cause come to be the same."""
     if fault.kind in _COMMON:
         for kind in _COMMON[: _COMMON.index(fault.kind)]:
-            yield fault._replace(kind=kind)
+            for number in (fault.number, 0, 1):  # brokers come first: what broke a link may break one of its ends
+                yield fault._replace(kind=kind, number=number)
     if fault.lasting_ms is not None:
         for lasting_ms in LASTING_MS:
             if lasting_ms < fault.lasting_ms:

@@ -63,7 +63,8 @@ def never_in_force(quarry: Quarry, places: set[str]) -> list[str]:
 
 def never_met(quarry: Quarry, places: set[str]) -> list[str]:
     """Two kinds of faults, the first of which never began during the second or what followed it."""
-    kinds = [kind for kind in _kinds(quarry) if kind not in never_in_force(quarry, places)]
+    absent = never_in_force(quarry, places)
+    kinds = [kind for kind in _kinds(quarry) if kind not in absent]
     return [
         f"{second} during {first}"
         for first, second in itertools.product(kinds, kinds)

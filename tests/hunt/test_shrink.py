@@ -1,0 +1,45 @@
+"""What is left of a failing schedule still fails in the same way, and nothing of it can be left out."""
+
+import random
+
+import pytest
+
+from murmuration.hunt.chunk import Quarry
+from murmuration.hunt.schedule import Schedule, draw_parts
+from murmuration.hunt.shrink import shrink
+from murmuration.hunt.symptoms import tried
+from tests.hunt.test_coverage import CHAIN
+from tests.hunt.test_properties import RESTLESS
+
+
+def failing(quarry: Quarry, seed: int) -> Schedule:
+    """The first failing schedule from that seed on."""
+    for number in range(seed, seed + 50):
+        schedule = draw_parts(random.Random(number), quarry.space())
+        if tried(schedule.keys(quarry.space())).symptom is not None:
+            return schedule
+    raise AssertionError("none fails")
+
+
+@pytest.mark.parametrize("seed", [0, pytest.param(100, marks=pytest.mark.slow)])
+def test_one_fault_is_left_where_one_is_enough(seed: int) -> None:
+    quarry = Quarry("forwarding", RESTLESS["reliability"], scenario={**CHAIN, "broker": RESTLESS})
+    space, schedule = quarry.space(), failing(quarry, seed)
+    symptom = tried(schedule.keys(space)).symptom
+    assert symptom is not None
+    small = shrink(schedule, space, symptom)
+    again = tried(small.keys).symptom
+    assert again is not None
+    assert again.kind == symptom.kind
+    assert [set(entry) - {"at", "for"} for entry in small.keys["faults"]] == [{"kill"}], "the most common kind"
+    assert small.keys["overlay"]["brokers"] == 2
+    assert small.keys["workload"]["publications"] == 1
+
+
+def test_time_that_is_spent_ends_it_with_what_it_has() -> None:
+    quarry = Quarry("forwarding", RESTLESS["reliability"], scenario={**CHAIN, "broker": RESTLESS})
+    space, schedule = quarry.space(), failing(quarry, 0)
+    symptom = tried(schedule.keys(space)).symptom
+    assert symptom is not None
+    unchanged = shrink(schedule, space, symptom, seconds=0.0)
+    assert (unchanged.keys, unchanged.tries) == (schedule.keys(space), 0)
