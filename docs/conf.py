@@ -27,7 +27,7 @@ myst_heading_anchors = 4
 myst_fence_as_directive = ["mermaid"]
 
 autodoc_member_order = "bysource"
-autodoc_class_signature = "separated"
+default_role = "code"  # of docstrings, whose backquotes are Markdown's
 
 # scripts/fetch_mermaid.sh has put the script there. Without it the pictures of states are shown as their text.
 MERMAID = HERE / "_build" / "mermaid"

@@ -1,6 +1,6 @@
 """The tables of docs/reference.md that are made from declarations: `python -m murmuration.reference FILE`.
 
-They are those of overlays, workloads, random faults and protocols.
+They are those of commands, overlays, workloads, random faults, protocols and the journal.
 
 What a field means stands below it in the source, as text; its type, unit and default are the field's own.
 """
@@ -17,6 +17,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from murmur_pubsub.faults import NewLinks
 from murmur_pubsub.promise import Promise
+from murmuration.command_reference import commands, journal_rows
 from murmuration.registry import RELIABILITIES, ROUTINGS, ReliabilityDeclaration, RoutingDeclaration
 from murmuration.scenario.durations import duration_text
 from murmuration.scenario.options import keys_of, unit_of
@@ -60,6 +61,8 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "workloads": lambda: kinds(WORKLOADS),
     "random faults": random_faults,
     "protocols": protocols,
+    "commands": commands,
+    "journal rows": journal_rows,
 }
 
 

@@ -150,7 +150,7 @@ def run_command(
 
 @application.command("init")
 def init_command(
-    what: Annotated[Starter, typer.Argument(help="What to begin with.")],
+    what: Annotated[Starter, typer.Argument(help="What to begin with: scenario, suite or protocol.")],
     folder: Annotated[Path, typer.Argument(help="Where its files go.")] = Path(),
 ) -> None:
     """Write a scenario, a test suite or a protocol to begin with."""

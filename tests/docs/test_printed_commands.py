@@ -64,6 +64,7 @@ def told(page: str, outcome: Outcome, wrong: str | None) -> str:
     return f"{page:28} {outcome.seconds:5.1f} s  {'as printed' if wrong is None else wrong}: {outcome.command.command}"
 
 
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("page", [pytest.param(page, marks=marks_of(page)) for page in PAGES])
 def test_the_commands_of_a_page_do_what_it_prints(page: str, tmp_path: Path) -> None:
     steps = page_steps(page)
