@@ -13,7 +13,7 @@ from typing import Any
 
 from murmur_pubsub.errors import InputError
 from murmuration.hunt.chunk import Found
-from murmuration.hunt.present import sizes_of, write_present
+from murmuration.hunt.present import sizes_of, write_schedule, write_story
 from murmuration.sweeps.folder import write_whole
 
 _FILE = "finding.json"
@@ -86,10 +86,11 @@ class FindingStore:
             "tries": 0 if found.shrunk is None else found.shrunk.tries,
             "seconds": 0.0 if found.shrunk is None else round(found.shrunk.seconds, 1),
         }
-        write_present(folder, keys, symptom, before, self._properties)
         finding = Finding(folder, pair, symptom.kind, faults, record)
-        self._write(finding)
         self.all.append(finding)
+        write_schedule(folder, keys, symptom, before, self._properties)
+        self._write(finding)
+        write_story(folder, keys, symptom, self._properties)
         return finding
 
     def _write(self, finding: Finding) -> None:

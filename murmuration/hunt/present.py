@@ -7,6 +7,7 @@
 """
 
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ from spark_analysis.event_way import follow
 from spark_analysis.lamport import draw_way
 from spark_analysis.way_text import way_lines
 
+_LONG_S = 15.0
 _TEST = '''"""Found by `murmur hunt`: {words}
 
 {sizes}. `murmur run` plays scenario.yaml, which has the same schedule.
@@ -69,24 +71,29 @@ def whole_scenario(keys: Mapping[str, Any]) -> dict[str, Any]:
     return {**keys, "recovery_limit": duration_text(limit_us)}
 
 
-def write_present(
+def write_schedule(
     folder: Path, keys: Mapping[str, Any], symptom: Symptom, before: Sizes, properties: Sequence[str] = ()
 ) -> None:
-    """Write all of it; what cannot be had, such as the trace of a run that never ended, is left out."""
-    whole = whole_scenario(keys)
-    text = yaml.safe_dump(whole, sort_keys=False)
-    after = sizes_of(keys)
+    """Write the scenario and the test."""
+    text = yaml.safe_dump(whole_scenario(keys), sort_keys=False)
     (folder / "scenario.yaml").write_text(text)
-    sizes = f"Shrunk from {_told(before)} to {_told(after)}"
+    sizes = f"Shrunk from {_told(before)} to {_told(sizes_of(keys))}"
     first = symptom.words.partition("\n")[0].replace('"""', "'''")
-    (folder / "test_finding.py").write_text(
-        _TEST.format(words=first, sizes=sizes, text=text, properties=tuple(properties))
-    )
+    test = _TEST.format(words=first, sizes=sizes, text=text, properties=tuple(properties))
+    (folder / "test_finding.py").write_text(test)
+
+
+def write_story(folder: Path, keys: Mapping[str, Any], symptom: Symptom, properties: Sequence[str] = ()) -> None:
+    """Write the difference and the trace, which take some more runs. What cannot be had is left out: the trace of a run
+    that was never judged, and all of it where a machine does not come back for a long time."""
+    began = time.monotonic()
     played = tried(keys, properties)
+    if time.monotonic() - began > _LONG_S:
+        return
     (folder / "difference.txt").write_text("\n".join(_differences(keys, properties)) + "\n")
     event = _event(played, symptom)
     if event is not None:
-        _trace(folder, whole, event, symptom)
+        _trace(folder, whole_scenario(keys), event, symptom)
 
 
 def _told(sizes: Sizes) -> str:

@@ -1,6 +1,8 @@
 """A hunt finds what is planted, writes it down, can be resumed, and says what it lost."""
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,7 @@ from murmuration.commands.main import application
 from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.symptoms import tried
 from tests.hunt.hunting import HASTY, here, hunt, lost, silent
+from tests.hunt.test_coverage import CHAIN
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,6 +64,27 @@ def test_chunks_whose_process_dies_are_told_and_too_many_end_the_hunt(tmp_path: 
     went_on = hunt(tmp_path, 20)
     went_on.run(here, silent)
     assert (len(went_on.state.lost), went_on.state.schedules) == (10, 20)
+
+
+def test_a_full_disk_ends_a_hunt_which_goes_on_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("murmuration.hunt.folder.os.fsync", full)
+        with pytest.raises(OSError, match="No space left on device"):
+            hunt(tmp_path, 20, small_quarry()).run(here, silent)
+    again = hunt(tmp_path, 20, small_quarry())
+    again.run(here, silent)
+    assert again.state.schedules == 20
+    assert again.places > 0
+
+
+def small_quarry() -> Quarry:
+    """Whose schedules take little time."""
+    return Quarry("forwarding", "best_effort", scenario=CHAIN)
 
 
 @pytest.mark.parametrize(
