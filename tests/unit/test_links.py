@@ -126,3 +126,12 @@ def test_a_normal_delay_may_be_zero_and_is_never_less() -> None:
     drawn = [Delay("normal", 0, 100).sampler(random.Random(seed))() for seed in range(300)]
     assert min(drawn) == 0
     assert 100 < drawn.count(0) < 200
+
+
+def test_what_was_sent_over_the_slower_link_stays_ahead_of_what_comes_after_the_change() -> None:
+    made = link(delay=Delay("constant", 10_000))
+    before = made.transmit(1, 0).arrivals_us
+    made.change(LinkSpec(delay=Delay("constant", 1_000)), 2_000)
+    assert before == (10_000,)
+    assert made.transmit(1, 2_000).arrivals_us >= before
+    assert made.transmit(1, 50_000).arrivals_us == (51_000,)
