@@ -12,7 +12,7 @@ from murmur_page.observer import Observer
 from murmur_page.recorded import frames_max, journal_folder
 from murmur_pubsub.run_manifest import read_manifest
 
-_FINEST_US = 20_000
+_FINEST_US = 100_000
 """No frame is narrower than that, so that a run of which much is read at once has not too many."""
 
 

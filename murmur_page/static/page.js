@@ -217,10 +217,20 @@ export class Page {
     const node = this.run.nodes.find((each) => each.name === wanted);
     if (node) { this.say(""); this.select(node.home === null ? node.number : node.home); return; }
     if (/^\d+:\d+$/.test(wanted)) {
+      if (this.askWay && !this.run.ways[wanted]) { this.findWay(wanted); return; }
       this.say(this.pickEvent(wanted) ? "" : `The way of ${wanted} is not in this page: murmur trace ${this.run.head.folder} ${wanted} prints it.`);
       return;
     }
     this.say(`There is no ${wanted}. Names are those of brokers and clients, such as ${this.run.brokers[0].name}; events are PUBLISHER:NUMBER.`);
+  }
+
+  // Have a server follow the event.
+  async findWay(event) {
+    const found = await this.askWay(event);
+    if (typeof found === "string") { this.say(found); return; }
+    this.run.ways[event] = found;
+    this.say("");
+    this.pickEvent(event);
   }
 
   say(words) { this.parts.note.textContent = words; }

@@ -5,6 +5,16 @@ import { Page } from "./page.js";
 const FRAMES_MAX = 4_000; // then a new snapshot has fewer of them
 const AGAIN_MS = [500, 1_000, 2_000, 5_000, 10_000];
 
+// The way of an event so far, or why there is none.
+async function askWay(event) {
+  try {
+    const answer = await fetch(`way/${event}`);
+    return answer.ok ? await answer.json() : (await answer.text()).trim();
+  } catch {
+    return "The server does not answer.";
+  }
+}
+
 class Watching {
   constructor(root) {
     this.root = root;
@@ -31,6 +41,7 @@ class Watching {
       this.final = !message.live;
       if (this.page) this.page.reset(message.data, message.live);
       else this.page = this.root.page = new Page(this.root, message.data, message.live);
+      this.page.askWay = askWay;
       this.page.take(message.told || {});
       this.root.dataset.ready = "";
     } else {

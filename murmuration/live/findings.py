@@ -1,5 +1,6 @@
-"""What the judge found in a run, for its page; nothing if it was not judged."""
+"""What a page shows beside frames: what the judge found in a run, and the way of one event."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ from murmur_pubsub.run_manifest import read_manifest
 
 
 def found(run: Path) -> dict[str, Any]:
-    """The findings by where ways ended, and the ways, as `spark_analysis.found_picture` has them."""
+    """The findings by where ways ended, and the ways, as `spark_analysis.found_picture` has them; nothing if the run
+    was not judged."""
     path = run / "analysis" / "findings.csv"
     if not path.exists():
         return {}
@@ -20,3 +22,11 @@ def found(run: Path) -> dict[str, Any]:
     except pd.errors.EmptyDataError:
         return {}
     return found_picture(run, read_manifest(run), findings)
+
+
+def way_of(run: Path, source: int, sequence: int) -> Mapping[str, Any]:
+    """The way of the event so far; raises `InputError` for one that was not published."""
+    from spark_analysis.event_way import follow
+    from spark_analysis.found_picture import way_plain
+
+    return way_plain(follow(run, source, sequence))

@@ -10,6 +10,7 @@ from aiohttp import web
 from murmur_page.page_files import picture, read_file, script
 from murmur_pubsub.errors import InputError
 from murmuration.live.feed import RunFeed
+from murmuration.live.findings import way_of
 from murmuration.live.guard import Guard
 from murmuration.live.requests import carry_out
 from murmuration.live.run_list import ListedRun, runs_in
@@ -52,6 +53,7 @@ class PageServer:
                 web.get("/run/{name}/feed", self._feed),
                 web.get("/run/{name}/report", self._report),
                 web.get(f"/run/{{name}}/{SAVED}", self._saved),
+                web.get(r"/run/{name}/way/{event:\d{1,9}:\d{1,9}}", self._way),
                 web.post("/run/{name}/do", self._do),
             ]
         )
@@ -123,6 +125,15 @@ class PageServer:
             raise web.HTTPBadRequest(text="That is no order.") from None
         except InputError as error:
             raise web.HTTPConflict(text=f"Not done: {error}") from None
+
+    async def _way(self, request: web.Request) -> web.Response:
+        """The way of one event so far."""
+        run = await self._run_of(request)
+        source, sequence = map(int, request.match_info["event"].split(":"))
+        try:
+            return web.json_response(await asyncio.to_thread(way_of, run.folder, source, sequence))
+        except InputError as error:
+            raise web.HTTPNotFound(text=str(error)) from None
 
     async def _saved(self, request: web.Request) -> web.StreamResponse:
         run = await self._run_of(request)

@@ -60,6 +60,8 @@ def until(condition: Callable[[], Any]) -> None:
 
 def test_a_run_is_watched_while_it_goes_on(tmp_path: Path) -> None:
     """A kill is on the page a moment after it was done, and the page says when the run is over."""
+    from selenium.webdriver.common.keys import Keys
+
     with (
         Cluster.start(overlay={"kind": "chain", "brokers": 3}, folder=tmp_path / "runs" / "chain") as cluster,
         page_server(tmp_path / "runs") as server,
@@ -69,8 +71,15 @@ def test_a_run_is_watched_while_it_goes_on(tmp_path: Path) -> None:
         driver.get(server.link(cluster.folder))
         ready = "return document.querySelector('.live').dataset.ready !== undefined"
         until(lambda: driver.execute_script(ready) and "3 of 3 brokers up" in said(driver))
+        cluster.clients["c0"].publish({"price": 1})
+        cluster.advance("10 ms")
+        press(driver, "/", "0:0", Keys.ENTER)
+        way = "return document.querySelector('[data-live=way]').textContent"
+        until(lambda: "The way of event 0:0" in driver.execute_script(way))
         cluster.faults.kill("b1")
         cluster.advance("10 ms")
+        driver.execute_script("document.activeElement.blur()")
+        press(driver, Keys.END)
         until(lambda: "2 of 3 brokers up; b1 down" in said(driver))
         assert driver.current_url.endswith("/run/chain/"), "the token is not in the address"
         cluster.faults.restart("b1")

@@ -342,3 +342,27 @@ def test_a_run_without_hands_says_how_to_have_them(runs: Path) -> None:
             assert "murmur run --watch" in await answer.text()
 
     asked(runs, ask)
+
+
+def test_the_way_of_any_event_is_told_and_of_none_that_was_not_published(tmp_path: Path) -> None:
+    """Of a run that goes on, too: its files are open, and hold rows that are not written yet."""
+    growing = Growing(tmp_path)
+
+    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
+        growing.publish(2)
+        growing.built.hop("c0", "b0", 100_010, 100_400, 0, 2)
+        async with session.get(f"{base}/run/growing/way/0:2") as answer:
+            assert answer.status == 403, "without the token"
+        await session.get(server.link())
+        async with session.get(f"{base}/run/growing/way/0:2") as answer:
+            way = await answer.json()
+        assert (way["t"], way["hops"]) == (100_000, [{"from": "c0", "to": "b0"}])
+        assert any("publishes it" in line for line in way["lines"])
+        async with session.get(f"{base}/run/growing/way/0:99") as answer:
+            assert answer.status == 404
+            assert "no such publication" in await answer.text()
+        for odd in ("0", "x:y", "0:2:3", "-1:2"):
+            async with session.get(f"{base}/run/growing/way/{odd}") as answer:
+                assert answer.status == 404
+
+    asked(tmp_path, ask)
