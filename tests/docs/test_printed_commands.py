@@ -15,6 +15,8 @@ SKIPPED = {
     "make setup": "it is what CI begins with",
     "murmur run faults": "two minutes of live actors; tests/faults plays such a run",
     "murmur page runs/faults-…": "needs that run; tests/page writes pages of others",
+    "murmur serve runs": "it ends when it is interrupted; tests/page asks such a server",
+    "murmur run gryphon --watch --runtime virtual": "it waits for a page; tests/page opens one",
     "murmur run social": "needs the recorded graph",
     "murmur run quotes": "needs the recorded quotes",
     "murmur hunt": "minutes to hours; tests/hunt hunts",
