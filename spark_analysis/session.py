@@ -25,7 +25,7 @@ from spark_analysis.journal_source import SMALL_JOURNAL_BYTES
 JAVA_VERSION_MIN = 17
 _MEND_JAVA = (
     f"Java {JAVA_VERSION_MIN} or later (on Debian and Ubuntu: sudo apt-get install openjdk-17-jre-headless; "
-    "elsewhere set JAVA_HOME to one)"
+    "elsewhere set JAVA_HOME to one); or --plain, which judges small runs without Java"
 )
 _JAVA = "-XX:+UseParallelGC"
 _JAVA_SMALL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"

@@ -168,6 +168,7 @@ def test_an_older_java_is_refused_with_its_remedy(
     with pytest.raises(InputError, match="apt-get install openjdk") as caught:
         check_java()
     assert version in caught.value.found
+    assert "--plain" in caught.value.allowed
 
 
 def test_no_java_is_refused_with_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
