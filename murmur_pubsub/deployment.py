@@ -110,7 +110,8 @@ class Deployment:
     @property
     def fault_targets(self) -> FaultTargets:
         """What a plan for it is checked against."""
-        return targets_of(self.nodes, self.links, self.hosts, self.start_down, self.rules)
+        has_datagrams = self.settings.default_link is not None
+        return targets_of(self.nodes, self.links, self.hosts, self.start_down, self.rules, has_datagrams)
 
 
 def targets_of(
@@ -119,6 +120,7 @@ def targets_of(
     hosts: Mapping[NodeName, int],
     start_down: frozenset[NodeName],
     rules: PlanRules,
+    has_datagrams: bool,
 ) -> FaultTargets:
     """What a fault plan for these nodes and links is checked against."""
     return FaultTargets(
@@ -128,6 +130,7 @@ def targets_of(
         start_down,
         frozenset(node.name for node in nodes if node.role == "broker"),
         rules,
+        has_datagrams,
     )
 
 

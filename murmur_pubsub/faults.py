@@ -160,7 +160,8 @@ DEFAULT_DETECTION = FailureDetection()
 @dataclass(frozen=True, slots=True)
 class FaultTargets:
     """What a plan is checked against: the nodes' names, the links between them, which node is on which host, which
-    nodes are not there at first, which nodes are brokers, and what the protocols say."""
+    nodes are not there at first, which nodes are brokers, what the protocols say, and whether brokers without a link
+    talk by datagrams."""
 
     nodes: Sequence[NodeName]
     links: Iterable[tuple[NodeName, NodeName]]
@@ -168,6 +169,7 @@ class FaultTargets:
     start_down: frozenset[NodeName] = frozenset()
     brokers: frozenset[NodeName] = frozenset()
     rules: PlanRules = ANYTHING_GOES
+    has_datagrams: bool = False
 
 
 def link_key(first: NodeName, second: NodeName) -> tuple[NodeName, NodeName]:
@@ -342,8 +344,10 @@ class PlanChecker:
         groups = {name: number for number, group in enumerate(fault.groups) for name in group}
         if len(listed) != len(groups) or groups.keys() != self._nodes.keys() or not all(fault.groups):
             raise InputError(place, f"{fault}", "every node in exactly one group, and no group empty")
-        if len(fault.groups) < 2 or all(groups[first] == groups[second] for first, second in self._links):
-            raise InputError(place, f"a {fault}, which cuts no link", "two groups or more with links between them")
+        divided = {groups[name] for name in self._targets.brokers} if self._targets.has_datagrams else set()
+        if len(divided) < 2 and all(groups[first] == groups[second] for first, second in self._links):
+            allowed = "two groups or more with links between them, or with brokers that have datagrams"
+            raise InputError(place, f"a {fault}, which cuts no link", allowed)
         self._divided = True
 
     def _check_host(self, fault: Fault, place: str) -> None:

@@ -7,6 +7,7 @@ run and it is not cut; if the other end had not noticed anything, the new connec
 connection never arrives on the one that follows.
 """
 
+import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -17,6 +18,9 @@ from murmur_pubsub.links import Link, LinkSpec
 from murmur_pubsub.machine import LinkDown, LinkUp, NodeName
 from murmur_virtual.virtual_network import VirtualNetwork
 from murmur_virtual.virtual_node import VirtualNode
+
+_ON_THE_WAY_US = 60_000_000
+"""No datagram is on its way for longer."""
 
 
 class _Wire:
@@ -134,10 +138,15 @@ class VirtualLinks:
         self._review(wire)
 
     def partition(self, groups: Sequence[Sequence[NodeName]]) -> None:
-        """Cut every link between different groups; no datagram passes either."""
+        """Cut every link between different groups; no datagram passes either, nor those that are on their way."""
         self.groups = {name: number for number, group in enumerate(groups) for name in group}
         for wire in self._between_groups():
             self.cut(*wire.ends)
+        if self._network.datagrams is not None:
+            landed_us = self._network.now_us + _ON_THE_WAY_US
+            for name, other in itertools.permutations(self.groups, 2):
+                if self.groups[name] != self.groups[other] and self._is_up(name):
+                    self._network.nodes[name].disregard(other, landed_us)
 
     def unite(self) -> None:
         """End the partition."""

@@ -195,9 +195,17 @@ class Excuses:
             return self._died_in_hand([home], passage) or self._by_tables(near, passage.had[home], passage.had[home])
         lost = [loss for loss in passage.lost if loss.receiver not in passage.had]
         excuse = self._destroyed(lost) or self._died_in_hand(passage.had, passage)
-        if excuse is None:
-            excuse = self._by_any_tables(case, passage)
+        excuse = excuse or self._divided(case) or self._by_any_tables(case, passage)
         return excuse or (None if self.fixed_ways else self._perhaps_on_its_way(case))
+
+    def _divided(self, case: Case) -> Excuse | None:
+        """Was the subscriber on the other side of a partition?"""
+        ends = [self.homes.get(name, name) for name in (case.publisher, case.client)]
+        for window in self._partitions:
+            if window.separates(*ends) and window.from_us <= case.published_us + IN_HAND_US:
+                if case.published_us <= window.undone_us:
+                    return Excuse(f"{window.step.text}: between {ends[0]} and {ends[1]}")
+        return None
 
     def _perhaps_on_its_way(self, case: Case) -> Excuse | None:
         """The event's way is not known: was more away, anywhere, than the promise covers, or an end of the way?"""

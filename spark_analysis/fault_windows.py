@@ -185,10 +185,11 @@ def fault_windows(
         elif step.kind is FaultKind.ORDER:
             repaired_us = NEVER_US
         nodes = frozenset(step.nodes) if step.kind in _NODE_FAULTS else frozenset(step.given_up)
+        broken = _links_of(step, there.values(), has_links)
         windows.append(
             Window(
-                step, step.ordered_us, in_effect_us, undone_us, until_us, nodes, _links_of(step, there.values()),
-                absorbed_us, repaired_us, in_time,
+                step, step.ordered_us, in_effect_us, undone_us, until_us, nodes, broken, absorbed_us, repaired_us,
+                in_time,
             )
         )  # fmt: skip
     return windows
@@ -210,8 +211,11 @@ def _undoes(later: FaultStep, step: FaultStep) -> bool:
     return step.kind is FaultKind.PARTITION or bool(set(later.nodes) & set(step.given_up or step.nodes))
 
 
-def _links_of(step: FaultStep, links: Iterable[tuple[str, str]]) -> frozenset[frozenset[str]]:
+def _links_of(step: FaultStep, links: Iterable[tuple[str, str]], has_links: bool) -> frozenset[frozenset[str]]:
+    """The links that it breaks; without links between brokers any two nodes are as if they had one."""
     if step.kind in _LINK_FAULTS:
         return frozenset({frozenset(step.nodes)})
     group = {name: number for number, members in enumerate(step.groups) for name in members}
+    if not has_links:
+        links = itertools.combinations(group, 2)
     return frozenset(frozenset(ends) for ends in links if step.groups and group[ends[0]] != group[ends[1]])

@@ -92,7 +92,8 @@ def deploy(
         hosts = place_brokers(brokers, scenario.placement, joined or local_hosts(scenario.hosts))
     except InputError as error:
         raise loaded.error_at(tuple(error.place.split(".")), error.found, error.allowed) from None
-    targets = targets_of(nodes, links, hosts, frozenset(scenario.newcomers), protocols.rules)
+    newcomers, has_datagrams = frozenset(scenario.newcomers), scenario.datagrams is not None
+    targets = targets_of(nodes, links, hosts, newcomers, protocols.rules, has_datagrams)
     detection, faults, start_down = build_faults(loaded, targets, specs_of(links))
     if overlay.structure is not None:
         places = join_plan(overlay, faults, start_down, hosts, scenario.seed)

@@ -33,6 +33,9 @@ TARGETS = FaultTargets(
     frozenset({"b0", "b1", "b2", "b3"}),
     PlanRules(acyclic=True, orders={"swap": ("with", "by"), "rest": ()}),
 )
+WITH_DATAGRAMS = FaultTargets(
+    ["b0", "b1", "c0"], [("b0", "c0")], {"b0": 0, "b1": 0, "c0": 0}, brokers=frozenset({"b0", "b1"}), has_datagrams=True
+)
 KILL, RESTART, STALL, RESUME = FaultKind.KILL, FaultKind.RESTART, FaultKind.STALL, FaultKind.RESUME
 CUT, HEAL, SLOW = FaultKind.CUT, FaultKind.HEAL, FaultKind.SLOW
 
@@ -84,6 +87,17 @@ def test_a_possible_plan_passes() -> None:
         ],
         TARGETS,
     )
+
+
+def test_a_partition_may_divide_brokers_that_have_datagrams_and_no_link() -> None:
+    divided, same_side = (Fault(0, FaultKind.PARTITION, groups=groups) for groups in (
+        (("b0", "c0"), ("b1",)), (("b0", "b1", "c0"),)
+    ))  # fmt: skip
+    check_plan([divided], WITH_DATAGRAMS)
+    with pytest.raises(InputError, match="which cuts no link"):
+        check_plan([divided], replace(WITH_DATAGRAMS, has_datagrams=False))
+    with pytest.raises(InputError, match="which cuts no link"):
+        check_plan([same_side], WITH_DATAGRAMS)
 
 
 def test_failure_detection_needs_time_for_two_heartbeats() -> None:
