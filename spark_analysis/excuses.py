@@ -348,7 +348,9 @@ class Excuses:
         """Did the event come so late to the subscriber's broker that a later subscriber got it?"""
         assert case.delivered_us is not None
         home = self.homes.get(case.client, case.client)
-        if passage.hops and case.delivered_us - passage.had.get(home, 0) > ON_THE_WAY_US:
+        came_us = [time_us for time_us in passage.received.get(home, ()) if time_us <= case.delivered_us]
+        latest_us = max(came_us, default=passage.had.get(home, 0))
+        if passage.hops and case.delivered_us - latest_us > ON_THE_WAY_US:
             return None  # its broker had kept it
         return self._held_up(case)
 

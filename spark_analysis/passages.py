@@ -37,11 +37,12 @@ class Crossing(NamedTuple):
 
 @dataclass(slots=True)
 class Passage:
-    """`had`: node to when it first had the event; `received`: the nodes to which it came over the network. `copied`:
-    messages of which the link model made a second copy. `hops`: is anything journaled of messages that arrive?"""
+    """`had`: node to when it first had the event; `received`: the nodes to which it came over the network, and when.
+    `copied`: messages of which the link model made a second copy. `hops`: is anything journaled of messages that
+    arrive?"""
 
     had: dict[str, int] = field(default_factory=dict)
-    received: set[str] = field(default_factory=set)
+    received: dict[str, list[int]] = field(default_factory=dict)
     lost: list[Loss] = field(default_factory=list)
     sent: list[Crossing] = field(default_factory=list)
     copied: list[Crossing] = field(default_factory=list)
@@ -59,7 +60,7 @@ def passage_of(rows: Iterable[HopRow], names: Sequence[str], hops: bool) -> Pass
             passage.had.setdefault(name, time_us)
         elif kind == RowKind.RECEIVE:
             passage.had.setdefault(name, time_us)
-            passage.received.add(name)
+            passage.received.setdefault(name, []).append(time_us)
             arrived[other, name] += 1
         elif kind == RowKind.DROP:
             sent_us = on_the_way[name, other][-1] if on_the_way[name, other] else time_us
