@@ -21,6 +21,7 @@ from routing.smallworld.content_table import ContentTable, Entry
 from routing.smallworld.messages import Beat, BeatAnswer, GossipPeer, Install
 from routing.smallworld.peer_sampling import PeerSampling
 from routing.smallworld.profile import attribute_key, pack_profile, unpack_profile
+from routing.smallworld.quarantine import Quarantine
 from routing.smallworld.rendezvous import DOWN, UP
 from routing.smallworld.ring import RING_SIZE, KnownRing, clockwise
 from routing.smallworld.selection import NeighbourSelection
@@ -468,3 +469,21 @@ def test_an_event_that_comes_up_again_goes_round_no_more() -> None:
     (hop,) = router.next_hops(event, None, ())
     assert hop.header[2] == UP
     assert not router.next_hops(event, "f0", hop.header)
+
+
+# -------------------------------------------------------------------------------------------------- quarantine
+def test_hearsay_of_a_failed_peer_is_believed_if_somebody_has_heard_it_well_after_it_failed() -> None:
+    quarantine = Quarantine()
+    quarantine.begin("a", 1, round=5)
+    quarantine.begin_round(9)
+
+    def believed(incarnation: int, age: int) -> bool:
+        told = ["a", incarnation, 0, b"", age]
+        return quarantine.believed([told]) == [told]
+
+    assert not believed(1, 4), "when it failed"
+    assert not believed(1, 2), "two rounds later: rounds of nodes differ"
+    assert believed(1, 1)
+    assert believed(2, 4), "another incarnation"
+    quarantine.begin_round(17)
+    assert believed(1, 12), "its time is over"
