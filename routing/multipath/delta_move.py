@@ -26,11 +26,19 @@ from dataclasses import dataclass, field
 from murmur_pubsub.errors import WireError
 from murmur_pubsub.machine import NodeName
 from routing.multipath.messages import MovePhase, Path
+from routing.multipath.move_states import MoveState, MoveStep
 from routing.multipath.overlay_maps import MasterOverlayMap
 from routing.multipath.primary_network import Statement
 from routing.multipath.view import View
 
 INIT, IN_PROGRESS, END, UNDONE = 1, 2, 3, 4
+STEP_OF = {INIT: MoveStep.M_INIT, IN_PROGRESS: MoveStep.M_INPROG, END: MoveStep.M_END}
+"""The step that a phase brings about."""
+PHASE_OF = {
+    MoveState.OUTSIDE: 0, MoveState.PREPARATION: 0, MoveState.INIT: INIT, MoveState.IN_PROGRESS: IN_PROGRESS,
+    MoveState.END: END, MoveState.PAST: END,
+}  # fmt: skip
+"""The phase that was the last to come, in each state (0: none)."""
 Ppaths = Mapping[NodeName, Path]
 
 
@@ -53,6 +61,8 @@ class Zone:
     """The brokers whose confirmations are missing."""
     held: int | None = None
     """The record that must be stored before the next step is taken."""
+    coming: MovePhase | None = None
+    """At the destination, m_inprog, which is taken once the record is stored."""
     asked: int = 0
     """How often the mover has left the question unanswered whether it still moves."""
     gone: bool = False

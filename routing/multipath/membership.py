@@ -47,7 +47,14 @@ class Membership:
         self._desk = desk
         self._watched = Watch()
         self.departed = self.watching = False
+        self._leaving: tuple[int, NodeName] | None = None
+        self._looked_at = knowledge.network.peers
         self.unsure: dict[NodeName, None] = {}
+
+    @property
+    def leaving(self) -> bool:
+        """Has this broker said farewell, and its neighbour has not answered yet?"""
+        return self._leaving is not None
 
     @property
     def must_watch(self) -> bool:
@@ -55,7 +62,8 @@ class Membership:
         network = self._knowledge.network
         if self.watching:
             return False
-        return bool(network.down or network.unlinked or network.pending or self.unsure or network.disowned_by)
+        some = network.down or network.unlinked or network.pending or self.unsure or network.disowned_by
+        return bool(some) or self.leaving or self._looked_at is not network.peers
 
     def note_alive(self, peer: NodeName) -> None:
         """The broker is there."""
@@ -135,7 +143,7 @@ class Membership:
 
     def on_link_down(self, peer: NodeName) -> list[Effect]:
         self._knowledge.network.up.pop(peer, None)
-        return self.on_unreachable(peer)
+        return self._left(peer) + self.on_unreachable(peer)
 
     def on_unreachable(self, peer: NodeName) -> list[Effect]:
         """A neighbour is away: it stays in the map, and is bridged by soft links to those behind it."""
@@ -179,19 +187,23 @@ class Membership:
         network = self._knowledge.network
         protected = self._knowledge.protected()
         doubted = () if network.pending is None else (network.pending.destination,)
-        watched = dict.fromkeys((*network.unlinked, *protected, *doubted, *network.silent))
+        left = () if self._leaving is None else (self._leaving[1],)
+        watched = dict.fromkeys((*network.unlinked, *protected, *doubted, *left, *network.silent))
         effects = self._mover.resolve()
         self.unsure = {peer: None for peer in self.unsure if peer in watched}
         for peer in self._watched.ask(watched):
-            effects += self._on_silent(peer, peer in protected)
+            effects += self._on_silent(peer, peer in protected) + self._left(peer)
         asked = [peer for peer in self.unsure if peer in network.met]
         disowned = network.disowned_by
-        self.watching = bool(watched or disowned or network.down or network.pending)
+        self._looked_at = network.peers
+        astray = self._spread.is_astray
+        self.watching = bool(watched or disowned or astray or network.down or network.pending)
         if self.watching:
             effects.append(SetTimer(("routing", "watch"), self._knowledge.parameters.watch_us))
         effects += [Send(peer, SoftLinkRequest(network.epoch)) for peer in watched]
         effects += [Send(peer, network.claim(peer)) for peer in disowned]
-        if self._moves.zone is None and self._spread.is_astray:
+        effects += [Send(peer, Departed(self._knowledge.name, network.epoch)) for peer in left if self.leaving]
+        if astray and self._moves.zone is None:
             asked = [peer for peer, _ in network.relays()]
         return effects + [Send(peer, TablesWanted()) for peer in asked]
 
@@ -273,7 +285,8 @@ class Membership:
         network = self._knowledge.network
         own = network.claim(source)
         if self.departed:
-            return (Send(source, Departed(self._knowledge.name, network.epoch)),)
+            farewell = Send(source, Departed(self._knowledge.name, network.epoch))
+            return [farewell] if claimed.held else self._left(source)
         in_doubt = network.pending is not None and source in network.pending[1:]
         if claimed.held == own.held or self._moves.zone is not None or in_doubt:
             return ()
@@ -287,6 +300,8 @@ class Membership:
 
     def on_move_doubted(self, source: NodeName, doubted: MoveDoubted) -> Sequence[Effect]:
         made = self._moves.is_made(doubted.move, source)
+        if made is None:
+            return ()  # it asks again
         told = self._meet_after(source, doubted.move) if made else []
         return [Send(source, MoveSettled(doubted.move, made)), *told]
 
@@ -336,7 +351,16 @@ class Membership:
             effects += knowledge.new_peers([peer for peer in network.peers if peer != source])
             effects += self._mover.on_away(source)
         self._desk.forget(departed.broker)
+        if source == departed.broker:
+            effects.append(Send(source, network.claim(source)))
         return effects
+
+    def _left(self, peer: NodeName) -> list[Effect]:
+        """The neighbour knows that this broker has left, or is away: the order is carried out."""
+        if self._leaving is None or self._leaving[1] != peer:
+            return []
+        number, self._leaving = self._leaving[0], None
+        return [Answer(number)]
 
     def depart(self, order: Order) -> Sequence[Effect]:
         network = self._knowledge.network
@@ -355,7 +379,12 @@ class Membership:
             return (Answer(order.number, refusal),)
         self.departed = True
         farewell = [Send(peer, Departed(self._knowledge.name, network.epoch)) for peer in network.peers]
-        network.left, network.changed, network.linked = {}, {}, {}
+        network.left, network.linked = {}, {}
+        # What the neighbour thinks, if it does not hear of this, is older.
+        network.changed = {peer: network.changed.get(peer, 0) + 1 for peer in network.peers}
+        answer = [] if network.peers else [Answer(order.number)]
+        for peer in network.peers:  # there is only one
+            self._leaving = (order.number, peer)
         network.set_peers(())
         self._knowledge.map_changed()
-        return [*farewell, network.record(), Answer(order.number)]
+        return [*farewell, network.record(), *answer]

@@ -14,6 +14,8 @@ from routing.multipath.delta_move import (
     END,
     IN_PROGRESS,
     INIT,
+    PHASE_OF,
+    STEP_OF,
     UNDONE,
     Zone,
     moved_ppaths,
@@ -39,13 +41,6 @@ from routing.multipath.watch import PATIENCE
 
 _STALE_GRACES = 10
 """So many graces a broker waits for the next phase before it asks."""
-_STEP_OF = {INIT: MoveStep.M_INIT, IN_PROGRESS: MoveStep.M_INPROG, END: MoveStep.M_END}
-"""The step that a phase brings about."""
-_PHASE_OF = {
-    MoveState.OUTSIDE: 0, MoveState.PREPARATION: 0, MoveState.INIT: INIT, MoveState.IN_PROGRESS: IN_PROGRESS,
-    MoveState.END: END, MoveState.PAST: END,
-}  # fmt: skip
-"""The phase that was the last to come, in each state (0: none)."""
 
 
 class Moves:
@@ -124,7 +119,8 @@ class Moves:
         zone = self.zone
         if zone is None or zone.move != asked.move:
             return [Send(source, MoveFinished(asked.move))]
-        if zone.mover != self._knowledge.name and (self.state is MoveState.INIT or not zone.awaited):
+        idle = zone.coming is None and (self.state is MoveState.INIT or not zone.awaited)
+        if zone.mover != self._knowledge.name and idle:
             return [Send(source, MoveFinished(asked.move))]
         return [Send(source, MoveRuns(zone.move, zone.mover, zone.path))]
 
@@ -160,7 +156,7 @@ class Moves:
             raise WireError(f"{source} leads a move of {announced.mover!r:.40} along {announced.path!r:.80}")
         if announced.phase == UNDONE:
             return self._on_undone(source, announced)
-        if announced.phase not in _STEP_OF:
+        if announced.phase not in STEP_OF:
             raise WireError(f"a move has no phase {announced.phase}")
         confirmed = [Send(source, MoveConfirmed(announced.move, announced.phase))]
         if announced.move <= self._over:
@@ -179,7 +175,7 @@ class Moves:
             self.zone = Zone(announced.move, announced.mover, tuple(announced.path))
             effects.append(self._ask_later(self.zone))
         zone = self.zone
-        current = _PHASE_OF[self.state]
+        current = PHASE_OF[self.state]
         if announced.phase <= current:
             if zone.confirm_to is not None and knowledge.network.is_away(zone.confirm_to):
                 zone.confirm_to = source
@@ -187,13 +183,25 @@ class Moves:
                 return list(confirmed)
             return self.send_again(zone) if zone.awaited or zone.held is not None else list(confirmed)
         zone.confirm_to = source
-        effects += self.enter(announced)
-        zone.announced = announced
+        if announced.phase == IN_PROGRESS and knowledge.name == zone.path[-1]:
+            return effects + self._store_first(zone, announced)
+        return effects + self._take_up(zone, announced, source)
+
+    def _store_first(self, zone: Zone, announced: MovePhase) -> list[Effect]:
+        """At the destination: nobody hears of the new link from it before it is sure to remember it."""
+        effects = self.enter(announced._replace(phase=INIT)) if self.state is MoveState.OUTSIDE else []
+        if zone.held is None:
+            stored = self._knowledge.network.record_made(zone.mover, zone.move)
+            zone.held, zone.coming = stored.token, announced
+            effects.append(stored)
+        return effects
+
+    def _take_up(self, zone: Zone, announced: MovePhase, source: NodeName) -> list[Effect]:
+        """Take a phase, and pass it on."""
+        effects = self.enter(announced)
         told_of = (origin for origin, _ in (*announced.mover_ppaths, *announced.destination_ppaths))
-        if not knowledge.mst.ppaths.keys() >= set(told_of):
+        if not self._knowledge.mst.ppaths.keys() >= set(told_of):
             effects.append(Send(source, TablesWanted()))  # it was away while its neighbours changed their minds
-        if zone.held is not None:
-            return effects
         return effects + self.pass_on(zone, announced, self._onward(zone, source))
 
     def on_stored(self, token: int) -> list[Effect]:
@@ -203,17 +211,18 @@ class Moves:
             return []
         zone.held = None
         if zone.mover == self._knowledge.name:
-            destination = zone.path[-1]
-            if self.state is MoveState.IN_PROGRESS and self._knowledge.network.is_away(destination):
-                return self.on_away(destination)
+            if self.state is MoveState.IN_PROGRESS and self._knowledge.network.is_away(zone.path[-1]):
+                return self.on_away(zone.path[-1])
             return self._confirm_if_all(zone)
-        assert zone.announced is not None
+        announced, zone.coming = zone.coming, None
+        assert announced is not None
         assert zone.confirm_to is not None
-        onward = self._onward(zone, zone.confirm_to)
-        return self.pass_on(zone, zone.announced, onward)
+        return self._take_up(zone, announced, zone.confirm_to)
 
-    def is_made(self, move: int, mover: NodeName) -> bool:
-        """At the destination: has the mover become a neighbour? If not it will not be."""
+    def is_made(self, move: int, mover: NodeName) -> bool | None:
+        """At the destination: has the mover become a neighbour? If not it will not be. None: it is about to."""
+        if self.zone is not None and self.zone.coming is not None and self.zone.move == move:
+            return None
         if mover in self._knowledge.network.peers:
             return True
         self._over = max(self._over, move)
@@ -225,9 +234,9 @@ class Moves:
     def on_confirmed(self, source: NodeName, confirmed: MoveConfirmed) -> list[Effect]:
         """A broker and all beyond it have seen the phase."""
         zone = self.zone
-        if zone is None or zone.announced is None or source not in zone.awaited:
+        if zone is None or zone.announced is None or (zone.move, zone.announced.phase) != confirmed:
             return []
-        if (zone.move, zone.announced.phase) != confirmed:
+        if source not in zone.awaited:
             return []
         del zone.awaited[source]
         return self._confirm_if_all(zone)
@@ -331,7 +340,7 @@ class Moves:
         zone = self.zone
         assert zone is not None
         own = zone.mover == self._knowledge.name
-        self.take(MoveStep.MAP if own and announced.phase == INIT else _STEP_OF[announced.phase])
+        self.take(MoveStep.MAP if own and announced.phase == INIT else STEP_OF[announced.phase])
         if announced.phase == INIT:
             self._stop_bypassing()
             return []
@@ -383,10 +392,9 @@ class Moves:
             return []
         if zone.mover == self._knowledge.name:
             return self._all_confirmed(zone)
-        phase = _PHASE_OF[self.state]
         effects: list[Effect] = []
         if zone.confirm_to is not None:
-            effects.append(Send(zone.confirm_to, MoveConfirmed(zone.move, phase)))
+            effects.append(Send(zone.confirm_to, MoveConfirmed(zone.move, PHASE_OF[self.state])))
         if zone.gone and self.state is MoveState.IN_PROGRESS:
             effects += self._end_alone(zone)
         return effects
@@ -401,6 +409,8 @@ class Moves:
         if zone.gone or zone.mover == self._knowledge.name:
             return []
         zone.gone = True
+        if zone.coming is not None:
+            return []  # it is made as soon as that is stored
         effects = self.spread_undone(zone, source)
         if self.state is MoveState.INIT:
             self.take(MoveStep.UNDONE)
@@ -479,10 +489,7 @@ class Moves:
                 network.down[peer] = None
         effects = knowledge.peers_changed()
         if zone.mover != knowledge.name:  # the mover remembers that the move is pending until all but its own side know
-            stored = network.record()
-            effects.append(stored)
-            if knowledge.name == zone.path[-1]:  # nobody else hears of the new link before it is sure to remember it
-                zone.held = stored.token
+            effects.append(network.record())
         return effects + (network.tell_own() if tell else [])
 
     def check_invariants(self) -> None:

@@ -102,9 +102,17 @@ class PrimaryNetwork:
     # ------------------------------------------------------------------------------------------ what is stored
     def record(self) -> Persist:
         """The own statement for the next incarnation, with `left`, `changed` and `linked`."""
+        return self._record(self.own, list(self.left), self.changed)
+
+    def record_made(self, mover: NodeName, move: int) -> Persist:
+        """The same as if the move had made the mover a neighbour."""
+        own = Statement(self.epoch, self.own.version + 1, (*self.peers, mover))
+        return self._record(own, [each for each in self.left if each != mover], self.changed | {mover: move})
+
+    def _record(self, own: Statement, left: list[NodeName], changed: dict[NodeName, int]) -> Persist:
         self.token += 1
         pending = [] if self.pending is None else list(self.pending)
-        kept = [self.token, *self.own, list(self.left), self.changed, list(self.linked), pending]
+        kept = [self.token, *own, left, changed, list(self.linked), pending]
         return Persist(self.token, msgpack.packb(kept))
 
     def restore(self, records: Sequence[bytes]) -> bool:

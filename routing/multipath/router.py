@@ -167,8 +167,8 @@ class MultipathRouter(Router):
 
     @property
     def waiting(self) -> bool:
-        """A move that is ordered is made or refused in the end."""
-        return self.mover.waiting
+        """An order is answered in the end: a move when it is made or refused, a departure when the neighbour knows."""
+        return self.mover.waiting or self.membership.leaving
 
     @property
     def settling(self) -> bool:

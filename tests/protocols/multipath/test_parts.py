@@ -159,7 +159,24 @@ def test_an_order_with_other_arguments_than_declared_is_refused() -> None:
 )
 def test_orders_are_answered(broker: str, verb: str, arguments: tuple[str, ...], refusal: str, tmp_path: Path) -> None:
     network = Network(STAR, tmp_path, parameters(coordinator="b3"))
-    assert network.answers[network.order(broker, verb, *arguments)] == refusal
+    assert network.answer_to(network.order(broker, verb, *arguments)) == refusal
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_a_departure_is_answered_when_the_neighbour_knows_or_is_away(away: bool, tmp_path: Path) -> None:
+    network = Network(STAR, tmp_path, parameters())
+    number = network.order("b4", "depart")
+    assert network.routers["b4"].waiting
+    if away:
+        network.runtime.crash("b2")
+    assert network.answer_to(number) == ""
+    assert not network.routers["b4"].waiting
+    network.runtime.links.remove("b2", "b4")  # in the same instant
+    if away:
+        network.restart("b2")
+    network.run_ms(500)
+    assert "b4" not in network.routers["b2"].knowledge.network.peers or away
+    assert network.routers["b4"].knowledge.network.peers == {}
 
 
 def test_a_broker_does_not_leave_while_its_only_neighbour_is_away(tmp_path: Path) -> None:
