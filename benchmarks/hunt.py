@@ -15,7 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.planted_bugs import PLANTED_BUGS, PlantedBug, planted
+from benchmarks.planted_bugs import PLANTED_BUGS, PlantedBug, fits, planted
 
 KINDS = ("plain", "guided")
 _COUNT = 10
@@ -74,10 +74,15 @@ def main() -> None:
         name, kind, seed = given.play
         print(json.dumps(hunt(by_name[name], kind == "guided", int(seed), given.most)))
         return
+    wanted = [by_name[name] for name in given.bugs or by_name]
+    fitting = [bug for bug in wanted if fits(bug)]
+    for bug in wanted:
+        if bug not in fitting:
+            print(f"{bug.name}: {bug.file} has changed, and the bug does not fit it any more")
     done = _read(given.file)
     began = time.monotonic()
     for seed in range(given.seeds):
-        for name in given.bugs or by_name:
+        for name in (bug.name for bug in fitting):
             for kind in KINDS:
                 if (name, kind, seed) in done:
                     continue

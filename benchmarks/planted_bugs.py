@@ -108,15 +108,15 @@ PLANTED_BUGS = (
     ),
     PlantedBug(
         "a restart that no link told of is missed", _MULTIPATH, "routing/multipath/membership.py",
-        "            effects = self.on_unreachable(peer)  # it was, unnoticed\n", "            pass\n",
+        "effects = [] if known < 0 else self.on_unreachable(peer)  # it was, unnoticed", "effects: list[Effect] = []",
     ),
     PlantedBug(
         "tables do not cross a bridge", _MULTIPATH, "routing/multipath/membership.py",
         "                    effects += self._tell_all(behind, distance)\n", "",
     ),
     PlantedBug(
-        "a forgetful neighbour is not reminded", _MULTIPATH, "routing/multipath/membership.py",
-        "before is not None and before.epoch < statement.epoch and", "before is None and statement.epoch < 0 and",
+        "a new incarnation beyond a bridge is told nothing", _MULTIPATH, "routing/multipath/membership.py",
+        "return [] if known < 0 else self._tell_all(peer, network.mom.distances[peer])", "return []",
     ),
     PlantedBug(
         "a neighbour that is back is not told", _MULTIPATH, "routing/multipath/membership.py",
@@ -131,6 +131,15 @@ def changed_source(bug: PlantedBug) -> str:
     if source.count(bug.right) != 1:
         raise ValueError(f"{bug.name}: {bug.file} has {source.count(bug.right)} times {bug.right!r}, not once")
     return source.replace(bug.right, bug.wrong)
+
+
+def fits(bug: PlantedBug) -> bool:
+    """Can it still be planted?"""
+    try:
+        changed_source(bug)
+    except ValueError:
+        return False
+    return True
 
 
 def planted(bug: PlantedBug) -> None:
