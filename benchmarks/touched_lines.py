@@ -36,19 +36,19 @@ class TouchedLines:
     def tests_of(self, mutation: Mutation) -> dict[str, float]:
         """The tests that may notice the change, and their seconds.
 
-        What runs while its module is imported says nothing of who depends on it: then these are all tests that run
-        anything of that file, or all there are, if it has nothing else.
+        What runs while its module is imported is reached by no test, whoever depends on it: then these are all tests
+        that reach anything of that file, or all there are, if it has nothing else.
         """
-        first, last = mutation.lines or (0, 1_000_000)
-        found = {
-            test
-            for by_path in self.lines.values()
-            for line, tests in by_path.get(mutation.path, {}).items()
-            if first <= line <= last
-            for test in tests
-        }
+        first, last = mutation.lines or (1, 0)
+        found: set[str] = set()
+        beside: set[str] = set()
+        for by_path in self.lines.values():
+            for line, tests in by_path.get(mutation.path, {}).items():
+                beside.update(tests)
+                if first <= line <= last:
+                    found.update(tests)
         seconds = {test: taken for each in self.seconds.values() for test, taken in each.items()}
-        return {test: seconds[test] for test in found} if found or mutation.lines else seconds
+        return {test: seconds[test] for test in found or beside or seconds}
 
 
 def measured(kept: Path, tree: Path, folders: Sequence[str], run: Callable[..., Any]) -> TouchedLines:
