@@ -133,21 +133,26 @@ def inputs_file(name: str, incarnation: int) -> str:
 
 
 class _MappedFile:
-    """A file of stated size, allocated on disk and mapped. `pack` makes its first bytes of its header."""
+    """A file of stated size, allocated on disk and mapped. `pack` makes its first bytes of its header. The file has its
+    name once these are written: others read it while it grows."""
 
     def __init__(self, path: Path, header: SegmentHeader, pack: Callable[[SegmentHeader], bytes]) -> None:
         self.path = path
         self.size = header.allocated
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+        if path.exists():
+            raise FileExistsError(f"{path} is there already")
+        begun = path.with_name(f"{path.name}.begun")
+        descriptor = os.open(begun, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
         try:
             os.posix_fallocate(descriptor, 0, self.size)
             self.map = mmap.mmap(descriptor, self.size)
+            self.map[:HEADER_BYTES] = pack(header)
+            begun.rename(path)
         except OSError:
-            os.unlink(path)
+            begun.unlink()
             raise
         finally:
             os.close(descriptor)
-        self.map[:HEADER_BYTES] = pack(header)
         self.used = HEADER_BYTES
         self._header = header
         self._pack = pack

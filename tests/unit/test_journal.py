@@ -104,6 +104,20 @@ def test_a_damaged_side_file_is_refused_with_the_place(tmp_path: Path) -> None:
     assert f"byte {HEADER_BYTES}" in caught.value.place
 
 
+def test_a_file_has_its_name_once_its_header_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    allocate = os.posix_fallocate
+
+    def look(descriptor: int, begin: int, size: int) -> None:
+        allocate(descriptor, begin, size)
+        seen.extend(path.name for ending in ("seg", "blob") for path in tmp_path.glob(f"*.{ending}"))
+
+    monkeypatch.setattr(os, "posix_fallocate", look)
+    JournalWriter(tmp_path, "b0", 0).close()
+    assert seen == []
+    assert [path.name for path in tmp_path.iterdir()] == ["b0-0-00000.seg"]
+
+
 def test_a_full_disk_is_an_error_and_no_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = JournalWriter(tmp_path, "b1", 0, rows_per_segment=4)
 
