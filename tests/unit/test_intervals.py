@@ -55,3 +55,15 @@ def test_the_smallest_gap_is_filled_however_wide_the_ranges_are() -> None:
     assert fill_gaps(ranges, 2) == [(0, 9), (20, 24)]
     assert fill_gaps(ranges, 1) == [(0, 24)]
     assert fill_gaps(ranges, 3) == ranges
+
+
+def test_only_numbers_that_follow_the_greatest_extend_a_set() -> None:
+    made = IntervalSet()
+    assert not made.extend(0, 3), "there is none that they could follow"
+    made.add(10, 20)
+    for first, last in ((10, 20), (15, 19), (22, 30), (9, 30)):
+        assert not made.extend(first, last), "known, or with a gap before it, or from below"
+        assert list(made) == [(10, 20)]
+    assert made.extend(21, 21)
+    assert made.extend(15, 30), "the beginning may be known"
+    assert list(made) == [(10, 30)]

@@ -5,7 +5,7 @@ from enum import IntEnum
 import pytest
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.faults import REPAIRS, FaultKind
 from murmur_pubsub.journal import DropReason, FaultStage, Phase, Refusal, RowKind, SideKind
 from murmur_pubsub.journal_format import HEADER_BYTES, ROW, FileState
 from murmur_pubsub.places import RingPlace
@@ -42,3 +42,7 @@ def test_a_probe_is_given_some_time_and_less_than_up_to_the_next(timeout_us: int
     with pytest.raises(InputError, match="above zero and below the time between probes"):
         RingPlace(0, probe_timeout_us=timeout_us)
     RingPlace(0, probe_timeout_us=1)
+
+
+def test_what_ends_a_fault_and_breaks_nothing_is_a_repair() -> None:
+    assert [each.name for each in REPAIRS] == ["RESTART", "RESUME", "HEAL", "UNITE", "RETURN_HOST"]
