@@ -381,9 +381,8 @@ class Moves:
         return told
 
     def _sends(self, zone: Zone, to: Iterable[NodeName]) -> list[Effect]:
-        assert zone.announced is not None
-        told = [zone.announced]
-        if zone.changes is not None and zone.announced.phase == END:
+        told = [] if zone.announced is None else [zone.announced]
+        if zone.changes is not None and zone.announced is not None and zone.announced.phase == END:
             told = [zone.changes, zone.announced]  # who was away may have missed both
         return [Send(peer, each) for peer in to for each in told]
 

@@ -9,8 +9,8 @@ import pytest
 
 from murmur_pubsub.errors import WireError
 from murmur_pubsub.links import LinkSpec
-from murmur_pubsub.machine import NodeName, Received
-from routing.multipath.delta_move import END, INIT, UNDONE
+from murmur_pubsub.machine import NodeName, Received, Send, TimerFired
+from routing.multipath.delta_move import END, IN_PROGRESS, INIT, UNDONE
 from routing.multipath.messages import Departed, MovePhase
 from routing.multipath.move_states import MoveState, MoveStep
 from routing.multipath.mover import MOVE_REFUSED
@@ -135,6 +135,17 @@ def test_what_only_b3_could_say_of_itself_is_refused_and_changes_nothing(sensele
         network.routers["b3"].handle(Received("b2", senseless), network.runtime.now_us)
     network.subscribe("b3", "x = 1")
     network.check_from_scratch()
+
+
+def test_a_destination_whose_disk_is_slow_has_nothing_to_pass_on_yet(tmp_path: Path) -> None:
+    overlay = Overlay(tuple(f"b{n}" for n in range(5)), tuple((f"b{n}", f"b{n + 1}") for n in range(4)))
+    network = Network(overlay, tmp_path, parameters())
+    announced = MovePhase(1, IN_PROGRESS, "b0", ("b1", "b2"), (), (), ())
+    b2, now_us = network.routers["b2"], network.runtime.now_us
+    b2.handle(Received("b0", announced), now_us)
+    sent = b2.handle(TimerFired(("routing", "stale", 1)), now_us)
+    assert not [each for each in sent if isinstance(each, Send) and each.message == announced]
+    assert b2.moves.state is MoveState.INIT
 
 
 def test_a_mover_that_asks_after_a_move_that_is_past_and_was_not_made_is_told_so(tmp_path: Path) -> None:
