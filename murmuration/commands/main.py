@@ -316,7 +316,7 @@ def hunt_command(
     address: Annotated[str | None, typer.Option(help="A Ray cluster, instead of this host.")] = None,
     out: Annotated[Path | None, typer.Option(help="The hunt's folder (default: hunt; with a FILE, beside it).")] = None,
     seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 1,
-    guided: Annotated[bool, typer.Option("--guided/--plain", help="Change schedules that reached much.")] = True,
+    guided: Annotated[bool, typer.Option("--guided/--unguided", help="Change schedules that reached much.")] = True,
     why: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Hunt nothing: when did this scenario become certain to fail?"),
