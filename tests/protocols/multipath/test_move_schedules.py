@@ -70,6 +70,14 @@ def moves_and_deaths_of_two(seed: int, folder: Path, moves: int = 10) -> Run:
         run.settle_moves()
         network.run_ms(3_500)
         run.check_agreement()
+    made, tries = run.made, 50
+    while run.made == made and tries:  # of those in which two died perhaps none was made: the next one goes on
+        tries -= 1
+        run.order_a_move()
+        run.settle_moves()
+    assert run.made > made
+    network.run_ms(3_500)
+    run.check_agreement()
     return run
 
 
@@ -87,7 +95,7 @@ def test_publiy_s6_a_move_survives_a_broker_that_dies_in_its_middle(seed: int, t
 
 @pytest.mark.parametrize("seed", [5, 30, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 24))])
 def test_a_move_survives_two_of_its_brokers_that_die_together(seed: int, tmp_path: Path) -> None:
-    assert moves_and_deaths_of_two(seed, tmp_path).made
+    moves_and_deaths_of_two(seed, tmp_path)
 
 
 def test_schedules_are_drawn_from_their_seed_alone() -> None:
