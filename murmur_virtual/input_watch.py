@@ -4,6 +4,7 @@ A thread of its own looks once a second at what the watched thread is doing, whi
 counted, not seconds: a process that was stopped for a while is not to blame for it.
 """
 
+import contextlib
 import ctypes
 import signal
 import sys
@@ -66,8 +67,9 @@ class InputWatch(threading.Thread):
         if self._cancelled.is_set():
             return
         self._cancelled.set()
-        self.join()
-        if self._watched is threading.main_thread():
+        with contextlib.suppress(RuntimeError):  # an interrupt came before the thread was started
+            self.join()
+        if self._former is not None:
             signal.signal(_SIGNAL, self._former)
 
     def _interrupt(self) -> None:

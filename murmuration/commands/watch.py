@@ -1,8 +1,8 @@
 """What `--watch` adds to a run: its live page, on which hands may be laid, until it is interrupted."""
 
 import contextlib
-import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +11,8 @@ from murmuration.runs.hands import Hands
 
 _INTERRUPTED = 130
 """The exit code of a run that was interrupted."""
+_LOOK_S = 0.2
+"""So long an interrupt may take at most to be seen."""
 
 
 @contextlib.contextmanager
@@ -39,6 +41,7 @@ def watching(folder: Path) -> Iterator[Callable[[Hands], None]]:
 
 def _stay(begun: bool) -> None:
     if begun:
-        print("(the live page stays until Ctrl-C)", file=sys.stderr, flush=True)
         with contextlib.suppress(KeyboardInterrupt):
-            signal.pause()
+            print("(the live page stays until Ctrl-C)", file=sys.stderr, flush=True)
+            while True:  # not signal.pause(): an interrupt just before it would be waited for a second time
+                time.sleep(_LOOK_S)

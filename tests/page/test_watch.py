@@ -45,7 +45,8 @@ def test_an_interrupt_ends_a_run_that_waits_for_its_page(watched: subprocess.Pop
     assert page.endswith("/run/run/")
     watched.send_signal(signal.SIGINT)
     _, said = watched.communicate(timeout=30)
-    assert watched.returncode == 130
+    # Either is 130 in a shell: Python ends by the signal itself if the interrupt came while an import ran `exec`.
+    assert watched.returncode in (130, -signal.SIGINT)
     assert "interrupted" in said
     assert "Traceback" not in said
     assert '"status": "interrupted"' in (tmp_path / "run" / "manifest.json").read_text()
