@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from http.cookiejar import CookieJar
@@ -43,6 +44,10 @@ def opened(started: subprocess.Popen[str]) -> tuple[str, urllib.request.OpenerDi
 def test_an_interrupt_ends_a_run_that_waits_for_its_page(watched: subprocess.Popen[str], tmp_path: Path) -> None:
     page, _ = opened(watched)
     assert page.endswith("/run/run/")
+    assert watched.stderr is not None
+    while "starting actors" not in watched.stderr.readline():
+        pass
+    time.sleep(1)  # now it waits: of an interrupt within an import Python may make nothing
     watched.send_signal(signal.SIGINT)
     _, said = watched.communicate(timeout=30)
     # Either is 130 in a shell: Python ends by the signal itself if the interrupt came while an import ran `exec`.
