@@ -26,6 +26,7 @@ def test_init_writes_the_files_that_are_printed(folder: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_the_printed_suite_passes_in_its_own_folder(folder: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(command, cwd=folder, env=None, capture_output=True, text=True, check=False)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import Phase, find, given, settings
 
 from murmur_pubsub.machine import Effect, NodeName
@@ -65,6 +66,7 @@ class Forgetful(SubscriptionForwarding):
         return before
 
 
+@pytest.mark.slow
 def test_a_broker_that_forgets_to_renew_is_found_and_shrunk_to_one_fault() -> None:
     parts = {**BEST_EFFORT, "routing": "tests.virtual.test_fault_schedules:Forgetful"}
     smallest = find(

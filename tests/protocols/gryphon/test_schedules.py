@@ -26,7 +26,13 @@ def test_a_connected_subscriber_gets_everything_once_and_in_order(examples: int)
     settings(max_examples=examples)(drawn(holds))()
 
 
-@pytest.mark.parametrize("bug", BUGS.values(), ids=list(BUGS))
+LATE = "a tick used again after a restart"
+"""It takes most schedules to find."""
+
+
+@pytest.mark.parametrize(
+    "bug", [pytest.param(bug, id=name, marks=[pytest.mark.slow] * (name == LATE)) for name, bug in BUGS.items()]
+)
 def test_a_planted_bug_is_found(bug: str) -> None:
     """The schedules are worth nothing if they do not see what goes wrong."""
     parts = {**GRYPHON, "reliability": bug}
