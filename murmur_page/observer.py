@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from murmur_page.frame import Activity, Frame, LinkState, Moved, NodeState, Pair, delay_bucket
-from murmur_pubsub.faults import ENDS, REPAIRS, FaultKind
+from murmur_pubsub.faults import ENDS, REPAIRS, FaultKind, takes_back
 from murmur_pubsub.journal import NONE, DropReason, FaultStage, Phase, RowKind
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest
 
@@ -226,10 +226,8 @@ class Observer:
         return None
 
     def _only_repairs(self, entry: FaultEntry) -> bool:
-        calm = (entry.kind is FaultKind.SLOW and not entry.work_us) or (
-            entry.kind is FaultKind.CHANGE_LINK and entry.link is None
-        )
-        return entry.kind in REPAIRS or entry.kind is FaultKind.ORDER or calm
+        ends = entry.kind in REPAIRS or takes_back(entry.kind, entry.link, entry.work_us)
+        return ends or entry.kind is FaultKind.ORDER
 
     def _carry_out(self, frame: Frame, entry: FaultEntry) -> None:
         kind, numbers = entry.kind, [self._numbers[name] for name in entry.nodes]

@@ -71,6 +71,12 @@ REPAIRS = tuple(kind for kind, began in ENDS.items() if kind is not began and ki
 """Kinds that end a fault and break nothing themselves."""
 
 
+def takes_back(kind: FaultKind, link: LinkSpec | None, work_us: int) -> bool:
+    """Is it a step of a kind that breaks as well as repairs, and does it only repair? A link is as planned again, or a
+    node as fast as before."""
+    return (kind is FaultKind.CHANGE_LINK and link is None) or (kind is FaultKind.SLOW and not work_us)
+
+
 class NewLinks(Enum):
     """Between which brokers a routing takes a link that was not there when they started."""
 

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from murmur_pubsub.faults import RECONFIGURES, REPAIRS, FaultKind, link_key
+from murmur_pubsub.faults import RECONFIGURES, REPAIRS, FaultKind, link_key, takes_back
 from murmur_pubsub.links import LinkSpec
 
 NEVER_US = 1 << 62
@@ -198,9 +198,7 @@ def fault_windows(
 def _breaks_nothing(step: FaultStep) -> bool:
     if step.kind is FaultKind.ORDER:
         return not step.given_up or step.in_effect_us is None
-    return (step.kind is FaultKind.CHANGE_LINK and step.link is None) or (
-        step.kind is FaultKind.SLOW and not step.work_us
-    )
+    return takes_back(step.kind, step.link, step.work_us)
 
 
 def _undoes(later: FaultStep, step: FaultStep) -> bool:

@@ -1,5 +1,6 @@
 // Draws the course of a run: rates, delays and faults on one axis of emulated time.
 
+import { fitted } from "./canvas.js";
 import { quantile } from "./run.js";
 import { clock, duration, rate } from "./words.js";
 
@@ -15,13 +16,7 @@ export class Course {
   }
 
   resize() {
-    const ratio = window.devicePixelRatio || 1;
-    const { width, height } = this.canvas.getBoundingClientRect();
-    this.width = width;
-    this.height = height;
-    this.canvas.width = Math.max(1, Math.round(width * ratio));
-    this.canvas.height = Math.max(1, Math.round(height * ratio));
-    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    Object.assign(this, fitted(this.context));
     this.made = null;
   }
 

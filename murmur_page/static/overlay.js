@@ -1,5 +1,6 @@
 // Draws the overlay on a canvas: brokers where the layout has them, traffic on links, and what is broken.
 
+import { fitted } from "./canvas.js";
 import { linkKey } from "./run.js";
 import { STATE_WORDS } from "./words.js";
 
@@ -29,13 +30,7 @@ export class Overlay {
   }
 
   resize() {
-    const ratio = window.devicePixelRatio || 1;
-    const { width, height } = this.canvas.getBoundingClientRect();
-    this.width = width;
-    this.height = height;
-    this.canvas.width = Math.max(1, Math.round(width * ratio));
-    this.canvas.height = Math.max(1, Math.round(height * ratio));
-    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    Object.assign(this, fitted(this.context));
   }
 
   // Where a place of the layout is on the canvas.

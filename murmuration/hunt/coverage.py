@@ -15,7 +15,7 @@ from typing import Any
 
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
-from murmur_pubsub.faults import ENDS, Fault, FaultKind
+from murmur_pubsub.faults import ENDS, REPAIRS, Fault, FaultKind, takes_back
 from murmur_pubsub.fingerprint import Fact
 from murmur_pubsub.journal import DropReason, Phase
 from murmur_pubsub.machine import NodeName
@@ -129,11 +129,8 @@ class FaultsInForce:
 
 
 def _begins(fault: Fault) -> bool:
-    if fault.kind is FaultKind.CHANGE_LINK:
-        return fault.link is not None
-    if fault.kind is FaultKind.SLOW:
-        return fault.work_us > 0
-    return fault.kind not in ENDS or fault.kind is FaultKind.DISCONNECT
+    ends = fault.kind in REPAIRS or takes_back(fault.kind, fault.link, fault.work_us)
+    return not ends and fault.kind is not FaultKind.CONNECT
 
 
 class ObservedRun(VirtualRun):
