@@ -12,8 +12,8 @@ a fault excuses it, tables disturbed by any fault do, and so does an overlay tha
 promise says that its protocols survive is excused only until the overlay could have settled without what is broken.
 
 A copy is excused by the link that made it, and on an overlay without links by disturbed tables. An event out of order
-is excused by a link that lets messages overtake each other. An event held up by a fault may come to a later subscriber,
-and need not come to one that withdrew in the meantime.
+is excused by a link that lets messages overtake each other, or where it was held up and later ones went another way. An
+event held up by a fault may come to a later subscriber, and need not come to one that withdrew in the meantime.
 
 A journal without SEND and RECEIVE rows does not show a way: there a fault in force near it in time excuses a loss.
 """
@@ -120,7 +120,7 @@ class Excuses:
         if case.finding == "out_of_order":
             if not passage.hops:
                 return self._near_in_time(case, "reorders")
-            return self._changed_link(case, passage.sent, "reorders") or self._held_back(passage)
+            return self._changed_link(case, passage.sent, "reorders") or self._held_back(case, passage)
         if case.early and case.delivered_us is not None:
             return self._early(case, passage)
         return None
@@ -331,12 +331,15 @@ class Excuses:
                     return Excuse(f"{window.step.text}: at {sender}-{receiver}")
         return None
 
-    def _held_back(self, passage: Passage) -> Excuse | None:
-        """Where there are several ways: did a broker have to wait with the event, while later ones passed it by?"""
+    def _held_back(self, case: Case, passage: Passage) -> Excuse | None:
+        """Where there are several ways: was the event held up, by a broker or by a link, while later ones passed it by?
+        Behind a slow link they do so only when something else makes them take another way."""
         if not self._meshed:
             return None
-        for time_us, _, receiver in passage.sent:
-            for window in self._about.get(receiver, ()):
+        rerouted = self._by_any_tables(case, passage) is not None
+        for time_us, sender, receiver in passage.sent:
+            links = self._about.get(frozenset((sender, receiver)), ()) if rerouted else ()
+            for window in (*self._about.get(receiver, ()), *links):
                 if window.holds_up and window.in_force(time_us, time_us):
                     return Excuse(f"{window.step.text}: later events went another way")
         return None

@@ -8,11 +8,12 @@ import pytest
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.links import Delay, LinkSpec
 from murmuration.harness.cluster import Cluster
 from murmuration.scenario.load import check_scenario
 from spark_analysis.excuses import Case, Excuses
 from spark_analysis.fault_windows import FaultStep, Window
-from spark_analysis.passages import Passage
+from spark_analysis.passages import Crossing, Passage
 from spark_analysis.plain_judge import Judgement, judge_run
 
 CHAIN = {"kind": "chain", "brokers": 3}
@@ -198,3 +199,38 @@ def test_an_event_that_a_fault_held_up_may_come_to_a_later_subscriber_by_another
     homes = {"c0": "b0", "c1": "b2"}
     excuse = Excuses([window], list(homes.items()), homes).explain(early, passage)
     assert (excuse is not None) == is_excused
+
+
+def test_an_event_on_a_slow_link_is_overtaken_when_the_broker_that_sent_it_dies() -> None:
+    """Later events go another way at once."""
+    overtaken = 0
+    for broker in ("ma", "mb"):  # one of them is on the way
+        with _cluster(overlay=CELLS, routing="cells", clients={"alice": "p0", "bob": "s0"}) as cluster:
+            cluster.clients["bob"].subscribe("x >= 0")
+            cluster.settle()
+            cluster.faults.link(broker, "s0", delay="60 ms")
+            cluster.clients["alice"].publish({"x": 1})
+            cluster.advance("20 ms")
+            cluster.faults.kill(broker)
+            cluster.advance("10 ms")
+            cluster.clients["alice"].publish({"x": 2})
+            cluster.advance("5 s")
+            judged = _judged(cluster)
+        assert judged.left("out_of_order") == []
+        overtaken += judged.numbers["out_of_order"]
+    assert overtaken == 1
+
+
+@pytest.mark.parametrize("is_killed", [True, False], ids=["its sender died", "nothing else happened"])
+def test_a_slow_link_alone_excuses_no_order(is_killed: bool) -> None:
+    """Where cells give an event several ways, it takes one: a slow link delays the later events as well."""
+    slow = FaultStep(0, FaultKind.CHANGE_LINK, "slow b0-b1", ("b0", "b1"), link=LinkSpec(Delay(low_us=60_000)))
+    windows = [Window(slow, 0, 0, 3_000_000, 4_000_000, links=frozenset({frozenset({"b0", "b1"})}))]
+    if is_killed:
+        kill = FaultStep(1, FaultKind.KILL, "kill b0", ("b0",))
+        windows.append(Window(kill, 120_000, 120_000, 3_000_000, 4_000_000, frozenset({"b0"})))
+    sent = [Crossing(100_000, "b0", "b1")]
+    passage = Passage(had={"b0": 100_000, "b1": 160_000}, received={"b1": [160_000]}, sent=sent)
+    late = Case("out_of_order", "b0", "b1", published_us=100_000, delivered_us=160_000)
+    links = [("b0", "b1"), ("b1", "b2"), ("b0", "b2")]
+    assert (Excuses(windows, links).explain(late, passage) is not None) == is_killed
