@@ -1,7 +1,8 @@
 """Which tests run which lines, and how long each test takes.
 
 A change of a line is noticed by a test that runs it, or by none. So this is measured once, with `coverage`, and is kept
-beside what the tests found; a test module is measured again when it has changed, or a file that it runs.
+beside what the tests found; a test module is measured again when it has changed, or a file that it runs, or one that
+is no module and stands in its folder (tests/golden reads what it plays).
 """
 
 import hashlib
@@ -87,7 +88,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _digests(tree: Path, known: TouchedLines, module: str) -> dict[str, str]:
-    paths = [module, *known.lines.get(module, {})]
+    beside = (each for each in (tree / module).parent.rglob("*") if each.suffix not in ("", ".py", ".pyc"))
+    paths = [module, *known.lines.get(module, {}), *(str(each.relative_to(tree)) for each in beside)]
     return {
         path: hashlib.sha256((tree / path).read_bytes()).hexdigest() if (tree / path).exists() else ""
         for path in sorted(paths)

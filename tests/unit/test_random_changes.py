@@ -1,0 +1,82 @@
+"""The tool that asks whether tests notice small changes of the protocols' code (`python -m benchmarks.mutants`)."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.mutants import draw
+from benchmarks.mutations import compiles, mutations_of
+
+SOURCE = '''"""Not this: 1 < 2."""
+
+
+def first(values: list[int], limit: int = 3) -> list[int]:
+    """Nor this."""
+    assert len(values) < 9
+    if not values or values[0] > limit:
+        raise ValueError("Δ < 1")
+    values[0] += 2
+    found = "Δ" and values[0] + 5
+    return [found]
+'''
+
+
+def changed(tmp_path: Path) -> list[tuple[str, str, tuple[int, int] | None]]:
+    file = tmp_path / "module.py"
+    file.write_text(SOURCE)
+    found = []
+    for each in mutations_of(tmp_path, file):
+        after = each.applied(SOURCE).splitlines()[each.line - 1]
+        found.append((after.strip(), each.what, each.lines))
+    return found
+
+
+def test_each_change_stands_where_it_should(tmp_path: Path) -> None:
+    assert changed(tmp_path) == [
+        ("def first(values: list[int], limit: int = (3 + 1)) -> list[int]:", "a number is one more", None),
+        ("def first(values: list[int], limit: int = (3 - 1)) -> list[int]:", "a number is one less", None),
+        ("if not (not values or values[0] > limit):", "a condition is turned", (7, 7)),
+        ("if not values and values[0] > limit:", "and for its opposite", (7, 7)),
+        ("if (values) or values[0] > limit:", "a `not` is left out", (7, 7)),
+        ("if not values or values[0] >= limit:", "a comparison is another one", (7, 7)),
+        ("if not values or values[(0 + 1)] > limit:", "a number is one more", (7, 7)),
+        ("if not values or values[(0 - 1)] > limit:", "a number is one less", (7, 7)),
+        ("pass", "a statement is left out", (9, 9)),
+        ("values[(0 + 1)] += 2", "a number is one more", (9, 9)),
+        ("values[(0 - 1)] += 2", "a number is one less", (9, 9)),
+        ("values[0] += (2 + 1)", "a number is one more", (9, 9)),
+        ("values[0] += (2 - 1)", "a number is one less", (9, 9)),
+        ('found = "Δ" or values[0] + 5', "or for its opposite", (10, 10)),
+        ('found = "Δ" and values[0] - 5', "- for another operator", (10, 10)),
+        ('found = "Δ" and values[(0 + 1)] + 5', "a number is one more", (10, 10)),
+        ('found = "Δ" and values[(0 - 1)] + 5', "a number is one less", (10, 10)),
+        ('found = "Δ" and values[0] + (5 + 1)', "a number is one more", (10, 10)),
+        ('found = "Δ" and values[0] + (5 - 1)', "a number is one less", (10, 10)),
+        ("return []", "nothing is returned", (11, 11)),
+    ]
+
+
+def test_a_larger_draw_continues_a_smaller_one() -> None:
+    smaller, larger = draw(5, 3, ["routing/cells"]), draw(9, 3, ["routing/cells"])
+    assert larger[:5] == smaller
+    assert {each.path.rpartition("/")[0] for each in larger} == {"routing/cells"}
+    assert all(compiles(each.applied(Path(each.path).read_text())) for each in larger)
+
+
+def test_a_test_that_never_ends_has_noticed_the_change(tmp_path: Path) -> None:
+    """Whatever it catches, and however busy the computer is: its CPU time counts."""
+    (tmp_path / "test_endless.py").write_text(
+        "def test_endless():\n    while True:\n        try:\n            sum(range(99))\n"
+        "        except BaseException:\n            pass\n"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    program = (
+        "import benchmarks.cpu_limit as limit, pytest\nlimit.SECONDS_MAX = 0.1\n"
+        "pytest.main(['-q', '-p', 'no:cacheprovider', '-p', 'benchmarks.cpu_limit', '.'])"
+    )
+    environment = {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == "FAILED test_endless.py::test_endless - more than 0.1 s of CPU time"
