@@ -138,7 +138,8 @@ class ActorGroup:
 
     # ------------------------------------------------------------------------------------------ starting
     def start(self, names: Sequence[NodeName]) -> None:
-        """Start (the next incarnation of) these nodes and have them listen; they know no peer yet."""
+        """Start the processes of (the next incarnation of) these nodes and have them listen; `introduce` starts their
+        machines."""
         for name in names:
             script = self._deployment.scripts.get(name)
             incarnation = self.incarnations[name] = self.incarnations.get(name, -1) + 1
@@ -158,7 +159,8 @@ class ActorGroup:
             self.places[name] = listening.place
 
     def introduce(self, names: Sequence[NodeName]) -> None:
-        """Tell these nodes their links and the addresses of all nodes, and only then let them dial."""
+        """Tell these nodes their links and the addresses of all nodes, which starts their machines, and only then let
+        them dial."""
         arguments = {}
         for name in names:
             specs = {peer: self.link_specs[link_key(name, peer)] for peer in self._peers[name]}
@@ -167,14 +169,16 @@ class ActorGroup:
         self.ask("dial", arguments={name: (self._dials[name],) for name in names})
 
     def bring_back(self, name: NodeName) -> None:
-        """A node that is down starts again, under its old name at a new address."""
+        """A node that is down starts again, under its old name at a new address. The others are told of that first, so
+        that they can answer what it sends as it starts."""
         self.start([name])
+        moved = (name, self.addresses[name])
+        for other in list(self.stalled):
+            self._actors[other].moved.remote(*moved)  # it hears of it later
+        self.ask("moved", self.in_service, common=moved)
         del self.down[name]
         self.ask("sever", arguments={name: self.cut_off_from(name)})
         self.introduce([name])
-        for other in self.in_service + list(self.stalled):
-            if other != name:
-                self._actors[other].moved.remote(name, self.addresses[name])  # a stalled one hears of it later
 
     # -------------------------------------------------------------------------------------------- asking
     def ask(

@@ -7,6 +7,7 @@ calls. Imports stay light: every one is paid for by every actor.
 import asyncio
 import gc
 import os
+import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,6 +32,8 @@ from murmur_pubsub.recorded_inputs import InputRecorder
 from murmur_pubsub.recorder import Recorder
 from murmur_pubsub.script import Player, Script, ScriptedCommand
 
+_BACKLOG = 1_024
+"""So many connections may wait until the machine has started: all nodes of a structured overlay join through a few."""
 _PUBLISH_BATCH = 64
 """The most events that a publisher that is behind publishes before it lets its links breathe."""
 
@@ -46,9 +49,9 @@ class Listening(NamedTuple):
 class NodeActor:
     """One incarnation of a node of a live run.
 
-    The driver calls `listen`, `attach`, `dial`, then `subscribe` and `publish` (or `catch_up`, after a restart), and
-    at the end `leave` and `stop`. The calls under "faults" carry out what a fault plan does to links and pace.
-    `not_before_us`: no time that the machine is handed lies before that.
+    The driver calls `listen`, `attach` (which starts the machine), `dial`, then `subscribe` and `publish` (or
+    `catch_up`, after a restart), and at the end `leave` and `stop`. The calls under "faults" carry out what a fault
+    plan does to links and pace. `not_before_us`: no time that the machine is handed lies before that.
     """
 
     def __init__(
@@ -65,12 +68,13 @@ class NodeActor:
         self._incarnation = incarnation
         self._not_before_us = not_before_us
         self._node: LiveNode | None = None
+        self._server: asyncio.Server | None = None
         self._publishing: asyncio.Task[None] | None = None
         self._leaving: list[Connection] = []
 
     async def listen(self) -> Listening:
-        """Make the node's machine, open its socket and journal, and start it. Raises `ProtocolError` for a machine that
-        cannot be made."""
+        """Make the node's machine, and open its socket and journal. Who connects before `attach` waits in the kernel.
+        Raises `ProtocolError` for a machine that cannot be made."""
         settings = self._settings
         machine = self._make_machine()
         if settings.scratch is not None:
@@ -82,16 +86,12 @@ class NodeActor:
         )
         recorder = Recorder(self._writer, number, settings.numbers, settings.run.journal_hops)
         keeper = self._keeper = LogKeeper(Path(settings.storage_folder) / f"{self._spec.name}.sqlite", self._spec.name)
-        node = self._node = LiveNode(
-            self._spec, self._incarnation, machine, recorder, settings, keeper, self._not_before_us
-        )
+        self._node = LiveNode(self._spec, self._incarnation, machine, recorder, settings, keeper, self._not_before_us)
         self._recorder = recorder
-        loop = asyncio.get_running_loop()
         host = settings.host or ray.util.get_node_ip_address()
-        self._server = await loop.create_server(lambda: Connection(node), host, 0)
-        node.links.begin()
-        node.start(keeper.records())
-        host, port = self._server.sockets[0].getsockname()[:2]
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._socket = socket.create_server((host, 0), family=family, backlog=_BACKLOG)
+        host, port = self._socket.getsockname()[:2]
         return Listening(host, port, own_place(ray.get_runtime_context().get_node_id()))
 
     def _make_machine(self) -> Machine:
@@ -110,11 +110,17 @@ class NodeActor:
     async def attach(
         self, links: Mapping[NodeName, LinkSpec], brokers: frozenset[NodeName], addresses: Mapping[NodeName, Address]
     ) -> None:
-        """Learn the node's links, which nodes are brokers, and where nodes are reached."""
+        """Learn the node's links, which nodes are brokers, and where nodes are reached; the first time, start the
+        machine, and only then let in who has connected."""
         node = self._running
         node.link_specs.update(links)
         node.brokers |= brokers
         node.links.addresses.update(addresses)
+        if self._server is None:
+            node.links.begin()
+            node.start(self._keeper.records())
+            loop = asyncio.get_running_loop()
+            self._server = await loop.create_server(lambda: Connection(node), sock=self._socket, backlog=_BACKLOG)
 
     async def dial(self, peers: list[NodeName]) -> None:
         """From now on keep the links to these peers up: they are this end's to dial."""
@@ -213,7 +219,8 @@ class NodeActor:
     async def leave(self) -> None:
         """Take no more notice of links. All nodes leave before any stops, so that none reports its peers as gone."""
         node = self._running
-        self._server.close()
+        if self._server is not None:
+            self._server.close()
         node.links.end()
         self._leaving = list(node.connections.values())
         node.connections.clear()

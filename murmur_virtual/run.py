@@ -106,9 +106,8 @@ class VirtualRun:
         self._input_watch = InputWatch(self.runtime, MACHINE_CODES)
         self._input_watch.start()
         self.enter(Phase.STARTING)
-        for spec in self._deployment.nodes:
-            if spec.name not in self._deployment.start_down:
-                self.runtime.add_node(spec)
+        start_down = self._deployment.start_down
+        self.runtime.add_nodes(spec for spec in self._deployment.nodes if spec.name not in start_down)
         for plan in self._deployment.links:
             self.runtime.connect(plan)
         self._run(until_us=_SUBSCRIBE_US)

@@ -28,6 +28,7 @@ from murmur_pubsub.machine import (
     Record,
     Send,
     SetTimer,
+    Start,
     Stored,
     TimerFired,
     TimerKey,
@@ -104,6 +105,11 @@ class VirtualNode:
         self._uplink: Link | None = None
         if spec.uplink is not None:
             self._uplink = Link(spec.uplink, random.Random(f"{network.seed}/{spec.name}/uplink"))
+
+    def start(self, now_us: int) -> None:
+        """Give the machine its first input."""
+        self._recorder.plain(now_us, RowKind.START, self.incarnation)
+        self.take_input(Start(self.storage.records()), now_us)
 
     def receive(self, source: NodeName, kind: int, data: bytes, now_us: int) -> None:
         """A message has arrived; it waits while a full link keeps this node from taking more of its kind."""

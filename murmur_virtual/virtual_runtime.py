@@ -9,16 +9,16 @@ import functools
 import gc
 import random
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from murmur_pubsub.codec import Codec
 from murmur_pubsub.contract import ContractError
 from murmur_pubsub.deployment import LinkPlan, NodeSpec, make_machine
 from murmur_pubsub.faults import DEFAULT_DETECTION, FailureDetection
-from murmur_pubsub.journal import JournalWriter, RowKind, inputs_file
+from murmur_pubsub.journal import JournalWriter, inputs_file
 from murmur_pubsub.links import Link, LinkSpec
-from murmur_pubsub.machine import Machine, NodeName, Start
+from murmur_pubsub.machine import Machine, NodeName
 from murmur_pubsub.protocol_error import ProtocolError
 from murmur_pubsub.recorded_inputs import InputRecorder
 from murmur_pubsub.recorder import Recorder
@@ -106,9 +106,14 @@ class VirtualRuntime:
 
     def add_node(self, spec: NodeSpec, machine: Machine | None = None) -> VirtualNode:
         """Add a node (made by its factory unless a machine is given) and start it."""
-        if spec.role == "client":
-            self.clients.add(spec.name)
-        return self._start(spec, machine or self._made(spec, 0), VirtualStorage(), 0)
+        node = self._add(spec, machine or self._made(spec, 0), VirtualStorage(), 0)
+        node.start(self.now_us)
+        return node
+
+    def add_nodes(self, specs: Iterable[NodeSpec]) -> None:
+        """Add these nodes, and start them when all are there: what one sends as it starts reaches the others."""
+        for node in [self._add(spec, self._made(spec, 0), VirtualStorage(), 0) for spec in specs]:
+            node.start(self.now_us)
 
     def connect(self, plan: LinkPlan) -> None:
         """Bring the link up in both directions and tell both ends; when both are there, if one is not yet."""
@@ -132,7 +137,8 @@ class VirtualRuntime:
             raise ValueError(f"{name} is not down")
         incarnation = before.incarnation + 1
         machine = machine or self._made(before.spec, incarnation)
-        node = self._start(before.spec, machine, before.storage, incarnation)
+        node = self._add(before.spec, machine, before.storage, incarnation)
+        node.start(self.now_us)
         self._restarts += 1
         if self._restarts >= max(_RESTARTS_MIN, len(self.nodes)):
             self._restarts = 0
@@ -178,7 +184,9 @@ class VirtualRuntime:
         except ProtocolError as error:
             raise self.in_run(error) from error
 
-    def _start(self, spec: NodeSpec, machine: Machine, storage: VirtualStorage, incarnation: int) -> VirtualNode:
+    def _add(self, spec: NodeSpec, machine: Machine, storage: VirtualStorage, incarnation: int) -> VirtualNode:
+        if spec.role == "client":
+            self.clients.add(spec.name)
         recorder = self._recorder(self._writer, self.numbers[spec.name], self.numbers, self._journal_hops)
         if self._inputs_folder is not None:
             path = self._inputs_folder / inputs_file(spec.name, incarnation)
@@ -188,8 +196,6 @@ class VirtualRuntime:
             self.nodes[spec.name].forget_addressed()
         self._places.setdefault(spec.name, len(self._places))
         self.nodes[spec.name] = node
-        recorder.plain(self.now_us, RowKind.START, incarnation)
-        node.take_input(Start(storage.records()), self.now_us)
         return node
 
     # ------------------------------------------------------------------------------------------ the queue

@@ -107,8 +107,8 @@ class Network:
         return Counted(name, self, "bitset", router, functools.partial(BestEffort, context, NoParameters()))
 
     def restart(self, name: NodeName, unreached_ms: int = 0) -> None:
-        """The broker is back at another address, as live: it does not know those of the others when it starts, and they
-        learn its own after so long. Until then only links lead to it."""
+        """The broker is back, on a network that is harsher than the runtimes are: what it sends as it starts is lost,
+        and so are datagrams to it for so long. Until then only links lead to it."""
         self.lives[name] += 1
         self.unreached_us[name] = self.runtime.now_us + unreached_ms * MS
         self.runtime.restart(name, self.machine(name, self.lives[name]))
