@@ -245,7 +245,7 @@ class Membership:
         if stated.broker == self._knowledge.name:
             return self._on_own_word(source, statement)
         if not network.learn(stated.broker, statement):
-            if network.statements[stated.broker] != statement:
+            if network.statements[stated.broker].age != statement.age:
                 return ()
             nearer = network.is_nearer(stated.broker, stated.hops)
             effects = network.spread_statement(stated.broker, stated.hops, source) if nearer else []

@@ -37,10 +37,14 @@ class SubscriptionSpread:
         """All tables of this side for a broker `away` hops from here: a neighbour that has just come (back), or one
         that bridges another. `move`: that which has made it a neighbour, if others may not know of it."""
         mst, mom = self._knowledge.mst, self._knowledge.network.mom
-        towards = (mom.first_hop(peer) if away > 1 else peer,)  # a neighbour may be in the map at its former place
+        towards = mom.first_hop(peer) if away > 1 else peer  # a neighbour may be in the map at its former place
+        peers = self._knowledge.network.peers
         effects: list[Effect] = []
         for origin, filters in mst.by_origin().items():
-            if peer != origin and mst.ppaths[origin][:1] != towards:
+            first = next(iter(mst.ppaths[origin]), None)
+            if move and first is not None and first not in peers:
+                continue  # the move itself has left the way behind, and the peer knows the one that there is now
+            if peer != origin and first != towards:
                 ppath, moved = self._ppath_for(peer, away, origin), max(move, mst.moved.get(origin, 0))
                 effects.append(Send(peer, OriginSubscriptions(origin, *mst.versions[origin], ppath, moved, filters)))
         return effects

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from murmur_pubsub.filter_parser import parse_filter
-from murmur_pubsub.machine import Answer, LinkDown, LinkUp, NodeContext, Order, Send, SetTimer, Start
+from murmur_pubsub.machine import Answer, LinkDown, LinkUp, NodeContext, Order, Received, Send, SetTimer, Start
 from routing.multipath.coordinator import Coordinator
 from routing.multipath.load import Loads
-from routing.multipath.messages import MoveGranted, MovePermission, MoveRuns, SubscriptionChanged
+from routing.multipath.messages import MoveGranted, MovePermission, MoveRuns, Neighbours, SubscriptionChanged
 from routing.multipath.overlay_maps import MasterOverlayMap
 from routing.multipath.primary_network import Statement
 from routing.multipath.router import MultipathRouter
@@ -75,6 +75,33 @@ def test_over_two_bridges_each_is_told_the_way_over_the_broker_that_it_bridges(t
     sent = {effect.to: effect.message for effect in router.subscribe(WANTED) if isinstance(effect, Send)}
     told = {to: message.ppath for to, message in sent.items() if isinstance(message, SubscriptionChanged)}
     assert told == {"b3": ("b1", "b0"), "b4": ("b2", "b0")}
+
+
+def test_a_broker_passes_on_a_word_that_it_has_worked_out_from_a_move_and_hears_then(tmp_path: Path) -> None:
+    """Others may have been told nothing of the move, and two may list a broker's neighbours in other orders."""
+    network = Network(STAR, tmp_path, parameters())
+    router = network.routers["b1"]
+    assert router.knowledge.network.learn("b3", Statement(0, 9, ("b1", "b9")))
+    heard = Received("b3", Neighbours("b3", 0, 9, 1, ("b9", "b1")))
+    sent = [effect.to for effect in router.handle(heard, 0) if isinstance(effect, Send)]
+    assert sent == ["b0"]
+    assert router.handle(heard, 0) == []
+
+
+def test_who_has_moved_tells_its_new_neighbour_no_way_that_the_move_has_left_behind(tmp_path: Path) -> None:
+    network = Network(STAR, tmp_path, parameters())
+    for name in ("b1", "b3"):
+        network.subscribe(name, "x = 1")
+    network.run_ms(30)
+    router = network.routers["b3"]
+    router.knowledge.network.set_peers(["b0"])
+
+    def told(move: int) -> list[str]:
+        effects = router.spread.tell_all("b0", 1, move)
+        return [effect.message.origin for effect in effects if isinstance(effect, Send)]  # type: ignore[attr-defined]
+
+    assert set(told(0)) == set(STAR.brokers) - {"b0"}
+    assert told(7) == ["b3"]
 
 
 def test_a_broker_that_does_not_answer_is_gone_once_and_found_when_it_does() -> None:
