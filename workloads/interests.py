@@ -1,18 +1,21 @@
 """Synthetic filters: which intervals they ask for, how wide they must be, and how many events they match.
 
-All filters share one interval width. It is found by bisection over a sample of events and filters, which is
-quick and comes near the wanted matching rate; the rate that counts is measured afterwards, on the bounds as they are
-written into the filters, against every filter.
+All filters share one interval width, but for those that are drawn to be covered by another one: their intervals are
+parts of its. The width is found by bisection over a sample of events and filters, which is quick and comes near the
+wanted matching rate; the rate that counts is measured afterwards, on the bounds as they are written into the filters,
+against every filter.
 """
 
 import math
-from dataclasses import dataclass
+import random
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 _FILTERS_SAMPLED = 2_000
 _BISECTIONS = 30
+_LEAST_PART = 0.2
 DECIMALS = 6
 
 Floats = NDArray[np.float64]
@@ -38,6 +41,32 @@ class Interests:
     categories: Ints | None
     extent: float
     whole: bool
+    parts: Floats
+    """How much of the width each interval has (filters x predicates)."""
+    offsets: Floats
+    """How far the middle of each is from its centre, in widths."""
+
+    def with_covered(self, share: float, rng: random.Random) -> "Interests":
+        """The same, but that share of the filters each ask for parts of the intervals of an earlier one."""
+        if not share:
+            return self
+        attributes, centres = self.attributes.copy(), self.centres.copy()
+        categories = None if self.categories is None else self.categories.copy()
+        parts, offsets = self.parts.copy(), self.offsets.copy()
+        for filter_ in range(1, len(centres)):
+            if rng.random() >= share:
+                continue
+            other = rng.randrange(filter_)
+            attributes[filter_], centres[filter_] = attributes[other], centres[other]
+            if categories is not None:
+                categories[filter_] = categories[other]
+            for at, part in enumerate(parts[other].tolist()):
+                smaller = part * rng.uniform(_LEAST_PART, 1)
+                parts[filter_, at] = smaller
+                offsets[filter_, at] = offsets[other, at] + (part - smaller) * rng.uniform(-0.5, 0.5)
+        return replace(
+            self, attributes=attributes, centres=centres, categories=categories, parts=parts, offsets=offsets
+        )
 
     def tuned_width(self, events: Events, wanted: float) -> float:
         """The interval width at which the events match the wanted share of the first filters, or all there can be."""
@@ -45,9 +74,9 @@ class Interests:
         low, high = 0.0, 2.0 * self.extent
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
-            reach = np.full_like(self.centres[some], middle / 2)
-            matched = self._matches(events, some, self.centres[some] - reach, self.centres[some] + reach)
-            if matched / len(events.numbers) / len(reach) < wanted:
+            lows, highs = self._intervals(middle, some)
+            matched = self._matches(events, some, lows, highs)
+            if matched / len(events.numbers) / len(lows) < wanted:
                 low = middle
             else:
                 high = middle
@@ -55,12 +84,16 @@ class Interests:
 
     def bounds(self, width: float) -> tuple[Floats, Floats]:
         """The least and the greatest value of each interval, as filters are written."""
-        lows, highs = [], []
-        for centre in self.centres.ravel().tolist():
-            lows.append(math.ceil(centre - width / 2) if self.whole else round(centre - width / 2, DECIMALS))
-            highs.append(math.floor(centre + width / 2) if self.whole else round(centre + width / 2, DECIMALS))
+        lows, highs = (ends.ravel().tolist() for ends in self._intervals(width, slice(None)))
+        least = [math.ceil(low) if self.whole else round(low, DECIMALS) for low in lows]
+        greatest = [math.floor(high) if self.whole else round(high, DECIMALS) for high in highs]
         shape = self.centres.shape
-        return np.array(lows, dtype=float).reshape(shape), np.array(highs, dtype=float).reshape(shape)
+        return np.array(least, dtype=float).reshape(shape), np.array(greatest, dtype=float).reshape(shape)
+
+    def _intervals(self, width: float, some: slice) -> tuple[Floats, Floats]:
+        middles = self.centres[some] + self.offsets[some] * width
+        reaches = self.parts[some] * (width / 2)
+        return middles - reaches, middles + reaches
 
     def matching_rate(self, events: Events, low: Floats, high: Floats) -> float:
         """The share of pairs of an event and a filter that match."""

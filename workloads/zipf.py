@@ -2,8 +2,9 @@
 
 Interest is skewed: the domain of each numeric attribute is cut into `buckets`, and both the centres of intervals and
 the values of events fall into buckets by Zipf. Filters constrain `predicates` of the attributes with intervals of
-one width, tuned on a sample (see `workloads.interests`); with `categories` each also asks for one value of a string
-attribute, popular by Zipf too. The rate reached by events that are really published is part of the description.
+one width, tuned on a sample (see `workloads.interests`), and those that are drawn to be `covered` with parts of
+another's. With `categories` each also asks for one value of a string attribute, popular by Zipf too. The rate reached
+by events that are really published is part of the description.
 """
 
 import heapq
@@ -66,6 +67,8 @@ class ZipfOptions:
     """Parts of the domain of a value, whose popularity follows the distribution."""
     matching_rate: float = 0.05
     """Share of all subscriptions that an event should match."""
+    covered: float = 0.0
+    """Share of filters that ask for a part of what an earlier filter asks for, which covers them."""
     resubscriptions: int = 0
     """How often a subscriber withdraws a filter while events are published, and asks for it again later, or for
     another one (at most: a filter that is away cannot be withdrawn)."""
@@ -86,6 +89,8 @@ class ZipfOptions:
             raise InputError("workload.resubscriptions", str(self.resubscriptions), allowed)
         if self.categories < 0:
             raise InputError("workload.categories", str(self.categories), "0 or more")
+        if not 0 <= self.covered <= 1:
+            raise InputError("workload.covered", str(self.covered), "0 to 1")
         share_of_filters(self.matching_rate)
         positive_rate(self.rate_per_s)
         zipf_exponent(self.exponent)
@@ -211,7 +216,10 @@ def _interests(options: ZipfOptions, total: int, seed: object) -> Interests:
     centres = np.array([[source.value() for _ in range(options.predicates)] for _ in range(total)], dtype=float)
     wanted = EventSource(options, random.Random(f"{seed}/subscriptions/categories"))
     categories = np.array([wanted.category() for _ in range(total)]) if options.categories else None
-    return Interests(chosen, centres, categories, float(options.integers or 1), options.integers is not None)
+    extent, whole = float(options.integers or 1), options.integers is not None
+    as_wide, in_middle = np.ones_like(centres), np.zeros_like(centres)
+    interests = Interests(chosen, centres, categories, extent, whole, as_wide, in_middle)
+    return interests.with_covered(options.covered, random.Random(f"{seed}/subscriptions/covered"))
 
 
 def _tuning_sample(options: ZipfOptions, seed: int) -> Events:

@@ -63,6 +63,8 @@ def _draw_scenario(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
     }  # fmt: skip
     if space.resubscriptions_max and rng.random() < 0.5:
         data["workload"]["resubscriptions"] = rng.randint(1, space.resubscriptions_max)
+    if rng.random() < 0.5:
+        data["workload"]["covered"] = 0.5
     return data
 
 

@@ -173,3 +173,23 @@ def test_changes_of_mind_need_time_to_happen_in() -> None:
         ZipfOptions(resubscriptions=1, rate_per_s=None)
     with pytest.raises(InputError, match="found -1"):
         ZipfOptions(resubscriptions=-1)
+
+
+@pytest.mark.parametrize("integers", [None, 30])
+@pytest.mark.parametrize("predicates", [1, 2])
+def test_covered_filters_ask_for_a_part_of_what_an_earlier_one_asks_for(integers: int | None, predicates: int) -> None:
+    options = ZipfOptions(
+        clients=4, publications=400, attributes=3, predicates=predicates, integers=integers, categories=2,
+        matching_rate=0.1, covered=0.6,
+    )  # fmt: skip
+    workload = build_zipf(chain(Sized(2), 1), options, 5)
+    filters = [parse_filter(text) for client in workload.clients for _, text in client.subscriptions]
+    covered = sum(any(other.covers(each) for other in filters[:at]) for at, each in enumerate(filters))
+    assert covered == pytest.approx(0.6 * len(filters), abs=0.2 * len(filters))
+    assert plain_rate(workload) == pytest.approx(0.1, rel=0.3)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1])
+def test_a_share_of_covered_filters_that_is_none_is_refused(share: float) -> None:
+    with pytest.raises(InputError, match=r"workload\.covered: found .*; allowed: 0 to 1"):
+        ZipfOptions(covered=share)
