@@ -281,16 +281,14 @@ class LiveNode:
         now_us = self.clock.now_us()
         self._dirty.pop(connection, None)
         if connection.purpose is Purpose.DATAGRAMS:
-            for _ in range(self.links.datagrams_lost(connection)):
-                self._recorder.plain(now_us, RowKind.DROP, DropReason.UNREACHABLE, peer)
+            self._recorder.lost(now_us, self.links.datagrams_lost(connection), peer, DropReason.UNREACHABLE)
             if self._hears_resets:
                 self.take_input(LinkDown(peer, reason))
             return
         if self.connections.get(peer) is not connection:
             return
         del self.connections[peer]
-        for _ in range(connection.unsent):
-            self._recorder.plain(now_us, RowKind.DROP, DropReason.LINK_BROKEN, peer)
+        self._recorder.lost(now_us, connection.unsent, peer, DropReason.LINK_BROKEN)
         self._recorder.plain(now_us, RowKind.LINK_DOWN, peer=peer)
         self.take_input(LinkDown(peer, reason))
         self.room_again()

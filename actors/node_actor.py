@@ -204,6 +204,9 @@ class NodeActor:
         sent, received = node.links.control_counts()
         return {name: getattr(counters, name) for name in counters.__slots__} | {
             "refused": node.entrance.refused,
+            "dropped": self._recorder.drops,
+            "queued": sum(connection.unsent for connection in node.connections.values()),
+            "incarnation": self._incarnation,
             "control_sent": sent,
             "control_received": received,
             "playing": playing,

@@ -10,7 +10,7 @@ more.
 import contextlib
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -41,12 +41,16 @@ _SETTLE_TIMEOUT_S = 60.0
 _SETTLE_LIMIT_US = 600_000_000
 """Subscriptions that take longer never settle, though something moves all the time."""
 
+Heard = Callable[[Mapping[NodeName, Mapping[str, Any]]], None]
+"""Takes the status of each node in service (`NodeActor.status`)."""
+
 
 class LiveRun:
     """One live run of a deployment; Ray must be initialised.
 
     Journals go to `folder`/journal, stable logs to `folder`/storage; below the folder in `scratch` on the hosts
-    (by number) that keep them for themselves. `cpu_seconds`: what the nodes' processes that are
+    (by number) that keep them for themselves. `heard` is told what all nodes said, each time that they are asked.
+    `cpu_seconds`: what the nodes' processes that are
     there at the end have spent before publishing began, and since.
     """
 
@@ -59,8 +63,10 @@ class LiveRun:
         session: RaySession,
         scratch: Mapping[int, str] = MappingProxyType({}),
         steering: Steering | None = None,
+        heard: Heard | None = None,
     ) -> None:
         self._deployment = deployment
+        self._heard = heard
         self._progress = progress
         origin_wall_ns = time.time_ns()
         self._clock = Clock(origin_wall_ns, deployment.settings.time_dilation)
@@ -296,6 +302,8 @@ class LiveRun:
         self._asked_us = self._clock.now_us()
         statuses = self.group.status()
         self._answered_us = self._asked_us
+        if self._heard is not None:
+            self._heard(statuses)
         return statuses
 
     def _total(self, statuses: dict[NodeName, dict[str, Any]]) -> dict[str, int]:

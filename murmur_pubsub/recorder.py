@@ -14,10 +14,11 @@ class Recorder:
     """Rows of one node. `numbers` gives the number of each node name in the run's manifest.
 
     With `hops` false, SEND and RECEIVE rows are left out: a run's verdict needs only what was published,
-    subscribed and delivered, and the two rows for each hop are most of a journal.
+    subscribed and delivered, and the two rows for each hop are most of a journal. `drops`: messages so far that will
+    not reach their peers.
     """
 
-    __slots__ = ("_numbers", "_row", "_writer", "hops", "node")
+    __slots__ = ("_numbers", "_row", "_writer", "drops", "hops", "node")
 
     def __init__(self, writer: JournalWriter, node: int, numbers: Mapping[str, int], hops: bool = True) -> None:
         self._writer = writer
@@ -25,6 +26,7 @@ class Recorder:
         self._numbers = numbers
         self.node = node
         self.hops = hops
+        self.drops = 0
 
     def plain(self, now_us: int, kind: RowKind, value: int = 0, peer: str | None = None) -> None:
         """A row about the node itself or one of its links."""
@@ -48,7 +50,14 @@ class Recorder:
 
     def dropped(self, now_us: int, message: Any, to: str, reason: DropReason) -> None:
         """The message will not reach its peer."""
+        self.drops += 1
         self._about_event(now_us, RowKind.DROP, message, to, int(reason))
+
+    def lost(self, now_us: int, count: int, peer: str, reason: DropReason) -> None:
+        """This number of messages were still here when the connection to the peer was gone."""
+        self.drops += count
+        for _ in range(count):
+            self.plain(now_us, RowKind.DROP, reason, peer)
 
     def duplicated(self, now_us: int, message: Any, to: str) -> None:
         """The link model made a second copy."""

@@ -101,6 +101,9 @@ def run_command(
     analysis: Annotated[bool, typer.Option(help="Judge the run and write its report.")] = True,
     plain: PlainOption = False,
     watch: Annotated[bool, typer.Option("--watch", help="Serve its live page, until interrupted.")] = False,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="[HOST:]PORT", help="Serve a live run's counts to Prometheus.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a scenario, judge it, and write its report."""
@@ -128,9 +131,14 @@ def run_command(
             from murmuration.commands.watch import watching
 
             watched = stack.enter_context(watching(folder))
+        heard = None
+        if metrics is not None:
+            from murmuration.live.metrics import serving_metrics
+
+            heard = stack.enter_context(serving_metrics(metrics, loaded.scenario)).hear
         try:
             with RunProgress(quiet=as_json) as progress:
-                finished = execute(loaded, folder, progress.step, address, store, watched)
+                finished = execute(loaded, folder, progress.step, address, store, watched, heard)
         except (KeyboardInterrupt, OSError, RunError) as error:
             raise CutShort(folder, f"what was journaled is kept: `murmur analyze {folder}` reads it", error) from None
         finally:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -72,11 +73,13 @@ def execute(
     address: str | None = None,
     store: str | None = None,
     watched: Callable[[Hands], None] | None = None,
+    heard: Callable[[Mapping[str, Mapping[str, Any]]], None] | None = None,
 ) -> FinishedRun:
     """Play the scenario, on the Ray cluster at the address if there is one.
 
     The journal goes to the store at that URI, or stays in the run folder. `watched` is given the hands that may steer
-    the run before it starts. Raises `InputError` for a scenario that cannot be played, before anything starts.
+    the run before it starts; `heard` is told, again and again in a live run, what each node in service says of itself.
+    Raises `InputError` for a scenario that cannot be played, before anything starts.
     """
     scenario = loaded.scenario
     if store is not None:
@@ -113,7 +116,7 @@ def execute(
             progress(step, done, expected if step == PHASE_STEPS[Phase.PUBLISHING] else total)
 
         if scenario.runtime == "ray":
-            ended = _play_live(deployment, run_folder, tell, costs, cluster, hands, watched is not None)
+            ended = _play_live(deployment, run_folder, tell, costs, cluster, hands, watched is not None, heard)
         else:
             ended = _play_virtual(deployment, run_folder, tell, costs, None if watched is None else hands)
     finally:
@@ -149,6 +152,7 @@ def _play_live(
     cluster: JoinedCluster | None,
     hands: Hands,
     steered: bool,
+    heard: Callable[[Mapping[str, Mapping[str, Any]]], None] | None,
 ) -> _Ended:
     from actors.ray_session import ray_session
     from actors.run import LiveRun
@@ -164,9 +168,8 @@ def _play_live(
         costs.wall_seconds["ray"] = time.perf_counter() - began
 
         host, scratch = ("127.0.0.1", {}) if cluster is None else (None, cluster.scratch)
-        run = LiveRun(
-            deployment, run_folder.folder.resolve(), progress, host, session, scratch, hands if steered else None
-        )
+        folder, steering = run_folder.folder.resolve(), hands if steered else None
+        run = LiveRun(deployment, folder, progress, host, session, scratch, steering, heard)
         hands.observed = run.observed
         try:
             run.play()
