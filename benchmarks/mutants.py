@@ -1,12 +1,13 @@
 """How many random changes to the protocols' code are noticed: by the quick tests, by random schedules, or by neither.
 
 `python -m benchmarks.mutants FILE [--count 300] [--seed 1] [--under reliability/gryphon ...]` draws that many changes
-(`benchmarks.mutations`) of `murmur_pubsub`, `routing` and `reliability`. It makes one at a time in a copy of the
-tree. Then it runs the tests of that part that reach the changed line, the quickest first, until one fails; then
-others that do and need neither Ray nor Spark, up to `--others` seconds of them; then `--schedules` random schedules of
-the pairs that the part takes part in. FILE keeps a line of JSON for each; a run that was interrupted goes on where it
-was. FILE.lines keeps which test runs what. `--again` plays again what nothing had noticed, and `--seconds` begins no
-change after that time. The table and the survivors are printed at the end.
+(`benchmarks.mutations`) of `murmur_pubsub`, `routing` and `reliability`. It makes one at a time: in a fork of a process
+that has imported all tests, or in a copy of the tree, if the change is of what runs while a module is imported. Then it
+runs the tests of that part that reach the changed line, the quickest first, until one fails; then others that do and
+need neither Ray nor Spark, up to `--others` seconds of them; then `--schedules` random schedules of the pairs that the
+part takes part in. FILE keeps a line of JSON for each; a run that was interrupted goes on where it was. FILE.lines
+keeps which test runs what. `--again` plays again what nothing had noticed, and `--seconds` begins no change after that
+time. The table and the survivors are printed at the end.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from benchmarks.forked_tests import ForkedTests
 from benchmarks.mutations import Mutation, compiles, mutations_of
 from benchmarks.touched_lines import QUICK, TouchedLines, measured
 
@@ -60,7 +62,7 @@ _PARTS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
 }
 """Folders of tests/protocols and pairs of protocols, by part; the first part whose folder holds the file counts."""
 _ALL_TESTS = (
-    "tests/unit", "tests/golden", "tests/conformance", "tests/virtual", "tests/protocols", "tests/judge",
+    "tests/unit", "tests/golden", "tests/conformance", "tests/virtual", "tests/protocols", "tests/judge", "tests/hunt",
     "tests/docs/test_reference.py",
 )  # fmt: skip
 _BASELINE_SECONDS_MAX = 3_000
@@ -94,33 +96,45 @@ class Effort:
     schedules: int
 
 
-def noticed_by(tree: Path, mutation: Mutation, touched: TouchedLines, effort: Effort) -> tuple[str, str]:
+def noticed_by(
+    tree: Path, forked: ForkedTests, mutation: Mutation, touched: TouchedLines, effort: Effort
+) -> tuple[str, str]:
     """Make the change, and say what notices it: "its tests", "other tests", "schedules" or "nothing"; and who first."""
-    path = tree / mutation.path
-    source = path.read_text()
-    part = part_of(mutation.path)
-    folders, pairs = _PARTS[part]
+    folders, pairs = _PARTS[part_of(mutation.path)]
     own = tuple(f"tests/protocols/{name}/" for name in folders) or ("tests/unit/",)
+    own = (*own, "tests/golden/")
     tests = touched.tests_of(mutation)
-    written = path.stat()
+    by_cost = sorted((each for each in forked.tests if each in tests), key=tests.__getitem__)
+    ours = [each for each in by_cost if each.startswith(own)]
+    others = [each for each in by_cost if not each.startswith(own)]
+    together = list(accumulate(tests[each] for each in others))
+    asked = [*ours, *others[: bisect_right(together, effort.others_s)]]
+    changed = mutation.applied((tree / mutation.path).read_text())
+    said: str | None = None
+    if mutation.lines is not None:
+        said = forked.play(mutation.path, changed, asked, pairs, effort.schedules, _SECONDS_MAX).get("said")
+    if said is None:
+        said = _played_anew(tree, mutation.path, changed, asked, pairs, effort.schedules)
+    if not said:
+        return "nothing", ""
+    name = said.partition(" ")[2]
+    return "its tests" if name.startswith(own) else "other tests" if name.startswith("tests/") else "schedules", said
+
+
+def _played_anew(
+    tree: Path, name: str, changed: str, tests: Sequence[str], pairs: Sequence[str], schedules: int
+) -> str:
+    """The same as `ForkedTests.play`, by processes that import the changed file."""
+    path = tree / name
+    source, written = path.read_text(), path.stat()
     try:
-        path.write_text(mutation.applied(source))
+        path.write_text(changed)
         # Byte code is kept between changes, and belongs to a second and a size of its source.
         os.utime(path, (0, crc32(path.read_bytes())))
-        by_cost = sorted(tests, key=tests.__getitem__)
-        others = [each for each in by_cost if not each.startswith(own)]
-        together = list(accumulate(tests[each] for each in others))
-        for who, some in (
-            ("its tests", [each for each in by_cost if each.startswith(own)]),
-            ("other tests", others[: bisect_right(together, effort.others_s)]),
-        ):
-            if some and (said := _complaint(tree, "pytest", *QUICK, "-x", "-p", "benchmarks.cpu_limit", *some)):
-                return who, said
-        if not effort.schedules:
-            return "nothing", ""
-        asked = ["--count", str(effort.schedules), *(argument for pair in pairs for argument in ("--pair", pair))]
-        said = _complaint(tree, "benchmarks.schedules", "--fail", "--workers", "1", *asked)
-        return ("schedules", said) if said else ("nothing", "")
+        if tests and (said := _complaint(tree, "pytest", *QUICK, "-x", "-p", "benchmarks.cpu_limit", *tests)):
+            return said
+        asked = ["--count", str(schedules), *(argument for pair in pairs for argument in ("--pair", pair))]
+        return _complaint(tree, "benchmarks.schedules", "--fail", "--workers", "1", *asked) if schedules else ""
     finally:
         path.write_text(source)
         os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))
@@ -136,7 +150,7 @@ def _complaint(tree: Path, module: str, *arguments: str) -> str:
     try:
         done = _run(tree, _SECONDS_MAX, module, *arguments)
     except subprocess.TimeoutExpired:
-        return "it hangs"
+        return f"{module} hangs"
     if done.returncode == 0:
         return ""
     said = done.stdout.splitlines()
@@ -173,18 +187,20 @@ class Played:
                     raise RuntimeError(f"the tests cannot be measured: {done.stderr}")
 
             touched = measured(Path(f"{self._file}.lines"), tree, _ALL_TESTS, measure)
+            forked = ForkedTests(tree, _ALL_TESTS)
             for number, mutation in enumerate(mutations):
                 at = time.monotonic()
                 if at - began > seconds_max:
                     print(f"{len(mutations) - number} are left")
-                    return
-                who, said = noticed_by(tree, mutation, touched, effort)
+                    break
+                who, said = noticed_by(tree, forked, mutation, touched, effort)
                 took = round(time.monotonic() - at, 1)
                 end = {**asdict(mutation), "noticed_by": who, "said": said, "seconds": took}
                 self.ends[_key(end)] = end
                 out.write(json.dumps(end) + "\n")
                 out.flush()
                 print(f"{number + 1} of {len(mutations)}, {took} s: {place(end)} {who}: {said}", flush=True)
+            forked.close()
 
     def table(self) -> str:
         """What noticed how many, by part; and what nothing noticed."""

@@ -2,10 +2,18 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
+import pytest
+
+from benchmarks.forked_tests import ForkedTests
 from benchmarks.mutants import draw
 from benchmarks.mutations import compiles, mutations_of
+from benchmarks.swapped_code import CannotSwapError, functions_by_code, swap
+
+ROOT = Path(__file__).parents[2]
 
 SOURCE = '''"""Not this: 1 < 2."""
 
@@ -74,9 +82,81 @@ def test_a_test_that_never_ends_has_noticed_the_change(tmp_path: Path) -> None:
         "import benchmarks.cpu_limit as limit, pytest\nlimit.SECONDS_MAX = 0.1\n"
         "pytest.main(['-q', '-p', 'no:cacheprovider', '-p', 'benchmarks.cpu_limit', '.'])"
     )
-    environment = {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment = {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == "FAILED test_endless.py::test_endless - more than 0.1 s of CPU time"
+
+
+IMPORTED = """
+from functools import lru_cache
+
+def plain(value):
+    return value + 1
+
+plain_of_two = plain(2)
+twice = lru_cache(lambda value: value * 2)
+
+class Held:
+    step = 3
+
+    @property
+    def value(self):
+        return [each + self.step for each in (1, 2)]
+
+    def later(self):
+        return lambda: self.step < 4
+"""
+
+
+@pytest.fixture
+def change(tmp_path: Path) -> tuple[ModuleType, Callable[[str, str], None]]:
+    """A module that is imported, and what changes it."""
+    module, path = ModuleType("imported"), str(tmp_path / "imported.py")
+    exec(compile(IMPORTED, path, "exec"), module.__dict__)
+    return module, lambda one, other: swap(functions_by_code(), path, IMPORTED, IMPORTED.replace(one, other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shown"),
+    [
+        ("value + 1", "value - 1", (4, 10, [4, 5], True)),
+        ("value * 2", "value + 2", (6, 7, [4, 5], True)),
+        ("each + self.step", "each - self.step", (6, 10, [-2, -1], True)),
+        ("self.step < 4", "self.step >= 4", (6, 10, [4, 5], False)),
+    ],
+)
+def test_functions_that_are_held_already_do_what_the_changed_file_says(
+    change: tuple[ModuleType, Callable[[str, str], None]], one: str, other: str, shown: tuple[object, ...]
+) -> None:
+    module, make = change
+    plain, twice, held = module.plain, module.twice, module.Held()
+    make(one, other)
+    assert (plain(5), twice(5), held.value, held.later()()) == shown
+    assert module.plain_of_two == 3
+
+
+@pytest.mark.parametrize(("one", "other"), [("step = 3", "step = 4"), ("plain(2)", "plain(3)"), ("def plain", "def p")])
+def test_what_runs_while_a_module_is_imported_cannot_be_changed_later(
+    change: tuple[ModuleType, Callable[[str, str], None]], one: str, other: str
+) -> None:
+    with pytest.raises(CannotSwapError):
+        change[1](one, other)
+
+
+@pytest.mark.slow
+def test_a_fork_plays_tests_and_schedules_up_to_the_first_that_fails() -> None:
+    path = "routing/flooding.py"
+    source = (ROOT / path).read_text()
+    nowhere = source.replace("peer != came_from", "peer == came_from")
+    assert nowhere != source
+    forked = ForkedTests(ROOT, ["tests/unit/test_intervals.py"])
+    try:
+        played = forked.play(path, nowhere, forked.tests[:2], ["flooding/best_effort"], 5, 60)
+        assert played["said"].startswith("flooding/best_effort 0: ")
+        assert list(played["seconds"]) == forked.tests[:2]
+        assert forked.play(path, source + "\n\nCONSTANT = 1\n", [], [], 0, 60) == {"cannot": "no function differs"}
+    finally:
+        forked.close()
