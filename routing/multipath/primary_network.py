@@ -237,7 +237,7 @@ class PrimaryNetwork:
         """The own statement to every broker in the neighbourhood."""
         return self.spread_statement(self.name, 0, None)
 
-    def tell_all(self, peer: NodeName, away: int = 1) -> list[Effect]:
+    def tell_all(self, peer: NodeName, away: int) -> list[Effect]:
         """Everything that a broker `away` hops from here should know of this side: a neighbour that has just come
         (back), or one that bridges another. Of a broker that was restarted its own last word, too."""
         effects: list[Effect] = []

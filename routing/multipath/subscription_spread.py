@@ -33,7 +33,7 @@ class SubscriptionSpread:
         self._change(name, wanted, held)
         return self._pass_on(SubscriptionChanged(name, epoch, version + 1, (), held, wanted), None)
 
-    def tell_all(self, peer: NodeName, away: int = 1, move: int = 0) -> list[Effect]:
+    def tell_all(self, peer: NodeName, away: int, move: int = 0) -> list[Effect]:
         """All tables of this side for a broker `away` hops from here: a neighbour that has just come (back), or one
         that bridges another. `move`: that which has made it a neighbour, if others may not know of it."""
         mst, mom = self._knowledge.mst, self._knowledge.network.mom

@@ -9,7 +9,7 @@ The head of a file is comments, then what of a scenario is not the default (`bro
     hide Ping Pong               these messages are not written down
     subscribe b0 1 x > 3         by the broker's own subscriber 1; unsubscribe the same
     publish b0 1 x=5             by the broker's own publisher 1
-    lose b0 b1 Data              the next message of that class from b0 to b1 is lost
+    lose b0 b1 Data              the next message of that class from b0 to b1 is lost; lose b0 b1 Data 3: three of them
     cut b0 b1                    both ends know at once that the link is down; join b0 b1: it is up again
     crash b1                     the broker's process is gone; restart b1
     order b0 move b1 b2          from whoever runs the overlay; the answer is written down
@@ -185,8 +185,9 @@ class Exchange:
         }
         self._give(broker, Publish(Event(source, self._sequences[source], self.runtime.now_us, attributes)))
 
-    def _lose(self, source: str, to: str, kind: str) -> None:
-        self._to_lose.append((source, to, kind))
+    def _lose(self, source: str, to: str, what: str) -> None:
+        kind, _, times = what.partition(" ")
+        self._to_lose += [(source, to, kind)] * int(times or 1)
 
     def _cut(self, first: str, second: str) -> None:
         for name, peer in ((first, second), (second, first)):
