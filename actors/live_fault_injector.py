@@ -18,13 +18,14 @@ from actors.clock import Clock
 from actors.processes import await_state, is_here, send_signal
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
-from murmur_pubsub.faults import ENDS, Fault, FaultKind, link_key
+from murmur_pubsub.faults import COMMANDS, ENDS, Fault, FaultKind, link_key
 from murmur_pubsub.journal import FaultStage
 from murmur_pubsub.journal_sealing import seal_series
 from murmur_pubsub.machine import NodeName, Order
 from murmur_pubsub.recorder import Recorder
+from murmur_pubsub.script import CommandSteps
 
-_TO_PROCESSES = (FaultKind.KILL, FaultKind.STALL, FaultKind.RESUME, FaultKind.SLOW)
+_TO_PROCESSES = (FaultKind.KILL, FaultKind.STALL, FaultKind.RESUME, FaultKind.SLOW, *COMMANDS)
 """What is done to the process of a node that runs, or is stalled."""
 
 
@@ -53,6 +54,7 @@ class LiveFaultInjector:
         """Taken again by a thread that finds out in the middle of a step that another node has died."""
         self._planned = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
         self._hosts = deployment.hosts
+        self._command_steps = CommandSteps(deployment.scripts)
 
     @property
     def next_step(self) -> int:
@@ -128,6 +130,9 @@ class LiveFaultInjector:
     def _do(self, step: int, fault: Fault) -> None:
         if fault.kind in _TO_PROCESSES and fault.nodes[0] in self._group.down:
             return  # it died before anybody told it to: it is as gone or silent as the step wants it
+        if fault.kind in COMMANDS:
+            self._issue(fault)
+            return
         if fault.kind in (FaultKind.STALL, FaultKind.SLOW):
             self._group.held_up[fault.nodes[0]] = None
         match fault.kind:
@@ -166,6 +171,10 @@ class LiveFaultInjector:
                     if name in self._group.down:
                         self.restart(name)
 
+    def _issue(self, fault: Fault) -> None:
+        commands = [self._command_steps.command(fault, self._clock.now_us())]
+        self._confirm("issue", {fault.nodes[0]: (commands,)}, lambda issued: issued == 1)
+
     def kill(self, name: NodeName, sigkill: bool = False) -> None:
         """End the node's process and see it gone."""
         group = self._group
@@ -186,6 +195,7 @@ class LiveFaultInjector:
         self._group.bring_back(name)
         if self.base_us is not None:
             self._group.ask("catch_up", [name], common=(self.base_us,))
+            self._group.ask("issue", [name], common=(self._command_steps.again(name),))
 
     def stall(self, name: NodeName) -> None:
         """Stop the node's process and see it stopped."""

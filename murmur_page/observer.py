@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from murmur_page.frame import Activity, Frame, LinkState, Moved, NodeState, Pair, delay_bucket
-from murmur_pubsub.faults import ENDS, REPAIRS, FaultKind, takes_back
+from murmur_pubsub.faults import COMMANDS, ENDS, REPAIRS, FaultKind, takes_back
 from murmur_pubsub.journal import NONE, DropReason, FaultStage, Phase, RowKind
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest
 
@@ -227,7 +227,7 @@ class Observer:
 
     def _only_repairs(self, entry: FaultEntry) -> bool:
         ends = entry.kind in REPAIRS or takes_back(entry.kind, entry.link, entry.work_us)
-        return ends or entry.kind is FaultKind.ORDER
+        return ends or entry.kind in (FaultKind.ORDER, *COMMANDS)
 
     def _carry_out(self, frame: Frame, entry: FaultEntry) -> None:
         kind, numbers = entry.kind, [self._numbers[name] for name in entry.nodes]

@@ -19,6 +19,8 @@ What each kind means, on both runtimes:
 - DISCONNECT: the link is taken out of the overlay; both ends hear at once that it is down, and what is on its way is
   lost. CONNECT: a new link between two brokers that have none, as `link` says.
 - ORDER: a broker's machine is told to do something (`murmur_pubsub.machine.Order`); its answer is in the journal.
+- PUBLISH, SUBSCRIBE: a client does so, beside its script. It breaks nothing, and what it asks for is owed as if the
+  script had it: a client that is started again subscribes to it again.
 - LOSE_HOST: a whole host with its nodes is gone at once, without a word to their peers. RETURN_HOST: its
   nodes are started again (on another host, where the lost one stays away).
 """
@@ -31,6 +33,7 @@ from enum import Enum, IntEnum
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName
+from murmur_pubsub.values import Value
 
 
 class FaultKind(IntEnum):
@@ -51,10 +54,14 @@ class FaultKind(IntEnum):
     CONNECT = 13
     DISCONNECT = 14
     ORDER = 15
+    PUBLISH = 16
+    SUBSCRIBE = 17
 
 
 RECONFIGURES = (FaultKind.CONNECT, FaultKind.DISCONNECT)
 """Kinds that change which links the overlay has."""
+COMMANDS = (FaultKind.PUBLISH, FaultKind.SUBSCRIBE)
+"""Kinds that a client carries out."""
 ENDS = {
     FaultKind.RESTART: FaultKind.KILL,
     FaultKind.RESUME: FaultKind.STALL,
@@ -87,7 +94,7 @@ class NewLinks(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PlanRules:
-    """What the protocols of a run say of plans."""
+    """What the protocols of a run, and its clients, say of plans."""
 
     acyclic: bool = False
     """May the overlay have no cycle?"""
@@ -97,6 +104,12 @@ class PlanRules:
     gives_up: Mapping[str, str] = field(default_factory=dict)
     """The verbs of orders after which nothing is promised to the subscribers at a broker, nor of what is published
     there, until its process starts again; each with the argument that names the broker ("": it is the one ordered)."""
+    publishers: Mapping[NodeName, int] = field(default_factory=dict)
+    """The nodes at which a step may publish; each with the number of the publisher that does."""
+    subscribing: frozenset[NodeName] = frozenset()
+    """The nodes at which a step may subscribe."""
+    subscribers_from: int = 0
+    """The first number that no subscriber of a script has."""
 
     def given_up(self, fault: "Fault") -> tuple[NodeName, ...]:
         """The broker that the fault, if it is such an order, gives up."""
@@ -116,6 +129,8 @@ class Fault:
     `nodes`: the node it is about; the two ends of a link (CUT, HEAL, CHANGE_LINK, CONNECT, DISCONNECT); none for a
     PARTITION, whose `groups` hold every node once. `work_us` is SLOW's, `link` CHANGE_LINK's and CONNECT's, `host` a
     number from 0. `verb` and `arguments` are ORDER's: each argument is what it is called, and the name of a node.
+    `issuer` is the number of the publisher of a PUBLISH, or of the subscriber of a SUBSCRIBE; `attributes` are the
+    event's, `wanted` is the filter's text.
     """
 
     time_us: int
@@ -128,10 +143,17 @@ class Fault:
     host: int = 0
     verb: str = ""
     arguments: tuple[tuple[str, NodeName], ...] = ()
+    issuer: int = -1
+    attributes: tuple[tuple[str, Value], ...] = ()
+    wanted: str = ""
 
     def __str__(self) -> str:
         if self.kind is FaultKind.ORDER:
             return " ".join((self.verb, *self.nodes, *itertools.chain(*self.arguments)))
+        if self.kind is FaultKind.PUBLISH:
+            return f"publish at {self.nodes[0]}: {', '.join(f'{name} = {value!r}' for name, value in self.attributes)}"
+        if self.kind is FaultKind.SUBSCRIBE:
+            return f"subscribe at {self.nodes[0]}: {self.wanted}"
         what = self.kind.name.lower().replace("_", " ")
         if self.kind is FaultKind.PARTITION:
             return f"{what} of {' | '.join(','.join(group) for group in self.groups)}"
@@ -208,6 +230,7 @@ class PlanChecker:
         self._stalled: dict[NodeName, None] = {}
         self._cut: set[tuple[NodeName, NodeName]] = set()
         self._lost: set[int] = set()
+        self._subscribed: set[int] = set()
         self._divided = False
 
     def check(self, fault: Fault, place: str) -> None:
@@ -255,6 +278,8 @@ class PlanChecker:
             self._stalled[name] = None
         elif kind is FaultKind.ORDER:
             self._check_order(fault, place)
+        elif kind in COMMANDS:
+            self._check_command(fault, place)
         elif fault.work_us < 0:
             raise InputError(place, f"{fault.work_us} us of work", "a time that is not negative")
 
@@ -266,6 +291,17 @@ class PlanChecker:
             raise InputError(place, f"{fault}", f"an order to a broker: {_some(sorted(self._targets.brokers))}")
         if [name for name, _ in fault.arguments] != list(orders[fault.verb]):
             raise InputError(place, f"{fault}", f"{fault.verb} with {', '.join(orders[fault.verb]) or 'nothing else'}")
+
+    def _check_command(self, fault: Fault, place: str) -> None:
+        rules, (name,) = self._targets.rules, fault.nodes
+        able = rules.publishers if fault.kind is FaultKind.PUBLISH else rules.subscribing
+        if name not in able:
+            raise InputError(place, f"{fault}", f"a node that can: {_some(sorted(able)) or 'there is none'}")
+        if fault.kind is FaultKind.SUBSCRIBE:
+            if fault.issuer < rules.subscribers_from or fault.issuer in self._subscribed:
+                found = f"subscriber {fault.issuer}, which has a filter"
+                raise InputError(place, found, f"a new one, from {rules.subscribers_from} on")
+            self._subscribed.add(fault.issuer)
 
     def _check_link(self, fault: Fault, place: str) -> None:
         key = link_key(*fault.nodes)

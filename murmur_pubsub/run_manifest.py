@@ -64,6 +64,8 @@ class FaultEntry:
     """Nobody ordered it: it was seen to have happened."""
     by_hand: bool = False
     """Somebody ordered it while the run went on."""
+    issuer: int = -1
+    """The publisher or subscriber whose command it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 from murmur_pubsub.event import Event
+from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.filter_parser import parse_filter
-from murmur_pubsub.machine import Command, Publish, Subscribe, Unsubscribe
+from murmur_pubsub.machine import Command, NodeName, Publish, Subscribe, Unsubscribe
 from murmur_pubsub.values import Value
 
 Change = tuple[int, Literal["subscribe", "unsubscribe"], int, str]
@@ -99,3 +100,33 @@ class Player:
         sequence = self._sequences.get(publisher, 0)
         self._sequences[publisher] = sequence + 1
         return ScriptedCommand(Publish(Event(publisher, sequence, now_us, attributes)))
+
+
+class CommandSteps:
+    """The steps of a plan that clients carry out, as commands. It remembers what each node has subscribed to by them.
+
+    Events of a publisher that only steps have are numbered from 0, in the order in which they are asked for.
+    Subscriptions have ordinals after those of the node's script.
+    """
+
+    def __init__(self, scripts: Mapping[NodeName, Script]) -> None:
+        self._scripts = scripts
+        self._sequences: dict[int, int] = {}
+        self._subscribed: dict[NodeName, list[ScriptedCommand]] = {}
+
+    def command(self, fault: Fault, now_us: int) -> ScriptedCommand:
+        """What the step has its node do, at emulated time `now_us`."""
+        (name,) = fault.nodes
+        if fault.kind is FaultKind.PUBLISH:
+            sequence = self._sequences.get(fault.issuer, 0)
+            self._sequences[fault.issuer] = sequence + 1
+            return ScriptedCommand(Publish(Event(fault.issuer, sequence, now_us, dict(fault.attributes))))
+        before = self._subscribed.setdefault(name, [])
+        script = self._scripts.get(name)
+        of_script = 0 if script is None else len(script.subscriptions) + len(script.changes)
+        before.append(ScriptedCommand(Subscribe(fault.issuer, parse_filter(fault.wanted)), of_script + len(before)))
+        return before[-1]
+
+    def again(self, name: NodeName) -> list[ScriptedCommand]:
+        """What a node that was started again has to subscribe to once more."""
+        return list(self._subscribed.get(name, ()))

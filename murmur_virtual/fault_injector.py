@@ -1,7 +1,7 @@
-"""Carries out the steps of a fault plan on a virtual network."""
+"""Carries out the steps of a fault plan on a virtual network, but for those of clients, which the run issues."""
 
 from murmur_pubsub.deployment import Deployment, LinkPlan
-from murmur_pubsub.faults import Fault, FaultKind, link_key
+from murmur_pubsub.faults import COMMANDS, Fault, FaultKind, link_key
 from murmur_pubsub.machine import NodeName, Order
 from murmur_virtual.virtual_runtime import VirtualRuntime
 
@@ -19,6 +19,7 @@ class VirtualFaultInjector:
 
     def carry_out(self, step: int, fault: Fault) -> None:
         """Do what the fault says, now, as that step of the plan."""
+        assert fault.kind not in COMMANDS
         self.gone, self.came = [], []
         runtime, nodes = self._runtime, fault.nodes
         match fault.kind:

@@ -11,12 +11,12 @@ from typing import NoReturn
 
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
-from murmur_pubsub.faults import Fault
+from murmur_pubsub.faults import COMMANDS, Fault
 from murmur_pubsub.journal import RUN_WRITER, FaultStage, JournalWriter, Phase, RowKind
 from murmur_pubsub.machine import NodeName, Publish, Subscribe, Unsubscribe
 from murmur_pubsub.progress import PHASE_STEPS, Progress
 from murmur_pubsub.recorder import Recorder
-from murmur_pubsub.script import Player, ScriptedCommand
+from murmur_pubsub.script import CommandSteps, Player, ScriptedCommand
 from murmur_pubsub.steering import Steering
 from murmur_virtual.fault_injector import VirtualFaultInjector
 from murmur_virtual.input_watch import InputWatch
@@ -74,6 +74,7 @@ class VirtualRun:
         self._faulted_us = -1
         """When the last fault or repair was: a journal tells what settled after it by a later time."""
         self._fault_injector = VirtualFaultInjector(self.runtime, deployment)
+        self._command_steps = CommandSteps(deployment.scripts)
         self._input_watch: InputWatch | None = None
         self.published = 0
 
@@ -236,6 +237,10 @@ class VirtualRun:
         """Break or mend something now, and journal it; the nodes that came (back)."""
         driver, now_us = self._recorders["driver"], self.runtime.now_us
         driver.fault(now_us, step, fault, FaultStage.ORDERED)
+        if fault.kind in COMMANDS:
+            self.issue(fault.nodes[0], self._command_steps.command(fault, now_us))
+            driver.fault(now_us, step, fault, FaultStage.IN_EFFECT)
+            return []
         self._fault_injector.carry_out(step, fault)
         driver.fault(now_us, step, fault, FaultStage.IN_EFFECT)
         self._changes_unsettled = True
@@ -254,14 +259,14 @@ class VirtualRun:
             self._play_again(name, base_us, now_us)
 
     def _play_again(self, name: NodeName, base_us: int, now_us: int) -> None:
-        script = self._deployment.scripts.get(name)
-        if script is None:
-            return
-        player = self._playing[name] = Player(script)
-        node = self.runtime.nodes[name]
-        for scripted in player.catch_up(now_us - base_us):
+        node, script = self.runtime.nodes[name], self._deployment.scripts.get(name)
+        player = None if script is None else Player(script)
+        caught_up = [] if player is None else player.catch_up(now_us - base_us)
+        for scripted in (*caught_up, *self._command_steps.again(name)):
             self._issue(node, scripted)
-        self._schedule(node, player, base_us)
+        if player is not None:
+            self._playing[name] = player
+            self._schedule(node, player, base_us)
 
     def _schedule(self, node: VirtualNode, player: Player, base_us: int) -> None:
         name = node.spec.name

@@ -7,14 +7,14 @@ not have the faults it claims.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from murmur_pubsub.faults import RECONFIGURES, FaultKind
+from murmur_pubsub.faults import COMMANDS, RECONFIGURES, FaultKind
 from murmur_pubsub.journal import DropReason, RowKind
 from murmur_pubsub.links import LinkSpec
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
@@ -84,6 +84,30 @@ def check_orders(steps: Sequence[FaultStep], answers: Mapping[int, tuple[int, in
             seen = f"carried out{took}" if done else f"refused{took}" if refused else "no answer"
             outcome = "took_effect" if done else "not_exercised"
             checks.append(FaultCheck(step.number, step.text, step.ordered_us, at_us, outcome, seen))
+    return checks
+
+
+def check_commands(
+    steps: Sequence[FaultStep], windows: Sequence[Window], issued: Iterable[tuple[int, int, int]]
+) -> list[FaultCheck]:
+    """One check for each command of a client that was asked for; `issued`: kind, source and time_us of the PUBLISH and
+    SUBSCRIBE rows."""
+    rows = {FaultKind.PUBLISH: RowKind.PUBLISH, FaultKind.SUBSCRIBE: RowKind.SUBSCRIBE}
+    times: dict[tuple[int, int], list[int]] = {}
+    for kind, source, time_us in issued:
+        times.setdefault((kind, source), []).append(time_us)
+    checks = []
+    for step in steps:
+        if step.kind not in COMMANDS or step.ordered_us is None:
+            continue
+        until_us = NEVER_US if step.in_effect_us is None else step.in_effect_us
+        own = times.get((rows[step.kind], step.issuer), ())
+        done_us = min((time_us for time_us in own if step.ordered_us <= time_us <= until_us), default=None)
+        deaths = [each for each in windows if each.kills and step.nodes[0] in each.nodes]
+        down = any(each.in_force(step.ordered_us, until_us) for each in deaths)
+        outcome = "took_effect" if done_us is not None else "not_exercised" if down else "failed"
+        seen = "the client did so" if done_us is not None else "the node was down" if down else "the client did not"
+        checks.append(FaultCheck(step.number, step.text, step.ordered_us, done_us, outcome, seen))
     return checks
 
 

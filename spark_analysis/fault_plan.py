@@ -26,6 +26,7 @@ def steps_of(
             times.get((number, FaultStage.ORDERED)),
             done.get(number) if entry.kind is FaultKind.ORDER else times.get((number, FaultStage.IN_EFFECT)),
             entry.given_up,
+            entry.issuer,
         )
         for number, entry in enumerate(manifest.faults)
     ]

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from murmur_pubsub.faults import RECONFIGURES, REPAIRS, FaultKind, link_key, takes_back
+from murmur_pubsub.faults import COMMANDS, RECONFIGURES, REPAIRS, FaultKind, link_key, takes_back
 from murmur_pubsub.links import LinkSpec
 
 NEVER_US = 1 << 62
@@ -47,6 +47,7 @@ class FaultStep:
     ordered_us: int | None = None
     in_effect_us: int | None = None
     given_up: tuple[str, ...] = ()
+    issuer: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +199,8 @@ def fault_windows(
 def _breaks_nothing(step: FaultStep) -> bool:
     if step.kind is FaultKind.ORDER:
         return not step.given_up or step.in_effect_us is None
+    if step.kind in COMMANDS:
+        return True
     return takes_back(step.kind, step.link, step.work_us)
 
 

@@ -10,12 +10,12 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.faults import COMMANDS, FaultKind
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest
 from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
 from spark_analysis.connections import Connections, LinkRow, times_away
-from spark_analysis.fault_checks import FaultCheck, check_faults, check_orders
+from spark_analysis.fault_checks import FaultCheck, check_commands, check_faults, check_orders
 from spark_analysis.fault_plan import steps_of, windows_of
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
 from spark_analysis.journal_source import Journal
@@ -58,6 +58,7 @@ class Faults:
     def checks(self, last_us: int) -> list[FaultCheck]:
         """What became of each fault."""
         checks = check_orders(self.steps, self._answers)
+        checks += check_commands(self.steps, self.windows, self._issued())
         if self.windows:
             numbers = self._manifest.numbers
             checks += check_faults(self.windows, self._involved(numbers, last_us), numbers, last_us)
@@ -110,6 +111,15 @@ class Faults:
             return {}
         rows = self._journal.of(RowKind.ANSWER).select("sequence", "time_us", "value").collect()
         return {row["sequence"]: (row["time_us"], row["value"]) for row in rows}
+
+    def _issued(self) -> list[tuple[int, int, int]]:
+        """Kind, source and time_us of what the clients of the plan's commands published and subscribed to."""
+        issuers = {step.issuer for step in self.steps if step.kind in COMMANDS}
+        if not issuers:
+            return []
+        rows = self._journal.of(RowKind.PUBLISH, RowKind.SUBSCRIBE).where(F.col("source").isin(*issuers))
+        found = rows.select("kind", "source", "time_us").collect()
+        return [(row["kind"], row["source"], row["time_us"]) for row in found]
 
     def _link_rows(self, homes: Mapping[str, str]) -> list[LinkRow]:
         names = self._manifest.names

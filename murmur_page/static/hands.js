@@ -2,9 +2,30 @@
 
 import { element } from "./story.js";
 
+// "price = 10, symbol = 'IBM'" as the attributes of an event; null: they are none.
+export function eventOf(words) {
+  const event = {};
+  const attribute = /\s*([^\s=,]+)\s*=\s*('[^']*'|"[^"]*"|[^\s,]+)\s*(?:,|$|(?=\s))/y;
+  while (attribute.lastIndex < words.trimEnd().length) {
+    const found = attribute.exec(words);
+    if (!found) return null;
+    const [, name, value] = found;
+    if (/^['"]/.test(value)) event[name] = value.slice(1, -1);
+    else if (["true", "false"].includes(value)) event[name] = value === "true";
+    else if (Number.isFinite(Number(value))) event[name] = Number(value);
+    else return null;
+  }
+  return Object.keys(event).length ? event : null;
+}
+
 // "cut b1 b2" as an entry of a scenario's faults without its time; null: it is none.
 export function orderOf(words) {
   const [verb, ...rest] = words.trim().split(/\s+/);
+  if (verb === "publish" && rest.length >= 2) {
+    const event = eventOf(words.trim().replace(/^\S+\s+\S+/, ""));
+    return event && { publish: rest[0], event };
+  }
+  if (verb === "subscribe" && rest.length >= 2) return { subscribe: rest[0], filter: rest.slice(1).join(" ") };
   if (["kill", "restart", "stall", "resume"].includes(verb) && rest.length === 1) return { [verb]: rest[0] };
   if (verb === "slow" && rest.length >= 2) return { slow: rest[0], work: spaced(rest.slice(1).join("")) };
   if (["cut", "heal", "connect", "disconnect"].includes(verb) && rest.length === 2) return { [verb]: rest };
@@ -16,6 +37,10 @@ export function orderOf(words) {
   if (verb === "partition" && rest.length) return { partition: rest.join(" ").split("|").map((group) => group.split(/[\s,]+/).filter(Boolean)) };
   if (verb === "unite" && !rest.length) return { unite: true };
   return null;
+}
+
+function inWords(event) {
+  return Object.entries(event).map(([name, value]) => `${name} = ${typeof value === "string" ? `'${value}'` : value}`).join(", ");
 }
 
 function spaced(time) {
@@ -52,7 +77,7 @@ export class HandsPanel {
   }
 
   order(entry) {
-    const words = Object.entries(entry).map(([key, value]) => (value === true ? key : `${key} ${[value].flat().join(" ")}`)).join(", ");
+    const words = Object.entries(entry).map(([key, value]) => (value === true ? key : `${key} ${value.constructor === Object ? inWords(value) : [value].flat().join(" ")}`)).join(", ");
     this.post({ order: entry }, words);
   }
 
@@ -69,6 +94,9 @@ export class HandsPanel {
         choices.push(["k", `Kill ${name}`, { kill: name }], ["s", `Stall ${name}`, { stall: name }]);
         choices.push(now === "slow" ? ["w", `${name} as fast as before`, { slow: name, work: "0 s" }] : ["w", `Slow ${name}: 5 ms a message`, { slow: name, work: "5 ms" }]);
       }
+      const client = run.nodes[overlay.selected].clients.find((each) => state.nodes[each.number] === "up") || (run.nodes.length > run.brokers.length ? null : run.nodes[overlay.selected]);
+      if (client && this.told.event) choices.push(["e", `Publish at ${client.name} …`, `publish ${client.name} ${inWords(this.told.event)}`]);
+      if (client && this.told.filter) choices.push(["f", `Subscribe at ${client.name} …`, `subscribe ${client.name} ${this.told.filter}`]);
     } else if (overlay.selectedLink) {
       const ends = overlay.selectedLink.split("-").map((each) => run.nodes[each].name), between = ends.join("–");
       const now = state.links.get(overlay.selectedLink);
@@ -85,8 +113,15 @@ export class HandsPanel {
 
   key(key) {
     const choice = this.on ? this.choices().find(([each]) => each === key) : undefined;
-    if (choice) this.order(choice[2]);
+    if (choice) this.choose(choice[2]);
     return choice !== undefined;
+  }
+
+  // An order is given; words are put where they can be changed before they are.
+  choose(what) {
+    if (typeof what !== "string") { this.order(what); return; }
+    this.input.value = what;
+    this.input.focus();
   }
 
   show() {
@@ -112,15 +147,15 @@ export class HandsPanel {
         button("Time: slower", () => this.post({ speed: told.speed / 2 })), element("output", {}, `× ${Number(told.speed.toPrecision(3))}`),
         button("Time: faster", () => this.post({ speed: told.speed * 2 }))));
     }
-    parts.push(element("div", { className: "live-buttons" }, ...this.choices().map(([key, words, entry]) => button(`${words} (${key})`, () => this.order(entry), key))));
+    parts.push(element("div", { className: "live-buttons" }, ...this.choices().map(([key, words, entry]) => button(`${words} (${key})`, () => this.choose(entry), key))));
     if (!this.form) {
-      this.input = element("input", { type: "text", placeholder: "or in words: cut b1 b2; kill c3; link b1 b2 loss 0.2" });
+      this.input = element("input", { type: "text", placeholder: "or in words: cut b1 b2; publish c3 price = 10" });
       this.input.setAttribute("aria-label", "order in words");
       this.form = element("form", {}, this.input, element("button", { type: "submit" }, "Do"));
       this.form.addEventListener("submit", (event) => {
         event.preventDefault();
         const entry = orderOf(this.input.value);
-        if (entry) { this.order(entry); this.input.value = ""; } else this.page.say("Orders are such as: kill b3; restart b3; stall b3; resume b3; slow b3 5ms; cut b1 b2; heal b1 b2; link b1 b2 delay 50ms; partition b0 b1 | b2 b3; unite.");
+        if (entry) { this.order(entry); this.input.value = ""; } else this.page.say("Orders are such as: kill b3; restart b3; stall b3; resume b3; slow b3 5ms; cut b1 b2; heal b1 b2; link b1 b2 delay 50ms; partition b0 b1 | b2 b3; unite; publish c3 price = 10, symbol = 'IBM'; subscribe c3 price > 10. Texts are in quotes.");
       });
     }
     if (this.form.parentElement !== this.place) this.place.replaceChildren(this.form);

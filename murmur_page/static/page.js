@@ -12,7 +12,7 @@ const KEYS = [
   ["space", "play or pause"], ["← →", "one frame back or on; with shift, ten"], ["Home End", "to the beginning, to the end"],
   ["[ ]", "slower, faster"], ["n p", "the next or previous broker"], ["+ − 0", "nearer, farther, all"],
   ["/", "find a broker, a client or an event (3:17)"], ["Esc", "let go of what is selected"], ["?", "this list"],
-  ["k r s w", "hands on: kill, restart or resume, stall, slow what is selected"], ["c h l d", "cut, heal, loss, delay of the link that is selected"],
+  ["k r s w", "hands on: kill, restart or resume, stall, slow what is selected"], ["e f", "hands on: publish, subscribe at a client of the broker that is selected"], ["c h l d", "cut, heal, loss, delay of the link that is selected"],
   ["shift + drag", "circle brokers; x cuts them off, u unites"],
 ];
 

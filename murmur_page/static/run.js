@@ -1,6 +1,7 @@
 // A run as the page knows it: its head, its frames so far, and what they add up to at a moment.
 
 const KEY_EVERY = 40; // frames between two kept states
+export const COMMANDS = ["publish", "subscribe"]; // steps of a plan that a client carries out
 const OCTAVE = 8; // buckets of delay in an octave, as in murmur_page.frame
 
 export function linkKey(first, second) {
@@ -54,6 +55,7 @@ export class Run {
     }
     if (told.stage !== "done") return;
     fault.from = told.t;
+    if (COMMANDS.includes(told.kind)) fault.repairs = true; // it breaks nothing
     if (told.ends !== undefined) {
       fault.repairs = true;
       const began = this.faults.find((each) => each.step === told.ends);

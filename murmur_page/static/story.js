@@ -1,6 +1,6 @@
 // The column beside the picture: the verdict, what is under the pointer, and what happened, in words.
 
-import { quantile } from "./run.js";
+import { COMMANDS, quantile } from "./run.js";
 import { LINK_WORDS, STATE_WORDS, clock, count, duration, plural, rate } from "./words.js";
 
 const TOLD_MAX = 200;
@@ -99,7 +99,7 @@ function storyLine(run, told, goTo) {
   if (told.k === "fault" && told.stage === "asked") words = `asked for: ${told.text}`;
   if (told.itself) words = `by itself: ${words}`;
   if (told.hand) words = `by hand: ${words}`;
-  return element("li", { className: `live-${told.k}${told.stage === "asked" ? " asked" : ""}${told.ends !== undefined ? " mends" : ""}` }, time, element("span", {}, words));
+  return element("li", { className: `live-${COMMANDS.includes(told.kind) ? "command" : told.k}${told.stage === "asked" ? " asked" : ""}${told.ends !== undefined ? " mends" : ""}` }, time, element("span", {}, words));
 }
 
 export function showFindings(place, run, pick) {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, RunSettings, specs_of, targets_of
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import NewLinks
+from murmur_pubsub.faults import NewLinks, PlanRules
 from murmur_pubsub.script import Change, Script
 from murmur_pubsub.values import Value
 from murmuration.deployment.bootstrap import join_plan
@@ -93,7 +93,8 @@ def deploy(
     except InputError as error:
         raise loaded.error_at(tuple(error.place.split(".")), error.found, error.allowed) from None
     newcomers, has_datagrams = frozenset(scenario.newcomers), scenario.datagrams is not None
-    targets = targets_of(nodes, links, hosts, newcomers, protocols.rules, has_datagrams)
+    rules = _with_clients(protocols.rules, workload, scenario.last_mile == "clients", roots)
+    targets = targets_of(nodes, links, hosts, newcomers, rules, has_datagrams)
     detection, faults, start_down = build_faults(loaded, targets, specs_of(links))
     if overlay.structure is not None:
         places = join_plan(overlay, faults, start_down, hosts, scenario.seed)
@@ -115,11 +116,29 @@ def deploy(
         scripts=scripts,
         faults=faults,
         start_down=start_down,
-        rules=protocols.rules,
+        rules=rules,
         hosts=hosts,
         publish_us_min=scenario.lasts,
         drain_us=scenario.drain.quiet,
         drain_limit_us=scenario.drain.limit,
+    )
+
+
+def _with_clients(rules: PlanRules, workload: Workload, are_nodes: bool, entrances: Sequence[str]) -> PlanRules:
+    """The rules with what a plan may have clients do, or brokers where clients are no nodes of their own."""
+    of_brokers = {name: name for name in workload.overlay.client_brokers}
+    homes = {plan.name: plan.broker for plan in workload.clients} if are_nodes else of_brokers
+    first = 1 + max((number for plan in workload.clients for number in plan.publishers), default=-1)
+    subscribers = (
+        number
+        for plan in workload.clients
+        for number in (*(each for each, _ in plan.subscriptions), *(each for _, _, each, _ in plan.changes))
+    )
+    return dataclasses.replace(
+        rules,
+        publishers={name: first + place for place, (name, broker) in enumerate(homes.items()) if broker in entrances},
+        subscribing=frozenset(homes),
+        subscribers_from=1 + max(subscribers, default=-1),
     )
 
 

@@ -2,15 +2,19 @@
 
 Each entry of `faults` has `at` and one verb (`kill: b3`), and may have `for`, after which it is undone; or it is
 `random:`, which draws a plan from the run's seed. Beside the verbs below there are those of orders that the run's
-protocols declare. An error names the file, the line and the entry.
+protocols declare. `publish: c3` and `subscribe: c3` break nothing: a client does so, beside what its workload has.
+An error names the file, the line and the entry.
 """
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
 from murmur_pubsub.faults import Fault, FaultKind, FaultTargets, check_plan, link_key
+from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName
 from murmuration.scenario.durations import parse_duration
@@ -38,7 +42,10 @@ _OVERLAY_VERBS = {
     "connect": (FaultKind.CONNECT, FaultKind.DISCONNECT),
     "disconnect": (FaultKind.DISCONNECT, FaultKind.CONNECT),
 }
-_VERBS = (*_NODE_VERBS, *_LINK_VERBS, *_OVERLAY_VERBS, *_HOST_VERBS, "partition", "unite", "join", "random")
+_COMMANDS = ("publish", "subscribe")
+_VERBS = (
+    *_NODE_VERBS, *_LINK_VERBS, *_OVERLAY_VERBS, *_HOST_VERBS, *_COMMANDS, "partition", "unite", "join", "random",
+)  # fmt: skip
 
 
 class Placed(NamedTuple):
@@ -73,6 +80,7 @@ class FaultReader:
         self._links = dict(links)
         self._new_link = new_link
         self._orders = targets.rules.orders
+        self._subscribers = itertools.count(targets.rules.subscribers_from)
         self._seed = seed
         self._at = at
 
@@ -128,6 +136,8 @@ class FaultReader:
             return self._link_steps(verb, entry, path, at_us)
         if verb in _OVERLAY_VERBS:
             return self._overlay_steps(verb, entry, path, at_us)
+        if verb in _COMMANDS:
+            return self._command(verb, entry, path, at_us)
         if verb in _HOST_VERBS:
             if type(value) is not int:
                 raise self._at((*path, verb), repr(value), "the number of a host, from 0")
@@ -189,6 +199,32 @@ class FaultReader:
         changes = {name: each for name, each in entry.items() if name not in ("at", "for", verb)}
         self._links[key] = self._changed(self._new_link, changes, path)
         return _Steps((Fault(at_us, kind, ends, link=self._links[key]),), Fault(at_us, repair, ends), tuple(changes))
+
+    def _command(self, verb: str, entry: Mapping[str, Any], path: tuple[str, ...], at_us: int) -> _Steps:
+        name, key = self._name(entry, path, verb), "event" if verb == "publish" else "filter"
+        if key not in entry:
+            raise self._at(path, f"no `{key}`", f"`{key}`: what to {verb}{'' if key == 'event' else ' to'}")
+        given = entry[key]
+        try:
+            if key == "event":
+                if not isinstance(given, dict):
+                    raise InputError(key, repr(given), "attributes and their values, such as {price: 10}")
+                issuer = self._targets.rules.publishers.get(name, 0)
+                Event(issuer, 0, 0, given).check()
+                return _Steps(
+                    (Fault(at_us, FaultKind.PUBLISH, (name,), issuer=issuer, attributes=tuple(given.items())),),
+                    None, (key,),
+                )  # fmt: skip
+            if not isinstance(given, str):
+                raise InputError(key, repr(given), "a filter, such as 'price > 10'")
+            wanted = str(parse_filter(given))
+        except InputError as error:
+            raise self._at((*path, key), error.found, error.allowed) from None
+        issuer = entry.get("subscriber", next(self._subscribers))
+        if type(issuer) is not int:
+            raise self._at((*path, "subscriber"), repr(issuer), "the number of a subscriber")
+        fault = Fault(at_us, FaultKind.SUBSCRIBE, (name,), issuer=issuer, wanted=wanted)
+        return _Steps((fault,), None, (key, "subscriber"))
 
     def _name(self, entry: Mapping[str, Any], path: tuple[str, ...], key: str) -> NodeName:
         if key not in entry:

@@ -1,11 +1,13 @@
 """Hands on a run: what somebody orders while it goes on, checked, entered and kept as a scenario that does it again.
 
-An order is an entry of a scenario's `faults` without its time, such as `{"kill": "b3"}`. Orders come from any thread
-and are taken by the one that plays the run. Each is checked against what is broken at that time and against the steps
-of the plan that are still to come; one that cannot take effect is refused in a sentence, and the run goes on.
+An order is an entry of a scenario's `faults` without its time, such as `{"kill": "b3"}` or `{"subscribe": "c3",
+"filter": "price > 10"}`. Orders come from any thread and are taken by the one that plays the run. Each is checked
+against what is broken at that time and against the steps of the plan that are still to come; one that cannot take
+effect is refused in a sentence, and the run goes on.
 """
 
 import dataclasses
+import functools
 import threading
 import time
 from collections import deque
@@ -17,7 +19,7 @@ import yaml
 
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import Fault, FaultTargets, check_plan, link_key
+from murmur_pubsub.faults import COMMANDS, Fault, FaultKind, FaultTargets, check_plan, link_key
 from murmur_pubsub.run_manifest import FaultEntry
 from murmuration.deployment.fault_entries import FaultReader
 from murmuration.runs.manifest import fault_entry
@@ -87,7 +89,9 @@ class Hands:
         """What a page is told of it."""
         state = {"paused": self.paused, "speed": self.speed, "held": self.held, "orders": len(self._taken)}
         return {
-            "hands": {"runtime": self.runtime, "over": self.over, "saved": str(self._folder.folder / SAVED)} | state
+            "hands": {"runtime": self.runtime, "over": self.over, "saved": str(self._folder.folder / SAVED)}
+            | state
+            | self._example
         }
 
     # --------------------------------------------------------------------------------- from the run's side
@@ -111,6 +115,8 @@ class Hands:
             entry, answer = self._orders.popleft()
         try:
             timed = {"at": duration_text(now_us), **entry}
+            if "subscribe" in entry:  # said in full: read from the saved scenario, it may come before others
+                timed.setdefault("subscriber", self._new_subscriber())
             fault = self._read(timed)
         except InputError as error:
             answer.set_exception(error)
@@ -162,9 +168,33 @@ class Hands:
         targets = FaultTargets(names, list(links), hosts, deployment.start_down, brokers, deployment.rules)
         reader = FaultReader(targets, links, self._loaded.scenario.links.spec(), 0, _at_order)
         (fault,) = reader.steps_of(entry)
+        if fault.kind in COMMANDS and self._died(fault.nodes[0], fault.time_us):
+            raise InputError("order", f"{fault}, where the process has died", "a node that is running")
         plan = sorted((*deployment.faults, *self._taken, fault), key=lambda each: each.time_us)
         check_plan(plan, targets, [_place(each, fault) for each in plan])
         return fault
+
+    def _new_subscriber(self) -> int:
+        plan = (*self._deployment.faults, *self._taken)
+        numbers = [each.issuer for each in plan if each.kind is FaultKind.SUBSCRIBE]
+        return max((self._deployment.rules.subscribers_from - 1, *numbers)) + 1
+
+    def _died(self, name: str, now_us: int) -> bool:
+        """Has the node died by itself, and not been started again?"""
+        deaths = [each.time_us for each in self.observed.values() if each.kind is FaultKind.KILL and name in each.nodes]
+        plan = (*self._deployment.faults, *self._taken)
+        starts = [each for each in plan if each.kind is FaultKind.RESTART and name in each.nodes]
+        back = (each.time_us for each in starts if each.time_us <= now_us)
+        return bool(deaths) and max(deaths) > max(back, default=-1)
+
+    @functools.cached_property
+    def _example(self) -> dict[str, Any]:
+        """An event and a filter such as the workload has them."""
+        scripts = self._deployment.scripts.values()
+        published = next((each for script in scripts for each in script.publications), None)
+        wanted = next((text for script in scripts for _, text in script.subscriptions), None)
+        example = {"event": None if published is None else dict(published[2]), "filter": wanted}
+        return {what: each for what, each in example.items() if each is not None}
 
     def _save(self, lasts_us: int) -> None:
         """Keep the scenario with all that was done."""

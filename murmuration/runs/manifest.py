@@ -56,8 +56,9 @@ def fault_entry(fault: Fault, deployment: Deployment, by_itself: bool = False) -
     text = _happened(fault) if by_itself else str(fault)
     given_up = deployment.rules.given_up(fault)
     return FaultEntry(
-        text, fault.kind, fault.time_us, nodes, fault.groups, fault.link, fault.work_us, given_up, by_itself
-    )
+        text, fault.kind, fault.time_us, nodes, fault.groups, fault.link, fault.work_us, given_up, by_itself,
+        issuer=fault.issuer,
+    )  # fmt: skip
 
 
 def _happened(fault: Fault) -> str:

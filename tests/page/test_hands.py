@@ -16,6 +16,7 @@ from murmuration.runs import hands as hands_module
 from murmuration.runs.driver import execute
 from murmuration.runs.hands import SAVED, Hands
 from murmuration.scenario.load import LoadedScenario, check_scenario, load_scenario
+from spark_analysis.plain_judge import judge_run
 
 SCENARIO: dict[str, Any] = {
     "name": "hands",
@@ -61,6 +62,8 @@ def journal(run: Path) -> tuple[np.ndarray, list[Any]]:
 
 
 KILLS = ((400_000, {"kill": "b1"}), (1_200_000, {"restart": "b1"}))
+HAND_PUBLISHER, HAND_SUBSCRIBER = 4, 12
+"""The first numbers that no publisher and no subscriber of the scenario has."""
 MANY = (
     (100_000, {"stall": "b2"}), (300_000, {"resume": "b2"}), (350_000, {"link": ["b0", "b1"], "loss": 0.4}),
     (500_000, {"slow": "b1", "work": "3 ms"}), (900_000, {"slow": "b1", "work": "0 s"}),
@@ -70,7 +73,16 @@ MANY = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("orders", [KILLS, MANY], ids=["kills", "many"])
+COMMANDS = (
+    (200_000, {"subscribe": "c1", "filter": "a0 >= 0"}), (300_000, {"publish": "c3", "event": {"a0": 4, "by": "hand"}}),
+    (700_000, {"kill": "c1"}), (1_100_000, {"restart": "c1"}),
+    (1_600_000, {"subscribe": "c2", "filter": "by = 'hand'"}),
+    (2_000_000, {"publish": "c3", "event": {"a0": 5.5, "by": "hand"}}), (2_200_000, {"kill": "b1"}),
+    (2_400_000, {"restart": "b1"}), (2_700_000, {"publish": "c0", "event": {"by": "hand", "more": True}}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("orders", [KILLS, MANY, COMMANDS], ids=["kills", "many", "commands"])
 @pytest.mark.parametrize("finish_us", [0, 4_500_000], ids=["as it ends", "held for longer"])
 @pytest.mark.parametrize("stretch_us", [7_331, 250_000])
 def test_the_saved_scenario_plays_the_same_run_bit_for_bit(
@@ -107,9 +119,37 @@ def test_the_manifest_says_what_was_done_by_hand(tmp_path: Path) -> None:
     assert [next(key for key in each if key not in ("at", "for")) for each in saved] == ["kill", "kill", "restart"]
 
 
+def test_what_is_published_and_subscribed_to_by_hand_is_owed_as_anything_else_is(tmp_path: Path) -> None:
+    """c1 is restarted between its subscription and the second event: it has to know what it subscribed to by hand. The
+    last event goes by way of b1, which has come back."""
+    saved = played(check_scenario(SCENARIO, "test"), tmp_path / "run", Script(*COMMANDS, finish_us=0).watched)
+    again = played(load_scenario(saved / SAVED), tmp_path / "again")
+    for run in (saved, again):
+        judgement = judge_run(run)
+        assert judgement.numbers["verdict"] == "valid"
+        assert [check.outcome for check in judgement.checks] == ["took_effect"] * 7  # two of nine steps are repairs
+        owed = {pair for pair in judgement.pairs.required_pairs if pair[0][0] >= HAND_PUBLISHER}
+        c1, c2 = HAND_SUBSCRIBER, HAND_SUBSCRIBER + 1
+        from_c0, from_c3 = HAND_PUBLISHER, HAND_PUBLISHER + 3
+        assert {((from_c3, 0), c1), ((from_c3, 1), c1), ((from_c3, 1), c2), ((from_c0, 0), c2)} <= owed
+        assert not owed & set(judgement.pairs.missing)
+    planned = load_scenario(saved / SAVED).scenario.faults
+    assert [each["subscriber"] for each in planned if "subscribe" in each] == [HAND_SUBSCRIBER, HAND_SUBSCRIBER + 1]
+
+
 @pytest.mark.parametrize(
     ("order", "words"),
     [
+        ({"publish": "c9", "event": {"a0": 1}}, "a node of the run"),
+        ({"publish": "b1", "event": {"a0": 1}}, "a node that can"),
+        ({"publish": "c1"}, "no `event`"),
+        ({"publish": "c1", "event": "a0 = 1"}, "attributes and their values"),
+        ({"publish": "c1", "event": {}}, "one attribute or more"),
+        ({"publish": "c1", "event": {"a0": [1]}}, "a finite number of at most 64 bits, a text or a boolean"),
+        ({"publish": "c1", "event": {"a0": 1}, "filter": "a0 > 1"}, "an unknown key"),
+        ({"subscribe": "c1", "filter": "a0 >"}, "filter"),
+        ({"subscribe": "c1", "filter": 7}, "a filter, such as"),
+        ({"subscribe": "c1", "filter": "a0 > 1", "subscriber": 2}, "which has a filter"),
         ({"kill": "b9"}, "b9"),
         ({"restart": "b1"}, "a restart of b1, which is up"),
         ({"heal": ["b0", "b1"]}, "which was not cut"),
@@ -191,7 +231,11 @@ def test_hands_on_a_live_run_take_effect_and_play_again_in_virtual_time(tmp_path
 
     def act(hands: Hands) -> None:
         try:
-            for order in ({"kill": "b1"}, {"restart": "b1"}, {"cut": ["b0", "b1"]}, {"heal": ["b0", "b1"]}):
+            for order in (
+                {"subscribe": "c1", "filter": "by = 'hand'"}, {"kill": "c1"}, {"restart": "c1"},
+                {"publish": "c0", "event": {"by": "hand"}},
+                {"kill": "b1"}, {"restart": "b1"}, {"cut": ["b0", "b1"]}, {"heal": ["b0", "b1"]},
+            ):  # fmt: skip
                 answers.append(hands.order(order).result(120))
             with pytest.raises(InputError, match="pace"):
                 hands.set_pace(speed=2.0)
@@ -208,6 +252,10 @@ def test_hands_on_a_live_run_take_effect_and_play_again_in_virtual_time(tmp_path
     run = played(check_scenario(scenario, "test"), tmp_path / "live", watched)
     assert failures == []
     assert answers == [
+        "subscribe at c1: by = 'hand' took effect",
+        "kill c1 took effect",
+        "restart c1 took effect",
+        "publish at c0: by = 'hand' took effect",
         "kill b1 took effect",
         "restart b1 took effect",
         "cut b0-b1 took effect",
@@ -219,7 +267,11 @@ def test_hands_on_a_live_run_take_effect_and_play_again_in_virtual_time(tmp_path
     ]
     rows = journal(run)[0]
     in_effect = rows[(rows["kind"] == RowKind.FAULT) & (rows["hops"] == FaultStage.IN_EFFECT)]
-    assert sorted(in_effect["sequence"].tolist()) == [0, 1, 2, 3]
+    assert sorted(in_effect["sequence"].tolist()) == list(range(8))
+    judgement = judge_run(run)
+    assert {check.outcome for check in judgement.checks} <= {"took_effect", "not_exercised"}
+    subscribed = rows[(rows["kind"] == RowKind.SUBSCRIBE) & (rows["source"] == read_manifest(run).faults[0].issuer)]
+    assert subscribed["sequence"].tolist() == [subscribed["sequence"][0]] * 2, "once more after the restart"
     again = played(load_scenario(run / SAVED, ["runtime=virtual"]), tmp_path / "again")
     assert [each.text for each in read_manifest(again).faults] == [each.text for each in faults]
     assert [each.time_us for each in read_manifest(again).faults] == [each.time_us for each in faults]

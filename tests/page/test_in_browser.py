@@ -142,19 +142,33 @@ def test_a_broker_is_killed_by_hand_and_the_saved_scenario_does_it_again(tmp_pat
         until(
             lambda: "Not done" in driver.execute_script("return document.querySelector('[data-live=note]').textContent")
         )
+        note = "return document.querySelector('[data-live=note]').textContent"
+        story = "return document.querySelector('[data-live=told]').textContent"
+        driver.execute_script("document.activeElement.blur()")
+        press(driver, "f")
+        until(lambda: words.get_attribute("value").startswith("subscribe c1 "))
+        words.send_keys(Keys.ENTER)
+        until(lambda: "by hand: subscribe at c1: " in driver.execute_script(story))
+        words.send_keys("publish c0 a0 = somewhere", Keys.ENTER)
+        until(lambda: "Texts are in quotes" in driver.execute_script(note))
+        words.clear()
+        words.send_keys("publish c0 a0 = 1, by = 'my hand', up=true", Keys.ENTER)
+        until(lambda: "publish at c0: a0 = 1, by = 'my hand', up = True" in driver.execute_script(story))
         driver.execute_script("document.querySelector('.live').page.hands.post({speed: 100})")
         click(driver, "Finish: no more orders")
         played.join(60)
         assert not played.is_alive()
         until(lambda: driver.execute_script("return !document.querySelector('.live').page.live"))
-        story = driver.execute_script("return document.querySelector('[data-live=told]').textContent")
-        assert "by hand: kill b1" in story
+        assert "by hand: kill b1" in driver.execute_script(story)
         assert [
             entry for entry in driver.get_log("browser") if "409" not in entry["message"] and entry["level"] == "SEVERE"
         ] == []
     again = execute(load_scenario(played.folder / SAVED), tmp_path / "again", lambda *_: None).folder
     texts = [[fault.text for fault in read_manifest(run).faults] for run in (played.folder, again)]
-    assert texts[0] == texts[1] == ["kill b1", "restart b1", "cut b2-b3"]
+    assert texts[0] == texts[1]
+    assert [text.split(":")[0] for text in texts[0]] == [
+        "kill b1", "restart b1", "cut b2-b3", "subscribe at c1", "publish at c0",
+    ]  # fmt: skip
     rows = [read_segment(next((run / "journal").glob("*.seg")))[1].tobytes() for run in (played.folder, again)]
     assert rows[0] == rows[1]
 

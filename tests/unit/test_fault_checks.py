@@ -8,7 +8,7 @@ import pytest
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import NONE, RowKind
 from murmur_pubsub.links import Delay, LinkSpec
-from spark_analysis.fault_checks import FaultCheck, check_faults
+from spark_analysis.fault_checks import FaultCheck, check_commands, check_faults
 from spark_analysis.fault_windows import FaultStep, Window, fault_windows
 from spark_analysis.recovery import repairs_of
 
@@ -104,3 +104,22 @@ def test_a_link_that_is_taken_away_is_in_force_until_the_rest_has_settled_and_th
     assert [(each.from_us, each.until_us, each.destroys) for each in windows] == [(10, 30, True), (50, 70, False)]
     repairs = repairs_of(windows, 100)
     assert (repairs.repaired_us.tolist(), repairs.all_us) == ([52], 52)
+
+
+@pytest.mark.parametrize(
+    ("issued", "killed_us", "outcome"),
+    [
+        ([(RowKind.PUBLISH, 7, 55)], None, "took_effect"),
+        ([(RowKind.PUBLISH, 7, 49), (RowKind.PUBLISH, 7, 61), (RowKind.PUBLISH, 8, 55)], None, "failed"),
+        ([(RowKind.SUBSCRIBE, 7, 55)], None, "failed"),
+        ([], 30, "not_exercised"),
+    ],
+    ids=["it did", "at other times, or another", "it did something else", "its process was gone"],
+)
+def test_a_command_of_the_plan_took_effect_if_the_client_did_so_then(
+    issued: list[tuple[int, int, int]], killed_us: int | None, outcome: str
+) -> None:
+    step = FaultStep(1, FaultKind.PUBLISH, "publish", ("c1",), ordered_us=50, in_effect_us=60, issuer=7)
+    death = FaultStep(0, FaultKind.KILL, "death of c1", ("c1",), ordered_us=killed_us, in_effect_us=killed_us)
+    windows = fault_windows([death, step], [], [])
+    assert [check.outcome for check in check_commands([step], windows, issued)] == [outcome]

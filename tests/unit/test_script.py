@@ -2,9 +2,10 @@
 
 import pytest
 
+from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import Publish, Subscribe, Unsubscribe
-from murmur_pubsub.script import Player, ScriptedCommand
+from murmur_pubsub.script import CommandSteps, Player, ScriptedCommand
 from tests.deployments import PlainScript
 
 SCRIPT = PlainScript(
@@ -79,3 +80,15 @@ def test_a_script_of_changes_alone_and_one_of_nothing() -> None:
     assert player.next_us is None
     assert Player(PlainScript()).next_us is None
     assert Player(PlainScript()).catch_up(5) == []
+
+
+def test_steps_of_a_plan_are_numbered_apart_from_the_script_and_known_after_a_restart() -> None:
+    steps = CommandSteps({"c1": SCRIPT})
+    published = [Fault(0, FaultKind.PUBLISH, ("c1",), issuer=7, attributes=(("x", value),)) for value in (1, 2)]
+    assert [told(steps.command(each, 90)) for each in published] == [(7, 0, 90, 1), (7, 1, 90, 2)]
+    assert steps.again("c1") == []
+    subscribed = [Fault(0, FaultKind.SUBSCRIBE, (name,), issuer=9, wanted="x > 9") for name in ("c1", "c1", "c2")]
+    issued = [steps.command(each, 90) for each in subscribed]
+    assert [scripted.ordinal for scripted in issued] == [4, 5, 0]
+    assert repr(steps.again("c1")) == repr(issued[:2])
+    assert issued[0].command == Subscribe(9, parse_filter("x > 9"))
