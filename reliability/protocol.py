@@ -44,5 +44,7 @@ class ReliabilityProtocol(Generic[Parameters]):
     parameter."""
     orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Those of its parts of brokers (`murmur_pubsub.machine.Machine.orders`)."""
+    tried: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    """See `routing.protocol.RoutingProtocol.tried`."""
     check: Callable[[Parameters, OverlayTraits, RoutingProtocol[Any]], None] = _works_over_all
     """Raises `InputError`, its place a parameter or a key of the scenario, if it cannot work so over that routing."""

@@ -84,5 +84,8 @@ class RoutingProtocol(Generic[Parameters]):
     """Those of its routers (`murmur_pubsub.machine.Machine.orders`): what a fault plan or a `Cluster` may order."""
     gives_up: Mapping[str, str] = field(default_factory=dict)
     """Those of the orders that give a broker up (`murmur_pubsub.faults.PlanRules.gives_up`)."""
+    tried: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    """Values that random schedules choose from, as a scenario writes them. Of a parameter that is a choice or true or
+    false they take any."""
     check: Callable[[Parameters, OverlayTraits], None] = _allows_all
     """Raises `InputError`, its place a parameter, if the protocol cannot work so on such an overlay."""

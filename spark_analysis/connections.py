@@ -135,13 +135,19 @@ class Connections:
 
     def _parted(self, case: Case, due_us: int) -> Excuse | None:
         """Was there no path from one broker to the other, from the publication until the event was due, that lasted
-        for long enough to bring it over?"""
+        for long enough to bring it over? While messages are lost or slow on a link that was changed, none is."""
         broken = [
             window
             for window in self.windows
             if window.severs and window.from_us < due_us and window.undone_us > case.published_us
         ]
-        changes = [time_us for window in broken for time_us in (window.from_us, window.undone_us)]
+        others = self.homes.keys() - {case.publisher, case.client}
+        changed = [
+            window
+            for window in self.windows
+            if window.step.kind is FaultKind.CHANGE_LINK and others.isdisjoint(window.step.nodes)
+        ]
+        changes = [time_us for window in (*broken, *changed) for time_us in (window.from_us, window.undone_us)]
         changes += [each.from_us for each in self.overlays]
         moments = [case.published_us, *sorted(each for each in changes if case.published_us < each < due_us), due_us]
         enough_us = self.limit_us if self.lossy else ON_THE_WAY_US
@@ -152,6 +158,8 @@ class Connections:
             links = next(each.links for each in reversed(self.overlays) if each.from_us <= begin_us)
             gone = any(publishers in window.nodes for window in there)
             if not gone and subscribers in search_tree(publishers, neighbours_of(links), there):
+                if any(window.from_us <= begin_us < window.undone_us for window in changed):
+                    continue
                 whole_us += end_us - begin_us
                 if whole_us > enough_us:
                     return None

@@ -21,6 +21,8 @@ from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
 
 _SURE = 1e-6
 """A fault is said to have failed only if chance explains what was seen less often than this."""
+_RARELY_LONGER = 14
+"""So many times its mean, or its deviation, is a random delay as seldom."""
 _SLACK = 0.8
 _SLACK_US = 2_000
 _STRAY = 0.02
@@ -227,7 +229,7 @@ def _changed(rows: pd.DataFrame, link: LinkSpec) -> tuple[str, str]:
     if link.reordering:
         shown.append(_reordering(passed, link.reordering, link.reordering_us))
     if link.messages_per_s:
-        shown.append(_bandwidth(passed, link.messages_per_s))
+        shown.append(_bandwidth(passed, link.messages_per_s, _apart_us(link)))
     outcomes = [outcome for outcome, _ in shown]
     worst = next((each for each in ("failed", "not_exercised", "took_effect") if each in outcomes), "not_exercised")
     return worst, "; ".join(seen for _, seen in shown) or "nothing of it can be seen in a journal"
@@ -275,14 +277,24 @@ def _reordering(passed: pd.DataFrame, probability: float, by_us: int) -> tuple[s
     return ("failed" if unlikely else "not_exercised"), seen
 
 
-def _bandwidth(passed: pd.DataFrame, messages_per_s: int) -> tuple[str, str]:
+def _apart_us(link: LinkSpec) -> int:
+    """How much sooner one message may arrive after another than it had been sent after it: the first was held back, the
+    second was not."""
+    delay = link.delay
+    random_us = _RARELY_LONGER * delay.high_us
+    spread_us = {"constant": 0, "uniform": delay.high_us - delay.low_us}.get(delay.kind, random_us)
+    return spread_us + (link.reordering_us if link.reordering else 0)
+
+
+def _bandwidth(passed: pd.DataFrame, messages_per_s: int, apart_us: int) -> tuple[str, str]:
+    """`apart_us`: by how much two messages may come closer to each other on the way."""
     outcome, seen = "not_exercised", "no two messages passed"
     for _, one_way in passed.groupby("node"):
         times = one_way["received_us"].sort_values()
         if len(times) < 2:
             continue
         took_us = int(times.iloc[-1] - times.iloc[0])
-        needed_us = (len(times) - 1) * 1_000_000 // messages_per_s
+        needed_us = max(0, (len(times) - 1) * 1_000_000 // messages_per_s - apart_us)
         seen = f"{len(times)} messages in {took_us / 1e3:.0f} ms, at least {needed_us / 1e3:.0f} ms at that rate"
         outcome = "took_effect" if took_us >= _SLACK * needed_us - _SLACK_US else "failed"
         if outcome == "failed":

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from murmur_pubsub.errors import InputError
 from murmuration.deployment.build_deployment import build
 from murmuration.hunt.fault_draws import DrawnFault, FaultWriter, draw_faults
 from murmuration.hunt.space import ScheduleSpace
@@ -65,7 +66,27 @@ def _draw_scenario(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
         data["workload"]["resubscriptions"] = rng.randint(1, space.resubscriptions_max)
     if rng.random() < 0.5:
         data["workload"]["covered"] = 0.5
+    if space.parameters and rng.random() < 0.5:
+        data["broker"] = _with_parameters(rng, space, data)
     return data
+
+
+def _with_parameters(rng: random.Random, space: ScheduleSpace, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The section `broker` with some parameters drawn; without them if the protocols refuse these together."""
+    given = space.broker.get("parameters", {})
+    drawn = {
+        name: {
+            **given.get(name, {}),
+            **{key: rng.choice(values) for key, values in tried.items() if rng.random() < 0.5},
+        }
+        for name, tried in space.parameters.items()
+    }
+    broker = {**space.broker, "parameters": {name: keys for name, keys in drawn.items() if keys}}
+    try:
+        build(check_scenario({**data, "broker": broker}, "schedule"))
+    except InputError:
+        return dict(space.broker)
+    return broker
 
 
 def _harm(rng: random.Random, space: ScheduleSpace) -> Mapping[str, float]:

@@ -1,9 +1,9 @@
 """What schedules are drawn from: the overlays, links, workloads and faults that fit a pair of protocols."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.promise import Promise
@@ -14,6 +14,7 @@ from murmuration.registry import (
     reliability_named,
     routing_named,
 )
+from murmuration.scenario.options import keys_of
 from routing.protocol import OverlayTraits, RunsOn
 
 TREES = ("chain", "star", "random")
@@ -60,6 +61,8 @@ class ScheduleSpace:
     harm: tuple[float, ...] = (0.0,)
     """Probabilities of loss, duplication and reordering on every link between brokers, drawn apart."""
     resubscriptions_max: int = 10
+    parameters: Mapping[str, Mapping[str, Sequence[object]]] = field(default_factory=lambda: MappingProxyType({}))
+    """Values for the parameters of each protocol; half of the schedules choose from them."""
     more: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     """Other keys of every schedule."""
     latest_ms: int = 3_000
@@ -84,8 +87,23 @@ def space_of(routing: str, reliability: str, parameters: Mapping[str, Any] | Non
         brokers_max=10 if structured else 7,
         kinds=_STRUCTURED_FAULTS if structured else FAULTS,
         harm=(0.0, 0.0, 0.1, 0.3) if recovery.guarantee.excuses_by_connection else (0.0,),
+        parameters={each.name: _tried(each, (parameters or {}).get(each.name, {})) for each in (router, recovery)},
         more=_more_keys(router, recovery),
     )
+
+
+def _tried(
+    declared: RoutingDeclaration | ReliabilityDeclaration, given: Mapping[str, Any]
+) -> Mapping[str, Sequence[object]]:
+    """What schedules choose from for the parameters of the protocol that are not given."""
+    hints = get_type_hints(declared.parameters)
+    choices: dict[str, Sequence[object]] = {}
+    for key, name in keys_of(declared.parameters).items():
+        if hints[name] is bool:
+            choices[key] = (False, True)
+        elif get_origin(hints[name]) is Literal:
+            choices[key] = get_args(hints[name])
+    return {key: values for key, values in {**choices, **declared.tried}.items() if key not in given}
 
 
 def _more_keys(router: RoutingDeclaration, recovery: ReliabilityDeclaration) -> Mapping[str, Any]:

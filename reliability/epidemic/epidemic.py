@@ -345,5 +345,14 @@ EPIDEMIC = ReliabilityProtocol(
     parameters=EpidemicParameters,
     guarantee=Promise("at_most_once", order="none"),
     client=EpidemicClient,
+    tried={
+        "interval": ("10 ms", "100 ms"),
+        "buffer": (10,),
+        "fanout": (1,),
+        "lost_age": ("500 ms",),
+        "lost_buffer": (5,),
+        "rest_after": ("200 ms",),
+        "linger": ("0 ms",),
+    },
     check=_check,
 )

@@ -478,4 +478,16 @@ GRYPHON = ReliabilityProtocol(
     needs=frozenset({Offer.STREAMS}),
     client=GryphonClient,
     entrances=entrances,
+    tried={
+        "gct": ("50 ms", "500 ms"),
+        "nrt": ("500 ms",),
+        "sit": ("100 ms",),
+        "ack_delay": ("20 ms",),
+        "forgetting": ("50 ms",),
+        "nack_chunk": ("50 ms",),
+        "cache": (5,),
+        "receive_cache": (20,),
+        "window": (5,),
+        "checkpoint": (5,),
+    },
 )

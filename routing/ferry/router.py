@@ -86,5 +86,6 @@ FERRY = RoutingProtocol(
     parameters=FerryParameters,
     runs_on=RunsOn.STRUCTURED,
     keeps_order=False,
+    tried={"degree": (12,), "small_world_links": (3,), "view": (8,), "shuffled": (3,)},
     check=fits_the_ring,
 )

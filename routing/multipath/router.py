@@ -360,5 +360,16 @@ MULTIPATH = RoutingProtocol(
     survives=_survives,
     orders=ORDERS,
     gives_up={"depart": ""},
+    tried={
+        "delta": (2, 3),
+        "fanout": (8,),
+        "round": ("200 ms", "1 s"),
+        "cool_down_rounds": (0, 1),
+        "load_exchange": ("100 ms",),
+        "uplink_messages_per_s": (30,),
+        "meter": ("200 ms",),
+        "watch": ("200 ms",),
+        "coordinator": ("b0",),
+    },
     check=_check,
 )

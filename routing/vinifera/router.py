@@ -99,5 +99,6 @@ VINIFERA = RoutingProtocol(
     parameters=ViniferaParameters,
     runs_on=RunsOn.STRUCTURED,
     keeps_order=False,
+    tried={"degree": (12,), "friend_links": (3,), "view": (8,), "shuffled": (3,), "balance_rounds": (1,)},
     check=fits_the_ring,
 )

@@ -11,8 +11,10 @@ from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.links import Delay, LinkSpec
 from murmuration.harness.cluster import Cluster
 from murmuration.scenario.load import check_scenario
+from spark_analysis.changing_overlay import OverlayAt
+from spark_analysis.connections import Connections
 from spark_analysis.excuses import Case, Excuses
-from spark_analysis.fault_windows import FaultStep, Window
+from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
 from spark_analysis.passages import Crossing, Passage
 from spark_analysis.plain_judge import Judgement, judge_run
 
@@ -234,3 +236,22 @@ def test_a_slow_link_alone_excuses_no_order(is_killed: bool) -> None:
     late = Case("out_of_order", "b0", "b1", published_us=100_000, delivered_us=160_000)
     links = [("b0", "b1"), ("b1", "b2"), ("b0", "b2")]
     assert (Excuses(windows, links).explain(late, passage) is not None) == is_killed
+
+
+@pytest.mark.parametrize(
+    ("lossy_until_us", "is_excused"), [(3_400_000, True), (1_000_000, False)], ids=["until then", "long ago"]
+)
+def test_an_event_that_a_lossy_link_kept_from_its_broker_may_meet_a_partition(
+    lossy_until_us: int, is_excused: bool
+) -> None:
+    """Exactly once: the publisher sends it again and again, and its broker takes it when no path is left."""
+    links = (("c0", "b0"), ("b0", "b1"), ("b1", "c1"))
+    loss = FaultStep(0, FaultKind.CHANGE_LINK, "lossy c0-b0", ("c0", "b0"), link=LinkSpec(loss=0.5))
+    parted = FaultStep(1, FaultKind.PARTITION, "partition", ("b1", "c1"), groups=(("b0", "c0"), ("b1", "c1")))
+    windows = [
+        Window(loss, 400_000, 400_000, lossy_until_us, lossy_until_us, links=frozenset({frozenset({"c0", "b0"})})),
+        Window(parted, 3_500_000, 3_500_000, NEVER_US, NEVER_US, links=frozenset({frozenset({"b0", "b1"})})),
+    ]
+    judge = Connections({}, windows, {"c0": "b0", "c1": "b1"}, 30_000_000, [OverlayAt(0, links, True)])
+    missing = Case("missing", "c0", "c1", published_us=1_600_000)
+    assert (judge.explain(missing, Passage({}, {})) is not None) == is_excused

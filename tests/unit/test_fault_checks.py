@@ -54,6 +54,22 @@ def test_a_change_is_seen_in_what_passed(
     assert checked(link, passages).outcome == outcome
 
 
+@pytest.mark.parametrize(
+    ("link", "outcome"),
+    [
+        (LinkSpec(messages_per_s=50), "failed"),
+        (LinkSpec(messages_per_s=50, reordering=0.1, reordering_us=10_000), "not_exercised"),
+        (LinkSpec(messages_per_s=50, reordering=0.1, reordering_us=1_000), "failed"),
+        (LinkSpec(Delay("uniform", 0, 10_000), messages_per_s=50), "took_effect"),
+    ],
+)
+def test_a_message_that_was_held_back_comes_close_before_the_next_one_on_a_link_of_small_bandwidth(
+    link: LinkSpec, outcome: str
+) -> None:
+    """The link takes one each 20 ms. Nothing overtakes anything, so that of reordering nothing is seen."""
+    assert checked(link, [(1, 1_000, 30_000), (2, 2_000, 43_000)]).outcome == outcome
+
+
 def test_an_event_sent_again_is_not_taken_for_one_that_was_too_fast() -> None:
     """The first copy arrives after the delay, and so does the second: which was which cannot be told."""
     again = [(1, 1_000, 6_000), (1, 10_000, 15_000)]
