@@ -47,9 +47,18 @@ class LoadedScenario:
 
     def error_at(self, path: tuple[str, ...], found: str, allowed: str) -> InputError:
         """The error to raise for what was found under that key."""
-        above = (path[:length] for length in range(len(path), 0, -1))
-        place = next((self.places[steps] for steps in above if steps in self.places), self.place)
-        return InputError(f"{place}, key {'.'.join(path)}", found, allowed)
+        return InputError(f"{self._place_of(path)}, key {'.'.join(path)}", found, allowed)
+
+    def _place_of(self, path: tuple[str, ...]) -> str:
+        """What gave that key: the place of it, of a key below it (a change may have made the section), of one above."""
+        if path not in self.places:
+            below = (place for steps, place in self.places.items() if steps[: len(path)] == path)
+            above = (self.places[path[:length]] for length in range(len(path), 0, -1) if path[:length] in self.places)
+            return next(below, next(above, self.place))
+        place, of_kind = self.places[path], self.places.get((*path[:-1], "kind"), self.place)
+        if place.startswith(self.place) and not of_kind.startswith(self.place):
+            return f"{of_kind}, against {place}"  # another kind has other keys than the file was written for
+        return place
 
 
 def built_in_scenarios() -> dict[str, Path]:

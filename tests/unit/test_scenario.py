@@ -95,6 +95,11 @@ def test_routing_that_needs_a_tree_is_refused_on_a_cycle(tmp_path: Path) -> None
         ("overlay={kind: chain, brokers: 0}", "--set overlay={kind: chain, brokers: 0}, key overlay.brokers"),
         ("broker.routing=nowhere", "--set broker.routing=nowhere, key broker.routing"),
         ("links.los=1", "--set links.los=1, key links.los"),
+        ("nosuch.key=1", "--set nosuch.key=1, key nosuch"),
+        (
+            "broker.parameters.epidemic.algorithm=push",
+            "--set broker.parameters.epidemic.algorithm=push, key broker.parameters.epidemic",
+        ),
     ],
 )
 def test_an_error_about_an_option_names_the_option_and_no_line_of_the_file(
@@ -103,6 +108,13 @@ def test_an_error_about_an_option_names_the_option_and_no_line_of_the_file(
     with pytest.raises(InputError) as caught:
         built(tmp_path, GOOD, override)
     assert caught.value.place == place
+
+
+def test_a_key_that_an_option_made_useless_is_named_with_the_option(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        built(tmp_path, GOOD, "overlay.kind=cells")
+    words = r"--set overlay\.kind=cells, against .*yaml, line \d+, key overlay\.brokers"
+    assert re.fullmatch(words, caught.value.place)
 
 
 def test_an_error_about_what_an_option_left_alone_names_the_line_of_the_file(tmp_path: Path) -> None:
