@@ -1,31 +1,28 @@
 """The tables of docs/reference.md that are made from declarations: `python -m murmuration.reference FILE`.
 
-They are those of commands, overlays, workloads, random faults, protocols and the journal.
+They are those of commands, scenario keys, overlays, workloads, random faults, protocols, the tables of an analysis and
+the journal.
 
 What a field means stands below it in the source, as text; its type, unit and default are the field's own.
 """
 
-import ast
 import dataclasses
 import inspect
 import sys
-import textwrap
-import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 from murmur_pubsub.faults import NewLinks
 from murmur_pubsub.promise import Promise
 from murmuration.command_reference import commands, journal_rows
+from murmuration.field_reference import default_words, field_texts, value_words
 from murmuration.registry import RELIABILITIES, ROUTINGS, ReliabilityDeclaration, RoutingDeclaration
-from murmuration.scenario.durations import duration_text
-from murmuration.scenario.options import keys_of, unit_of
+from murmuration.scenario.options import keys_of
+from murmuration.scenario_reference import scenario_keys
+from murmuration.table_reference import analysis_tables
 from workloads import OVERLAYS, WORKLOADS
 from workloads.random_faults import RandomFaults
-
-_PLURALS = {int: "whole numbers", float: "numbers", str: "texts"}
-_WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
 def protocols() -> str:
@@ -57,11 +54,13 @@ def random_faults() -> str:
 
 
 SECTIONS: Mapping[str, Callable[[], str]] = {
+    "scenario keys": scenario_keys,
     "overlays": lambda: kinds(OVERLAYS),
     "workloads": lambda: kinds(WORKLOADS),
     "random faults": random_faults,
     "protocols": protocols,
     "commands": commands,
+    "analysis tables": analysis_tables,
     "journal rows": journal_rows,
 }
 
@@ -78,19 +77,6 @@ def brought_up_to_date(page: str) -> str:
 
 def _first_line(kind: type[Any]) -> str:
     return (inspect.getdoc(kind) or "").split("\n\n")[0].replace("\n", " ")
-
-
-def field_texts(kind: type[Any]) -> Mapping[str, str]:
-    """What stands below each field of a dataclass, those of its bases included."""
-    texts: dict[str, str] = {}
-    for base in reversed(kind.__mro__[:-1]):
-        (declared,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-        assert isinstance(declared, ast.ClassDef)
-        for field, below in zip(declared.body, declared.body[1:], strict=False):
-            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-                if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
-                    texts[field.target.id] = " ".join(str(below.value.value).split())
-    return texts
 
 
 def _of_routing(routing: RoutingDeclaration) -> Iterator[str]:
@@ -138,37 +124,16 @@ def _parameters(kind: type[Any]) -> list[str]:
     hints = get_type_hints(kind, include_extras=True)
     texts = field_texts(kind)
     rows = [
-        f"| `{key}` | {_value(hints[name])} | {_default(fields[name], hints[name])} | {texts[name]} |"
+        f"| `{key}` | {value_words(hints[name])} | {_default(fields[name], hints[name])} | {texts[name]} |"
         for key, name in keys.items()
     ]
     return ["| parameter | value | default | meaning |", "| --- | --- | --- | --- |", *rows, ""]
 
 
-def _value(annotation: Any) -> str:
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if unit_of(annotation) is not None:
-        return "two times" if origin is tuple else "a time"
-    if origin is Literal:
-        return ", ".join(f"`{each}`" for each in arguments)
-    if origin in (Union, types.UnionType):
-        return " or ".join(_value(each) for each in arguments if each is not type(None))
-    if origin in (tuple, list):
-        return f"a list of {_PLURALS.get(arguments[0], 'pairs')}"
-    return _WORDS.get(annotation, "a mapping")
-
-
 def _default(field: "dataclasses.Field[Any]", annotation: Any) -> str:
-    if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-        return "required"
-    if field.default_factory is not dataclasses.MISSING or field.default is None or field.default == ():
-        return "none"
-    unit = unit_of(annotation)
-    if unit is not None:
-        times = field.default if isinstance(field.default, tuple) else (field.default,)
-        return " to ".join(duration_text(each * unit.value) for each in times)
-    if isinstance(field.default, tuple):
-        return ", ".join(f"`{each}`" for each in field.default)
-    return str(field.default).lower() if isinstance(field.default, bool) else f"{field.default}"
+    if field.default is dataclasses.MISSING:
+        return "required" if field.default_factory is dataclasses.MISSING else "none"
+    return default_words(field.default, annotation)
 
 
 def main(path: Path) -> None:

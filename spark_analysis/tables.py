@@ -18,27 +18,11 @@ from pyarrow import dataset
 from pyspark.sql import DataFrame
 
 from murmur_pubsub.errors import InputError
+from spark_analysis.table_columns import TABLES, check_columns
 
 FINDINGS_IN_CSV_MAX = 10_000
-SMALL_TABLES = (
-    "rows_by_kind",
-    "phases",
-    "rates",
-    "traffic",
-    "messages_by_kind",
-    "drops",
-    "lag",
-    "protocol_records",
-    "delivery_rate",
-    "delivery_delay_cdf",
-    "delivery_delay",
-    "hop_latency_cdf",
-    "hop_latency",
-    "hop_count_cdf",
-    "brokers",
-    "load_cdf",
-    "forwarding",
-)
+SMALL_TABLES = tuple(name for name in TABLES if name not in ("findings", "faults", "damage"))
+"""Those of metrics."""
 
 
 @dataclass(slots=True)
@@ -71,12 +55,14 @@ class AnalysisFolder:
 
     def write_frame(self, name: str, frame: pd.DataFrame) -> None:
         """The same for a table that no job makes."""
+        check_columns(name, list(frame.columns))
         frame.to_parquet(self.folder / f"{name}.parquet", index=False)
         frame.to_csv(self.folder / f"{name}.csv", index=False)
 
     def write_findings(self, table: DataFrame) -> FindingsFound:
         """All findings to Parquet, to CSV the first `FINDINGS_IN_CSV_MAX` of each kind by publication; how many there
         are."""
+        check_columns("findings", table.columns)
         path = self.folder / "findings.parquet"
         table.write.parquet(str(path))
         order = ["published_us", "source", "sequence", "subscriber", "finding"]

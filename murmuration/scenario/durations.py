@@ -44,4 +44,4 @@ def duration_text(value_us: int) -> str:
     return f"{value_us // _UNITS_US[unit]} {unit}"
 
 
-DurationUs = Annotated[int, BeforeValidator(parse_duration)]
+DurationUs = Annotated[int, Unit.MICROSECONDS, BeforeValidator(parse_duration)]

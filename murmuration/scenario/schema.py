@@ -41,14 +41,24 @@ class Links(_Section):
     """What links are like; see `murmur_pubsub.links.LinkSpec`."""
 
     delay: Annotated[Delay, BeforeValidator(_parse_delay)] = Delay()
+    """How long a message takes: `5 ms`, `{uniform: [1 ms, 3 ms]}`, `{exponential: 2 ms}` or `{normal: [5 ms, 1
+    ms]}`."""
     bytes_per_s: Annotated[int, Field(ge=1)] | None = None
+    """Bandwidth in bytes; messages wait for it, subscriptions too."""
     messages_per_s: Annotated[int, Field(ge=1)] | None = None
+    """Bandwidth in messages."""
     loss: Probability = 0.0
+    """Probability that a message is lost; subscriptions never are."""
     duplication: Probability = 0.0
+    """Probability that a message arrives twice; subscriptions never do."""
     reordering: Probability = 0.0
+    """Probability that a message is held back; without it a link keeps order, and subscriptions keep theirs."""
     reordering_by: DurationUs = 10_000
+    """For how long it is held back."""
     queue_messages: Annotated[int, Field(ge=1)] = 10_000
+    """How many messages may wait for the link before `on_overflow` counts."""
     on_overflow: Literal["slow", "drop"] = "slow"
+    """A full queue slows the sender's own input down, or what does not fit is dropped and journaled."""
 
     def spec(self) -> LinkSpec:
         """The same for the link model."""
@@ -60,10 +70,13 @@ class BrokerParts(_Section):
     """The three parts of a broker, by name (see `murmur list`) or dotted path."""
 
     matching: str = "bitset"
+    """How filters are matched: `bitset` or `naive`."""
     routing: str = "forwarding"
+    """A protocol ([below](#protocols)), or a dotted path."""
     reliability: str = "best_effort"
+    """A protocol ([below](#protocols)), or a dotted path."""
     parameters: dict[str, dict[str, Any]] = {}
-    """Of the protocols that take part, by the protocol's name: `{multipath: {strategy: S1}}`."""
+    """Of the two protocols that take part, by the protocol's name: `{multipath: {strategy: S1}}`."""
 
 
 class Drain(_Section):
@@ -79,8 +92,11 @@ class Detection(_Section):
     """How the ends of a link notice a silent failure; see `murmur_pubsub.faults.FailureDetection`."""
 
     heartbeat: DurationUs = DEFAULT_DETECTION.heartbeat_us
+    """Time between signs of life."""
     timeout: DurationUs = DEFAULT_DETECTION.timeout_us
+    """A peer that is silent for this time is gone."""
     reconnect: DurationUs = DEFAULT_DETECTION.reconnect_us
+    """Time between attempts to dial a peer."""
 
     def detection(self) -> FailureDetection:
         """The same for the runtimes; raises `InputError` for times that contradict each other."""
@@ -136,32 +152,58 @@ class Scenario(_Section):
     """One experiment. `overlay` and `workload` have a `kind`; their other keys depend on it."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,60}$")] = "scenario"
+    """Letters, digits, `-` and `_`; the run folder has it."""
     description: str = ""
+    """For people; `murmur list` shows it."""
     seed: int = 1
+    """Everything random follows from it."""
     runtime: Literal["ray", "virtual"] = "ray"
+    """Live actors, or one process in virtual time."""
     overlay: dict[str, Any]
+    """Its `kind` is one of the [overlays](#overlays); its other keys stand beside that."""
     workload: dict[str, Any]
+    """Its `kind` is one of the [workloads](#workloads); its other keys stand beside that."""
     broker: BrokerParts = BrokerParts()
     last_mile: Literal["clients", "broker"] = "clients"
+    """`broker`: there are no client actors; brokers publish and deliver themselves."""
     links: Links = Links()
+    """Between brokers; keys below."""
     client_links: Links = Links()
+    """Between a client and its broker; keys below."""
     time_dilation: Annotated[float, Field(gt=0, le=1000)] = 1.0
+    """Wall-clock seconds for an emulated one (live)."""
     lasts: DurationUs = 0
-    """Publishing goes on at least so long."""
+    """Publishing goes on at least so long, though all is published and no fault is to come."""
     drain: Drain = Drain()
     journal: Literal["hops", "deliveries"] = "hops"
+    """`deliveries` leaves out SEND and RECEIVE rows."""
     keep_inputs: bool = False
+    """Every node keeps its inputs with their times (`journal/*.inputs`), for `murmur replay`; `murmur run
+    --keep-inputs` sets it."""
     withdrawal_grace: DurationUs = 1_000_000
+    """An event published at most this time before a withdrawal need not arrive."""
     subscription_grace: DurationUs = 1_000_000
+    """An event published at most this time before a subscription may arrive: it may be on its way."""
     recovery_limit: DurationUs = DEFAULT_RECOVERY_LIMIT_US
+    """How long after a fault or its repair tables may be disturbed at most; later losses are not excused, and later
+    deliveries are late."""
     expect: Expect = Expect()
     newcomers: list[str] = []
+    """Names of brokers beside the overlay's, which are not there until they `join`."""
     faults: list[dict[str, Any]] = []
+    """What is broken when, in order of time; [faults.md](faults.md)."""
     churn: ChurnSection | None = None
+    """Nodes that come and go; keys below, and [churn.md](churn.md)."""
     failure_detection: Detection = Detection()
     hosts: Annotated[int, Field(ge=1, le=64)] = 1
+    """The number of raylets on this host; brokers take turns on them, clients are with the driver. With `--address`:
+    the least number of hosts in the cluster."""
     placement: Literal["spread", "pack"] | dict[str, int | str] = "spread"
+    """Of brokers on hosts: `spread` (in turn), `pack` (a host is filled first), or a mapping of brokers to hosts
+    (number, name, address or zone; the others are spread)."""
     datagrams: Links | None = None
+    """A link (keys below) for messages between nodes without one, and for those that always travel so; without it they
+    are dropped. They have no order."""
 
 
 def changed_link(planned: LinkSpec, changes: Mapping[str, Any]) -> LinkSpec:

@@ -5,9 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
-from murmuration.reference import brought_up_to_date, field_texts
+from murmuration.field_reference import field_texts
+from murmuration.reference import brought_up_to_date
 from murmuration.registry import RELIABILITIES, ROUTINGS
+from murmuration.scenario.schema import BrokerParts, ChurnSection, Detection, Drain, Expect, Links, Scenario
+from spark_analysis.table_columns import check_columns
 from workloads import OVERLAYS, WORKLOADS
 from workloads.random_faults import RandomFaults
 
@@ -31,6 +35,22 @@ def test_a_page_that_says_something_else_is_not_taken_for_it() -> None:
     changed = page.replace("| `fanout` |", "| `fan_out` |")
     assert changed != page
     assert brought_up_to_date(changed) == page
+
+
+@pytest.mark.parametrize("model", [Scenario, Links, BrokerParts, Drain, Detection, ChurnSection, Expect])
+def test_every_key_of_a_scenario_says_what_it_means(model: type[BaseModel]) -> None:
+    texts = field_texts(model)
+    sections = (BrokerParts, Drain, Detection, Expect)  # these have no row of their own
+    told = [name for name, field in model.model_fields.items() if field.annotation not in sections]
+    assert not [name for name in told if len(texts.get(name, "")) < 8]
+    assert told
+
+
+def test_a_table_is_not_written_with_other_columns_than_are_told_of_it() -> None:
+    check_columns("phases", ["phase", "begin_us"])
+    for columns in (["phase"], ["begin_us", "phase"], ["phase", "begin_us", "end_us"]):
+        with pytest.raises(ValueError, match="phases"):
+            check_columns("phases", columns)
 
 
 @pytest.mark.parametrize("name", DECLARED)

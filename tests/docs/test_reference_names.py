@@ -1,39 +1,21 @@
-"""What the reference tells by hand names all that there is: scenario keys, tables and their columns."""
+"""What the reference tells by hand names all that there is: the tables of a run and their columns."""
 
 import re
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from pydantic import BaseModel
 
 import murmuration
 from murmuration.results.run_tables import RunTables
-from murmuration.scenario.schema import Scenario
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text()
-KEYS = PAGE[PAGE.index("\n## Scenario") : PAGE.index("\n## Protocols")]
 TABLES = PAGE[PAGE.index("\n## Tables") : PAGE.index("\n## Journal")]
-
-
-def keys_of(model: type[BaseModel]) -> set[str]:
-    """The names of a section's keys and of those in the sections below it."""
-    found = set(model.model_fields)
-    for field in model.model_fields.values():
-        for kind in (field.annotation, *getattr(field.annotation, "__args__", ())):
-            if isinstance(kind, type) and issubclass(kind, BaseModel):
-                found |= keys_of(kind)
-    return found
 
 
 def named(text: str) -> set[str]:
     """All words in backquotes, of dotted keys each part."""
     return {word for quoted in re.findall(r"`([^`]+)`", text) for word in re.findall(r"\w+", quoted)}
-
-
-def test_every_key_of_a_scenario_is_in_the_reference() -> None:
-    assert keys_of(Scenario) - named(KEYS) == set()
-    assert {"quiet", "trace", "delivery_rate", "on_overflow"} <= keys_of(Scenario)
 
 
 @pytest.fixture(scope="module")
