@@ -26,6 +26,12 @@ class PeerFailed(NamedTuple):
     cell: IdentifierRange | None
 
 
+class PeerReturned(NamedTuple):
+    """A peer that was taken for failed has spoken: it was only out of reach."""
+
+    peer: PastryPeer
+
+
 class LeavesChanged(NamedTuple):
     """The leaf set is another one."""
 
@@ -42,5 +48,5 @@ class Answered(NamedTuple):
     note: int
 
 
-OverlayChange = Joined | CellFilled | PeerFailed | LeavesChanged | RoundEnded | Answered
+OverlayChange = Joined | CellFilled | PeerFailed | PeerReturned | LeavesChanged | RoundEnded | Answered
 """What the layer above has to know; see `routing.pastry.node.Pastry.take_changes`."""

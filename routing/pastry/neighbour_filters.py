@@ -1,12 +1,22 @@
 """The filters that other nodes of the overlay have asked this one for, by node: what IRBR's baselines route by."""
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.matching import MatchingIndex
+from murmur_pubsub.message import message
 from murmur_pubsub.values import Value
 from routing.pastry.messages import PastryPeer
+
+
+@message(50, control=True)
+class Forgotten(NamedTuple):
+    """I had taken you for dead, and know nothing any more of what you have asked me for."""
+
+    incarnation: int
+    """That of the receiver which is meant."""
 
 
 class NeighbourFilters:

@@ -43,7 +43,16 @@ from murmur_pubsub.machine import (
 from murmur_pubsub.places import RingPlace
 from murmur_pubsub.procedure import Procedure
 from routing.founding import Founding, Outside
-from routing.pastry.changes import Answered, CellFilled, Joined, LeavesChanged, OverlayChange, PeerFailed, RoundEnded
+from routing.pastry.changes import (
+    Answered,
+    CellFilled,
+    Joined,
+    LeavesChanged,
+    OverlayChange,
+    PeerFailed,
+    PeerReturned,
+    RoundEnded,
+)  # fmt: skip
 from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
 from routing.pastry.joining import JOIN_TRANSITIONS, JoinState, JoinStep
 from routing.pastry.known_peers import KnownPeers
@@ -61,10 +70,9 @@ from routing.pastry.messages import (
     Seek,
     Welcome,
 )
+from routing.pastry.quarantine import Quarantine
 
 _ROUND, _DEADLINE, _JOIN, _SETTLE = (("routing", "pastry", name) for name in ("round", "deadline", "join", "settle"))
-_QUARANTINE_ROUNDS = 10
-"""For this many rounds hearsay about a failed peer is not believed."""
 _ASKED_FOR_REPAIR = 3
 _LOOK_EVERY = 8
 """In rounds: how often a node looks for itself by way of a bootstrap peer."""
@@ -96,8 +104,7 @@ class Pastry:
         self._heard_us: dict[NodeName, int] = {}
         self._asked: dict[NodeName, PastryPeer] = {}
         self._silent: dict[NodeName, PastryPeer] = {}
-        self._failed: dict[NodeName, tuple[int, int]] = {}
-        """The incarnation of each failed peer, and until when hearsay about it is not believed."""
+        self._quarantine = Quarantine(self.place.probe_us)
         self._vacant: dict[IdentifierRange, tuple[int, int | None]] = {}
         self._founding = Founding(context.name, self.place.bootstrap, context.incarnation > 0)
         self._waiting: dict[NodeName, JoinRequest] = {}
@@ -157,7 +164,7 @@ class Pastry:
         """Something has come from this node, of whichever layer: it is there."""
         self._heard_us[source] = now_us
         self._silent.pop(source, None)
-        self._failed.pop(source, None)
+        self._quarantine.heard(source)
 
     def watch(self, peer: PastryPeer) -> None:
         """Probe this peer too, for the layer above: `PeerFailed` says when it is gone."""
@@ -245,7 +252,7 @@ class Pastry:
 
     def _on_arrived(self, source: NodeName, arrived: Arrived) -> list[Effect]:
         peer, destination = PastryPeer(*arrived.peer), IdentifierRange(*arrived.destination)
-        if peer.name == self.me.name or not self._believes(peer):
+        if peer.name == self.me.name or not self._quarantine.believes(peer, self._now_us):
             return []
         effects = self._renew(peer)
         cell = self.table.cell_of(peer.identifier)
@@ -284,7 +291,7 @@ class Pastry:
         for each in known:
             peer = PastryPeer(*each)
             name = peer.name
-            if name == self.me.name or name in self._asked or not self._believes(peer):
+            if name == self.me.name or name in self._asked or not self._quarantine.believes(peer, self._now_us):
                 continue
             current = self.peers.get(name)
             if current is not None and current.incarnation >= peer.incarnation:
@@ -295,11 +302,6 @@ class Pastry:
                 self._asked[name] = peer
                 effects.append(Send(name, Hello(self.me, self.joined)))
         return effects
-
-    def _believes(self, peer: PastryPeer) -> bool:
-        """Is hearsay about it taken seriously? If not, what is passed on of a failed peer would go round for ever."""
-        incarnation, until_us = self._failed.get(peer.name, (-1, 0))
-        return peer.incarnation > incarnation or self._now_us >= until_us
 
     def _on_hello(self, source: NodeName, hello: Hello) -> list[Effect]:
         peer = PastryPeer(*hello.peer)
@@ -368,6 +370,8 @@ class Pastry:
 
     def _renew(self, peer: PastryPeer) -> list[Effect]:
         """A peer known under an older incarnation has failed in between, and is new now."""
+        if self._quarantine.has_returned(peer):
+            self._changes.append(PeerReturned(peer))
         known = self.peers.get(peer.name) or self._watched.get(peer.name)
         if known is None or known.incarnation >= peer.incarnation:
             return []
@@ -440,7 +444,7 @@ class Pastry:
         self._watched.pop(peer.name, None)
         self._asked.pop(peer.name, None)
         if quarantine:
-            self._failed[peer.name] = peer.incarnation, self._now_us + _QUARANTINE_ROUNDS * self.place.probe_us
+            self._quarantine.begin(peer, self._now_us)
         cell, was_leaf = self.peers.remove(peer)
         self._changes.append(PeerFailed(peer, cell))
         effects: list[Effect] = []

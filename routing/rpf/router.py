@@ -12,8 +12,8 @@ digits may only go on to neighbours that share fewer. That is the event's header
 publisher to any subscriber the one path that the filter took: no event arrives twice.
 
 A node that takes a failed peer's place is sent all that goes through this node, and a node forgets what failed
-neighbours had asked for. Until the paths are built anew, events are lost. Filters and withdrawals between two nodes
-must keep their order: datagrams with random delays do not serve.
+neighbours had asked for, and says so to one that it hears from again. Until the paths are built anew, events are lost.
+Filters and withdrawals between two nodes must keep their order: datagrams with random delays do not serve.
 """
 
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
 from murmur_pubsub.message import message
 from routing.forwarding import FilterSet
-from routing.pastry.changes import CellFilled, PeerFailed
+from routing.pastry.changes import CellFilled, PeerFailed, PeerReturned
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer, PastryPeerFields
-from routing.pastry.neighbour_filters import NeighbourFilters
+from routing.pastry.neighbour_filters import Forgotten, NeighbourFilters
 from routing.pastry.reverse_paths import ReversePathParameters, ReversePaths, needs_order
 from routing.protocol import Offer, RoutingProtocol, RunsOn
 from routing.router import GossipRouter, Hop
@@ -59,7 +59,7 @@ class ReversePathForwarding(OverPastry, GossipRouter):
     """See `routing.router.Router`. An event's header is how many digits its last two nodes share, and what
     `ReversePaths` adds."""
 
-    message_types: tuple[type, ...] = (*PASTRY_MESSAGES, PathFilter, PathWithdrawn, PathReleased)
+    message_types: tuple[type, ...] = (*PASTRY_MESSAGES, PathFilter, PathWithdrawn, PathReleased, Forgotten)
 
     def __init__(self, context: NodeContext, parameters: ReversePathParameters) -> None:
         super().__init__(context, parameters.resets)
@@ -73,8 +73,13 @@ class ReversePathForwarding(OverPastry, GossipRouter):
             PathFilter: self._on_filter,
             PathWithdrawn: self._on_withdrawn,
             PathReleased: self._on_released,
+            Forgotten: self._on_forgotten,
         }
-        self.watchers = {CellFilled: self._on_cell_filled, PeerFailed: self._on_failed}
+        self.watchers = {
+            CellFilled: self._on_cell_filled,
+            PeerFailed: self._on_failed,
+            PeerReturned: lambda change: [Send(change.peer.name, Forgotten(change.peer.incarnation))],
+        }
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
         """See `routing.router.Router`."""
@@ -134,6 +139,13 @@ class ReversePathForwarding(OverPastry, GossipRouter):
     def _on_released(self, source: NodeName, message: PathReleased) -> list[Effect]:
         peer = self.received.peers.get(source)
         return [] if peer is None or peer.incarnation > message.incarnation else self._forget(peer)
+
+    def _on_forgotten(self, source: NodeName, message: Forgotten) -> list[Effect]:
+        """The neighbour takes this node for a new one, without this node's having noticed that it was gone."""
+        if message.incarnation != self.pastry.me.incarnation:
+            return []
+        known = (forwarded for peer, forwarded in self._forwarded.items() if peer.name == source)
+        return [Send(source, PathFilter(self.pastry.me, each)) for forwarded in known for each in forwarded]
 
     def _on_cell_filled(self, change: CellFilled) -> list[Effect]:
         """A new child in the trees that pass this node: it is to know what the others before it do."""

@@ -10,9 +10,9 @@ shared digits far from the rendezvous and by distance near it. A node that chang
 both; it takes the first.
 
 The heartbeats between parent and child are Pastry's probes, in both directions: a child whose parent is gone sends all
-it wants to its next hop of now, a parent whose child is gone forgets what it wanted. A rendezvous that is no longer the
-closest node attaches itself to the one that is. Events are lost as long as that takes. What a child says to its parent
-must keep its order: datagrams with random delays do not serve.
+it wants to its next hop of now, a parent whose child is gone forgets what it wanted, and says so if it hears from the
+child again. A rendezvous that is no longer the closest node attaches itself to the one that is. Events are lost as long
+as that takes. What a child says to its parent must keep its order: datagrams with random delays do not serve.
 """
 
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
 from murmur_pubsub.message import message
-from routing.pastry.changes import CellFilled, Joined, LeavesChanged, PeerFailed, RoundEnded
+from routing.pastry.changes import CellFilled, Joined, LeavesChanged, PeerFailed, PeerReturned, RoundEnded
 from routing.pastry.identifiers import FULL_RANGE
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer, PastryPeerFields
-from routing.pastry.neighbour_filters import NeighbourFilters
+from routing.pastry.neighbour_filters import Forgotten, NeighbourFilters
 from routing.pastry.reverse_paths import ReversePathParameters, ReversePaths, needs_order
 from routing.protocol import Offer, RoutingProtocol, RunsOn
 from routing.recently_seen import RecentlySeen
@@ -61,7 +61,7 @@ class Detached(NamedTuple):
 class Scribe(OverPastry, GossipRouter):
     """See `routing.router.Router`."""
 
-    message_types: tuple[type, ...] = (*PASTRY_MESSAGES, TreeSubscription, TreeCancellation, Detached)
+    message_types: tuple[type, ...] = (*PASTRY_MESSAGES, TreeSubscription, TreeCancellation, Detached, Forgotten)
 
     def __init__(self, context: NodeContext, parameters: ReversePathParameters) -> None:
         super().__init__(context, parameters.resets)
@@ -75,9 +75,11 @@ class Scribe(OverPastry, GossipRouter):
             TreeSubscription: self._on_subscription,
             TreeCancellation: self._on_cancellation,
             Detached: self._on_detached,
+            Forgotten: self._on_forgotten,
         }
         self.watchers = {
             PeerFailed: self._on_failed,
+            PeerReturned: lambda change: [Send(change.peer.name, Forgotten(change.peer.incarnation))],
             RoundEnded: self._on_round_ended,
             **dict.fromkeys((Joined, CellFilled, LeavesChanged), self._on_overlay_changed),
         }
@@ -154,6 +156,12 @@ class Scribe(OverPastry, GossipRouter):
     def _on_detached(self, source: NodeName, message: Detached) -> list[Effect]:
         child = self.children.peers.get(source)
         return [] if child is None or child.incarnation > message.incarnation else self._forget(child)
+
+    def _on_forgotten(self, source: NodeName, message: Forgotten) -> list[Effect]:
+        """The parent takes this node for a new child, without this node's having noticed that it was gone."""
+        if self.parent is None or self.parent.name != source or message.incarnation != self.pastry.me.incarnation:
+            return []
+        return [Send(source, TreeSubscription(self.pastry.me, list(self._wanted)))] if self._wanted else []
 
     def _on_failed(self, change: PeerFailed) -> list[Effect]:
         effects: list[Effect] = []

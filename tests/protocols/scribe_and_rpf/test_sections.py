@@ -10,7 +10,7 @@ import pytest
 from murmur_pubsub.errors import InputError
 from murmuration.deployment.build_deployment import build as build_scenario
 from murmuration.scenario.load import load_scenario
-from tests.protocols.structured import StructuredNetwork
+from tests.protocols.structured import PROBE_TIMEOUT_US, ROUND_US, StructuredNetwork
 
 Build = Callable[[str], StructuredNetwork]
 
@@ -69,6 +69,23 @@ def test_irbr_s3_1_a_scribe_subscription_goes_to_the_rendezvous_and_events_come_
         network.unsubscribe(name, "x > 5")
     network.quiet()
     assert all(len(network.router(name).children) == 0 for name in network.up)
+
+
+@pytest.mark.parametrize("routing", ["scribe", "rpf"])
+def test_a_node_that_was_held_up_and_taken_for_dead_gets_again_what_it_wants(build: Build, routing: str) -> None:
+    """It has not noticed, since all that was sent to it in the meantime waited for it."""
+    network = build(routing)
+    name = next(each for each in network.up if routing == "rpf" or each != rendezvous(network))
+    network.subscribe(name, "x > 5")
+    network.quiet()
+    round_us = network.runtime.now_us // ROUND_US * ROUND_US + ROUND_US
+    network.runtime.run(until_us=round_us - 100_000)
+    network.runtime.stall(name)
+    network.runtime.run(until_us=round_us + PROBE_TIMEOUT_US + 100_000)
+    network.runtime.resume(name)
+    network.rounds(2)
+    for publisher in ("n0", "n15", "n31"):
+        assert reached(network, publisher, {"x": 6}) == {name: 1}
 
 
 def test_irbr_s3_1_scribe_repairs_its_tree_when_the_rendezvous_fails(build: Build) -> None:
