@@ -15,6 +15,7 @@ from reliability.best_effort import BEST_EFFORT
 from spark_analysis.main import analyze, judge
 from spark_analysis.plain_judge import judge_run
 from tests.faults.test_live_faults import SCENARIO
+from tests.faults.test_own_deaths import end_process, started
 from tests.virtual.test_reconfiguration import TOLD
 
 SMALL = {**SCENARIO, "runtime": "virtual", "journal": "hops"}
@@ -85,3 +86,33 @@ def test_both_judges_follow_events_through_an_overlay_that_changes(tmp_path: Pat
     assert list(table["outcome"]) == [check.outcome for check in plain.checks]
     assert table["seen"].str.contains("saw it go|saw it come up|refused|carried out").all()
     assert "no path was left" in "".join(excuse.text for excuse in plain.excused.values())
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_both_judges_take_a_death_that_nobody_ordered_for_a_fault(tmp_path: Path) -> None:
+    with started(tmp_path / "run") as cluster:
+        alice, bob = cluster.clients["alice"], cluster.clients["bob"]
+        wanted = bob.subscribe("n >= 0")
+        cluster.settle()
+        end_process(cluster, "b1")
+        cluster.wait_for(lambda: bool(cluster._runtime.observed))
+        alice.publish({"n": 0})
+        cluster.settle()
+        cluster.faults.restart("b1")
+        cluster.settle()
+        alice.publish({"n": 1})
+        cluster.wait_for(lambda: len(bob.deliveries(wanted)) == 1)
+        end_process(cluster, "b2")
+        cluster.wait_for(lambda: len(cluster._runtime.observed) == 2)
+        alice.publish({"n": 2})
+        cluster.settle()
+    told = analyze(tmp_path / "run")
+    plain = judge_run(tmp_path / "run")
+    assert {key: told[key] for key in plain.numbers} == dict(plain.numbers)
+    assert told["verdict"] == "valid", told["reason"]
+    assert (told["missing"], told["explained"], told["faults_took_effect"]) == (2, 2, 2)
+    assert told["reason"].endswith("; nobody had ordered the death of b1, the death of b2")
+    table = pd.read_csv(tmp_path / "run" / "analysis" / "faults.csv")
+    assert list(table["outcome"]) == [check.outcome for check in plain.checks]
+    assert "death of b1" in (tmp_path / "run" / "report.html").read_text()
