@@ -39,17 +39,28 @@ class Survival:
 
 
 @dataclass(frozen=True, slots=True)
+class Recovery:
+    """How long a failure, or its end, may cost deliveries where no link tells of it, and brokers find out in their own
+    time. `founded_us`: so much longer if all brokers were away at once, so that they found the overlay anew."""
+
+    repaired_us: int
+    founded_us: int
+
+
+@dataclass(frozen=True, slots=True)
 class Promise:
     """`delivery` and `order` are one of `DELIVERIES` and `ORDERS`; raises `InputError` for anything else.
 
     `order`: "publisher" means that a subscriber gets the events of one publisher in the order of their publication.
-    `keeps_events`: a subscriber may be given events that were published before it subscribed.
+    `keeps_events`: a subscriber may be given events that were published before it subscribed. `recovers`: how long
+    a failure may cost deliveries, if that is less than the scenario allows (None: as long as that).
     """
 
     delivery: str = "best_effort"
     order: str = "publisher"
     survives: Survival = Survival()
     keeps_events: bool = False
+    recovers: Recovery | None = None
 
     def __post_init__(self) -> None:
         for key, value, allowed in (("delivery", self.delivery, DELIVERIES), ("order", self.order, ORDERS)):

@@ -90,7 +90,8 @@ def promise(
         found = f"a routing that survives {survives!r:.60}"
         raise InputError("broker.routing", found, "one that survives a murmur_pubsub.promise.Survival")
     order = guarantee.order if routing.keeps_order else "none"
-    return dataclasses.replace(guarantee, order=order, survives=survives)
+    recovers = None if routing.recovers is None or traits.ring is None else routing.recovers(traits.ring)
+    return dataclasses.replace(guarantee, order=order, survives=survives, recovers=recovers)
 
 
 def check_parts(
@@ -153,7 +154,7 @@ def declared_as(name: str, part: type[Any], place: str = "broker") -> Any:
     return declaration(name=name, make=part, parameters=NoParameters, orders=part.orders)
 
 
-_DECLARED = ("guarantee", "keeps_order", "needs", "offers", "promise", "runs_on", "survives")
+_DECLARED = ("guarantee", "keeps_order", "needs", "offers", "promise", "recovers", "runs_on", "survives")
 """What only a declaration can say, and what one might take for it."""
 
 

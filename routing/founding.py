@@ -16,8 +16,11 @@ from typing import NamedTuple
 from murmur_pubsub.errors import WireError
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.message import message
+from murmur_pubsub.places import RingPlace
 
 _TURNS_A_PEER = 4
+_PEERS_MAX = 5
+"""A deployment gives a node no more bootstrap peers."""
 
 
 @message(110, control=True)
@@ -31,6 +34,15 @@ class Outside(NamedTuple):
 
 
 _NOBODY = Outside("", 0)
+
+
+def founded_us(place: RingPlace) -> int:
+    """How long it takes at most until an overlay of such nodes is founded anew, once all of them are back: a turn is a
+    `probe_timeout_us`. The first by name waits for the name of a node that has failed again to be forgotten, and is
+    patient once more from then on. The others ask each of their peers in turn, and some wait for these; whoever is let
+    in gathers its tables for a turn."""
+    patience = _TURNS_A_PEER * (_PEERS_MAX + 1)
+    return (2 * patience + 2 * (_PEERS_MAX + 1)) * place.probe_timeout_us
 
 
 class Founding:

@@ -7,7 +7,8 @@ from typing import Generic, TypeVar
 
 from murmur_pubsub.faults import NewLinks
 from murmur_pubsub.machine import NodeContext
-from murmur_pubsub.promise import Survival
+from murmur_pubsub.places import RingPlace
+from murmur_pubsub.promise import Recovery, Survival
 from routing.router import Router
 
 Parameters = TypeVar("Parameters")
@@ -51,6 +52,8 @@ class OverlayTraits:
     """How many a structured overlay has."""
     datagrams_overtake: bool = False
     """May a datagram overtake an earlier one of the same two brokers?"""
+    ring: RingPlace | None = None
+    """One broker's place in a structured overlay: its timeouts are those of all."""
 
     @property
     def is_tree(self) -> bool:
@@ -80,6 +83,8 @@ class RoutingProtocol(Generic[Parameters]):
     """Between which brokers there may be a link that was not there when they started."""
     survives: Callable[[Parameters, OverlayTraits], Survival] | None = None
     """The failures that its deliveries survive, whatever the reliability protocol (None: what that says)."""
+    recovers: Callable[[RingPlace], Recovery] | None = None
+    """How long a failure may cost deliveries, by the timeouts of a structured overlay."""
     orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Those of its routers (`murmur_pubsub.machine.Machine.orders`): what a fault plan or a `Cluster` may order."""
     gives_up: Mapping[str, str] = field(default_factory=dict)

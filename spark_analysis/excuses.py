@@ -195,7 +195,7 @@ class Excuses:
             return self._died_in_hand([home], passage) or self._by_tables(near, passage.had[home], passage.had[home])
         lost = [loss for loss in passage.lost if loss.receiver not in passage.had]
         excuse = self._destroyed(lost) or self._died_in_hand(passage.had, passage)
-        excuse = excuse or self._divided(case) or self._by_any_tables(case, passage)
+        excuse = excuse or self._divided(case) or self._end_away(case) or self._by_any_tables(case, passage)
         return excuse or (None if self.fixed_ways else self._perhaps_on_its_way(case))
 
     def _divided(self, case: Case) -> Excuse | None:
@@ -205,6 +205,14 @@ class Excuses:
             if window.separates(*ends) and window.from_us <= case.published_us + IN_HAND_US:
                 if case.published_us <= window.undone_us:
                     return Excuse(f"{window.step.text}: between {ends[0]} and {ends[1]}")
+        return None
+
+    def _end_away(self, case: Case) -> Excuse | None:
+        """Was an end of the way out of the overlay, or its client away? Over a mesh `_no_path` says so."""
+        for client in () if self._meshed else (case.client, case.publisher):
+            for window in self._between([self.homes.get(client, client), client]):
+                if window.severs and window.in_force(case.published_us, case.published_us + IN_HAND_US):
+                    return Excuse(f"{window.step.text}: {client} was away")
         return None
 
     def _perhaps_on_its_way(self, case: Case) -> Excuse | None:

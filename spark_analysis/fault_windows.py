@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from murmur_pubsub.faults import COMMANDS, RECONFIGURES, REPAIRS, FaultKind, link_key, takes_back
 from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.promise import Recovery
 
 NEVER_US = 1 << 62
 DEATHS = (FaultKind.KILL, FaultKind.LOSE_HOST)
@@ -134,22 +135,35 @@ def fault_windows(
     links: Sequence[tuple[str, str]],
     limit_us: int = NEVER_US,
     has_links: bool = True,
+    recovers: Recovery | None = None,
+    brokers: frozenset[str] = frozenset(),
 ) -> list[Window]:
     """The windows of all faults that were ordered.
 
     `settled`: (time_us, covers_us) of the SETTLED rows. `links`: those that the run began with. `limit_us`: how long
     after a fault or its repair tables may be disturbed at most. `has_links`: brokers hear of a failure over their
     links, before anything settles; without links they find out in their own time, so that the whole of `limit_us` is
-    theirs, and a node that comes for the first time disturbs them too.
+    theirs, and a node that comes for the first time disturbs them too. `recovers`: what these `brokers` need at most,
+    if that is less.
     """
     settlings = sorted(settled)
     covered = list(itertools.accumulate((covers_us for _, covers_us in settlings), max))
+
+    anew = [] if recovers is None else _founded_anew(steps, brokers, recovers.repaired_us)
+
+    def limited(effect_us: int) -> int:
+        if recovers is None:
+            return effect_us + limit_us
+        until_us = effect_us + recovers.repaired_us
+        if any(begin_us <= until_us and effect_us <= end_us for begin_us, end_us in anew):
+            until_us += recovers.founded_us
+        return min(until_us, effect_us + limit_us)
 
     def mended(effect_us: int) -> tuple[int, bool]:
         """When all was right after a change of that time, and whether it had settled by then."""
         place = bisect.bisect_right(covered, effect_us)
         settled_us = settlings[place][0] if place < len(settlings) else NEVER_US
-        at_most_us = min(NEVER_US, effect_us + limit_us)
+        at_most_us = min(NEVER_US, limited(effect_us))
         return min(settled_us, at_most_us) if has_links else at_most_us, settled_us <= at_most_us
 
     later_about: dict[str, list[FaultStep]] = {}
@@ -194,6 +208,35 @@ def fault_windows(
             )
         )  # fmt: skip
     return windows
+
+
+def _founded_anew(steps: Iterable[FaultStep], brokers: frozenset[str], joining_us: int) -> list[tuple[int, int]]:
+    """From when to when no broker was part of the overlay, or of a side of it while it was divided: then one of those
+    that are back founds it. One that has just come is not part of it for as long as `joining_us`."""
+    away_until: dict[str, int] = {}
+    sides: Sequence[frozenset[str]] = (brokers,)
+    found = []
+    happened = [
+        (step, step.ordered_us, step.in_effect_us)
+        for step in steps
+        if step.ordered_us is not None and step.in_effect_us is not None
+    ]
+    ends_us = [*(ordered_us for _, ordered_us, _ in happened[1:]), NEVER_US]
+    for (step, ordered_us, in_effect_us), end_us in zip(happened, ends_us, strict=False):
+        for name in brokers.intersection(step.nodes):
+            if step.kind in DEATHS:
+                away_until[name] = NEVER_US
+            elif step.kind in _RETURNS:
+                away_until[name] = in_effect_us + joining_us
+        if step.kind is FaultKind.PARTITION:
+            sides = [brokers.intersection(group) for group in step.groups]
+        elif step.kind is FaultKind.UNITE:
+            sides = (brokers,)
+        for side in filter(None, sides):
+            until_us = min(away_until.get(name, 0) for name in side)
+            if until_us >= ordered_us:
+                found.append((ordered_us, min(until_us, end_us)))
+    return found
 
 
 def _breaks_nothing(step: FaultStep) -> bool:

@@ -124,7 +124,8 @@ def traits_of(overlay: Overlay, datagrams: Links | None) -> OverlayTraits:
         overtake = datagrams is not None and datagrams.delay.kind != "constant"
         identifiers = max(place.base**place.digits for place in overlay.structure.values())
         suits = frozenset({RunsOn.STRUCTURED})
-        return OverlayTraits("an overlay without links", suits, 0, has_datagrams, identifiers, overtake)
+        ring = next(iter(overlay.structure.values()))
+        return OverlayTraits("an overlay without links", suits, 0, has_datagrams, identifiers, overtake, ring)
     demands = {RunsOn.LINKS}
     if overlay.is_tree:
         demands |= {RunsOn.ACYCLIC, RunsOn.CELLS}

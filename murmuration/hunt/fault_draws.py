@@ -87,6 +87,7 @@ class FaultWriter:
         specs = specs_of(deployment.links)
         self._reader = FaultReader(targets, specs, loaded.scenario.links.spec(), 0, loaded.error_at)
         self._has_cells = "cells" in loaded.data["overlay"]
+        self._has_links = bool(between_brokers(self._links, self._broker_set))
 
     def written(self, drawn: Sequence[DrawnFault]) -> list[dict[str, Any]]:
         """The entries of those that can be, beside the earlier ones; they come in order of time. A node or link takes
@@ -119,7 +120,7 @@ class FaultWriter:
         if kind == "rewire":
             return self._rewire(at_ms, number, lasting_ms), kind
         if kind == "partition":
-            return [(at_ms, {kind: [self._side(link)], **lasting})], kind
+            return [(at_ms, {kind: [self._side(link) if self._has_links else self._some(number)], **lasting})], kind
         change = {"cut": link} if kind == "cut" else {"link": link, **_CHANGES[kind]}
         return [(at_ms, {**change, **lasting})], (kind == "cut", *link)
 
@@ -153,6 +154,11 @@ class FaultWriter:
             ends = {cut[1]} | {name for link in self._links for name in link if cut[1] in link and name.startswith("c")}
             return sorted(ends)
         return list(side_of(self._links, cut[1], (cut[0], cut[1])))
+
+    def _some(self, number: int) -> list[str]:
+        """Some of the brokers, but not all: where they have no links, any may be together."""
+        rng = random.Random(number)
+        return sorted(rng.sample(self._brokers, rng.randrange(1, max(2, len(self._brokers)))))
 
 
 def _written(at_ms: int, entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def _draw_scenario(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
         "overlay": overlay,
         "workload": {
             "kind": "zipf", "clients": min(brokers, 7), "subscribers_per_actor": 2, "publishers": min(2, brokers),
-            "publications": rng.randint(20, 150), "rate_per_s": 40, "attributes": 2, "predicates": 1,
+            "publications": rng.randint(20, 150), "rate_per_s": space.rate_per_s, "attributes": 2, "predicates": 1,
             "matching_rate": 0.5,
         },
         "broker": dict(space.broker),

@@ -34,10 +34,12 @@ FAULTS = (*NODE_FAULTS, *LINK_FAULTS, "partition", "kill", "cut", "rewire", "ord
 `rewire`: a link goes and another one comes. `order`: a verb of the protocols' own. Both only where there are any.
 """
 
-_STRUCTURED_FAULTS = ("kill", "kill", "kill", "stall", "slow", "cut", "storm")
-"""Links are only those to clients here."""
+_STRUCTURED_FAULTS = ("kill", "kill", "kill", "stall", "slow", "cut", "storm", "partition")
+"""Links are only those to clients here; a partition divides brokers that have none."""
 _DATAGRAMS = {"delay": "1 ms"}
 _OVERTAKING_DATAGRAMS = {"delay": {"uniform": ["500 us", "5 ms"]}}
+_STRUCTURED_RATE_PER_S = 10
+"""Faults may cost deliveries for seconds: so some events come later than that."""
 _STRUCTURED_DRAIN = {"limit": "5 s"}
 """Probes never rest, so that such a run never falls quiet."""
 
@@ -65,6 +67,8 @@ class ScheduleSpace:
     """Values for the parameters of each protocol; half of the schedules choose from them."""
     more: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     """Other keys of every schedule."""
+    rate_per_s: int = 40
+    """Publications."""
     latest_ms: int = 3_000
     """Up to when a fault begins that is not drawn to meet another one."""
     properties: tuple[str, ...] = ()
@@ -89,6 +93,7 @@ def space_of(routing: str, reliability: str, parameters: Mapping[str, Any] | Non
         harm=(0.0, 0.0, 0.1, 0.3) if recovery.guarantee.excuses_by_connection else (0.0,),
         parameters={each.name: _tried(each, (parameters or {}).get(each.name, {})) for each in (router, recovery)},
         more=_more_keys(router, recovery),
+        rate_per_s=_STRUCTURED_RATE_PER_S if structured else 40,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.faults import Fault
+from murmur_pubsub.places import RingPlace
 from murmur_pubsub.progress import Progress
 from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US
 from murmur_virtual.run import VirtualRun
@@ -70,7 +71,7 @@ def play(deployment: Deployment, make: Callable[[Deployment, Path, Progress], Vi
 
 def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
     """Judge the journal of a run of this deployment, on either runtime. Whether it is whole is not asked."""
-    parts = deployment.nodes[0].parameters
+    parts, place = deployment.nodes[0].parameters, deployment.nodes[0].place
     planned = manifest_of_deployment(deployment, "schedule", "virtual")
     manifest = dataclasses.replace(
         planned,
@@ -83,7 +84,12 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
             routing_named(parts["routing"]),
             reliability_named(parts["reliability"]),
             parts["routing_parameters"],
-            OverlayTraits("the overlay", frozenset(), has_datagrams=deployment.settings.default_link is not None),
+            OverlayTraits(
+                "the overlay",
+                frozenset(),
+                has_datagrams=deployment.settings.default_link is not None,
+                ring=place if isinstance(place, RingPlace) else None,
+            ),
         ),
     )
     judgement = judge_journal(manifest, journal)

@@ -17,6 +17,7 @@ from murmur_pubsub.machine import NodeContext
 from routing.protocol import RoutingProtocol, RunsOn
 from routing.smallworld.parameters import GossipOverlayParameters, SmallWorldParameters, fits_the_ring
 from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key
+from routing.smallworld.recovery import gossip_recovers
 from routing.smallworld.rendezvous import RendezvousRouter, Target
 from routing.smallworld.ring import RING_SIZE, clockwise
 from routing.smallworld.subscription_regions import SubscriptionRegions
@@ -87,5 +88,6 @@ FERRY = RoutingProtocol(
     runs_on=RunsOn.STRUCTURED,
     keeps_order=False,
     tried={"degree": (12,), "small_world_links": (3,), "view": (8,), "shuffled": (3,)},
+    recovers=gossip_recovers,
     check=fits_the_ring,
 )

@@ -44,6 +44,7 @@ from routing.pastry.changes import Answered, CellFilled, RoundEnded
 from routing.pastry.identifiers import FULL_RANGE, IdentifierRange
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer
+from routing.pastry.recovery import pastry_recovers
 from routing.pastry.sense import range_check
 from routing.protocol import Offer, RoutingProtocol, RunsOn
 from routing.router import GossipRouter, Hop
@@ -378,4 +379,5 @@ IRBR = RoutingProtocol(
     runs_on=RunsOn.STRUCTURED,
     offers=frozenset({Offer.GOSSIP}),
     keeps_order=False,
+    recovers=pastry_recovers,
 )

@@ -27,6 +27,7 @@ from routing.pastry.identifiers import FULL_RANGE
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer, PastryPeerFields
 from routing.pastry.neighbour_filters import Forgotten, NeighbourFilters
+from routing.pastry.recovery import pastry_recovers
 from routing.pastry.reverse_paths import ReversePathParameters, ReversePaths, needs_order
 from routing.protocol import Offer, RoutingProtocol, RunsOn
 from routing.recently_seen import RecentlySeen
@@ -213,5 +214,6 @@ SCRIBE = RoutingProtocol(
     runs_on=RunsOn.STRUCTURED,
     offers=frozenset({Offer.GOSSIP}),
     keeps_order=False,
+    recovers=pastry_recovers,
     check=needs_order,
 )

@@ -25,7 +25,7 @@ from routing.smallworld.subscription_regions import (
 )
 from routing.smallworld.uplinks import Uplinks
 
-_EXPIRES_ROUNDS = 3
+EXPIRES_ROUNDS = 3
 
 
 class Installation:
@@ -83,7 +83,7 @@ class Installation:
 
     def expire(self) -> None:
         """Drop the entries of the table that have not been confirmed for some rounds."""
-        if self._table.expire(self._overlay.round - _EXPIRES_ROUNDS):
+        if self._table.expire(self._overlay.round - EXPIRES_ROUNDS):
             self._wants_less()
 
     def on_install(self, source: NodeName, install: Install) -> bool:

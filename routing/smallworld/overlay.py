@@ -51,7 +51,7 @@ from routing.smallworld.uplinks import Uplinks
 _ROUND = ("routing", "round")
 _DEADLINE = ("routing", "deadline")
 _RETRY = ("routing", "join")
-_SILENT_ROUNDS = 3
+SILENT_ROUNDS = 3
 _SEEK_EVERY = 8
 """In rounds: how often a node looks for its successor though none has failed."""
 _SEEK_TIMES = 2
@@ -220,7 +220,7 @@ class GossipOverlay:
         if not self.joined:
             return []
         effects: list[Effect] = []
-        for name in self.contacts.unheard_since(self.round - _SILENT_ROUNDS):
+        for name in self.contacts.unheard_since(self.round - SILENT_ROUNDS):
             if name in self.neighbours:
                 effects += self.fail(name)
             else:

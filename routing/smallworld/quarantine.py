@@ -9,7 +9,7 @@ from typing import Any
 
 from murmur_pubsub.machine import NodeName
 
-_ROUNDS = 12
+QUARANTINE_ROUNDS = 12
 _SINCE_ROUNDS = 2
 """By how much the rounds of two nodes that heard a peer last may differ."""
 
@@ -24,7 +24,7 @@ class Quarantine:
 
     def begin(self, name: NodeName, incarnation: int, round: int) -> None:
         """That incarnation of the peer has failed in this round."""
-        self._failed[name] = incarnation, round + _ROUNDS
+        self._failed[name] = incarnation, round + QUARANTINE_ROUNDS
 
     def end(self, name: NodeName) -> None:
         """The peer has spoken for itself."""
@@ -45,4 +45,4 @@ class Quarantine:
 
     def _has_news(self, incarnation: int, age: int, failed: int, until: int) -> bool:
         """Is that of a later incarnation than the failed one, or from well after it failed? `age`: in rounds."""
-        return incarnation > failed or self._round - age > until - _ROUNDS + _SINCE_ROUNDS
+        return incarnation > failed or self._round - age > until - QUARANTINE_ROUNDS + _SINCE_ROUNDS

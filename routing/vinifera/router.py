@@ -15,6 +15,7 @@ from murmur_pubsub.machine import Effect, NodeContext, NodeName
 from routing.protocol import RoutingProtocol, RunsOn
 from routing.smallworld.parameters import SmallWorldParameters, fits_the_ring
 from routing.smallworld.profile import wants
+from routing.smallworld.recovery import gossip_recovers
 from routing.smallworld.rendezvous import RendezvousRouter, Target
 from routing.smallworld.subscription_regions import SubscriptionRegions
 from routing.vinifera.balance import Load, new_identifier
@@ -100,5 +101,6 @@ VINIFERA = RoutingProtocol(
     runs_on=RunsOn.STRUCTURED,
     keeps_order=False,
     tried={"degree": (12,), "friend_links": (3,), "view": (8,), "shuffled": (3,), "balance_rounds": (1,)},
+    recovers=gossip_recovers,
     check=fits_the_ring,
 )

@@ -10,6 +10,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.links import Delay, LinkSpec
 from murmuration.harness.cluster import Cluster
+from murmuration.hunt.trial import play_schedule
 from murmuration.scenario.load import check_scenario
 from spark_analysis.changing_overlay import OverlayAt
 from spark_analysis.connections import Connections
@@ -201,6 +202,31 @@ def test_an_event_that_a_fault_held_up_may_come_to_a_later_subscriber_by_another
     homes = {"c0": "b0", "c1": "b2"}
     excuse = Excuses([window], list(homes.items()), homes).explain(early, passage)
     assert (excuse is not None) == is_excused
+
+
+@pytest.mark.parametrize(
+    "about",
+    [{"kill": "c1"}, {"kill": "b1"}, {"cut": ["c1", "b1"]}, {"stall": "b1"}],
+    ids=["its client", "its broker", "between the two", "its broker is stalled"],
+)
+def test_where_no_link_tells_of_failures_a_subscriber_that_is_away_is_excused_for_as_long(
+    about: dict[str, Any],
+) -> None:
+    """The time within which the overlay recovers is over long before."""
+    data = {
+        "name": "away",
+        "runtime": "virtual",
+        "overlay": {"kind": "structured", "brokers": 4, "probe": "50 ms", "probe_timeout": "20 ms"},
+        "workload": {"kind": "zipf", "clients": 4, "publications": 100, "rate_per_s": 20, "matching_rate": 0.5},
+        "broker": {"routing": "irbr", "reliability": "best_effort"},
+        "failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"},
+        "datagrams": {"delay": "1 ms"},
+        "drain": {"limit": "1 s"},
+        "faults": [{"at": "500 ms", **about, "for": "3 s"}],
+    }
+    judged = play_schedule(data).judgement
+    assert judged.numbers["verdict"] == "valid", judged.numbers["reason"]
+    assert judged.numbers["explained"] > 10
 
 
 def test_an_event_on_a_slow_link_is_overtaken_when_the_broker_that_sent_it_dies() -> None:

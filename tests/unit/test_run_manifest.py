@@ -10,7 +10,7 @@ import pytest
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.links import Delay, LinkSpec
-from murmur_pubsub.promise import Promise, Survival
+from murmur_pubsub.promise import Promise, Recovery, Survival
 from murmur_pubsub.run_manifest import (
     ClusterEntry,
     DriverHost,
@@ -45,7 +45,7 @@ FULL = RunManifest(
     subscription_grace_us=11,
     recovery_limit_us=12,
     expect={"delivery_rate": 0.5, "unexplained": 3},
-    promise=Promise("exactly_once", survives=Survival(brokers_away=1)),
+    promise=Promise("exactly_once", survives=Survival(brokers_away=1), recovers=Recovery(13, 14)),
     faults=(
         FaultEntry("kill b0", FaultKind.KILL, 1_000, ("b0",)),
         FaultEntry("partition", FaultKind.PARTITION, groups=(("b0",), ("c0",))),

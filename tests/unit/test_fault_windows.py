@@ -1,0 +1,58 @@
+"""How long a fault is taken to disturb an overlay without links, whose brokers find failures in their own time."""
+
+import pytest
+
+from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.promise import Recovery
+from spark_analysis.fault_windows import FaultStep, fault_windows
+
+BROKERS = frozenset({"b0", "b1", "b2"})
+RECOVERS = Recovery(repaired_us=50, founded_us=1_000)
+KILL, RESTART, PARTITION, UNITE = FaultKind.KILL, FaultKind.RESTART, FaultKind.PARTITION, FaultKind.UNITE
+DIVIDED = (("b0",), ("b1", "b2"))
+
+
+def disturbed(*happened: tuple[int, FaultKind, str], limit_us: int = 10_000) -> list[int]:
+    """How long tables are disturbed after each begin of a fault, and after each end."""
+    steps = [
+        FaultStep(
+            number, kind, str(kind), (name,) if name else (), DIVIDED if kind is PARTITION else (),
+            ordered_us=at_us, in_effect_us=at_us,
+        )
+        for number, (at_us, kind, name) in enumerate(happened)
+    ]  # fmt: skip
+    windows = fault_windows(steps, [], [], limit_us, has_links=False, recovers=RECOVERS, brokers=BROKERS)
+    lasting = [(each.in_effect_us, each.absorbed_us) for each in windows]
+    lasting += [(each.repaired_us, each.until_us) for each in windows]
+    return [end_us - begin_us for begin_us, end_us in sorted(lasting)]
+
+
+@pytest.mark.parametrize(
+    ("others", "lasting"),
+    [
+        ([], 50),
+        ([(120, KILL, "b1")], 50),
+        ([(110, KILL, "b1"), (120, KILL, "b2")], 1_050),
+        ([(160, KILL, "b1"), (170, KILL, "b2")], 50),
+        ([(50, PARTITION, "")], 1_050),
+        ([(50, PARTITION, ""), (90, UNITE, "")], 50),
+    ],
+    ids=["alone", "two of three", "all", "all, but later", "all of its side", "all of its former side"],
+)
+def test_where_all_brokers_fail_at_once_it_takes_longer_until_there_is_an_overlay_again(
+    others: list[tuple[int, FaultKind, str]], lasting: int
+) -> None:
+    happened = sorted([(100, KILL, "b0"), *others])
+    begins = sorted(at_us for at_us, kind, _ in happened if kind is not UNITE)
+    assert disturbed(*happened)[begins.index(100)] == lasting
+
+
+def test_a_broker_that_has_just_come_back_is_not_part_of_the_overlay_yet() -> None:
+    others = [(120, KILL, "b1"), (130, KILL, "b2")]
+    assert disturbed((50, KILL, "b0"), (90, RESTART, "b0"), *others)[1] == 1_050
+    assert disturbed((50, KILL, "b0"), (60, RESTART, "b0"), *others)[1] == 50
+
+
+def test_what_the_scenario_allows_is_never_exceeded() -> None:
+    assert disturbed((100, KILL, "b0"), limit_us=30) == [30, 0]
+    assert disturbed((100, KILL, "b0"), (100, KILL, "b1"), (100, KILL, "b2"), limit_us=300)[0] == 300
