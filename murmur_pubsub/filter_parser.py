@@ -80,7 +80,6 @@ class _Mistake(Exception):
     """A predicate that is well written and means nothing; `column` counts from 1."""
 
     def __init__(self, column: int, found: str, allowed: str) -> None:
-        super().__init__(found)
         self.column = column
         self.found = found
         self.allowed = allowed

@@ -7,12 +7,21 @@ import pytest
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import Answer, LinkDown, LinkUp, NodeContext, Order, Received, Send, SetTimer, Start
 from routing.multipath.coordinator import Coordinator
+from routing.multipath.knowledge import Knowledge
 from routing.multipath.load import Loads
-from routing.multipath.messages import MoveGranted, MovePermission, MoveRuns, Neighbours, SubscriptionChanged
+from routing.multipath.messages import (
+    MoveGranted,
+    MovePermission,
+    MoveRuns,
+    Neighbours,
+    OriginSubscriptions,
+    SubscriptionChanged,
+)
 from routing.multipath.overlay_maps import MasterOverlayMap
-from routing.multipath.primary_network import Statement
+from routing.multipath.primary_network import PrimaryNetwork, Statement
 from routing.multipath.router import MultipathRouter
 from routing.multipath.soft_links import SoftLinks
+from routing.multipath.subscription_spread import SubscriptionSpread
 from routing.multipath.watch import PATIENCE, Watch
 from tests.protocols.multipath.network import Network, parameters
 from workloads.overlay import Overlay
@@ -102,6 +111,50 @@ def test_who_has_moved_tells_its_new_neighbour_no_way_that_the_move_has_left_beh
 
     assert set(told(0)) == set(STAR.brokers) - {"b0"}
     assert told(7) == ["b3"]
+
+
+@pytest.mark.parametrize(
+    ("source", "ppath", "moved", "taken"),
+    [
+        ("b2", ("b2", "b9"), 1, False),
+        ("b2", ("b2", "b9"), 2, False),
+        ("b2", ("b2", "b9"), 3, True),
+        ("b1", ("b1", "b5", "b9"), 1, False),
+        ("b1", ("b1", "b5", "b9"), 2, True),
+        ("b1", ("b1", "b0", "b9"), 3, False),
+        ("b7", ("b7", "b9"), 3, False),
+    ],
+    ids=[
+        "an earlier move", "the same move, by another neighbour", "a later move", "an earlier move, the same neighbour",
+        "the same move and neighbour", "a way through the broker itself", "from no neighbour",
+    ],
+)  # fmt: skip
+def test_publiy_s6_of_two_ways_to_an_origin_that_of_the_later_move_holds(
+    source: str, ppath: tuple[str, ...], moved: int, taken: bool
+) -> None:
+    knowledge = Knowledge("b0", 0, parameters(delta=3))
+    knowledge.new_peers(["b1", "b2"])
+    spread = SubscriptionSpread(knowledge)
+    spread.on_table("b1", OriginSubscriptions("b9", 0, 1, ("b1", "b9"), 2, (WANTED,)))
+    again = spread.on_table(source, OriginSubscriptions("b9", 0, 1, ppath, moved, (WANTED,)))
+    assert knowledge.mst.ppaths["b9"] == (ppath if taken else ("b1", "b9"))
+    told = [(each.to, each.message.moved) for each in again if isinstance(each, Send)]
+    assert told == ([("b2" if source == "b1" else "b1", moved)] if taken else [])
+
+
+@pytest.mark.parametrize("epoch", [1, 0], ids=["of this life", "of an earlier life"])
+def test_publiy_s6_who_hears_of_moves_that_it_missed_takes_its_neighbours_from_there(epoch: int) -> None:
+    """A new neighbour is down until it is seen; one that moved away while this broker was away is left."""
+    network = PrimaryNetwork("b0", 2, 1)
+    network.set_peers(["b1", "b2"])
+    version = network.own.version
+    if not epoch:
+        network.stored = Statement(0, 7, ("b1", "b2"))
+        version = 7
+    assert not network.correct_own(Statement(epoch, version, ("b2", "b3")))
+    assert network.correct_own(Statement(epoch, version + 1, ("b2", "b3")))
+    assert (list(network.peers), list(network.down), list(network.left)) == (["b2", "b3"], ["b3"], ["b1"])
+    assert network.own.peers == ("b2", "b3")
 
 
 def test_a_broker_that_does_not_answer_is_gone_once_and_found_when_it_does() -> None:

@@ -132,3 +132,11 @@ def test_numbers_that_no_balance_can_have_are_refused(least: dict[str, int]) -> 
     with pytest.raises(InputError, match=f"from {at + 1} on"):
         parameters_of(VINIFERA, least)
     parameters_of(VINIFERA, {name: number + 1 for name, number in least.items()})
+
+
+def test_vinifera_s4b1_candidates_are_the_neighbours_and_the_random_peers_each_once() -> None:
+    """The ranking of the primary attribute (Algorithm 1) counts them, so that a node named twice would count twice."""
+    others = {f"n{number}": (number * RING_SIZE // 10, "x = 1") for number in range(1, 9)}
+    overlay = overlay_of(1, others).overlay
+    assert len(overlay.neighbours) == 3
+    assert sorted(peer.name for peer in overlay.candidates) == sorted(others)
