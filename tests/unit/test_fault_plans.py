@@ -254,3 +254,19 @@ def test_entries_mean_what_they_say(tmp_path: Path) -> None:
     assert plan[2].link is not None
     assert (plan[2].link.loss, plan[2].link.delay.low_us, plan[3].link) == (0.5, 20_000, None)
     assert plan[4].groups == (("b0", "c0"), ("b1", "b2", "c1", "c2")), "a client stays with its broker"
+
+
+@pytest.mark.parametrize(
+    ("verb", "arguments", "given_up"),
+    [
+        ("depart", (("to", "b2"),), ("b1",)),
+        ("forget", (("by", "b3"), ("broker", "b2")), ("b2",)),
+        ("move", (("broker", "b2"),), ()),
+    ],
+    ids=["the one ordered", "the one named", "none"],
+)
+def test_an_order_gives_up_the_broker_that_the_protocol_says(
+    verb: str, arguments: tuple[tuple[str, str], ...], given_up: tuple[str, ...]
+) -> None:
+    rules = PlanRules(gives_up={"depart": "", "forget": "broker"})
+    assert rules.given_up(Fault(0, FaultKind.ORDER, ("b1",), verb=verb, arguments=arguments)) == given_up
