@@ -270,3 +270,12 @@ def test_an_order_gives_up_the_broker_that_the_protocol_says(
 ) -> None:
     rules = PlanRules(gives_up={"depart": "", "forget": "broker"})
     assert rules.given_up(Fault(0, FaultKind.ORDER, ("b1",), verb=verb, arguments=arguments)) == given_up
+
+
+@pytest.mark.parametrize(("count", "end"), [(8, "n7"), (9, "n7 and 1 more"), (30, "n7 and 22 more")])
+def test_of_many_names_that_are_allowed_eight_are_listed(count: int, end: str) -> None:
+    names = [f"n{number}" for number in range(count)]
+    targets = FaultTargets(names, (), {})
+    with pytest.raises(InputError) as error:
+        check_plan([Fault(0, FaultKind.KILL, ("nobody",))], targets)
+    assert error.value.allowed.endswith(f"n6, {end}")

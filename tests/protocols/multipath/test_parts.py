@@ -10,13 +10,16 @@ from routing.multipath.coordinator import Coordinator
 from routing.multipath.knowledge import Knowledge
 from routing.multipath.load import Loads
 from routing.multipath.messages import (
+    MoveConfirmed,
     MoveGranted,
     MovePermission,
+    MovePhase,
     MoveRuns,
     Neighbours,
     OriginSubscriptions,
     SubscriptionChanged,
 )
+from routing.multipath.move_states import MoveStep
 from routing.multipath.overlay_maps import MasterOverlayMap
 from routing.multipath.primary_network import PrimaryNetwork, Statement
 from routing.multipath.router import MultipathRouter
@@ -155,6 +158,20 @@ def test_publiy_s6_who_hears_of_moves_that_it_missed_takes_its_neighbours_from_t
     assert network.correct_own(Statement(epoch, version + 1, ("b2", "b3")))
     assert (list(network.peers), list(network.down), list(network.left)) == (["b2", "b3"], ["b3"], ["b1"])
     assert network.own.peers == ("b2", "b3")
+
+
+def test_publiy_s6_a_late_phase_of_an_earlier_move_is_confirmed_and_not_taken() -> None:
+    """After moves of its own, and after moves of others."""
+    late = MovePhase(1, 1, "b4", ("b2", "b1"), (), (), ())
+    router = MultipathRouter(NodeContext("b0", 1), parameters())
+    router.moves.begin(2, ("b2", "b1"))
+    router.moves.end(MoveStep.UNDONE)
+    assert router.moves.on_phase("b2", late) == [Send("b2", MoveConfirmed(1, 1))]
+    assert router.moves.zone is None
+    router.moves.on_phase("b2", late._replace(move=3))
+    router.moves.leave_former(4)
+    assert router.moves.on_phase("b2", late._replace(move=3)) == [Send("b2", MoveConfirmed(3, 1))]
+    assert router.moves.zone is None
 
 
 def test_a_broker_that_does_not_answer_is_gone_once_and_found_when_it_does() -> None:
