@@ -135,14 +135,16 @@ def test_who_has_moved_tells_its_new_neighbour_no_way_that_the_move_has_left_beh
 def test_publiy_s6_of_two_ways_to_an_origin_that_of_the_later_move_holds(
     source: str, ppath: tuple[str, ...], moved: int, taken: bool
 ) -> None:
-    knowledge = Knowledge("b0", 0, parameters(delta=3))
+    knowledge = Knowledge("b0", 0, parameters(delta=4))
     knowledge.new_peers(["b1", "b2"])
     spread = SubscriptionSpread(knowledge)
     spread.on_table("b1", OriginSubscriptions("b9", 0, 1, ("b1", "b9"), 2, (WANTED,)))
     again = spread.on_table(source, OriginSubscriptions("b9", 0, 1, ppath, moved, (WANTED,)))
     assert knowledge.mst.ppaths["b9"] == (ppath if taken else ("b1", "b9"))
-    told = [(each.to, each.message.moved) for each in again if isinstance(each, Send)]
-    assert told == ([("b2" if source == "b1" else "b1", moved)] if taken else [])
+    told = [(each.to, each.message) for each in again if isinstance(each, Send)]
+    other = "b2" if source == "b1" else "b1"
+    grown = ("b0", *ppath)
+    assert told == ([(other, OriginSubscriptions("b9", 0, 1, grown, moved, (WANTED,)))] if taken else [])
 
 
 @pytest.mark.parametrize("epoch", [1, 0], ids=["of this life", "of an earlier life"])
