@@ -29,6 +29,7 @@ def head_of(run: Path, manifest: RunManifest) -> dict[str, Any]:
         "runtime": manifest.runtime,
         "seed": manifest.seed,
         "status": manifest.completeness,
+        "inputs": bool(manifest.scenario.get("keep_inputs")),
         "description": str(manifest.scenario.get("description", "")),
         "protocols": [parts.get("routing", "forwarding"), parts.get("reliability", "best_effort")],
         "layout": layout.kind,

@@ -37,20 +37,20 @@ def _look(thing: object, facts: set[Fact], seen: set[int], depth: int) -> None:
     kind = type(thing)
     name = kind.__name__
     attributes = list(getattr(thing, "__dict__", {}).items())
-    attributes += [(slot, getattr(thing, slot)) for slot in _slots(kind) if hasattr(thing, slot)]
+    attributes += [(slot, getattr(thing, slot)) for slot in slots_of(kind) if hasattr(thing, slot)]
     for attribute, value in attributes:
         read, parts_of = _ways.get(type(value)) or _learn(type(value))
         if read is not None:
             facts.add((name, attribute, read(value)))
         if parts_of is not None and depth < _DEPTH_MAX:
             for part in parts_of(value):
-                if id(part) not in seen and _is_part(type(part)):
+                if id(part) not in seen and is_part(type(part)):
                     _look(part, facts, seen, depth + 1)
 
 
 def _learn(kind: type) -> "_Ways":
     parts_of: _PartsOf | None = None
-    if _is_part(kind):
+    if is_part(kind):
         parts_of = _itself
     elif issubclass(kind, dict):
         parts_of = _first_values
@@ -76,20 +76,20 @@ _PartsOf = Callable[[Any], Iterable[Any]]
 _Ways = tuple[Callable[[Any], str] | None, _PartsOf | None]
 """How a value becomes the third part of a fact, and what is to be looked into; None: not at all."""
 _ways: dict[type, _Ways] = {}
-_slots_of: dict[type, tuple[str, ...]] = {}
+_known_slots: dict[type, tuple[str, ...]] = {}
 _part_or_not: dict[type, bool] = {}
 
 
-def _slots(kind: type) -> tuple[str, ...]:
-    names = _slots_of.get(kind)
+def slots_of(kind: type) -> tuple[str, ...]:
+    names = _known_slots.get(kind)
     if names is None:
         listed = (vars(each).get("__slots__", ()) for each in kind.__mro__)
         each_class = ((slots,) if isinstance(slots, str) else tuple(slots) for slots in listed)
-        names = _slots_of[kind] = tuple(name for slots in each_class for name in slots if not name.startswith("__"))
+        names = _known_slots[kind] = tuple(name for slots in each_class for name in slots if not name.startswith("__"))
     return names
 
 
-def _is_part(kind: type) -> bool:
+def is_part(kind: type) -> bool:
     """Is it an object with a state of its own, and no value or function?"""
     known = _part_or_not.get(kind)
     if known is None:

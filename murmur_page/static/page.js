@@ -4,14 +4,14 @@ import { Course } from "./course.js";
 import { HandsPanel } from "./hands.js";
 import { Overlay } from "./overlay.js";
 import { Run, linkKey } from "./run.js";
-import { element, showFindings, showStory, showTable, showUnder, showVerdict } from "./story.js";
+import { element, showFindings, showState, showStory, showTable, showUnder, showVerdict } from "./story.js";
 import { clock, count, plural } from "./words.js";
 
 const PLAYS_FOR_S = 30; // how long a recorded run plays at the speed that it is opened with
 const KEYS = [
   ["space", "play or pause"], ["← →", "one frame back or on; with shift, ten"], ["Home End", "to the beginning, to the end"],
   ["[ ]", "slower, faster"], ["n p", "the next or previous broker"], ["+ − 0", "nearer, farther, all"],
-  ["/", "find a broker, a client or an event (3:17)"], ["Esc", "let go of what is selected"], ["?", "this list"],
+  ["/", "find a broker, a client or an event (3:17)"], ["i", "what is in the broker, or the client that was found, at this moment"], ["Esc", "let go of what is selected"], ["?", "this list"],
   ["k r s w", "hands on: kill, restart or resume, stall, slow what is selected"], ["e f", "hands on: publish, subscribe at a client of the broker that is selected"], ["c h l d", "cut, heal, loss, delay of the link that is selected"],
   ["shift + drag", "circle brokers; x cuts them off, u unites"],
 ];
@@ -25,6 +25,7 @@ export class Page {
     this.look = readLook(root);
     this.overlay = new Overlay(this.parts.overlay, this.run, this.look);
     this.course = new Course(this.parts.course, this.run, this.look);
+    this.client = null; // the number of the client that was found
     this.hoverX = null;
     this.tick = 0;
     this.playing = false;
@@ -119,6 +120,7 @@ export class Page {
     showVerdict(this.parts.verdict, this.run, shown);
     this.hands.show();
     showUnder(this.parts.under, this.run, this.overlay, shown);
+    this.parts.open.hidden = this.overlay.selected === null;
     showStory(this.parts.told, this.run, this.us, (us) => this.goTo(us));
     if (this.parts.table.parentElement.open) showTable(this.parts.table, this.run, shown);
     const share = this.run.endUs ? Math.max(0, this.us - this.run.beginUs) / (this.run.endUs - this.run.beginUs || 1) : 0;
@@ -191,6 +193,7 @@ export class Page {
   select(number, link = null) {
     this.overlay.selected = number;
     this.overlay.selectedLink = number === null ? link : null;
+    this.client = null;
     this.show();
   }
 
@@ -215,7 +218,12 @@ export class Page {
     const wanted = words.trim();
     if (!wanted) return;
     const node = this.run.nodes.find((each) => each.name === wanted);
-    if (node) { this.say(""); this.select(node.home === null ? node.number : node.home); return; }
+    if (node) {
+      this.say("");
+      this.select(node.home === null ? node.number : node.home);
+      this.client = node.home === null ? null : node.number;
+      return;
+    }
     if (/^\d+:\d+$/.test(wanted)) {
       if (this.askWay && !this.run.ways[wanted]) { this.findWay(wanted); return; }
       this.say(this.pickEvent(wanted) ? "" : `The way of ${wanted} is not in this page: murmur trace ${this.run.head.folder} ${wanted} prints it.`);
@@ -233,11 +241,29 @@ export class Page {
     this.pickEvent(event);
   }
 
+  // What the selected broker, or the client that was looked for, was at this moment: played again from its inputs.
+  async openNode() {
+    const number = this.client || this.overlay.selected;
+    if (number === null) { this.say("Select a broker first, or find a client."); return; }
+    const { name } = this.run.nodes[number], us = Math.round(this.us), at = clock(us, this.run.endUs);
+    const { head } = this.run;
+    if (!head.inputs) this.say("This run kept no inputs to play a node again from: murmur run --keep-inputs keeps them.");
+    else if (!this.askState) this.say(`A server shows it here (murmur serve), or in a terminal: murmur replay ${head.folder} --node ${name} --at '${us} us'`);
+    else {
+      this.say(`${name} is played again up to ${at}.`);
+      const found = await this.askState(name, us);
+      this.say(typeof found === "string" ? found : "");
+      if (typeof found !== "string") showState(this.parts.state, found, at, this.run.endUs);
+    }
+  }
+
   say(words) { this.parts.note.textContent = words; }
 
   letGo() {
     this.overlay.selected = this.overlay.selectedLink = this.overlay.way = null;
     this.overlay.gathered.clear();
+    this.client = null;
+    this.parts.state.replaceChildren();
     this.parts.way.replaceChildren();
     this.show();
   }
@@ -262,6 +288,7 @@ export class Page {
     parts.slower.addEventListener("click", () => this.faster(0.5));
     parts.faster.addEventListener("click", () => this.faster(2));
     parts.slider.addEventListener("input", () => { this.playing = false; this.goTo(this.run.beginUs + (Number(parts.slider.value) / 1000) * (this.run.endUs - this.run.beginUs)); });
+    parts.open.addEventListener("click", () => this.openNode());
     parts.search.addEventListener("submit", (event) => { event.preventDefault(); this.find(parts.wanted.value); });
     parts.table.parentElement.addEventListener("toggle", () => this.show());
     parts.keys.replaceChildren(...KEYS.flatMap(([key, what]) => [element("dt", {}, key), element("dd", {}, what)]));
@@ -355,6 +382,7 @@ export class Page {
       "-": () => this.zoom(1 / 1.3),
       0: () => this.zoom(0),
       "/": () => this.parts.wanted.focus(),
+      i: () => this.openNode(),
       Escape: () => this.letGo(),
       "?": () => { this.parts.help.open = !this.parts.help.open; },
     };

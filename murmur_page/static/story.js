@@ -44,6 +44,23 @@ export function showUnder(place, run, overlay, shown) {
   return undefined;
 }
 
+// A node at a moment: its tables, and its last inputs with what came of them.
+export function showState(place, found, at, endUs) {
+  const many = plural(found.inputs, "input", "inputs");
+  const parts = [element("h2", {}, `Inside ${found.node} at ${at}`)];
+  parts.push(element("p", { className: "live-soft" }, found.last_us === null ? "It had not begun." : `Its incarnation ${found.incarnation} after ${many}, the last at ${clock(found.last_us, endUs)}.`));
+  for (const [number, [title, lines]] of found.tables.entries()) {
+    const list = element("dl", {});
+    for (const [name, value, entries] of lines) {
+      list.append(element("dt", {}, name), element("dd", {}, entries.length ? element("details", {}, element("summary", {}, value), element("ul", {}, ...entries.map((each) => element("li", {}, each)))) : value));
+    }
+    parts.push(element("details", { open: number === 0 }, element("summary", {}, title), lines.length ? list : element("p", {}, "nothing")));
+  }
+  const inputs = found.recent.reverse().map((each) => element("li", {}, `${clock(each.time_us, endUs)}: ${each.input}`, element("ul", {}, ...each.effects.map((effect) => element("li", {}, effect)))));
+  parts.push(element("details", {}, element("summary", {}, `Its last ${plural(inputs.length, "input", "inputs")}, the newest first`), element("ol", {}, ...inputs)));
+  place.replaceChildren(...parts);
+}
+
 function aboutBroker(run, node, { state, moved }) {
   const activity = moved.activity.get(node.number) || { received: 0, delivered: 0, published: 0 };
   const waiting = state.waiting.get(node.number) || 0;

@@ -15,6 +15,16 @@ async function askWay(event) {
   }
 }
 
+// What a node was at a moment, or why nobody can say.
+async function askState(node, us) {
+  try {
+    const answer = await fetch(`state/${node}/${us}`);
+    return answer.ok ? await answer.json() : (await answer.text()).trim();
+  } catch {
+    return "The server does not answer.";
+  }
+}
+
 class Watching {
   constructor(root) {
     this.root = root;
@@ -42,6 +52,7 @@ class Watching {
       if (this.page) this.page.reset(message.data, message.live);
       else this.page = this.root.page = new Page(this.root, message.data, message.live);
       this.page.askWay = askWay;
+      this.page.askState = askState;
       this.page.take(message.told || {});
       this.root.dataset.ready = "";
     } else {

@@ -272,11 +272,25 @@ def replay_command(
     node: Annotated[str, typer.Option(help="Which broker or client.")],
     incarnation: Annotated[int, typer.Option(min=0, help="0: the first; one more for each restart.")] = 0,
     show: Annotated[bool, typer.Option("--show", help="Print every input and its effects.")] = False,
+    at: Annotated[str | None, typer.Option(help="Print its state at that time of the run, such as '2.5 s'.")] = None,
 ) -> None:
     """Run one node of a run with --keep-inputs again, step by step, and compare what it does."""
-    from murmuration.commands.replay import replay_node
+    from murmuration.commands.replay import replay_node, show_node_at
 
+    if at is not None:
+        show_node_at(run_folder, node, _time_us(at))
+        return
     replay_node(run_folder, node, incarnation, show)
+
+
+def _time_us(text: str) -> int:
+    from murmur_pubsub.errors import InputError
+    from murmuration.scenario.durations import parse_duration
+
+    try:
+        return int(parse_duration(text))
+    except ValueError as error:
+        raise InputError("--at", repr(text), str(error)) from None
 
 
 @application.command("paper")

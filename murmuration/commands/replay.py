@@ -8,20 +8,11 @@ from pathlib import Path
 import typer
 
 from murmur_pubsub.codec import Codec
-from murmur_pubsub.deployment import NodeSpec, make_machine
-from murmur_pubsub.errors import InputError
-from murmur_pubsub.journal import inputs_file
-from murmur_pubsub.journal_store import store_at
+from murmur_pubsub.deployment import make_machine
 from murmur_pubsub.machine import Effect, Machine
 from murmur_pubsub.recorded_inputs import RecordedInput, digest_of, read_inputs
-from murmur_pubsub.run_manifest import read_manifest
 from murmur_virtual.input_watch import InputWatch
-from murmuration.deployment.build_deployment import build
-from murmuration.runs.own_modules import find_own_modules
-from murmuration.runs.run_folder import RunFolder
-from murmuration.scenario.load import load_scenario
-
-_WIDTH = 150
+from murmuration.runs.kept_inputs import cut, inputs_of, node_at, node_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +29,7 @@ class ReplayedStep:
 def replay_node(run: Path, node: str, incarnation: int, show: bool) -> None:
     """Run the node again and say whether it does what it did; exits with 1 if it does not, or breaks."""
     spec, seed = node_of(run, node)
-    store = store_at(RunFolder.of(run).journal_place)
-    file = inputs_file(node, incarnation)
-    if file not in store.sizes("inputs"):
-        allowed = "a run with keep_inputs (murmur run --keep-inputs), and an incarnation that it had"
-        raise InputError(store.name_of(file), "no recorded inputs", allowed)
+    store, file = inputs_of(run, node, incarnation)
     machine = make_machine(spec, seed, incarnation)
     inputs = effects = 0
     last_us = 0
@@ -58,19 +45,20 @@ def replay_node(run: Path, node: str, incarnation: int, show: bool) -> None:
     print(f"{node}, incarnation {incarnation}: {counts}, as in the run")
 
 
-def node_of(run: Path, name: str) -> tuple[NodeSpec, int]:
-    """The node as the run's scenario has it, and the run's seed."""
-    if not (run / "scenario.yaml").exists():
-        raise InputError(str(run), "no scenario.yaml", "the folder of a run")
-    scenario_file = read_manifest(run).scenario_file
-    find_own_modules(*(() if scenario_file is None else (Path(scenario_file),)))
-    loaded = load_scenario(run / "scenario.yaml")
-    deployment = build(loaded).deployment
-    specs = {spec.name: spec for spec in deployment.nodes}
-    if name not in specs:
-        names = list(specs)
-        raise InputError("--node", repr(name), f"a node of the run: {names[0]} to {names[-1]}")
-    return specs[name], deployment.settings.seed
+def show_node_at(run: Path, node: str, time_us: int) -> None:
+    """Print what the node was at that emulated time: its tables, and the inputs just before."""
+    found = node_at(run, node, time_us)
+    last = "it has taken no input yet" if found.last_us is None else f"the last of them at {found.last_us / 1e6:,.6f} s"
+    print(f"{node}, incarnation {found.incarnation}, after {found.inputs:,} inputs: {last}")
+    for table in found.tables:
+        print(f"\n{table.title}")
+        for line in table.lines:
+            print("\n    ".join((f"  {line.name}: {line.value}", *line.entries)))
+    print("\nits last inputs, and what came of them")
+    for each in found.recent:
+        print(f"{each.time_us / 1e6:>14,.6f} s  {each.input}")
+        for effect in each.effects:
+            print(f"{'':>14}    -> {effect}")
 
 
 def steps(machine: Machine, inputs: Iterator[RecordedInput]) -> Iterator[ReplayedStep]:
@@ -112,10 +100,6 @@ def _take(machine: Machine, recorded: RecordedInput) -> Sequence[Effect]:
 
 def words(step: ReplayedStep) -> Iterator[str]:
     """The input, and what came of it."""
-    yield f"{step.recorded.time_us / 1e6:>14,.6f} s  {_cut(repr(step.recorded.input))}"
+    yield f"{step.recorded.time_us / 1e6:>14,.6f} s  {cut(repr(step.recorded.input))}"
     for effect in step.effects:
-        yield f"{'':>14}    -> {_cut(repr(effect))}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
+        yield f"{'':>14}    -> {cut(repr(effect))}"

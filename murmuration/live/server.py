@@ -8,13 +8,15 @@ from pathlib import Path
 from aiohttp import web
 
 from murmur_page.page_files import picture, read_file, script
-from murmur_pubsub.errors import InputError
+from murmur_pubsub.errors import InputError, RunError
+from murmur_pubsub.plain_data import to_plain
 from murmuration.live.feed import RunFeed
 from murmuration.live.findings import way_of
 from murmuration.live.guard import Guard
 from murmuration.live.requests import carry_out
 from murmuration.live.run_list import ListedRun, runs_in
 from murmuration.runs.hands import SAVED, Hands
+from murmuration.runs.kept_inputs import node_at
 
 LOOPBACK = "127.0.0.1"
 _FRAME = """<!DOCTYPE html>
@@ -54,6 +56,7 @@ class PageServer:
                 web.get("/run/{name}/report", self._report),
                 web.get(f"/run/{{name}}/{SAVED}", self._saved),
                 web.get(r"/run/{name}/way/{event:\d{1,9}:\d{1,9}}", self._way),
+                web.get(r"/run/{name}/state/{node}/{time_us:\d{1,18}}", self._state),
                 web.post("/run/{name}/do", self._do),
             ]
         )
@@ -133,6 +136,15 @@ class PageServer:
         try:
             return web.json_response(await asyncio.to_thread(way_of, run.folder, source, sequence))
         except InputError as error:
+            raise web.HTTPNotFound(text=str(error)) from None
+
+    async def _state(self, request: web.Request) -> web.Response:
+        """What a node was at a moment."""
+        run = await self._run_of(request)
+        node, time_us = request.match_info["node"], int(request.match_info["time_us"])
+        try:
+            return web.json_response(to_plain(await asyncio.to_thread(node_at, run.folder, node, time_us)))
+        except (InputError, RunError) as error:
             raise web.HTTPNotFound(text=str(error)) from None
 
     async def _saved(self, request: web.Request) -> web.StreamResponse:

@@ -93,7 +93,7 @@ class Played(threading.Thread):
     """A virtual run with hands on it, in a thread, beside the server of its page."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__()
+        super().__init__(daemon=True)  # a test that fails leaves it waiting
         self.folder = folder
         self.begun = threading.Event()
         self.hands: Hands | None = None
@@ -103,6 +103,7 @@ class Played(threading.Thread):
             "overlay": {"kind": "chain", "brokers": 5},
             "workload": {"kind": "zipf", "clients": 5, "publications": 400, "rate_per_s": 100},
             "links": {"delay": "2 ms"},
+            "keep_inputs": True,
         }
 
     def run(self) -> None:
@@ -145,6 +146,10 @@ def test_a_broker_is_killed_by_hand_and_the_saved_scenario_does_it_again(tmp_pat
         note = "return document.querySelector('[data-live=note]').textContent"
         story = "return document.querySelector('[data-live=told]').textContent"
         driver.execute_script("document.activeElement.blur()")
+        press(driver, "i")
+        inside = "return document.querySelector('[data-live=state]').textContent"
+        until(lambda: "Inside b1 at " in driver.execute_script(inside))
+        assert "Its incarnation 1 after " in driver.execute_script(inside)
         press(driver, "f")
         until(lambda: words.get_attribute("value").startswith("subscribe c1 "))
         words.send_keys(Keys.ENTER)
@@ -268,7 +273,13 @@ def test_what_cannot_be_found_is_said(opened: Any) -> None:
     from selenium.webdriver.common.keys import Keys
 
     press(opened, "/", "b77", Keys.ENTER)
-    assert "There is no b77" in opened.execute_script("return document.querySelector('[data-live=note]').textContent")
+    note = "return document.querySelector('[data-live=note]').textContent"
+    assert "There is no b77" in opened.execute_script(note)
+    press(opened, Keys.ESCAPE, "n", "i")
+    assert "murmur run --keep-inputs" in opened.execute_script(note)
+    opened.execute_script("document.querySelector('.live').page.run.head.inputs = true")
+    opened.find_element("css selector", "[data-live=open]").click()
+    assert "murmur replay run --node b0 --at '" in opened.execute_script(note)
 
 
 def test_the_table_says_what_the_picture_shows(opened: Any) -> None:

@@ -17,6 +17,8 @@ from murmur_pubsub.journal import RowKind
 from murmuration.commands.main import application
 from murmuration.live import feed as feeding
 from murmuration.live.server import PageServer
+from murmuration.runs.driver import execute
+from murmuration.scenario.load import check_scenario
 from tests.spark.run_folder import RunFolder
 
 Asking = Callable[[PageServer, aiohttp.ClientSession, str], Awaitable[None]]
@@ -74,6 +76,32 @@ def test_the_link_lets_in_and_leaves_no_token_in_the_address(runs: Path) -> None
             policy = answer.headers["Content-Security-Policy"]
             assert "default-src 'none'; script-src 'self'" in policy
             assert "unsafe" not in policy
+
+    asked(runs, ask)
+
+
+def test_what_a_node_was_at_a_moment_is_answered_or_why_not(runs: Path) -> None:
+    scenario = {
+        "name": "kept", "runtime": "virtual", "keep_inputs": True, "overlay": {"kind": "chain", "brokers": 2},
+        "workload": {"kind": "zipf", "clients": 2, "publications": 20, "rate_per_s": 100},
+    }  # fmt: skip
+    execute(check_scenario(scenario, "test"), runs / "kept", lambda *_: None)
+    execute(check_scenario(scenario | {"keep_inputs": False}, "test"), runs / "none", lambda *_: None)
+
+    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
+        await session.get(server.link())
+        async with session.get(f"{base}/run/kept/state/b0/100000") as answer:
+            found = await answer.json()
+        assert (found["node"], found["incarnation"]) == ("b0", 0)
+        assert found["tables"][0][0] == "Broker"
+        assert found["last_us"] <= 100_000
+        for path, words in (
+            ("none/state/b0/100000", "murmur run --keep-inputs"), ("kept/state/b9/1", "a node of the run"),
+            ("first/state/b0/1", "scenario.yaml, key overlay"), ("kept/state/b0/-1", "Not Found"),
+        ):  # fmt: skip
+            async with session.get(f"{base}/run/{path}") as answer:
+                assert answer.status == 404
+                assert words in await answer.text()
 
     asked(runs, ask)
 
