@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from murmur_pubsub.errors import InputError
@@ -78,10 +78,19 @@ def test_vinifera_s4a_the_hash_keeps_the_order_of_numbers(values: list[float]) -
 
 
 @given(st.lists(st.text(), min_size=2))
+@example(["a\xff\xff\xff\xff\xff", "b"])
 def test_vinifera_s4a_the_hash_keeps_the_order_of_strings(values: list[str]) -> None:
     for domain in (AttributeDomain("s", "a", "z"), AttributeDomain("s")):
         hashed = [domain.hash(value) for value in sorted(values)]
         assert hashed == sorted(hashed)
+        assert all(0 <= each < RING_SIZE for each in hashed)
+
+
+def test_vinifera_s4a_strings_are_mapped_to_the_whole_space() -> None:
+    named = AttributeDomain("s", "a", "z")
+    assert [named.hash(value) for value in ("", "a", "z", "zz")] == [0, 0, RING_SIZE - 1, RING_SIZE - 1]
+    every = [AttributeDomain("s").hash(value) for value in ("", "@", "\x80", "\xff" * 6, "Ā")]
+    assert every == [pytest.approx(RING_SIZE * part, abs=1) for part in (0, 1 / 4, 1 / 2, 1, 1)]
 
 
 def test_vinifera_s4a_a_domain_is_mapped_to_the_whole_space() -> None:
