@@ -106,6 +106,22 @@ def test_every_host_is_set_up_from_the_constraints_and_asks_for_the_token(name: 
     assert all("RAY_AUTH_MODE=token ~/murmur/.venv/bin/ray start" in command for command in starts), starts
 
 
+def left_behind(patterns: list[str], names: list[str]) -> list[str]:
+    """The files that rsync would leave out: a pattern that begins with a slash counts from the top, others anywhere."""
+    places = [pattern.removesuffix("**") for pattern in patterns]
+    return [
+        name for name in names if any(f"/{name}".startswith(place) or f"/{place}" in f"/{name}" for place in places)
+    ]
+
+
+@pytest.mark.parametrize("name", CLUSTER_FILES)
+def test_every_file_of_the_project_gets_to_the_hosts(name: str) -> None:
+    names = [path.relative_to(ROOT).as_posix() for path in tracked_files()]
+    patterns = check_cluster((ROOT / name).read_text())["rsync_exclude"]
+    assert left_behind(patterns, names) == []
+    assert left_behind(["runs/**"], names), "this leaves out murmuration/runs"
+
+
 @pytest.mark.parametrize("planted", ["max_worker: 4", "head_node_type: nobody", "max_workers: 'many'"])
 def test_ray_refuses_a_broken_cluster_file(planted: str) -> None:
     key = planted.split(":")[0]
