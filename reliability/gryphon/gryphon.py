@@ -365,6 +365,7 @@ class Gryphon(Reliability):
             else:
                 subend.next = horizon
             if subend.next > begin:
+                knowledge.consumed = subend.next
                 if "sessions" not in self._timers and self.sessions and effects:
                     effects += self._set_once("sessions", self._parameters.resend * 1_000)
                 dct = self._parameters.dct

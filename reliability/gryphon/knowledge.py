@@ -29,11 +29,12 @@ class DataTick(NamedTuple):
 class KnowledgeStream:
     """Ticks up to `final` are F; above, `known` are S or D, and `messages` are the D among them.
 
-    `room`: the most messages that are kept (None: all). A broker with subscribers (`keeps_oldest`) needs the oldest
-    first and takes no more when it is full; an intermediate one forgets the oldest.
+    `room`: the most messages that are kept (None: all). A full broker forgets the oldest. One with subscribers
+    (`keeps_oldest`) forgets only what these have consumed, all below the tick `consumed`: of the rest it needs the
+    oldest first, and takes no more.
     """
 
-    __slots__ = ("_order", "final", "keeps_oldest", "known", "messages", "room")
+    __slots__ = ("_order", "consumed", "final", "keeps_oldest", "known", "messages", "room")
 
     def __init__(self, room: int | None = None, keeps_oldest: bool = False) -> None:
         self.final = -1
@@ -41,6 +42,7 @@ class KnowledgeStream:
         self.messages: dict[int, DataTick] = {}
         self.room = room
         self.keeps_oldest = keeps_oldest
+        self.consumed = 0
         self._order: list[int] = []
 
     @property
@@ -100,7 +102,7 @@ class KnowledgeStream:
         return self.known.missing(max(first, self.final + 1), last)
 
     def _make_room(self, tick: int) -> bool:
-        if self.keeps_oldest:
+        if self.keeps_oldest and self._order[0] >= self.consumed:
             latest = self._order[-1]
             if tick > latest:
                 return False

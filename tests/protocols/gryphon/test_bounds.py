@@ -9,6 +9,7 @@ from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Answer, Effect, LinkDown, LinkUp, Order, Publish, Received, Send, TimerFired
 from murmur_virtual.run import VirtualRun
 from murmuration.deployment.build_deployment import build
+from murmuration.harness.cluster import Cluster
 from murmuration.scenario.load import check_scenario
 from reliability.broker import Broker
 from reliability.gryphon.client import GryphonClient
@@ -48,6 +49,27 @@ def test_a_broker_that_is_forgotten_holds_nothing_up() -> None:
     network.publish(3)
     network.wait(["t"])
     assert network.lacks("t") == network.kept() == 0
+
+
+def test_a_broker_whose_receive_cache_is_full_serves_its_own_subscribers() -> None:
+    """It is full of what a broker out of its reach has not acknowledged, which asks further up for it later."""
+    settings = {
+        "overlay": {"kind": "chain", "brokers": 3}, "clients": {"alice": "b0", "bob": "b1", "carol": "b2"},
+        "routing": "cells", "reliability": "gryphon", "parameters": {"gryphon": {"receive_cache": 5}},
+    }  # fmt: skip
+    with Cluster.start(**settings) as cluster:
+        for name in ("bob", "carol"):
+            cluster.clients[name].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.cut("b1", "b2")
+        for number in range(20):
+            cluster.clients["alice"].publish({"x": number})
+            cluster.advance("10 ms")
+        cluster.advance("5 s")
+        assert [event.attributes["x"] for event in cluster.clients["bob"].deliveries()] == list(range(20))
+        cluster.faults.heal("b1", "b2")
+        cluster.advance("20 s")
+        assert [event.attributes["x"] for event in cluster.clients["carol"].deliveries()] == list(range(20))
 
 
 def test_a_broker_that_restarts_hears_that_another_was_forgotten() -> None:

@@ -64,6 +64,18 @@ def test_a_full_subscribers_broker_keeps_what_it_needs_first() -> None:
     assert 20 not in stream.known, "it will be asked for"
 
 
+def test_a_full_subscribers_broker_forgets_what_was_consumed_before_anything_else() -> None:
+    """Another branch has not acknowledged it, and may ask for it further up."""
+    stream = KnowledgeStream(2, keeps_oldest=True)
+    for number in (10, 20):
+        stream.learn(number, tick(number))
+    stream.consumed = 11
+    assert stream.learn(30, tick(30))
+    assert sorted(stream.messages) == [20, 30]
+    assert 10 not in stream.known
+    assert not stream.learn(40, tick(40))
+
+
 def test_a_full_cache_makes_room_for_what_comes_next_too() -> None:
     stream = KnowledgeStream(2)
     assert stream.learn(0, tick(0))
