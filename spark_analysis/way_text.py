@@ -1,6 +1,8 @@
 """One event's way through the overlay, as lines of text."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import starmap
 
 from spark_analysis.event_way import EventMessage, EventWay, Visit
 
@@ -36,11 +38,16 @@ def visit_words(visit: Visit) -> str:
     if visit.delivered:
         numbers = ", ".join(map(str, visit.delivered))
         parts.append(f"delivers to subscriber{'s' if len(visit.delivered) > 1 else ''} {numbers}")
-    sent: dict[str, list[str]] = {}
+    sent: dict[str, Counter[str]] = {}
     for message in visit.sent:
-        sent.setdefault(message.kind or "nothing", []).append(_receiver(message))
-    parts += [f"{kind} to {', '.join(receivers)}" for kind, receivers in sent.items()]
+        sent.setdefault(message.kind or "nothing", Counter())[_receiver(message)] += 1
+    parts += [f"{kind} to {', '.join(starmap(_times, receivers.items()))}" for kind, receivers in sent.items()]
     return "; ".join(parts)
+
+
+def _times(receiver: str, count: int) -> str:
+    """A protocol that recovers messages may send one a thousand times."""
+    return receiver if count == 1 else f"{receiver} {count:,} times"
 
 
 def way_summary(way: EventWay) -> str:

@@ -99,9 +99,10 @@ class Membership:
         if peer not in network.peers:
             # This broker may have been given another place in the overlay while it was down: neighbours by link of the
             # last incarnation that are still there come by their links.
-            for each in network.unseen:
+            former = {**network.unseen, **self._led_to(peer)}
+            for each in former:
                 network.changed[each] = network.changed.get(each, 0) + 1
-            effects += knowledge.new_peers([*(each for each in network.peers if each not in network.unseen), peer])
+            effects += knowledge.new_peers([*(each for each in network.peers if each not in former), peer])
             network.unseen = {}
             self._spread.note_new_place(peer)
         elif peer in network.down:
@@ -113,6 +114,13 @@ class Membership:
             knowledge.links_changed()
             effects += network.witness(peer, away=False)
         return effects + self._tell_all(peer) + self._desk.tell(peer) + self._moves.on_back(peer)
+
+    def _led_to(self, peer: NodeName) -> dict[NodeName, None]:
+        """The neighbour that led to the broker, which has now become one itself, if it is away: with both there would
+        be a cycle. So the link to that neighbour was taken away, which an end of it cannot tell from a death."""
+        network = self._knowledge.network
+        before = network.mom.first_hop(peer) if peer in network.mom else None
+        return {before: None} if before in network.down else {}
 
     def _tell_all(self, peer: NodeName, away: int = 1, move: int = 0) -> list[Effect]:
         """All that this broker knows, to one that is so far away; without a link, the same is expected from there."""

@@ -11,9 +11,9 @@ from murmuration.commands.main import application
 from murmuration.commands.trace import judged, trace_event
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
-from spark_analysis.event_way import EventWay, follow
+from spark_analysis.event_way import EventMessage, EventWay, Visit, follow
 from spark_analysis.lamport import VISITS_MAX, draw_way
-from spark_analysis.way_text import way_lines
+from spark_analysis.way_text import visit_words, way_lines
 
 
 def paced(brokers: int, events: int = 40) -> dict[str, Any]:
@@ -155,3 +155,10 @@ def test_bad_input_is_named(tmp_path: Path, event: str, out: str, message: str) 
         trace_event(run, event, tmp_path / out)
     with pytest.raises(InputError, match="no such folder"):
         trace_event(tmp_path / "no run", "0:1", None)
+
+
+def test_what_is_sent_again_and_again_is_said_once() -> None:
+    lost = [EventMessage("b0", "b1", "Data", 1, loss="lost by the link") for _ in range(1_200)]
+    came = EventMessage("b0", "b1", "Data", 1, received=Visit(2_000, "b1"))
+    words = visit_words(Visit(0, "b0", published=True, sent=[*lost, came]))
+    assert words == "publishes it; Data to b1 (lost by the link) 1,200 times, b1"

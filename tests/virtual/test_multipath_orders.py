@@ -107,6 +107,29 @@ def test_a_broker_that_departed_joins_again_at_another_place(tmp_path: Path) -> 
         assert judge_run(cluster.folder).numbers["verdict"] == "valid"
 
 
+@pytest.mark.parametrize("strategy", ["S0", "S1", "S2", "SH"])
+def test_a_broker_joins_elsewhere_when_its_link_to_a_dead_neighbour_is_taken_away(strategy: str) -> None:
+    """It had bridged the neighbour, and cannot tell at once that it is not to do so any more."""
+    clients = {f"c{number}": f"b{number}" for number in range(4)}
+    keys = {**MULTIPATH, "parameters": {"multipath": {"strategy": strategy}}, "newcomers": []}
+    with Cluster.start(overlay={"kind": "star", "brokers": 4}, clients=clients, **keys) as cluster:
+        subscribed = [cluster.clients[name].subscribe("x >= 0") for name in clients]
+        cluster.settle()
+        cluster.faults.kill("b0")
+        cluster.faults.disconnect("b0", "b2")
+        cluster.advance("200 ms")
+        cluster.faults.restart("b0")
+        cluster.advance("400 ms")
+        cluster.faults.connect("b3", "b2")
+        cluster.settle()
+        for name in clients:
+            cluster.clients[name].publish({"x": 1})
+            cluster.advance("100 ms")
+        cluster.advance("1 s")
+        for name, subscription in zip(clients, subscribed, strict=True):
+            assert len(cluster.clients[name].deliveries(subscription)) == len(clients)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_orders_at_random_lose_nothing(seed: int) -> None:
     """Moves along walks, of which most are refused; brokers that join in the middle; one coordinator after another."""

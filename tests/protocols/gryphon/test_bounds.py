@@ -53,7 +53,7 @@ def test_a_broker_that_is_forgotten_holds_nothing_up() -> None:
 
 def test_a_broker_whose_receive_cache_is_full_serves_its_own_subscribers() -> None:
     """It is full of what a broker out of its reach has not acknowledged, which asks further up for it later."""
-    settings = {
+    settings: dict[str, Any] = {
         "overlay": {"kind": "chain", "brokers": 3}, "clients": {"alice": "b0", "bob": "b1", "carol": "b2"},
         "routing": "cells", "reliability": "gryphon", "parameters": {"gryphon": {"receive_cache": 5}},
     }  # fmt: skip
