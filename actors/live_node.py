@@ -347,6 +347,10 @@ class LiveNode:
                 self._lag_noted_us = now_us
                 self._recorder.plain(now_us, RowKind.LAG, lag_us)
 
+    def forget_lag(self) -> None:
+        """What was late so far delayed no event: count from now on."""
+        self.counters.lag_us_max = 0
+
     # --------------------------------------------------------------------------------------- effects
     def _send(self, to: NodeName, message: Any, now_us: int) -> None:
         connection = self.connections.get(to)

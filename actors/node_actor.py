@@ -187,6 +187,16 @@ class NodeActor:
         """Carry out commands that come from no script."""
         return await self._issue_all(commands)
 
+    async def begin(self) -> None:
+        """Get ready for publishing, which is about to begin.
+
+        Subscriptions come in a burst, and nodes fall behind in it: no delay of an event is the longer for that. What
+        they made is walked by the collector now, and not amid the events.
+        """
+        gc.collect()
+        gc.freeze()
+        self._running.forget_lag()
+
     async def publish(self, base_us: int) -> None:
         """Begin to play the timed part of the script, its times counted from `base_us`; returns at once."""
         if self._player is not None:

@@ -221,6 +221,7 @@ class LiveRun:
 
     def _publish(self) -> None:
         deployment = self._deployment
+        self.group.ask("begin")
         base_us = self._clock.now_us() + int(_PUBLISH_AFTER_US / deployment.settings.time_dilation)
         self.fault_injector.base_us = base_us
         faults = self._faults = FaultThread(deployment, self.fault_injector, self._clock, base_us)

@@ -242,7 +242,7 @@ class _Analysis:
         names = of_clients | dict(self._manifest.message_kinds)
         self._write("messages_by_kind", metrics.messages_by_kind(counts, names))
         self._write("drops", metrics.drops(counts))
-        self._write("lag", metrics.lag(rows, nodes))
+        self._write("lag", metrics.lag(rows, nodes, begin_us))
         self._write("protocol_records", metrics.protocol_records(rows))
         self._write("delivery_rate", metrics.delivery_rate(self._outcomes, width_us))
         self._write_delays("delivery_delay", metrics.delay_counts(self._outcomes))

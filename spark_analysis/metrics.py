@@ -178,10 +178,10 @@ def drops(counts: DataFrame) -> DataFrame:
     )
 
 
-def lag(rows: DataFrame, nodes: DataFrame) -> DataFrame:
-    """node, name, lag_us_max: how far each node fell behind emulated time."""
+def lag(rows: DataFrame, nodes: DataFrame, begin_us: int) -> DataFrame:
+    """node, name, lag_us_max: how far each node fell behind emulated time since publishing began."""
     return (
-        rows.where(_is(RowKind.LAG))
+        rows.where(_is(RowKind.LAG) & (F.col("time_us") >= begin_us))
         .groupBy("node")
         .agg(F.max("value").alias("lag_us_max"))
         .join(F.broadcast(nodes.select("node", "name")), "node", "left")

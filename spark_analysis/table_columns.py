@@ -81,7 +81,10 @@ TABLES: Mapping[str, Table] = {
         "a kind of message", {"message_kind": "its number", "name": "", "sent": "", "bytes": "", "received": ""}
     ),
     "drops": Table("a reason for a drop", {"reason": "its name", "messages": ""}),
-    "lag": Table("a node of a live run", {"node": "its number", "name": "", "lag_us_max": "behind emulated time"}),
+    "lag": Table(
+        "a node of a live run",
+        {"node": "its number", "name": "", "lag_us_max": "behind emulated time, since publishing began"},
+    ),
     "protocol_records": Table(
         "a topic of what protocols record", {"topic": "its number", "rows": "", "value_sum": "", "value_max": ""}
     ),

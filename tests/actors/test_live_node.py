@@ -313,3 +313,16 @@ def test_messages_that_are_always_datagrams_do_not_take_the_link(
         end(net)
 
     run(scenario())
+
+
+def test_what_was_late_before_publishing_is_forgotten(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        net = await chain(tmp_path)
+        node = net.nodes["b0"]
+        node.note_lag(80_000_000)
+        node.forget_lag()
+        assert node.counters.lag_us_max == 0
+        node.note_lag(3_000_000)
+        assert node.counters.lag_us_max == 3_000_000
+
+    run(scenario())

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,8 +51,19 @@ def test_an_actor_that_dies_is_a_fault_that_was_seen_and_the_run_goes_on(live_ra
         if step == "publishing" and done > 10 and "b1" not in run.group.down:
             run.group.kill("b1")
 
+    asked: list[tuple[str, list[str]]] = []
+    ask = run.group.ask
+
+    def listen(what: str, nodes: Sequence[str] | None = None, *more: Any, **named: Any) -> Any:
+        asked.append((what, sorted(run.group.in_service if nodes is None else nodes)))
+        return ask(what, nodes, *more, **named)
+
+    run.group.ask = listen  # type: ignore[assignment]
     run._progress = kill_when_publishing
     run.play()
+    begun, published = (next(each for each in asked if each[0] == method) for method in ("begin", "publish"))
+    assert asked.index(begun) < asked.index(published)
+    assert begun[1] == ["b0", "b1", "c0", "c1"], "all nodes are ready before the first event"
     assert [(step, str(fault)) for step, fault in run.observed.items()] == [(0, "kill b1")]
     assert list(run.group.down) == ["b1"], "nobody starts it again"
     rows = [read_segment(path)[1] for path in sorted((tmp_path / "journal").glob("*.seg"))]

@@ -57,6 +57,7 @@ def _right_run(folder: Path) -> Path:
         for number in range(CLIENTS):
             if number % 3 == value:
                 run.deliver(f"c{number}", at + rng.randrange(1, 900_000), 7, sequence, number, number % BROKERS)
+    run.row("c2", 1_500, RowKind.LAG, value=9_999)  # before publishing: it makes no delay of an event longer
     run.row("c3", 5_000, RowKind.LAG, value=123)
     run.row("b1", 5_000, RowKind.PROTOCOL, size=9, value=4)
     run.phase(70_000, Phase.DRAINING)
