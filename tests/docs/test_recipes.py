@@ -1,8 +1,17 @@
 """The recipes for CI and containers name what is there, and install what the project needs."""
 
+import copy
+import json
 import re
+import shlex
+import sys
 import tomllib
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any
 
+import jsonschema
+import pytest
 import yaml
 
 from murmuration.commands.doctor import examine
@@ -10,6 +19,17 @@ from tests.docs.printed_pages import ROOT, PrintedCommand, PrintedFile, steps_of
 
 STEPS = list(steps_of((ROOT / "docs" / "in-your-places.md").read_text()))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
+KUBERAY: dict[str, Any] = yaml.safe_load((ROOT / "docs" / "examples" / "kuberay.yaml").read_text())
+
+
+def refused(document: Any, schema: str) -> str | None:
+    """Why the schema, one that check-jsonschema brings along, refuses the document; None: it does not."""
+    file = resources.files("check_jsonschema") / "builtin_schemas" / "vendor" / f"{schema}.json"
+    validator = jsonschema.validators.validator_for(rules := json.loads(file.read_text()))(rules)
+    return next((error.message for error in validator.iter_errors(document)), None)
 
 
 def least_python() -> tuple[int, int]:
@@ -45,3 +65,62 @@ def test_the_image_has_the_python_and_java_that_are_asked_for() -> None:
         assert (ROOT / path).exists()
     ignored = (ROOT / ".dockerignore").read_text().split()
     assert not {"constraints.txt", "pyproject.toml", "README.md", "murmuration"} & set(ignored)
+
+
+def workflow() -> Any:
+    (file,) = (step for step in STEPS if isinstance(step, PrintedFile) and step.name == "suite.yaml")
+    return json.loads(json.dumps({str(key): value for key, value in yaml.safe_load(file.text).items()}))
+
+
+def test_the_schemas_take_the_compose_file_and_the_workflow() -> None:
+    assert refused(COMPOSE, "compose-spec") is None
+    read = workflow()
+    assert refused({"on": read.pop("True"), **read}, "github-workflows") is None  # YAML 1.1 reads `on` as true
+
+
+def test_the_schemas_refuse_what_is_misspelt() -> None:
+    compose = copy.deepcopy(COMPOSE)
+    compose["services"]["head"]["entrypoin"] = compose["services"]["head"].pop("entrypoint")
+    assert refused(compose, "compose-spec") is not None
+    read = workflow()
+    next(iter(read["jobs"].values()))["run-on"] = "x"
+    assert refused({"on": read.pop("True"), **read}, "github-workflows") is not None
+
+
+@pytest.mark.parametrize("service", COMPOSE["services"])
+def test_the_services_of_the_compose_file_start_commands_that_there_are(service: str) -> None:
+    settings = COMPOSE["services"][service]
+    program, *arguments = settings["entrypoint"]
+    assert Path(sys.executable).with_name(program).is_file()
+    if program == "ray":
+        from ray.scripts.scripts import start
+
+        arguments.remove("start")
+        assert start.make_context("ray start", arguments).params["block"]
+    else:
+        java_class = arguments[0].replace(".", "/") + ".class"
+        jars = Path(str(metadata.distribution("pyspark").locate_file("pyspark"))) / "jars"
+        (core,) = jars.glob("spark-core_*.jar")
+        assert java_class.encode() in core.read_bytes()
+    others = re.findall(r"(?:=|//)([\w-]+):\d+", " ".join(arguments))
+    assert set(others) <= set(settings.get("depends_on", [])) <= set(COMPOSE["services"])
+    assert settings["environment"]["RAY_AUTH_MODE"] == "token"
+
+
+def test_the_kubernetes_cluster_has_this_ray_and_a_token() -> None:
+    spec = KUBERAY["spec"]
+    assert (KUBERAY["apiVersion"], KUBERAY["kind"]) == ("ray.io/v1", "RayCluster")
+    assert spec["rayVersion"] == metadata.version("ray")
+    assert spec["authOptions"] == {"mode": "token"}
+    groups = [spec["headGroupSpec"], *spec["workerGroupSpecs"]]
+    images = {container["image"] for group in groups for container in group["template"]["spec"]["containers"]}
+    assert images == {COMPOSE["services"]["head"]["image"]}
+    for group in spec["workerGroupSpecs"]:
+        assert group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
+
+
+def test_the_image_installs_what_its_services_start() -> None:
+    recipe = (ROOT / "Dockerfile").read_text()
+    (line,) = re.findall(r"^RUN pip install (.*)$", recipe, flags=re.MULTILINE)
+    assert "ray[default]" in shlex.split(line), "its dashboard answers KubeRay, and takes jobs"
+    assert re.search(r"apt-get install .*\bwget\b", recipe), "KubeRay asks with it whether a pod is well"
