@@ -233,9 +233,8 @@ def _founded_anew(steps: Iterable[FaultStep], brokers: frozenset[str], joining_u
         elif step.kind is FaultKind.UNITE:
             sides = (brokers,)
         for side in filter(None, sides):
-            until_us = min(away_until.get(name, 0) for name in side)
-            if until_us >= ordered_us:
-                found.append((ordered_us, min(until_us, end_us)))
+            if all(away_until.get(name, 0) >= ordered_us for name in side):  # of thousands the first few tell
+                found.append((ordered_us, min(end_us, *(away_until[name] for name in side))))
     return found
 
 
