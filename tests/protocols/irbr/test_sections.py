@@ -17,7 +17,7 @@ from murmur_pubsub.machine import LinkDown, NodeContext, Send, Start
 from murmur_pubsub.places import RingPlace
 from murmuration.deployment.build_deployment import build as build_scenario
 from murmuration.scenario.load import load_scenario
-from routing.irbr.filter_table import FilterTable
+from routing.irbr.filter_table import CONCURRENT_US, FilterTable
 from routing.irbr.messages import RangeSubscription
 from routing.irbr.router import Irbr, IrbrParameters
 from routing.pastry.identifiers import IdentifierRange
@@ -310,6 +310,20 @@ def test_irbr_of_one_nodes_operations_the_latest_holds_in_whatever_order_they_co
     assert table.of(wide) == [wanted]
     table.cancelled(wide, wanted, 7, number=5, now_us=4)
     assert not table.of(wide)
+
+
+@pytest.mark.parametrize(("after_us", "held"), [(CONCURRENT_US, True), (CONCURRENT_US + 1, False)])
+def test_irbr_what_another_node_asked_for_lately_outlives_a_cancellation(after_us: int, held: bool) -> None:
+    """Other operations of that time change nothing; what it had covered then is there again."""
+    table, wide = FilterTable(), IdentifierRange(1, 1)
+    asked, inner, other = (parse_filter(text) for text in ("x > 1", "x > 2", "y > 1"))
+    table.subscribed(wide, asked, 7, number=1, now_us=0)
+    table.subscribed(wide, other, 7, number=2, now_us=after_us - 2)
+    table.subscribed(wide, inner, 9, number=1, now_us=after_us - 1)
+    assert table.of(wide) == [asked, other]
+    table.cancelled(wide, asked, 8, number=1, now_us=after_us)
+    assert table.of(wide) == ([asked, other] if held else [other, inner])
+    table.check_invariants()
 
 
 @given(st.integers(0, 10**6), st.integers(2, 10))
