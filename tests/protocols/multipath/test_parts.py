@@ -18,6 +18,7 @@ from routing.multipath.messages import (
     Neighbours,
     OriginSubscriptions,
     SubscriptionChanged,
+    TablesWanted,
 )
 from routing.multipath.move_states import MoveStep
 from routing.multipath.overlay_maps import MasterOverlayMap
@@ -87,6 +88,22 @@ def test_over_two_bridges_each_is_told_the_way_over_the_broker_that_it_bridges(t
     sent = {effect.to: effect.message for effect in router.subscribe(WANTED) if isinstance(effect, Send)}
     told = {to: message.ppath for to, message in sent.items() if isinstance(message, SubscriptionChanged)}
     assert told == {"b3": ("b1", "b0"), "b4": ("b2", "b0")}
+
+
+def test_publiy_s6_a_bridge_settles_until_both_ends_have_told_all(tmp_path: Path) -> None:
+    """And once both have, a request to be told again unsettles neither."""
+    network = Network(STAR, tmp_path, parameters())
+    network.run_ms(30)
+    network.runtime.crash("b1")
+    ends = [network.routers[name] for name in ("b0", "b3")]
+    settling = []
+    for _ in range(60):
+        network.run_ms(1)
+        settling.append(any(end.settling for end in ends))
+    first = settling.index(True)
+    assert first < settling.index(False, first) < 59
+    ends[0].handle(Received("b3", TablesWanted()), network.runtime.now_us)
+    assert not ends[0].settling
 
 
 def test_a_broker_passes_on_a_word_that_it_has_worked_out_from_a_move_and_hears_then(tmp_path: Path) -> None:
