@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.machine import Received, Send
 from murmuration.deployment.build_deployment import build as build_scenario
 from murmuration.scenario.load import load_scenario
+from routing.pastry.neighbour_filters import Forgotten
+from routing.scribe.router import TreeSubscription
 from tests.protocols.structured import PROBE_TIMEOUT_US, ROUND_US, StructuredNetwork
 
 Build = Callable[[str], StructuredNetwork]
@@ -205,3 +209,20 @@ def test_irbr_s3_a_baseline_that_hears_of_closed_connections_loses_less_until_th
         made[resets] = len(counts)
         network.close()
     assert 37 * 37 >= made[True] > made[False]
+
+
+def test_irbr_s3_1_a_child_asks_again_only_the_parent_that_forgot_this_life_of_it(build: Build) -> None:
+    network = build("scribe")
+    name = next(name for name in network.up if name != rendezvous(network))
+    router = network.router(name)
+    parent, incarnation = router.parent.name, router.pastry.me.incarnation
+
+    def asked(source: str, life: int) -> list[Any]:
+        return list(router.handle(Received(source, Forgotten(life)), network.runtime.now_us))
+
+    assert asked(parent, incarnation) == []  # it wants nothing
+    network.subscribe(name, "x > 5")
+    network.quiet()
+    assert asked(parent, incarnation) == [Send(parent, TreeSubscription(router.pastry.me, [parse_filter("x > 5")]))]
+    stranger = next(each for each in network.up if each not in (name, parent))
+    assert asked(stranger, incarnation) == asked(parent, incarnation - 1) == asked(parent, incarnation + 1) == []
