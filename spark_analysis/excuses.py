@@ -176,10 +176,19 @@ class Excuses:
 
     def _by_tables_ahead(self, way: Sequence[str], place: int, had_us: int) -> Excuse | None:
         """Had a fault from that place of the way on disturbed the tables by which the node there decides?"""
-        for window in self._between(way[place:]):
+        for window in (*self._between(way[place:]), *self._beside_a_bridge(way[place:], had_us)):
             if window.step.kind not in _LEAVES_TABLES and self._excusable(window, way, had_us):
                 return Excuse(f"{window.step.text}: {way[place]} had {_AT_BROKERS}", by_tables=True)
         return None
+
+    def _beside_a_bridge(self, ahead: Sequence[str], at_us: int) -> list[Window]:
+        """Cuts beside the rest of the way while it is bridged: who is there behind a broker that is away, others say,
+        and to one of them a neighbour behind a cut is away, too."""
+        on_way = [window for name in ahead for window in self._about.get(name, ()) if window.severs]
+        if not self.promise.survives.brokers_away or not any(each.in_force(at_us, at_us) for each in on_way):
+            return []
+        things = [frozenset((name, other)) for name in ahead for other in self._neighbours.get(name, ())]
+        return [window for thing in things for window in self._about.get(thing, ()) if window.severs]
 
     def _anywhere(self, case: Case, passage: Passage) -> Excuse | None:
         no_path = self._no_path(case, {case.published_us, *(loss.time_us for loss in passage.lost)})

@@ -81,7 +81,8 @@ def _with_parameters(rng: random.Random, space: ScheduleSpace, data: Mapping[str
         }
         for name, tried in space.parameters.items()
     }
-    broker = {**space.broker, "parameters": {name: keys for name, keys in drawn.items() if keys}}
+    chosen = {name: keys for name, keys in drawn.items() if keys}
+    broker = {**space.broker, **({"parameters": chosen} if chosen else {})}
     try:
         build(check_scenario({**data, "broker": broker}, "schedule"))
     except InputError:

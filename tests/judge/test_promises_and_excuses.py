@@ -9,6 +9,7 @@ import pytest
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.links import Delay, LinkSpec
+from murmur_pubsub.promise import Promise, Survival
 from murmuration.harness.cluster import Cluster
 from murmuration.hunt.trial import play_schedule
 from murmuration.scenario.load import check_scenario
@@ -281,3 +282,25 @@ def test_an_event_that_a_lossy_link_kept_from_its_broker_may_meet_a_partition(
     judge = Connections({}, windows, {"c0": "b0", "c1": "b1"}, 30_000_000, [OverlayAt(0, links, True)])
     missing = Case("missing", "c0", "c1", published_us=1_600_000)
     assert (judge.explain(missing, Passage({}, {})) is not None) == is_excused
+
+
+@pytest.mark.parametrize(
+    ("is_away", "bridged", "is_excused"),
+    [(True, 3, True), (False, 3, False), (True, 0, False)],
+    ids=["bridged", "nothing to bridge", "no bridges"],
+)
+def test_a_cut_beside_the_way_excuses_a_loss_only_where_a_bridge_leads_over_it(
+    is_away: bool, bridged: int, is_excused: bool
+) -> None:
+    """b3 takes b2 for dead and says so, while b0, by which b1 would know better, is."""
+    links = [("b0", "b1"), ("b0", "b2"), ("b2", "b3"), ("c1", "b1"), ("c2", "b2")]
+    cut = FaultStep(1, FaultKind.CUT, "cut b2-b3", ("b2", "b3"))
+    windows = [Window(cut, 1_000_000, 1_000_000, 1_050_000, 1_100_000, links=frozenset({frozenset({"b2", "b3"})}))]
+    if is_away:  # all have settled without it
+        kill = FaultStep(0, FaultKind.KILL, "kill b0", ("b0",))
+        windows.append(Window(kill, 400_000, 400_000, NEVER_US, NEVER_US, frozenset({"b0"}), absorbed_us=450_000))
+    promise = Promise(survives=Survival(brokers_away=bridged))
+    passage = Passage(had={"b1": 1_060_000}, received={"b1": [1_060_000]})
+    missing = Case("missing", "c1", "c2", published_us=1_060_000)
+    excuse = Excuses(windows, links, {"c1": "b1", "c2": "b2"}, promise).explain(missing, passage)
+    assert (excuse is not None and excuse.text.startswith("cut b2-b3")) == is_excused
