@@ -14,10 +14,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
 import psutil
+
+from murmur_pubsub.journal import RowKind, read_segment
 
 ROOT = Path(__file__).parents[2]
 PORT = 27391
@@ -145,6 +148,24 @@ class JoinedCluster:
         )  # fmt: skip
         said, complaint = process.communicate(timeout=200)
         return subprocess.CompletedProcess(process.args, process.returncode, said, complaint)
+
+
+def await_publishing(*journals: Path) -> None:
+    """Return when something was published by a node that writes below one of these folders."""
+    deadline = time.monotonic() + 180
+    while not has_published(*journals):
+        assert time.monotonic() < deadline, "nothing is published"
+        time.sleep(0.2)
+
+
+def has_published(*journals: Path) -> bool:
+    """Was something published by a node that writes below one of these folders?"""
+    return any((read_segment(path)[1]["kind"] == RowKind.PUBLISH).any() for path in _segments(journals))
+
+
+def _segments(folders: Sequence[Path]) -> list[Path]:
+    found = [path for folder in folders for path in folder.rglob("*.seg")]
+    return [path for path in found if any(path.read_bytes()[:8])]  # one that is just being opened has no header yet
 
 
 def _free_port() -> int:

@@ -1,8 +1,7 @@
 """Hosts with disks of their own, one lost during a run: journals are gathered, its brokers come back to it."""
 
 import json
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import yaml
 
 from murmur_pubsub.journal import RowKind, read_segment
 from spark_analysis.plain_judge import judge_plainly
-from tests.actors.joined import HAS_JOBS, JoinedCluster
+from tests.actors.joined import HAS_JOBS, JoinedCluster, await_publishing
 
 GUARANTEED: dict[str, Any] = {
     "name": "away",
@@ -39,19 +38,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JoinedCluster]
 
 def incarnations(journal: Path, node: str) -> list[int]:
     return sorted({int(path.name.split("-")[1]) for path in journal.glob(f"{node}-*.seg")})
-
-
-def await_publishing(*journals: Path) -> None:
-    """Return when something was published by a node that writes below one of these folders."""
-    deadline = time.monotonic() + 180
-    while not any((read_segment(path)[1]["kind"] == RowKind.PUBLISH).any() for path in _segments(journals)):
-        assert time.monotonic() < deadline, "nothing is published"
-        time.sleep(0.2)
-
-
-def _segments(folders: Sequence[Path]) -> list[Path]:
-    found = [path for folder in folders for path in folder.rglob("*.seg")]
-    return [path for path in found if any(path.read_bytes()[:8])]  # one that is just being opened has no header yet
 
 
 @pytest.mark.ray

@@ -77,6 +77,12 @@ def test_no_browser_ends_nothing_and_names_the_packages(bare: Path) -> None:
     assert "apt-get install chromium chromium-driver" in done.stdout
 
 
+def test_no_sshd_ends_nothing_and_names_the_packages(bare: Path) -> None:
+    done = play(bare, "ensure_sshd.sh")
+    assert done.returncode == 0
+    assert "apt-get install openssh-server rsync iproute2" in done.stdout
+
+
 def test_without_npm_the_site_is_made_all_the_same(bare: Path) -> None:
     done = play(bare, "fetch_mermaid.sh", "mermaid")
     assert done.returncode == 0
