@@ -4,14 +4,14 @@ import { Course } from "./course.js";
 import { HandsPanel } from "./hands.js";
 import { Overlay } from "./overlay.js";
 import { Run, linkKey } from "./run.js";
-import { element, showFindings, showState, showStory, showTable, showUnder, showVerdict } from "./story.js";
+import { element, showFindings, showRunning, showState, showStory, showTable, showUnder, showVerdict } from "./story.js";
 import { clock, count, plural } from "./words.js";
 
 const PLAYS_FOR_S = 30; // how long a recorded run plays at the speed that it is opened with
 const KEYS = [
   ["space", "play or pause"], ["← →", "one frame back or on; with shift, ten"], ["Home End", "to the beginning, to the end"],
   ["[ ]", "slower, faster"], ["n p", "the next or previous broker"], ["+ − 0", "nearer, farther, all"],
-  ["/", "find a broker, a client or an event (3:17)"], ["i", "what is in the broker, or the client that was found, at this moment"], ["Esc", "let go of what is selected"], ["?", "this list"],
+  ["/", "find a broker, a client or an event (3:17)"], ["i", "what is in the broker, or the client that was found, at this moment"], ["j", "judge a run while it goes on (needs Java)"], ["Esc", "let go of what is selected"], ["?", "this list"],
   ["k r s w", "hands on: kill, restart or resume, stall, slow what is selected"], ["e f", "hands on: publish, subscribe at a client of the broker that is selected"], ["c h l d", "cut, heal, loss, delay of the link that is selected"],
   ["shift + drag", "circle brokers; x cuts them off, u unites"],
 ];
@@ -73,7 +73,23 @@ export class Page {
   }
 
   // What a server says beside the frames.
-  take(told) { this.hands.take(told); }
+  take(told) {
+    this.hands.take(told);
+    this.running = told.running;
+    this.sayRunning();
+  }
+
+  sayRunning() {
+    this.parts.judge.hidden = !this.askJudge || !this.live || Boolean(this.running && !this.running.trouble);
+    showRunning(this.parts.running, this.live ? this.running : null, this.run.endUs);
+  }
+
+  // Have the server judge the run while it goes on.
+  async judge() {
+    if (this.parts.judge.hidden) return;
+    this.say("Asked for the verdict so far.");
+    this.say(await this.askJudge());
+  }
 
   sayHead() {
     const { head } = this.run;
@@ -289,6 +305,7 @@ export class Page {
     parts.faster.addEventListener("click", () => this.faster(2));
     parts.slider.addEventListener("input", () => { this.playing = false; this.goTo(this.run.beginUs + (Number(parts.slider.value) / 1000) * (this.run.endUs - this.run.beginUs)); });
     parts.open.addEventListener("click", () => this.openNode());
+    parts.judge.addEventListener("click", () => this.judge());
     parts.search.addEventListener("submit", (event) => { event.preventDefault(); this.find(parts.wanted.value); });
     parts.table.parentElement.addEventListener("toggle", () => this.show());
     parts.keys.replaceChildren(...KEYS.flatMap(([key, what]) => [element("dt", {}, key), element("dd", {}, what)]));
@@ -383,6 +400,7 @@ export class Page {
       0: () => this.zoom(0),
       "/": () => this.parts.wanted.focus(),
       i: () => this.openNode(),
+      j: () => this.judge(),
       Escape: () => this.letGo(),
       "?": () => { this.parts.help.open = !this.parts.help.open; },
     };

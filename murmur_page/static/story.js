@@ -34,6 +34,17 @@ export function showVerdict(place, run, shown) {
   place.prepend(words);
 }
 
+// What the judge that runs beside a run has found so far.
+export function showRunning(place, said, endUs) {
+  if (!said) return place.replaceChildren();
+  if (said.waiting || said.trouble) return place.replaceChildren(element("p", { className: "live-soft" }, said.waiting || said.trouble));
+  const owed = `${count(said.owed)} owed for more than ${duration(said.deadline_us)}, of events up to ${clock(said.through_us, endUs)}`;
+  const words = element("p", { className: said.missing ? "live-verdict invalid" : "live-verdict" },
+    element("strong", {}, `so far ${count(said.missing)} missing`), `, ${count(said.late)} late, ${count(said.duplicate)} duplicate; ${owed}. Faults excuse nothing yet.`);
+  const more = said.missing > said.named.length ? `, and ${count(said.missing - said.named.length)} more` : "";
+  return place.replaceChildren(words, said.named.length ? element("p", { className: "live-soft" }, `missing: ${said.named.join("; ")}${more}`) : "");
+}
+
 // What there is to say about a broker or a link.
 export function showUnder(place, run, overlay, shown) {
   const number = overlay.selected !== null ? overlay.selected : overlay.hovered;

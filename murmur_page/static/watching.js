@@ -25,6 +25,15 @@ async function askState(node, us) {
   }
 }
 
+// Have the run judged while it goes on; why it cannot be, if it cannot.
+async function askJudge() {
+  try {
+    return (await (await fetch("judge", { method: "POST" })).text()).trim();
+  } catch {
+    return "The server does not answer.";
+  }
+}
+
 class Watching {
   constructor(root) {
     this.root = root;
@@ -53,6 +62,7 @@ class Watching {
       else this.page = this.root.page = new Page(this.root, message.data, message.live);
       this.page.askWay = askWay;
       this.page.askState = askState;
+      this.page.askJudge = askJudge;
       this.page.take(message.told || {});
       this.root.dataset.ready = "";
     } else {

@@ -15,6 +15,7 @@ from murmuration.live.findings import way_of
 from murmuration.live.guard import Guard
 from murmuration.live.requests import carry_out
 from murmuration.live.run_list import ListedRun, runs_in
+from murmuration.live.running_verdict import RunningVerdictProgram
 from murmuration.runs.hands import SAVED, Hands
 from murmuration.runs.kept_inputs import node_at
 
@@ -43,6 +44,7 @@ class PageServer:
         self._place = place
         self._feeds: dict[Path, RunFeed] = {}
         self._hands: dict[Path, Hands] = {}
+        self._running: dict[Path, RunningVerdictProgram] = {}
         self._runner: web.AppRunner | None = None
         self._address = ""
         self.application = web.Application(middlewares=[self.guard.check], client_max_size=65_536)
@@ -58,6 +60,7 @@ class PageServer:
                 web.get(r"/run/{name}/way/{event:\d{1,9}:\d{1,9}}", self._way),
                 web.get(r"/run/{name}/state/{node}/{time_us:\d{1,18}}", self._state),
                 web.post("/run/{name}/do", self._do),
+                web.post("/run/{name}/judge", self._judge),
             ]
         )
 
@@ -89,6 +92,8 @@ class PageServer:
         """Leave every viewer, and listen no more."""
         for feed in self._feeds.values():
             await feed.close()
+        for program in self._running.values():
+            await program.close()
         if self._runner is not None:
             await self._runner.cleanup()
 
@@ -113,7 +118,9 @@ class PageServer:
         hands = self._hands.get(run.folder.resolve())
         feed = self._feeds.get(run.folder)
         if feed is None:
-            feed = self._feeds[run.folder] = RunFeed(run.folder, dict if hands is None else hands.told)
+            judge = self._judge_of(run.folder)
+            told = (lambda: judge.told) if hands is None else (lambda: hands.told() | judge.told)
+            feed = self._feeds[run.folder] = RunFeed(run.folder, told)
         return await feed.show(request)
 
     async def _do(self, request: web.Request) -> web.Response:
@@ -128,6 +135,20 @@ class PageServer:
             raise web.HTTPBadRequest(text="That is no order.") from None
         except InputError as error:
             raise web.HTTPConflict(text=f"Not done: {error}") from None
+
+    def _judge_of(self, run: Path) -> RunningVerdictProgram:
+        return self._running.setdefault(run, RunningVerdictProgram(run))
+
+    async def _judge(self, request: web.Request) -> web.Response:
+        """Have the run judged while it goes on."""
+        run = await self._run_of(request)
+        if run.state != "running":
+            raise web.HTTPConflict(text=f"The run is over: murmur analyze {run.folder} judges it.")
+        try:
+            await self._judge_of(run.folder).start()
+        except InputError as error:
+            raise web.HTTPConflict(text=f"The running verdict needs Java, which Spark runs on: {error}") from None
+        return web.Response()
 
     async def _way(self, request: web.Request) -> web.Response:
         """The way of one event so far."""

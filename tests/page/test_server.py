@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 from murmur_page.recorded import recorded
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal import RowKind
+from murmur_pubsub.run_manifest import read_manifest, write_manifest
 from murmuration.commands.main import application
 from murmuration.live import feed as feeding
 from murmuration.live.server import PageServer
@@ -21,6 +23,10 @@ from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
 from tests.spark.run_folder import RunFolder
 
+SMALL = {
+    "name": "small", "runtime": "virtual", "overlay": {"kind": "chain", "brokers": 2},
+    "workload": {"kind": "zipf", "clients": 2, "publications": 20, "rate_per_s": 100},
+}  # fmt: skip
 Asking = Callable[[PageServer, aiohttp.ClientSession, str], Awaitable[None]]
 
 
@@ -81,12 +87,8 @@ def test_the_link_lets_in_and_leaves_no_token_in_the_address(runs: Path) -> None
 
 
 def test_what_a_node_was_at_a_moment_is_answered_or_why_not(runs: Path) -> None:
-    scenario = {
-        "name": "kept", "runtime": "virtual", "keep_inputs": True, "overlay": {"kind": "chain", "brokers": 2},
-        "workload": {"kind": "zipf", "clients": 2, "publications": 20, "rate_per_s": 100},
-    }  # fmt: skip
-    execute(check_scenario(scenario, "test"), runs / "kept", lambda *_: None)
-    execute(check_scenario(scenario | {"keep_inputs": False}, "test"), runs / "none", lambda *_: None)
+    execute(check_scenario(SMALL | {"keep_inputs": True}, "test"), runs / "kept", lambda *_: None)
+    execute(check_scenario(SMALL, "test"), runs / "none", lambda *_: None)
 
     async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
         await session.get(server.link())
@@ -102,6 +104,52 @@ def test_what_a_node_was_at_a_moment_is_answered_or_why_not(runs: Path) -> None:
             async with session.get(f"{base}/run/{path}") as answer:
                 assert answer.status == 404
                 assert words in await answer.text()
+
+    asked(runs, ask)
+
+
+def test_the_running_verdict_says_that_it_needs_java_and_a_run_that_goes_on(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute(check_scenario(SMALL, "test"), runs / "goes-on", lambda *_: None)
+    write_manifest(runs / "goes-on", replace(read_manifest(runs / "goes-on"), status="running"))
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+
+    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
+        await session.get(server.link())
+        own = {"Origin": base}
+        for run, words in (
+            ("goes-on", "needs Java, which Spark runs on: Java (JAVA_HOME)"),
+            ("first", "murmur analyze"),
+        ):
+            async with session.post(f"{base}/run/{run}/judge", headers=own) as answer:
+                assert answer.status == 409
+                assert words in await answer.text()
+        async with session.post(f"{base}/run/goes-on/judge") as answer:
+            assert answer.status == 403
+
+    asked(runs, ask)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_the_verdict_so_far_is_told_to_whoever_looks_on(runs: Path) -> None:
+    execute(check_scenario(SMALL, "test"), runs / "goes-on", lambda *_: None)
+    manifest = read_manifest(runs / "goes-on")
+    write_manifest(runs / "goes-on", replace(manifest, status="running"))
+
+    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
+        await session.get(server.link())
+        async with session.ws_connect(f"{base}/run/goes-on/feed", headers={"Origin": base}) as socket:
+            async with session.post(f"{base}/run/goes-on/judge", headers={"Origin": base}) as answer:
+                assert answer.status == 200
+            said: list[Any] = []
+            while not said or "owed" not in said[-1]:
+                told = (await socket.receive_json(timeout=120)).get("told", {})
+                said += [told["running"]] if "running" in told else []
+            assert said[0] == {"waiting": "Spark is started …"}
+            assert said[-1]["missing"] == 0
+            write_manifest(runs / "goes-on", manifest)
 
     asked(runs, ask)
 

@@ -1,0 +1,58 @@
+"""The running verdict of a run: a program beside the server, whose every line is the verdict so far."""
+
+import asyncio
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+_GIVING_WAY = ("nice", "-n", "10")
+"""It gives way to the run that it judges."""
+
+
+class RunningVerdictProgram:
+    """Started once somebody asks for it; `told` is what pages are told of it."""
+
+    def __init__(self, run: Path) -> None:
+        self._run = run
+        self._reading: asyncio.Task[None] | None = None
+        self._said: dict[str, Any] = {}
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The verdict so far; that it is on its way; or nothing."""
+        return {"running": self._said} if self._said else {}
+
+    async def start(self) -> None:
+        """Begin, unless it goes on already. Raises `InputError` where Spark cannot run."""
+        from spark_analysis.session import check_java
+
+        if self._reading is None or self._reading.done():
+            await asyncio.to_thread(check_java)
+            self._said = {"waiting": "Spark is started …"}
+            self._reading = asyncio.create_task(self._read())
+
+    async def close(self) -> None:
+        """End it."""
+        if self._reading is not None:
+            self._reading.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._reading
+
+    async def _read(self) -> None:
+        program = await asyncio.create_subprocess_exec(
+            *_GIVING_WAY, sys.executable, "-m", "spark_analysis.running", str(self._run),
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+        )  # fmt: skip
+        assert program.stdin is not None
+        assert program.stdout is not None
+        try:
+            async for line in program.stdout:
+                self._said = json.loads(line)
+            if await program.wait():
+                self._said = {"trouble": self._said.get("trouble", "Spark has ended: there is no verdict so far.")}
+        finally:
+            program.stdin.close()  # then it ends by itself
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(program.wait(), 20.0)
