@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from murmur_page.columns import in_columns
 from murmur_page.page_files import picture, read_file, script
 
 _PAGE = """<!DOCTYPE html>
@@ -42,7 +43,8 @@ class FrozenPicture:
 
 def freeze(data: Mapping[str, Any], alone: bool = False) -> FrozenPicture:
     """The picture of that data (`murmur_page.recorded`); `alone`: it has a page to itself."""
-    packed = gzip.compress(json.dumps(data, separators=(",", ":")).encode(), mtime=0)
+    columns = {**data, "frames": in_columns(data["frames"])}
+    packed = gzip.compress(json.dumps(columns, separators=(",", ":")).encode(), mtime=0)
     holder = f'<script type="text/plain" id="live-data">{base64.b64encode(packed).decode()}</script>'
     own = script("frozen")
     digest = base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()

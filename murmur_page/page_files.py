@@ -10,6 +10,8 @@ from importlib import resources
 _MODULES = ("words", "canvas", "run", "story", "overlay", "course", "hands", "page")
 """In an order in which each comes after those that it imports."""
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)
+_FOR_READERS = re.compile(r"^ *(?://.*\n)?", re.MULTILINE)
+"""Indentation, and lines that are comments: no text of the scripts goes over more than one line."""
 _EXPORT = re.compile(r"^export ", re.MULTILINE)
 
 
@@ -21,7 +23,7 @@ def read_file(name: str) -> str:
 def script(entry: str) -> str:
     """The script of a page that begins with that module: "frozen" or "watching"."""
     parts = [_EXPORT.sub("", _IMPORT.sub("", read_file(f"{name}.js"))) for name in (*_MODULES, entry)]
-    return "\n".join(('"use strict";', "{", *parts, "}"))
+    return _FOR_READERS.sub("", "\n".join(('"use strict";', "{", *parts, "}")))
 
 
 def picture(alone: bool) -> str:

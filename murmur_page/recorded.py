@@ -12,16 +12,17 @@ from murmur_page.observer import Observer
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 
-_FRAMES_MAX = 600
+_FRAMES_MAX, _FRAMES_MAX_IN_FILE = 600, 400
 _FRAMES_MIN = 60
-_CHANGES_MAX = 60_000
+_CHANGES_MAX, _CHANGES_MAX_IN_FILE = 60_000, 24_000
 """About how many numbers of links and brokers all frames together may hold."""
 
 
-def frames_max(manifest: RunManifest) -> int:
-    """How many frames are kept of a run of that size."""
+def frames_max(manifest: RunManifest, in_file: bool = False) -> int:
+    """How many frames are kept of a run of that size; `in_file`: in a file that is to be small."""
     brokers = sum(node.role == "broker" for node in manifest.nodes)
-    return max(_FRAMES_MIN, min(_FRAMES_MAX, _CHANGES_MAX // (3 * max(1, brokers))))
+    frames, changes = (_FRAMES_MAX_IN_FILE, _CHANGES_MAX_IN_FILE) if in_file else (_FRAMES_MAX, _CHANGES_MAX)
+    return max(_FRAMES_MIN, min(frames, changes // (3 * max(1, brokers))))
 
 
 def journal_folder(run: Path, manifest: RunManifest) -> Path:
@@ -31,20 +32,21 @@ def journal_folder(run: Path, manifest: RunManifest) -> Path:
     return run / "journal"
 
 
-def frames_of(run: Path, manifest: RunManifest) -> list[Frame]:
-    """The frames of all that is in the journal now."""
+def frames_of(run: Path, manifest: RunManifest, most: int) -> list[Frame]:
+    """The frames of all that is in the journal now, at most so many."""
     folder = journal_folder(run, manifest)
     last_us = last_row_us(folder)
-    kept = KeptFrames(frames_max(manifest))
-    for frame in _frames(folder, manifest, max(1, -(-last_us // frames_max(manifest))), last_us):
+    kept = KeptFrames(most)
+    for frame in _frames(folder, manifest, max(1, -(-last_us // most)), last_us):
         kept.add(frame)
     return kept.frames
 
 
-def recorded(run: Path) -> dict[str, Any]:
-    """The data of a page about the run; raises `InputError` for a folder that is none, or whose journal is damaged."""
+def recorded(run: Path, in_file: bool = True) -> dict[str, Any]:
+    """The data of a page about the run, which is a file or served; raises `InputError` for a folder that is none, or
+    whose journal is damaged."""
     manifest = read_manifest(run)
-    frames = frames_of(run, manifest)
+    frames = frames_of(run, manifest, frames_max(manifest, in_file))
     return {"head": head_of(run, manifest), "frames": [frame.plain() for frame in frames]} | judged(run)
 
 

@@ -143,4 +143,4 @@ async def _until_closed(socket: web.WebSocketResponse) -> None:
 
 def _whole(run: Path) -> dict[str, Any]:
     """All that there is of a run that is over."""
-    return recorded(run) | judged(run) | found(run)
+    return recorded(run, in_file=False) | judged(run) | found(run)

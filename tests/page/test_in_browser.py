@@ -230,6 +230,15 @@ def test_it_is_drawn_fits_its_window_and_asks_for_nothing(opened: Any) -> None:
     assert [entry for entry in opened.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
+def test_its_frames_are_those_of_the_run(opened: Any, page: Path) -> None:
+    found = opened.execute_script("return document.querySelector('.live').page.run.frames")
+    frames = recorded(page.parent / "run")["frames"]
+    for frame in (*found, *frames):
+        for part in ("m", "a", "d"):
+            frame.get(part, []).sort()
+    assert found == frames
+
+
 def test_it_opens_in_the_first_fault_and_says_so_in_words(opened: Any) -> None:
     assert "4 of 5 brokers up; b1 down" in said(opened)
 

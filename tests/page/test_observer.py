@@ -166,7 +166,7 @@ def test_the_recorded_run_has_every_publication_and_delivery_of_its_journal(tmp_
         run.hop("b0", "b1", 1_000 * number + 10, 1_000 * number + 400, 0, number)
         run.deliver("c1", 1_000 * number + 500, 0, number, subscriber=3)
     folder = run.finish()
-    frames = frames_of(folder, read_manifest(folder))
+    frames = frames_of(folder, read_manifest(folder), 600)
     assert sum(frame.published for frame in frames) == sum(frame.delivered for frame in frames) == 50
     delays = sum((frame.delays for frame in frames), start=frames[0].delays.__class__())
     assert dict(delays) == {delay_bucket(500): 50}
@@ -181,5 +181,5 @@ def test_a_fault_that_the_manifest_does_not_name_yet_is_told_by_its_number(tmp_p
     run = RunFolder(tmp_path / "run")
     run.row("b0", 5, RowKind.FAULT, sequence=0, value=1, hops=1)
     folder = run.finish()
-    (told,) = frames_of(folder, read_manifest(folder))[-1].story
+    (told,) = frames_of(folder, read_manifest(folder), 600)[-1].story
     assert (told["text"], told["kind"]) == ("step 1", "kill")

@@ -212,7 +212,7 @@ def test_the_feed_of_a_finished_run_is_what_a_frozen_page_holds(runs: Path) -> N
         socket = await joined(server, session, base, "first")
         message = json.loads(await socket.receive_str())
         assert (message["kind"], message["live"]) == ("snapshot", False)
-        assert message["data"] == json.loads(json.dumps(recorded(runs / "first")))
+        assert message["data"] == json.loads(json.dumps(recorded(runs / "first", in_file=False)))
         await socket.close()
 
     asked(runs, ask)
