@@ -278,19 +278,9 @@ def replay_command(
     from murmuration.commands.replay import replay_node, show_node_at
 
     if at is not None:
-        show_node_at(run_folder, node, _time_us(at))
-        return
-    replay_node(run_folder, node, incarnation, show)
-
-
-def _time_us(text: str) -> int:
-    from murmur_pubsub.errors import InputError
-    from murmuration.scenario.durations import parse_duration
-
-    try:
-        return int(parse_duration(text))
-    except ValueError as error:
-        raise InputError("--at", repr(text), str(error)) from None
+        show_node_at(run_folder, node, at)
+    else:
+        replay_node(run_folder, node, incarnation, show)
 
 
 @application.command("paper")

@@ -9,10 +9,12 @@ import typer
 
 from murmur_pubsub.codec import Codec
 from murmur_pubsub.deployment import make_machine
+from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import Effect, Machine
 from murmur_pubsub.recorded_inputs import RecordedInput, digest_of, read_inputs
 from murmur_virtual.input_watch import InputWatch
 from murmuration.runs.kept_inputs import cut, inputs_of, node_at, node_of
+from murmuration.scenario.durations import parse_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,12 @@ def replay_node(run: Path, node: str, incarnation: int, show: bool) -> None:
     print(f"{node}, incarnation {incarnation}: {counts}, as in the run")
 
 
-def show_node_at(run: Path, node: str, time_us: int) -> None:
+def show_node_at(run: Path, node: str, at: str) -> None:
     """Print what the node was at that emulated time: its tables, and the inputs just before."""
+    try:
+        time_us = int(parse_duration(at))
+    except ValueError as error:
+        raise InputError("--at", repr(at), str(error)) from None
     found = node_at(run, node, time_us)
     last = "it has taken no input yet" if found.last_us is None else f"the last of them at {found.last_us / 1e6:,.6f} s"
     print(f"{node}, incarnation {found.incarnation}, after {found.inputs:,} inputs: {last}")

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from murmur_pubsub.deployment import NodeSpec, make_machine
-from murmur_pubsub.described_state import StateTable, described
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal import inputs_file
 from murmur_pubsub.journal_store import JournalStore, store_at
 from murmur_pubsub.recorded_inputs import RecordedInput, read_inputs
 from murmur_pubsub.run_manifest import read_manifest
 from murmuration.deployment.build_deployment import build
+from murmuration.runs.described_state import StateTable, described
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.load import load_scenario

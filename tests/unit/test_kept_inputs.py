@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from murmur_pubsub.described_state import StateLine, StateTable, described
 from murmur_pubsub.errors import InputError
 from murmuration.commands.main import application
+from murmuration.runs.described_state import StateLine, StateTable, described
 from murmuration.runs.driver import execute
 from murmuration.runs.kept_inputs import NodeAt, node_at
 from murmuration.scenario.load import check_scenario
