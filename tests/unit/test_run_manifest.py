@@ -152,3 +152,15 @@ def test_what_broke_though_nobody_had_ordered_it_is_told_without_its_repairs() -
     manifest = RunManifest("deaths", "ray", 1, "1", nodes, faults=faults)
     assert manifest.by_themselves == ["death of b0"]
     assert manifest.has_links, "one broker needs none"
+
+
+@pytest.mark.parametrize(
+    ("links", "has_links"),
+    [((("b0", "b1"),), True), ((("c0", "b0"), ("b1", "b0")), True), ((("c0", "b0"), ("b1", "c0")), False), ((), False)],
+    ids=["of brokers", "and of a client", "of clients only", "none"],
+)
+def test_a_client_s_link_is_none_between_brokers(links: tuple[tuple[str, str], ...], has_links: bool) -> None:
+    nodes = tuple(dataclasses.replace(NODES[0], name=name, role=role) for name, role in (
+        ("b0", "broker"), ("b1", "broker"), ("c0", "client"),
+    ))  # fmt: skip
+    assert RunManifest("small", "ray", 1, "1", nodes, links=links).has_links == has_links
