@@ -160,7 +160,5 @@ def test_what_broke_though_nobody_had_ordered_it_is_told_without_its_repairs() -
     ids=["of brokers", "and of a client", "of clients only", "none"],
 )
 def test_a_client_s_link_is_none_between_brokers(links: tuple[tuple[str, str], ...], has_links: bool) -> None:
-    nodes = tuple(dataclasses.replace(NODES[0], name=name, role=role) for name, role in (
-        ("b0", "broker"), ("b1", "broker"), ("c0", "client"),
-    ))  # fmt: skip
+    nodes = (NodeEntry("b0", "broker"), NodeEntry("b1", "broker"), NodeEntry("c0", "client", "b0"))
     assert RunManifest("small", "ray", 1, "1", nodes, links=links).has_links == has_links

@@ -71,6 +71,15 @@ def test_publiy_s6_a_discarded_link_is_left_alone_for_as_many_rounds_as_said(rou
     assert list(links.candidates) == ["b2"]
 
 
+def test_publiy_s6_a_candidate_that_has_to_bridge_is_a_soft_link_and_a_candidate_no_more() -> None:
+    links = SoftLinks(parameters())
+    links.candidates = {"b2": None, "b3": None}
+    links.opening = {"b2": None}
+    assert [links.bridge("b2"), links.bridge("b2")] == [True, False]
+    assert (list(links.soft), list(links.opening), list(links.candidates)) == (["b2"], [], ["b3"])
+    links.check_invariants(1, 1)
+
+
 def test_what_is_said_of_a_broker_that_has_left_or_of_the_broker_itself_is_no_news(tmp_path: Path) -> None:
     network = Network(STAR, tmp_path, parameters())
     router = network.routers["b0"]

@@ -16,7 +16,7 @@ from murmuration.deployment.bootstrap import join_plan
 from routing.pastry.changes import CellFilled
 from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
 from routing.pastry.leaf_set import LeafSet
-from routing.pastry.messages import Arrived, Hello, JoinReply, JoinRequest, PastryPeer, Ping, Pong
+from routing.pastry.messages import Arrived, Hello, JoinReply, JoinRequest, PastryPeer, Ping, Pong, RepairRequest
 from routing.pastry.node import Pastry
 from tests.protocols.structured import StructuredNetwork
 from workloads.overlay import Structured, structured
@@ -206,6 +206,20 @@ def test_pastry_s2_rounds_begin_at_all_nodes_at_once_whenever_they_start() -> No
     assert timer.delay_us == 700_000
     (again, *_) = node.handle(TimerFired(timer.key), 6_000_000)
     assert again == SetTimer(timer.key, 2_000_000)
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [("1", ["near", "n"]), ("11", ["n"]), ("2", ["far"]), ("3", None)],
+    ids=["peers there and itself", "itself", "a peer there", "nobody"],
+)
+def test_pastry_s2_who_is_asked_who_may_stand_for_a_range_names_all_it_knows_there(
+    cell: str, told: list[str] | None
+) -> None:
+    node = alone("1111", PastryPeer("near", identifier("1211")), PastryPeer("far", identifier("2000")))
+    answer = list(node.handle(Received("far", RepairRequest((identifier(cell), len(cell)))), 1))
+    sent = [(each.to, [PastryPeer(*peer).name for peer in each.message.known]) for each in answer]  # type: ignore[union-attr]
+    assert sent == ([] if told is None else [("far", told)])
 
 
 def test_pastry_s2_a_new_node_in_the_place_of_a_failed_one_has_to_learn_everything() -> None:
