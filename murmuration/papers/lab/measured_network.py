@@ -17,6 +17,7 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import (
+    Answer,
     Command,
     Deliver,
     Effect,
@@ -76,6 +77,9 @@ class MeasuredNetwork:
 
     def arrived(self, node: int, event: Event, hops: int, delivered: bool, now_us: int) -> None:
         """The event has come to the node over a link or as a datagram; `delivered`: to one of its subscribers."""
+
+    def answered(self, answer: Answer) -> None:
+        """A broker has answered an order."""
 
     # ---------------------------------------------------------------------------------------------- nodes
     def start(
@@ -178,6 +182,8 @@ class _Watched(MachineAround):
             elif type(effect) is Deliver:
                 delivered = True
                 network.oracle.delivered(effect.event.sequence, self._node, effect.hops, now_us)
+            elif type(effect) is Answer:
+                network.answered(effect)
         if arrived is not None:
             network.arrived(self._node, arrived.event, arrived.hops, delivered, now_us)
         return effects

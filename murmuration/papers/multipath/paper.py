@@ -15,6 +15,7 @@ from murmuration.papers.lab.results import Beside, Figure, PaperResult, ResultTa
 from murmuration.papers.multipath import plots
 from murmuration.papers.multipath.cost import CoveringSize, ForwardingCost
 from murmuration.papers.multipath.live import LiveBrokers, LiveBrokersSpec, add_live_brokers, measure_live_brokers
+from murmuration.papers.multipath.moves import MovesMeasures
 from murmuration.papers.multipath.plan import OVERLOAD_CAP, RESULT_TYPES, MultipathPlan, do_job
 from murmuration.papers.multipath.run import MultipathMeasures
 from routing.multipath.parameters import STRATEGIES, Strategy
@@ -67,6 +68,8 @@ class MultipathPaper:
         planetlab_results(result, [measured[spec] for spec in plan.planetlab], folder)
         if plan.facebook:
             facebook_results(result, [measured[spec] for spec in plan.facebook])
+        moved = [results["moves", spec] for spec in plan.moves]
+        moves_results(result, [each for each in moved if isinstance(each, MovesMeasures)])
         if plan.covering:
             points = [results["covering", point] for point in plan.covering]
             covering_results(result, [point for point in points if isinstance(point, CoveringSize)], folder)
@@ -248,6 +251,30 @@ def facebook_results(result: PaperResult, runs: Sequence[MultipathMeasures]) -> 
             f"{base.spec.uplink_messages_per_s} a second: deliveries in {base.spec.seconds:.0f} s",
             ("strategy", "deliveries", "over S0: paper | measured", "yield"), rows,
         )
+    )  # fmt: skip
+
+
+def moves_results(result: PaperResult, runs: Sequence[MovesMeasures]) -> None:
+    """Section 6."""
+    rows = [
+        (each.spec.strategy, each.made, each.refused, each.published, f"{each.required:,}",
+         f"{each.missing} / {each.duplicate} / {each.spurious}", "yes" if each.agreed else "no", f"{each.cpu_s:.1f}")
+        for each in runs
+    ]  # fmt: skip
+    result.tables.append(
+        ResultTable(
+            "section_6_moves", "Section 6: Δ-moves of any brokers, up to four at once, at 30 publications a second",
+            ("strategy", "moves made", "refused", "published", "deliveries that had to be made",
+             "missing / duplicate / spurious", "brokers agree on a tree", "CPU s"), rows,
+        )
+    )  # fmt: skip
+    wrong = sum(each.missing + each.duplicate + each.spurious for each in runs)
+    made = min(each.made for each in runs)
+    wanted = max(each.spec.moves for each in runs)
+    result.judge(
+        f"missing, duplicate and spurious deliveries in {wanted} Δ-moves", "0", wrong,
+        wrong == 0 and made >= wanted and all(each.agreed for each in runs),
+        f"of {sum(each.required for each in runs):,} that had to be made", at_any_size=True,
     )  # fmt: skip
 
 

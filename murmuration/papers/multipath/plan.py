@@ -13,6 +13,7 @@ from murmuration.papers.multipath.cost import (
     measure_covering,
     measure_forwarding,
 )
+from murmuration.papers.multipath.moves import MovesMeasures, MovesSpec, measure_moves
 from murmuration.papers.multipath.run import MultipathMeasures, MultipathSpec, measure_multipath
 from routing.multipath.parameters import STRATEGIES, Strategy
 
@@ -27,10 +28,12 @@ ForwardingPoint = tuple[str, int, int]
 """A dataset, how many brokers, and the most links."""
 CoveringPoint = tuple[int, int]
 """How many brokers, and the fanout."""
-Job = tuple[str, MultipathSpec | ForwardingPoint | CoveringPoint]
+Job = tuple[str, MultipathSpec | MovesSpec | ForwardingPoint | CoveringPoint]
 """What kind of job (`RESULT_TYPES`), and its point."""
-Measured = MultipathMeasures | CoveringSize | list[ForwardingCost]
-RESULT_TYPES: dict[str, Any] = {"run": MultipathMeasures, "covering": CoveringSize, "cost": list[ForwardingCost]}
+Measured = MultipathMeasures | MovesMeasures | CoveringSize | list[ForwardingCost]
+RESULT_TYPES: dict[str, Any] = {
+    "run": MultipathMeasures, "moves": MovesMeasures, "covering": CoveringSize, "cost": list[ForwardingCost],
+}  # fmt: skip
 _COST_POINTS: tuple[ForwardingPoint, ...] = (("DT1", 120, 35), ("DT2", 120, 35), ("DT3", 250, 35))
 
 
@@ -39,6 +42,8 @@ def do_job(job: Job) -> Measured:
     _, point = job
     if isinstance(point, MultipathSpec):
         return measure_multipath(point)
+    if isinstance(point, MovesSpec):
+        return measure_moves(point)
     return measure_covering(point) if len(point) == 2 else measure_forwarding(point)
 
 
@@ -51,6 +56,7 @@ class MultipathPlan:
     capped: Sequence[MultipathSpec]
     planetlab: Sequence[MultipathSpec]
     facebook: Sequence[MultipathSpec]
+    moves: Sequence[MovesSpec]
     covering: Sequence[CoveringPoint]
     cost: Sequence[ForwardingPoint]
 
@@ -83,6 +89,7 @@ class MultipathPlan:
             [replace(capped, strategy=strategy) for strategy in with_links],
             [replace(cpl, dataset=each, strategy=strategy) for each in ("DT4", "DT5") for strategy in STRATEGIES],
             [replace(facebook, strategy=strategy) for strategy in STRATEGIES[:3]],
+            [MovesSpec(strategy, seed=seed) for strategy in ("S0", "S2")],
             [(500, fanout) for fanout in (5, 10, 15, 20, 25)],
             _COST_POINTS,
         )
@@ -105,6 +112,7 @@ class MultipathPlan:
             capped=[],
             planetlab=[replace(cpl, strategy=strategy) for strategy in extremes],
             facebook=[],
+            moves=[MovesSpec("S2", 10, warm_s=30.0, seed=seed)],
             covering=[],
             cost=_COST_POINTS[:1],
         )
@@ -114,6 +122,7 @@ class MultipathPlan:
         runs = [*self.overload, *self.low_rate, *self.facebook, *self.capped, *self.planetlab]
         return [
             *(("run", spec) for spec in sorted(runs, key=lambda spec: -spec.brokers)),
+            *(("moves", spec) for spec in self.moves),
             *(("covering", point) for point in self.covering),
             *(("cost", point) for point in self.cost),
         ]

@@ -60,12 +60,13 @@ class MultipathSpec:
     check: bool = True
     seed: int = 1
 
-    def parts(self) -> dict[str, Any]:
-        """Of every broker."""
+    def parts(self, coordinator: NodeName | None = None) -> dict[str, Any]:
+        """Of every broker; `coordinator`: that which hosts the coordinator of moves."""
         multipath = MultipathParameters(
             strategy=self.strategy, fanout=self.fanout, maxlinks=self.fanout + CANDIDATES,
             round_us=int(self.round_s * 1e6), load_exchange_us=int(self.round_s * 5e5),
             uplink_messages_per_s=self.uplink_messages_per_s, uplink_bytes_per_s=self.uplink_bytes_per_s,
+            coordinator=coordinator,
         )  # fmt: skip
         return {
             "matching": "bitset", "routing": "multipath", "routing_parameters": multipath, "reliability": "best_effort",
@@ -133,7 +134,7 @@ class MultipathMeasures:
 class MultipathNetwork(MeasuredNetwork):
     """Brokers with one dataset's subscriptions, settled and ready to publish."""
 
-    def __init__(self, spec: MultipathSpec, folder: Path) -> None:
+    def __init__(self, spec: MultipathSpec, folder: Path, coordinator: NodeName | None = None) -> None:
         self.spec = spec
         self.overlay = balanced(Tree(spec.brokers, 3), spec.seed)
         super().__init__(self.overlay.brokers, spec.seed, folder, LINK, own_count=False)
@@ -146,7 +147,7 @@ class MultipathNetwork(MeasuredNetwork):
         self._ends_us = math.inf
         self._load: Mapping[type, Encoded] = {}
         for name in self.names:
-            self.start(name, spec.parts(), spec.uplink)
+            self.start(name, spec.parts(coordinator), spec.uplink)
             router = self.brokers[name].router
             assert isinstance(router, MultipathRouter)
             self.routers[name] = router
