@@ -23,6 +23,7 @@ import time
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, fields
 from io import BytesIO
 from itertools import accumulate, islice
@@ -187,20 +188,19 @@ class Played:
                     raise RuntimeError(f"the tests cannot be measured: {done.stderr}")
 
             touched = measured(Path(f"{self._file}.lines"), tree, _ALL_TESTS, measure)
-            forked = ForkedTests(tree, _ALL_TESTS)
-            for number, mutation in enumerate(mutations):
-                at = time.monotonic()
-                if at - began > seconds_max:
-                    print(f"{len(mutations) - number} are left")
-                    break
-                who, said = noticed_by(tree, forked, mutation, touched, effort)
-                took = round(time.monotonic() - at, 1)
-                end = {**asdict(mutation), "noticed_by": who, "said": said, "seconds": took}
-                self.ends[_key(end)] = end
-                out.write(json.dumps(end) + "\n")
-                out.flush()
-                print(f"{number + 1} of {len(mutations)}, {took} s: {place(end)} {who}: {said}", flush=True)
-            forked.close()
+            with closing(ForkedTests(tree, _ALL_TESTS)) as forked:
+                for number, mutation in enumerate(mutations):
+                    at = time.monotonic()
+                    if at - began > seconds_max:
+                        print(f"{len(mutations) - number} are left")
+                        return
+                    who, said = noticed_by(tree, forked, mutation, touched, effort)
+                    took = round(time.monotonic() - at, 1)
+                    end = {**asdict(mutation), "noticed_by": who, "said": said, "seconds": took}
+                    self.ends[_key(end)] = end
+                    out.write(json.dumps(end) + "\n")
+                    out.flush()
+                    print(f"{number + 1} of {len(mutations)}, {took} s: {place(end)} {who}: {said}", flush=True)
 
     def table(self) -> str:
         """What noticed how many, by part; and what nothing noticed."""
