@@ -82,11 +82,11 @@ class RowKind(IntEnum):
 class DropReason(IntEnum):
     """Why a message did not reach its peer."""
 
-    LOSS = 1
-    OVERFLOW = 2
-    UNREACHABLE = 3
-    LINK_BROKEN = 4
-    NODE_DOWN = 5
+    LOSS = 1  # the link model lost it
+    OVERFLOW = 2  # the queue of the link was full
+    UNREACHABLE = 3  # a datagram to a node that is not there, or for which the deployment has no datagrams
+    LINK_BROKEN = 4  # the link broke or was cut, or a partition is between
+    NODE_DOWN = 5  # the node that was to take it was down (virtual runs)
 
 
 class Refusal(IntEnum):
@@ -104,18 +104,18 @@ class Refusal(IntEnum):
 class FaultStage(IntEnum):
     """A fault has two rows, so that what happened between order and effect is not misread."""
 
-    ORDERED = 0
-    IN_EFFECT = 1
+    ORDERED = 0  # the fault injector begins to carry it out
+    IN_EFFECT = 1  # it was seen to be in force
 
 
 class Phase(IntEnum):
     """The course of a run."""
 
-    STARTING = 1
-    SUBSCRIBING = 2
-    PUBLISHING = 3
-    DRAINING = 4
-    STOPPED = 5
+    STARTING = 1  # nodes start, links come up
+    SUBSCRIBING = 2  # subscriptions are issued, and settle
+    PUBLISHING = 3  # events are published, faults come
+    DRAINING = 4  # what is on its way arrives
+    STOPPED = 5  # nodes leave
 
 
 class SideKind(IntEnum):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from murmuration.command_reference import journal_rows
 from murmuration.field_reference import field_texts
 from murmuration.reference import brought_up_to_date
 from murmuration.registry import RELIABILITIES, ROUTINGS
@@ -44,6 +45,12 @@ def test_every_key_of_a_scenario_says_what_it_means(model: type[BaseModel]) -> N
     told = [name for name, field in model.model_fields.items() if field.annotation not in sections]
     assert not [name for name in told if len(texts.get(name, "")) < 8]
     assert told
+
+
+def test_every_row_of_the_journal_and_every_number_in_it_says_what_it_means() -> None:
+    rows = [line.split("|") for line in journal_rows().splitlines() if line.startswith("| `")]
+    assert [row[1] for row in rows if len(row[3].strip()) < 4] == []
+    assert len(rows) > 30
 
 
 def test_a_table_is_not_written_with_other_columns_than_are_told_of_it() -> None:
