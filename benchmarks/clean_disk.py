@@ -6,6 +6,7 @@ This needs root on Linux.
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ def enter_namespaces(place: Path, *options: str) -> Path:
     if folder := os.environ.get(_INSIDE):
         return Path(folder)
     folder = tempfile.mkdtemp(prefix="clean-", dir=place)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # or the folder would stay
     dies_with_this = ["setpriv", "--pdeathsig", "KILL"]
     again = [*dies_with_this, *unshare("--kill-child", "--mount-proc", *options), *sys.orig_argv]
     try:

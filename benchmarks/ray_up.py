@@ -141,6 +141,7 @@ def play(hosts: NamespaceHosts, desk: Desk, addresses: list[str], judge: str, li
     began = time.monotonic()
     left = {head, kept}
     while left and time.monotonic() - began < GONE_S:
+        time.sleep(1)
         left = {address for address in left if hosts.on(address, "pgrep raylet || true")}
     desk.took_s["the last raylet ends"] = round(time.monotonic() - began, 1)
     verdict = json.loads(next(line for line in reversed(said.splitlines()) if line.startswith("{")))
