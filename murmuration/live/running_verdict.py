@@ -9,6 +9,8 @@ from typing import Any
 
 _GIVING_WAY = ("nice", "-n", "10")
 """It gives way to the run that it judges."""
+_END_S = 5.0
+"""So long it may take to end: whoever ends the server waits for that."""
 
 
 class RunningVerdictProgram:
@@ -54,5 +56,7 @@ class RunningVerdictProgram:
                 self._said = {"trouble": self._said.get("trouble", "Spark has ended: there is no verdict so far.")}
         finally:
             program.stdin.close()  # then it ends by itself
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(program.wait(), 20.0)
+            try:
+                await asyncio.wait_for(program.wait(), _END_S)
+            except TimeoutError:
+                program.kill()
