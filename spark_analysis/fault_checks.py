@@ -246,13 +246,13 @@ def _chance(name: str, hits: int, tries: int, probability: float) -> tuple[str, 
 def _passages(rows: pd.DataFrame) -> pd.DataFrame:
     """Events that were sent and received while the change was in force: node (sender), value (the kind of message),
     sent_us, received_us. One that was sent or received twice is left out, for which was which cannot be told."""
-    keys = ["source", "sequence"]
+    keys = ["node", "value", "source", "sequence"]
     sent, received = (_of(rows, kind) for kind in (RowKind.SEND, RowKind.RECEIVE))
     sent, received = sent[sent["source"] >= 0], received[received["source"] >= 0]
-    left = sent[["node", "value", *keys, "time_us"]].rename(columns={"time_us": "sent_us"})
-    right = received[["peer", *keys, "time_us"]].rename(columns={"peer": "node", "time_us": "received_us"})
-    once = [each.drop_duplicates(["node", *keys], keep=False) for each in (left, right)]
-    return once[0].merge(once[1], on=["node", *keys]).sort_values(["node", "sent_us"], kind="stable")
+    left = sent[[*keys, "time_us"]].rename(columns={"time_us": "sent_us"})
+    right = received.drop(columns="node").rename(columns={"peer": "node", "time_us": "received_us"})
+    once = [each.drop_duplicates(keys, keep=False) for each in (left, right[[*keys, "received_us"]])]
+    return once[0].merge(once[1], on=keys).sort_values(["node", "sent_us"], kind="stable")
 
 
 def _delay(passed: pd.DataFrame, low_us: int) -> tuple[str, str]:

@@ -111,6 +111,8 @@ def test_a_datagram_beside_a_delayed_link_is_not_taken_for_a_message_over_it() -
     beside = [(3, 3_000, 3_500)]
     assert checked(DELAYED, [*over, *beside]).outcome == "failed", "one kind of message"
     assert checked(DELAYED, over, beside).outcome == "took_effect"
+    pushed = [(number, sent_us + 200, sent_us + 700) for number, sent_us, _ in over]
+    assert checked(DELAYED, over, [*beside, *pushed]).outcome == "took_effect", "the same events beside the link, too"
 
 
 def test_a_link_that_is_taken_away_is_in_force_until_the_rest_has_settled_and_the_next_link_is_the_repair() -> None:
