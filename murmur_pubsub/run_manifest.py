@@ -142,6 +142,8 @@ class RunManifest:
     """What was generated, for people."""
     message_kinds: Mapping[int, str] = field(default_factory=dict)
     """The names of the kinds of messages in SEND, RECEIVE and DROP rows."""
+    datagram_kinds: tuple[int, ...] = ()
+    """Those of them that always travel as datagrams, beside the links, if the run has datagrams."""
     withdrawal_grace_us: int = 0
     subscription_grace_us: int = 0
     recovery_limit_us: int = DEFAULT_RECOVERY_LIMIT_US

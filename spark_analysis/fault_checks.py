@@ -7,7 +7,7 @@ not have the faults it claims.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,10 +41,15 @@ class FaultCheck:
 
 
 def check_faults(
-    windows: Sequence[Window], rows: pd.DataFrame, numbers: Mapping[str, int], last_us: int
+    windows: Sequence[Window],
+    rows: pd.DataFrame,
+    numbers: Mapping[str, int],
+    last_us: int,
+    datagram_kinds: Collection[int] = (),
 ) -> list[FaultCheck]:
     """One check for each window but those of orders. `rows`: the journal's rows of the nodes involved while faults were
-    in force, with the columns of `ROW_TYPE`; `last_us`: the end of the journal."""
+    in force, with the columns of `ROW_TYPE`; `last_us`: the end of the journal; `datagram_kinds`: of messages that
+    pass beside links."""
     by_node: dict[Any, pd.DataFrame] = {
         node: each.sort_values("time_us", kind="stable") for node, each in rows.groupby("node")
     }
@@ -66,7 +71,7 @@ def check_faults(
             if window.links:
                 so_far = _between(by_node, nodes, -1, until_us, rows)
                 ends = [tuple(sorted(numbers[name] for name in link)) for link in window.links]
-                outcome, seen = _check_links(window, [_about(here, each) for each in ends], so_far)
+                outcome, seen = _check_links(window, [_about(here, each) for each in ends], so_far, datagram_kinds)
             else:
                 outcome, seen = _check_node(window, here, numbers, max(0, until_us - window.in_effect_us))
         lasts = window.undone_us == NEVER_US or window.step.kind is FaultKind.CONNECT
@@ -133,7 +138,9 @@ def _check_node(window: Window, rows: pd.DataFrame, numbers: Mapping[str, int], 
     return _silence(rows, [numbers[name] for name in window.step.nodes], lasted_us)
 
 
-def _check_links(window: Window, about: Sequence[pd.DataFrame], so_far: pd.DataFrame) -> tuple[str, str]:
+def _check_links(
+    window: Window, about: Sequence[pd.DataFrame], so_far: pd.DataFrame, datagram_kinds: Collection[int]
+) -> tuple[str, str]:
     """`about`: of each link the rows of its ends about each other; `so_far`: those from the beginning on."""
     kind = window.step.kind
     if kind in RECONFIGURES:
@@ -142,7 +149,9 @@ def _check_links(window: Window, about: Sequence[pd.DataFrame], so_far: pd.DataF
     if kind in (FaultKind.CUT, FaultKind.PARTITION):
         return _nothing_passed(over)
     assert window.step.link is not None
-    return _changed(over[0], window.step.link)
+    passed = over[0]
+    beside = passed["kind"].isin((RowKind.SEND, RowKind.RECEIVE)) & passed["value"].isin(datagram_kinds)
+    return _changed(passed[~beside], window.step.link)
 
 
 def _silence(rows: pd.DataFrame, nodes: list[int], lasted_us: int) -> tuple[str, str]:
@@ -259,7 +268,7 @@ def _delay(passed: pd.DataFrame, low_us: int) -> tuple[str, str]:
     if not len(passed):
         return "not_exercised", "no message passed"
     took = passed["received_us"] - passed["sent_us"]
-    # Some kinds of messages may be datagrams, which pass beside the link as fast as ever.
+    # Some kinds of messages may be datagrams, too, which pass beside the link as fast as ever.
     least_us = int(took.groupby(passed["value"]).min().max())
     outcome = "took_effect" if least_us >= low_us - _SLACK_US else "failed"
     return outcome, f"{len(passed)} messages took {least_us / 1e3:.1f} ms or more"

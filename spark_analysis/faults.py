@@ -61,7 +61,8 @@ class Faults:
         checks += check_commands(self.steps, self.windows, self._issued())
         if self.windows:
             numbers = self._manifest.numbers
-            checks += check_faults(self.windows, self._involved(numbers, last_us), numbers, last_us)
+            rows = self._involved(numbers, last_us)
+            checks += check_faults(self.windows, rows, numbers, last_us, self._manifest.datagram_kinds)
         return sorted(checks, key=lambda check: check.step)
 
     def explainer(self) -> AnyExcuses | Connections | None:

@@ -284,7 +284,7 @@ def judge_journal(manifest: RunManifest, journal: Path) -> Judgement:
     answers = {row.sequence: (row.time_us, row.value) for row in history.of(RowKind.ANSWER)}
     steps = steps_of(manifest, times, answers)
     windows = windows_of(manifest, steps, settled)
-    checks = check_faults(windows, pd.DataFrame(rows), manifest.numbers, last_us)
+    checks = check_faults(windows, pd.DataFrame(rows), manifest.numbers, last_us, manifest.datagram_kinds)
     issued = [(row.kind, row.source, row.time_us) for row in history.of(RowKind.PUBLISH, RowKind.SUBSCRIBE)]
     checks += [*check_orders(steps, answers), *check_commands(steps, windows, issued)]
     checks.sort(key=lambda check: check.step)

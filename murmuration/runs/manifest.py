@@ -1,12 +1,13 @@
 """What a run says of itself before it starts: its manifest, from scenario and deployment."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 from murmur_pubsub.deployment import Deployment, make_machine
 from murmur_pubsub.faults import Fault, FaultKind
-from murmur_pubsub.message import kind_of
+from murmur_pubsub.message import is_datagram, kind_of
 from murmur_pubsub.run_manifest import FaultEntry, NodeEntry, OverlayEntry, RunManifest
 from murmuration.deployment.build_deployment import BuiltScenario
 from murmuration.scenario.load import LoadedScenario
@@ -25,6 +26,7 @@ def manifest_of(loaded: LoadedScenario, built: BuiltScenario) -> RunManifest:
         overlay=OverlayEntry(tuple(overlay.brokers), tuple(overlay.edges)),
         workload=built.workload.description,
         message_kinds=message_kinds(deployment),
+        datagram_kinds=_datagram_kinds(deployment),
         withdrawal_grace_us=scenario.withdrawal_grace,
         subscription_grace_us=scenario.subscription_grace,
         recovery_limit_us=scenario.recovery_limit,
@@ -70,5 +72,14 @@ def _happened(fault: Fault) -> str:
 
 def message_kinds(deployment: Deployment) -> dict[int, str]:
     """Message kind to the name of its class."""
-    types = make_machine(deployment.nodes[0], deployment.settings.seed).message_types
-    return {kind_of(each): each.__name__ for each in types}
+    return {kind_of(each): each.__name__ for each in _message_types(deployment)}
+
+
+def _datagram_kinds(deployment: Deployment) -> tuple[int, ...]:
+    if deployment.settings.default_link is None:
+        return ()  # there are no datagrams: such messages pass over links, too
+    return tuple(kind_of(each) for each in _message_types(deployment) if is_datagram(each))
+
+
+def _message_types(deployment: Deployment) -> Sequence[type]:
+    return make_machine(deployment.nodes[0], deployment.settings.seed).message_types

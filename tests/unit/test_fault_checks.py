@@ -16,7 +16,9 @@ LINK = frozenset({"a", "b"})
 NUMBERS = {"a": 0, "b": 1}
 
 
-def checked(link: LinkSpec, *kinds: Sequence[tuple[int, int, int | None]]) -> FaultCheck:
+def checked(
+    link: LinkSpec, *kinds: Sequence[tuple[int, int, int | None]], datagram_kinds: Sequence[int] = ()
+) -> FaultCheck:
     """The check of a change in force from 0 to 1 s; of each kind of message the passages of events from a to b:
     sequence, sent_us, received_us."""
     step = FaultStep(0, FaultKind.CHANGE_LINK, "change link a-b", ("a", "b"), link=link, in_effect_us=0)
@@ -28,7 +30,11 @@ def checked(link: LinkSpec, *kinds: Sequence[tuple[int, int, int | None]]) -> Fa
     columns = ["time_us", "sequence", "value", "node", "source", "peer", "bytes", "hops", "kind"]
     frame = pd.DataFrame([(0, 0, 0, 0, NONE, NONE, 0, 0, RowKind.START), *rows], columns=columns)
     (check,) = check_faults(
-        [Window(step, 0, 0, 1_000_000, 1_000_000, frozenset(), frozenset({LINK}))], frame, NUMBERS, 2_000_000
+        [Window(step, 0, 0, 1_000_000, 1_000_000, frozenset(), frozenset({LINK}))],
+        frame,
+        NUMBERS,
+        2_000_000,
+        datagram_kinds,
     )
     return check
 
@@ -113,6 +119,12 @@ def test_a_datagram_beside_a_delayed_link_is_not_taken_for_a_message_over_it() -
     assert checked(DELAYED, over, beside).outcome == "took_effect"
     pushed = [(number, sent_us + 200, sent_us + 700) for number, sent_us, _ in over]
     assert checked(DELAYED, over, [*beside, *pushed]).outcome == "took_effect", "the same events beside the link, too"
+
+
+def test_messages_that_are_always_datagrams_say_nothing_of_a_link() -> None:
+    beside = [(1, 1_000, 1_500), (2, 2_000, 2_500)]
+    assert checked(DELAYED, beside).outcome == "failed"
+    assert checked(DELAYED, beside, datagram_kinds=(0,)).outcome == "not_exercised"
 
 
 def test_a_link_that_is_taken_away_is_in_force_until_the_rest_has_settled_and_the_next_link_is_the_repair() -> None:

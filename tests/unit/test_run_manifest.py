@@ -41,6 +41,7 @@ FULL = RunManifest(
     lossy=True,
     workload={"publications": 5},
     message_kinds={16: "Forwarded"},
+    datagram_kinds=(17, 18),
     withdrawal_grace_us=10,
     subscription_grace_us=11,
     recovery_limit_us=12,
