@@ -99,7 +99,7 @@ class Membership:
         if peer not in network.peers:
             # This broker may have been given another place in the overlay while it was down: neighbours by link of the
             # last incarnation that are still there come by their links.
-            former = {**network.unseen, **self._led_to(peer)}
+            former = {**network.unseen, **self._given_up_for(peer)}
             for each in former:
                 network.changed[each] = network.changed.get(each, 0) + 1
             effects += knowledge.new_peers([*(each for each in network.peers if each not in former), peer])
@@ -115,12 +115,13 @@ class Membership:
             effects += network.witness(peer, away=False)
         return effects + self._tell_all(peer) + self._desk.tell(peer) + self._moves.on_back(peer)
 
-    def _led_to(self, peer: NodeName) -> dict[NodeName, None]:
-        """The neighbour that led to the broker, which has now become one itself, if it is away: with both there would
-        be a cycle. So the link to that neighbour was taken away, which an end of it cannot tell from a death."""
+    def _given_up_for(self, peer: NodeName) -> dict[NodeName, None]:
+        """The dead neighbour that has led to this peer: with it there would be a cycle now. Its link to one of the two
+        was taken away, and neither can tell to which. The later by name gives it up. If it returns to that one, it
+        joins there, and the other learns from `_closes_cycle` that it was the wrong one of the two."""
         network = self._knowledge.network
         before = network.mom.first_hop(peer) if peer in network.mom else None
-        return {before: None} if before in network.down else {}
+        return {before: None} if before in network.down and self._knowledge.name > peer else {}
 
     def _tell_all(self, peer: NodeName, away: int = 1, move: int = 0) -> list[Effect]:
         """All that this broker knows, to one that is so far away; without a link, the same is expected from there."""
@@ -252,6 +253,7 @@ class Membership:
         network = knowledge.network
         if stated.broker == self._knowledge.name:
             return self._on_own_word(source, statement)
+        closes = self._closes_cycle(source, stated)
         if not network.learn(stated.broker, statement):
             if network.statements[stated.broker].age != statement.age:
                 return ()
@@ -259,9 +261,23 @@ class Membership:
             effects = network.spread_statement(stated.broker, stated.hops, source) if nearer else []
             return effects + (self._compare(source, stated.broker, statement) if source == stated.broker else [])
         knowledge.map_changed()
+        told: list[Effect] = []
+        if closes:
+            network.changed[stated.broker] = network.changed.get(stated.broker, 0) + 1
+            told += knowledge.new_peers([each for each in network.peers if each != stated.broker])
         network.is_nearer(stated.broker, stated.hops)
-        effects = network.spread_statement(stated.broker, stated.hops, source) + self.bridge()
-        return effects + self._compare(source, stated.broker, statement)
+        told += network.spread_statement(stated.broker, stated.hops, source) + self.bridge()
+        return told + self._compare(source, stated.broker, statement)
+
+    def _closes_cycle(self, source: NodeName, stated: Neighbours) -> bool:
+        """Is a neighbour that was away back, and only the source hears it, which is a neighbour of both? That would be
+        a cycle: the link between the two of them holds, and the one to this broker was taken away."""
+        network = self._knowledge.network
+        known = network.statements.get(stated.broker)
+        is_back = known is not None and stated.epoch > known.epoch and stated.broker in network.down
+        if not is_back or source not in network.peers or source not in network.statements:
+            return False
+        return source in stated.peers and stated.broker in network.statements[source].peers
 
     def _on_own_word(self, source: NodeName, statement: Statement) -> Sequence[Effect]:
         """Others tell this broker what it has said, or should have: it may have forgotten, or been passed by."""
