@@ -106,7 +106,8 @@ class CleanDisk:
                 path.chmod(path.stat().st_mode | 0o055)
         packages = next(lent.glob("lib/python3*/site-packages"))
         installed = [each for found in packages.glob("*murmuration*") for each in (found, *found.rglob("*"))]
-        scripts = [lent / "bin", *(lent / "bin").iterdir(), *lent.glob(".set-up")]
+        (lent / ".set-up").unlink(missing_ok=True)  # `make setup` is to install what is in ~/murmur
+        scripts = [lent / "bin", *(lent / "bin").iterdir()]
         self.give(self.home / "murmur", lent, *scripts, packages, packages / "__pycache__", *installed)
         self.show(lent, HOME.relative_to("/") / "murmur" / ".venv")
         (self.root / "etc" / "pip.conf").write_text(
