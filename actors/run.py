@@ -50,8 +50,7 @@ class LiveRun:
 
     Journals go to `folder`/journal, stable logs to `folder`/storage; below the folder in `scratch` on the hosts
     (by number) that keep them for themselves. `heard` is told what all nodes said, each time that they are asked.
-    `cpu_seconds`: what the nodes' processes that are
-    there at the end have spent before publishing began, and since.
+    `cpu_seconds`: what the nodes' processes that are there at the end have spent before publishing began, and since.
     """
 
     def __init__(

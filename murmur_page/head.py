@@ -13,7 +13,7 @@ def head_of(run: Path, manifest: RunManifest) -> dict[str, Any]:
     """The head of a run's data, as JSON holds it. Nodes are in the order of their numbers."""
     layout = layout_of_run(run, manifest)
     numbers = manifest.numbers
-    brokers = {node.name for node in manifest.nodes if node.role == "broker"}
+    brokers = set(manifest.brokers)
     nodes = [
         [node.name, node.role[0]]
         + ([numbers[node.broker]] if node.broker is not None else [])

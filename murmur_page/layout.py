@@ -64,7 +64,7 @@ def layout_of_run(run: Path, manifest: RunManifest) -> Layout:
     try:
         return from_plain(Layout, json.loads(path.read_text(encoding="utf-8")), str(path))
     except FileNotFoundError:
-        brokers = [node.name for node in manifest.nodes if node.role == "broker"]
+        brokers = manifest.brokers
         return _by_links(brokers, [edge for edge in manifest.overlay.edges if set(edge) <= set(brokers)])
     except (OSError, ValueError) as error:
         raise InputError(str(path), f"no readable JSON ({error})", "the layout of a run, or no such file") from None

@@ -20,7 +20,7 @@ _CHANGES_MAX, _CHANGES_MAX_IN_FILE = 60_000, 24_000
 
 def frames_max(manifest: RunManifest, in_file: bool = False) -> int:
     """How many frames are kept of a run of that size; `in_file`: in a file that is to be small."""
-    brokers = sum(node.role == "broker" for node in manifest.nodes)
+    brokers = len(manifest.brokers)
     frames, changes = (_FRAMES_MAX_IN_FILE, _CHANGES_MAX_IN_FILE) if in_file else (_FRAMES_MAX, _CHANGES_MAX)
     return max(_FRAMES_MIN, min(frames, changes // (3 * max(1, brokers))))
 

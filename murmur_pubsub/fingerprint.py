@@ -34,11 +34,8 @@ def facts_of(machine: object) -> set[Fact]:
 
 def _look(thing: object, facts: set[Fact], seen: set[int], depth: int) -> None:
     seen.add(id(thing))
-    kind = type(thing)
-    name = kind.__name__
-    attributes = list(getattr(thing, "__dict__", {}).items())
-    attributes += [(slot, getattr(thing, slot)) for slot in slots_of(kind) if hasattr(thing, slot)]
-    for attribute, value in attributes:
+    name = type(thing).__name__
+    for attribute, value in attributes_of(thing):
         read, parts_of = _ways.get(type(value)) or _learn(type(value))
         if read is not None:
             facts.add((name, attribute, read(value)))
@@ -76,16 +73,23 @@ _PartsOf = Callable[[Any], Iterable[Any]]
 _Ways = tuple[Callable[[Any], str] | None, _PartsOf | None]
 """How a value becomes the third part of a fact, and what is to be looked into; None: not at all."""
 _ways: dict[type, _Ways] = {}
-_known_slots: dict[type, tuple[str, ...]] = {}
+_slots_of: dict[type, tuple[str, ...]] = {}
 _part_or_not: dict[type, bool] = {}
 
 
-def slots_of(kind: type) -> tuple[str, ...]:
-    names = _known_slots.get(kind)
+def attributes_of(thing: object) -> list[tuple[str, Any]]:
+    """The attributes that the object has now, in its dictionary and in its slots, and their values."""
+    attributes = list(getattr(thing, "__dict__", {}).items())
+    attributes += [(slot, getattr(thing, slot)) for slot in _slots(type(thing)) if hasattr(thing, slot)]
+    return attributes
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    names = _slots_of.get(kind)
     if names is None:
         listed = (vars(each).get("__slots__", ()) for each in kind.__mro__)
         each_class = ((slots,) if isinstance(slots, str) else tuple(slots) for slots in listed)
-        names = _known_slots[kind] = tuple(name for slots in each_class for name in slots if not name.startswith("__"))
+        names = _slots_of[kind] = tuple(name for slots in each_class for name in slots if not name.startswith("__"))
     return names
 
 

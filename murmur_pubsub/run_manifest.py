@@ -195,6 +195,11 @@ class RunManifest:
         return {node.name: number for number, node in enumerate(self.nodes)}
 
     @property
+    def brokers(self) -> list[str]:
+        """The names of the brokers, in the order of their numbers."""
+        return [node.name for node in self.nodes if node.role == "broker"]
+
+    @property
     def homes(self) -> dict[str, str]:
         """Client to the broker where it is attached, by name."""
         return {node.name: node.broker for node in self.nodes if node.broker is not None}
@@ -207,7 +212,7 @@ class RunManifest:
     @property
     def has_links(self) -> bool:
         """Do brokers have links with each other? Those of a structured overlay have none."""
-        brokers = {node.name for node in self.nodes if node.role == "broker"}
+        brokers = set(self.brokers)
         return len(brokers) < 2 or any(first in brokers and second in brokers for first, second in self.links)
 
     @property

@@ -34,8 +34,13 @@ def steps_of(
 
 def windows_of(manifest: RunManifest, steps: Sequence[FaultStep], settled: Iterable[tuple[int, int]]) -> list[Window]:
     """The windows of these faults of the run; `settled`: (time_us, covers_us) of the SETTLED rows."""
-    brokers = frozenset(node.name for node in manifest.nodes if node.role == "broker")
     recovers = None if manifest.has_links else manifest.promise.recovers
     return fault_windows(
-        steps, settled, manifest.links, manifest.recovery_limit_us, manifest.has_links, recovers, brokers
+        steps,
+        settled,
+        manifest.links,
+        manifest.recovery_limit_us,
+        manifest.has_links,
+        recovers,
+        frozenset(manifest.brokers),
     )

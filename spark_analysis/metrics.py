@@ -32,7 +32,7 @@ def _is(kind: RowKind) -> Column:
 def nodes_table(spark: SparkSession, manifest: RunManifest) -> DataFrame:
     """node, name, role, home: the broker that the node stands for (null for the driver)."""
     numbers = manifest.numbers
-    brokers = {node.name: node.name for node in manifest.nodes if node.role == "broker"}
+    brokers = {name: name for name in manifest.brokers}
     homes = {name: numbers[broker] for name, broker in (brokers | manifest.homes).items()}
     rows = [(numbers[node.name], node.name, node.role, homes.get(node.name)) for node in manifest.nodes]
     return spark.createDataFrame(rows, _NODES)

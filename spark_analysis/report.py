@@ -106,7 +106,7 @@ def _live(run: Path, manifest: RunManifest, findings: pd.DataFrame) -> FrozenPic
 def _figures(
     manifest: RunManifest, tables: Mapping[str, pd.DataFrame], summary: dict[str, Any]
 ) -> dict[str, str | None]:
-    names = [node.name for node in manifest.nodes if node.role == "broker"]
+    names = manifest.brokers
     return {
         "course": plots.course(tables["traffic"], tables["delivery_rate"], tables["phases"], tables["faults"], summary),
         "delay": plots.delay_cdf(tables["delivery_delay_cdf"], _first(tables["delivery_delay"]), "delivery delay"),
@@ -163,7 +163,7 @@ def _shown(listed: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _environment(manifest: RunManifest) -> list[tuple[str, str]]:
-    brokers = sum(node.role == "broker" for node in manifest.nodes)
+    brokers = len(manifest.brokers)
     clients = sum(node.role == "client" for node in manifest.nodes)
     told = [
         ("run", f"{manifest.name}, seed {manifest.seed}, {manifest.completeness}"),

@@ -62,9 +62,7 @@ def show_node_at(run: Path, node: str, at: str) -> None:
             print("\n    ".join((f"  {line.name}: {line.value}", *line.entries)))
     print("\nits last inputs, and what came of them")
     for each in found.recent:
-        print(f"{each.time_us / 1e6:>14,.6f} s  {each.input}")
-        for effect in each.effects:
-            print(f"{'':>14}    -> {effect}")
+        print("\n".join(_lines(each.time_us, each.input, each.effects)))
 
 
 def steps(machine: Machine, inputs: Iterator[RecordedInput]) -> Iterator[ReplayedStep]:
@@ -106,6 +104,10 @@ def _take(machine: Machine, recorded: RecordedInput) -> Sequence[Effect]:
 
 def words(step: ReplayedStep) -> Iterator[str]:
     """The input, and what came of it."""
-    yield f"{step.recorded.time_us / 1e6:>14,.6f} s  {cut(repr(step.recorded.input))}"
-    for effect in step.effects:
-        yield f"{'':>14}    -> {cut(repr(effect))}"
+    yield from _lines(step.recorded.time_us, cut(repr(step.recorded.input)), [cut(repr(each)) for each in step.effects])
+
+
+def _lines(time_us: int, taken: str, effects: Sequence[str]) -> Iterator[str]:
+    yield f"{time_us / 1e6:>14,.6f} s  {taken}"
+    for effect in effects:
+        yield f"{'':>14}    -> {effect}"

@@ -37,7 +37,7 @@ def _listed(folder: Path) -> ListedRun:
         manifest = read_manifest(folder)
     except InputError as error:
         return ListedRun(folder.name, folder, state=str(error), opens=False)
-    brokers = sum(node.role == "broker" for node in manifest.nodes)
+    brokers = len(manifest.brokers)
     clients = sum(node.role == "client" for node in manifest.nodes)
     when = datetime.fromtimestamp((folder / "manifest.json").stat().st_mtime)
     state = "running" if manifest.status == "running" else _verdict(folder) or manifest.completeness

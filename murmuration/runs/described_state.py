@@ -13,7 +13,7 @@ from enum import Enum
 from itertools import islice
 from typing import Any, NamedTuple
 
-from murmur_pubsub.fingerprint import is_part, slots_of
+from murmur_pubsub.fingerprint import attributes_of, is_part
 
 _ENTRIES_MAX = 50
 """Of a container, so many entries are told."""
@@ -50,7 +50,7 @@ def _tables(thing: object, path: tuple[str, ...], seen: set[int]) -> Iterator[St
     kind = type(thing).__name__
     lines: list[StateLine] = []
     parts: list[tuple[str, object]] = []
-    for attribute, value in _attributes(thing):
+    for attribute, value in attributes_of(thing):
         name = attribute.lstrip("_")
         held = list(_parts_in(name, value))
         parts += held
@@ -60,13 +60,6 @@ def _tables(thing: object, path: tuple[str, ...], seen: set[int]) -> Iterator[St
     for name, part in parts:
         if len(path) < _DEPTH_MAX and id(part) not in seen:
             yield from _tables(part, (*path, name), seen)
-
-
-def _attributes(thing: object) -> Iterator[tuple[str, Any]]:
-    yield from getattr(thing, "__dict__", {}).items()
-    for slot in slots_of(type(thing)):
-        if hasattr(thing, slot):
-            yield slot, getattr(thing, slot)
 
 
 def _parts_in(name: str, value: Any) -> Iterator[tuple[str, object]]:

@@ -101,7 +101,7 @@ class Membership:
             # last incarnation that are still there come by their links.
             former = {**network.unseen, **self._given_up_for(peer)}
             for each in former:
-                network.changed[each] = network.changed.get(each, 0) + 1
+                network.outdate(each)
             effects += knowledge.new_peers([*(each for each in network.peers if each not in former), peer])
             network.unseen = {}
             self._spread.note_new_place(peer)
@@ -263,7 +263,7 @@ class Membership:
         knowledge.map_changed()
         told: list[Effect] = []
         if closes:
-            network.changed[stated.broker] = network.changed.get(stated.broker, 0) + 1
+            network.outdate(stated.broker)
             told += knowledge.new_peers([each for each in network.peers if each != stated.broker])
         network.is_nearer(stated.broker, stated.hops)
         told += network.spread_statement(stated.broker, stated.hops, source) + self.bridge()

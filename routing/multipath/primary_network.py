@@ -163,6 +163,10 @@ class PrimaryNetwork:
         """The primary neighbours whose last word, as far as it is known, is that this broker is none of theirs."""
         return [peer for peer in self.peers if peer in self.statements and self.name not in self.statements[peer].peers]
 
+    def outdate(self, broker: NodeName) -> None:
+        """What others say of the link to the broker is older than what this broker says of it from now on."""
+        self.changed[broker] = self.changed.get(broker, 0) + 1
+
     def claim(self, broker: NodeName) -> LinkClaimed:
         """What this broker knows of the link between the two."""
         return LinkClaimed(self.changed.get(broker, 0), broker in self.peers)

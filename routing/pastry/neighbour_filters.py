@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from murmur_pubsub.filter import Filter
-from murmur_pubsub.machine import NodeName
+from murmur_pubsub.machine import Effect, NodeName, Send
 from murmur_pubsub.matching import MatchingIndex
 from murmur_pubsub.message import message
 from murmur_pubsub.values import Value
+from routing.pastry.changes import PeerReturned
 from routing.pastry.messages import PastryPeer
 
 
@@ -17,6 +18,11 @@ class Forgotten(NamedTuple):
 
     incarnation: int
     """That of the receiver which is meant."""
+
+
+def say_forgotten(change: PeerReturned) -> list[Effect]:
+    """Tell the peer that what it had asked for is gone."""
+    return [Send(change.peer.name, Forgotten(change.peer.incarnation))]
 
 
 class NeighbourFilters:

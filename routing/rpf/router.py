@@ -27,7 +27,7 @@ from routing.forwarding import FilterSet
 from routing.pastry.changes import CellFilled, PeerFailed, PeerReturned
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer, PastryPeerFields
-from routing.pastry.neighbour_filters import Forgotten, NeighbourFilters
+from routing.pastry.neighbour_filters import Forgotten, NeighbourFilters, say_forgotten
 from routing.pastry.recovery import pastry_recovers
 from routing.pastry.reverse_paths import ReversePathParameters, ReversePaths, needs_order
 from routing.protocol import Offer, RoutingProtocol, RunsOn
@@ -79,7 +79,7 @@ class ReversePathForwarding(OverPastry, GossipRouter):
         self.watchers = {
             CellFilled: self._on_cell_filled,
             PeerFailed: self._on_failed,
-            PeerReturned: lambda change: [Send(change.peer.name, Forgotten(change.peer.incarnation))],
+            PeerReturned: say_forgotten,
         }
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:

@@ -26,7 +26,7 @@ from routing.pastry.changes import CellFilled, Joined, LeavesChanged, PeerFailed
 from routing.pastry.identifiers import FULL_RANGE
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer, PastryPeerFields
-from routing.pastry.neighbour_filters import Forgotten, NeighbourFilters
+from routing.pastry.neighbour_filters import Forgotten, NeighbourFilters, say_forgotten
 from routing.pastry.recovery import pastry_recovers
 from routing.pastry.reverse_paths import ReversePathParameters, ReversePaths, needs_order
 from routing.protocol import Offer, RoutingProtocol, RunsOn
@@ -80,7 +80,7 @@ class Scribe(OverPastry, GossipRouter):
         }
         self.watchers = {
             PeerFailed: self._on_failed,
-            PeerReturned: lambda change: [Send(change.peer.name, Forgotten(change.peer.incarnation))],
+            PeerReturned: say_forgotten,
             RoundEnded: self._on_round_ended,
             **dict.fromkeys((Joined, CellFilled, LeavesChanged), self._on_overlay_changed),
         }
