@@ -37,8 +37,15 @@ class FrozenPicture:
 
     style: str
     body: str
-    policy: str
-    """The content policy under which its script runs: no other script, and nothing from any network."""
+    script: str
+    """What runs in it, which its body ends with."""
+
+
+def content_policy(*scripts: str) -> str:
+    """The content policy of a page in which these scripts run, no other, and nothing comes from any network."""
+    digests = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}"
 
 
 def freeze(data: Mapping[str, Any], alone: bool = False) -> FrozenPicture:
@@ -47,15 +54,12 @@ def freeze(data: Mapping[str, Any], alone: bool = False) -> FrozenPicture:
     packed = gzip.compress(json.dumps(columns, separators=(",", ":")).encode(), mtime=0)
     holder = f'<script type="text/plain" id="live-data">{base64.b64encode(packed).decode()}</script>'
     own = script("frozen")
-    digest = base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()
-    policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    return FrozenPicture(read_file("live.css"), f"{picture(alone)}{holder}\n<script>{own}</script>", policy)
+    return FrozenPicture(read_file("live.css"), f"{picture(alone)}{holder}\n<script>{own}</script>", own)
 
 
 def write_page(path: Path, data: Mapping[str, Any]) -> None:
     """Write a file of the picture alone."""
     parts = freeze(data, alone=True)
     title = html.escape(str(data["head"]["name"]))
-    path.write_text(
-        _PAGE.format(policy=parts.policy, title=title, style=parts.style, body=parts.body), encoding="utf-8"
-    )
+    policy = content_policy(parts.script)
+    path.write_text(_PAGE.format(policy=policy, title=title, style=parts.style, body=parts.body), encoding="utf-8")

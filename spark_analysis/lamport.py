@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from spark_analysis.event_way import EventWay, Visit
-from spark_analysis.plots import BLUE, GREY, INK, RED, STYLE
+from spark_analysis.look import BLUE, GREY, INK, RED, STYLE
 
 VISITS_MAX = 150
 _STEP, _COLUMN = 0.24, 0.62

@@ -7,7 +7,7 @@ from typing import Any
 import jinja2
 import pandas as pd
 
-from murmur_page.frozen import FrozenPicture, freeze
+from murmur_page.frozen import FrozenPicture, content_policy, freeze
 from murmur_page.recorded import recorded
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
@@ -52,6 +52,13 @@ def fill_template(template: str, folder: Path = TEMPLATES, **values: Any) -> str
     return environment.get_template(template).render(**values)
 
 
+def figure_script(*others: str) -> dict[str, Any]:
+    """The script of the figures, and the policy of a page that runs it and these others, and asks nothing of any
+    network."""
+    own = TEMPLATES.joinpath("figures.js").read_text(encoding="utf-8")
+    return {"script": own, "policy": content_policy(own, *others)}
+
+
 def write_report(run: Path) -> Path:
     """Write `RUN/report.html` from `RUN/analysis`; raises `InputError` if the run has not been analysed."""
     manifest = read_manifest(run)
@@ -91,6 +98,7 @@ def write_report(run: Path) -> Path:
         findings_in_csv_max=FINDINGS_IN_CSV_MAX,
         environment=_environment(manifest),
         scenario=scenario.read_text(encoding="utf-8") if scenario.exists() else None,
+        **figure_script(*([] if live is None else [live.script])),
     )
     path.write_text(page, encoding="utf-8")
     return path

@@ -6,22 +6,21 @@ the greatest. Numbers and times stand to scale, other values side by side withou
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from spark_analysis.plots import BLUE, FULL_WIDTH, GREY, HALF_WIDTH, INK, ORANGE, RED, STYLE, picture
+from spark_analysis.charts import Axis, Panel, Readings, chart
+from spark_analysis.look import BLUE, GREY, INK, ORANGE, RED
 
 LINES_MAX = 8
 _COLOURS = (BLUE, ORANGE, "#3f8f4f", "#8256a8", RED, "#1f9aa5", GREY, INK)
-_MARKERS = "osD^vPX*"
 _DURATION = re.compile(r"([\d.]+)\s*(us|ms|s|min|h)")
 _UNIT_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "min": 6e4, "h": 3.6e6}
-_TICKS_MAX = 9
+_MARKS_MAX = 9
+_MARK_ROOM = 1 / 12
+"""Of an axis: marks that are nearer to each other than that would collide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +42,21 @@ class _Scale:
     numeric: bool
     unit: str = ""
 
-    @property
-    def logarithmic(self) -> bool:
+    def axis(self, name: str) -> Axis:
+        """The axis of the parameter of that name, with a mark at each value that has room for one."""
         marks = sorted(self.places.values())
-        return self.numeric and len(marks) > 2 and marks[0] > 0 and marks[-1] / marks[0] >= 30
+        words = f"{name} ({self.unit})" if self.unit else name
+        if not self.numeric:
+            return Axis(-0.5, len(marks) - 0.5, words, [(place, text) for text, place in self.places.items()])
+        if len(marks) > 2 and marks[0] > 0 and marks[-1] / marks[0] >= 30:
+            drawn = Axis.of_powers(marks[0] / 1.1, marks[-1] * 1.1, words)
+        else:
+            room = 0.04 * (marks[-1] - marks[0])
+            drawn = Axis.of(marks[0] - room, marks[-1] + room, words)
+        gaps = np.diff(drawn.places(marks))
+        if len(marks) <= _MARKS_MAX and gaps.min() > _MARK_ROOM:
+            return replace(drawn, marks=[(mark, f"{mark:,.6g}") for mark in marks])
+        return drawn
 
 
 def lines_of(table: pd.DataFrame, keys: Sequence[str], across: str) -> list[str]:
@@ -59,86 +69,53 @@ def lines_of(table: pd.DataFrame, keys: Sequence[str], across: str) -> list[str]
     return chosen
 
 
-def sweep_figure(table: pd.DataFrame, keys: Sequence[str], measure: Measure) -> str | None:
-    """The measure against each of the parameters that vary, one panel each; None if nothing was measured."""
+def sweep_figure(table: pd.DataFrame, keys: Sequence[str], measure: Measure) -> list[str]:
+    """The measure against each of the parameters that vary, a chart each; none if nothing was measured."""
     varied = [key for key in keys if table[key].nunique() > 1]
     drawn = table[table[measure.column].notna()]
-    if drawn.empty or not varied:
-        return None
-    with mpl.rc_context(STYLE):
-        columns = min(2, len(varied))
-        rows = -(-len(varied) // columns)
-        width = FULL_WIDTH if columns == 2 else HALF_WIDTH * 1.3
-        figure = Figure(figsize=(width, 3.1 * rows), layout="constrained")
-        panels = np.atleast_1d(figure.subplots(rows, columns, sharey=True)).ravel()
-        for axes, key in zip(panels, varied, strict=False):
-            _panel(axes, drawn, varied, key, measure)
-        for axes in panels[len(varied) :]:
-            axes.remove()
-        return picture(figure)
+    if drawn.empty:
+        return []
+    return [_chart(drawn, varied, key, measure) for key in varied]
 
 
-def _panel(axes: Axes, table: pd.DataFrame, keys: Sequence[str], across: str, measure: Measure) -> None:
+def _chart(table: pd.DataFrame, keys: Sequence[str], across: str, measure: Measure) -> str:
     scale = _scale(table[across])
     others = lines_of(table, keys, across)
-    # Lines may coincide: those beneath have the larger marks, so that they can be seen.
     groups = [("", table)] if not others else list(table.groupby(others, sort=False))
-    for number, (values, rows) in enumerate(groups):
-        found = rows.groupby(across, sort=False)[measure.column].agg(["mean", "min", "max"]) / measure.unit
-        places = np.array([scale.places[str(value)] for value in found.index])
+    names = [", ".join(_named(others, values)) for values, _ in groups]
+    key = list(zip(_COLOURS, names, strict=False)) if others else []
+    found = table[measure.column] / measure.unit
+    low = max(0.0, found.min() - 0.15 * (found.max() - found.min())) if measure.share else 0.0
+    high = min(100.0, 1.08 * found.max()) if measure.share else 1.08 * found.max()
+    words = measure.axis + (f"; by {', '.join(others)}:" if others else "")
+    panel = Panel(scale.axis(across), Axis.of(low, high, words), 230, key)
+    texts = list(dict.fromkeys(map(str, table[across])))
+    series = []
+    # Lines may coincide: those beneath have the larger marks, so that they can be seen.
+    for number, (name, (_, rows)) in enumerate(zip(names, groups, strict=True)):
+        spread = rows.groupby(across, sort=False)[measure.column].agg(["mean", "min", "max"]) / measure.unit
+        spread.index = spread.index.map(str)
+        places = np.array([scale.places[text] for text in spread.index])
         order = np.argsort(places)
         if not scale.numeric:
             places = places + 0.5 * ((number + 0.5) / len(groups) - 0.5)
-        mean = found["mean"].to_numpy()
-        bars = np.array([mean - found["min"], found["max"] - mean]).clip(min=0)
-        axes.errorbar(
-            places[order], mean[order], yerr=bars[:, order], color=_COLOURS[number], marker=_MARKERS[number],
-            linestyle="-" if scale.numeric else "none", linewidth=1.4, elinewidth=0.9, capsize=2.5,
-            markersize=4.2 + 1.5 * (len(groups) - 1 - number),
-            label=", ".join(_named(others, values)) if others else None,
-        )  # fmt: skip
-    _horizontal(axes, scale, across)
-    if measure.share:
-        low, high = axes.get_ylim()
-        axes.set_ylim(max(-1.0, low), min(101.0, high))
-    else:
-        axes.set_ylim(0, 1.08 * float(table[measure.column].max()) / measure.unit or 1)
-    axes.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    axes.set_ylabel(measure.axis)
-    axes.yaxis.set_tick_params(labelleft=True)
-    if others:
-        axes.legend(
-            frameon=False, loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=4 if len(others) == 1 else 2,
-            title=", ".join(others), alignment="left", borderpad=0, columnspacing=1.4, handletextpad=0.4,
-        )  # fmt: skip
+        xs, spread = places[order], spread.iloc[order]
+        wide = 6 + 1.8 * (len(groups) - 1 - number)
+        panel.spans(xs, spread["min"], spread["max"], _COLOURS[number])
+        panel.curve(xs, spread["mean"], _COLOURS[number], dots=wide, width=1.4 if scale.numeric else 0)
+        said = {text: _said(*values) for text, *values in spread.itertuples()}
+        series.append((f"{name}:" if name else "", [said.get(text, "") for text in texts]))
+    at = [f"{across} {text}" for text in texts]
+    return chart([panel], Readings([scale.places[text] for text in texts], at, series), f"{measure.title} by {across}")
+
+
+def _said(mean: float, low: float, high: float) -> str:
+    return f"{mean:,.4g}" + (f" ({low:,.4g} to {high:,.4g})" if low != high else "")
 
 
 def _named(others: Sequence[str], values: object) -> list[str]:
     listed = values if isinstance(values, tuple) else (values,)
     return [f"{value:g}" if isinstance(value, float) else str(value) for value in listed]
-
-
-def _horizontal(axes: Axes, scale: _Scale, name: str) -> None:
-    marks = sorted(scale.places.values())
-    notes = [each for each in (scale.unit, "logarithmic" if scale.logarithmic else "") if each]
-    axes.set_xlabel(f"{name} ({', '.join(notes)})" if notes else name)
-    if not scale.numeric:
-        axes.set_xlim(-0.5, len(marks) - 0.5)
-        long = sum(map(len, scale.places)) > 45
-        axes.set_xticks(marks, list(scale.places), rotation=20 if long else 0, ha="right" if long else "center")
-        axes.grid(axis="x", visible=False)
-        return
-    if scale.logarithmic:
-        axes.set_xscale("log")
-        axes.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
-    if len(marks) <= _TICKS_MAX and (scale.logarithmic or _apart(marks)):
-        axes.set_xticks(marks, [f"{mark:,.6g}" for mark in marks])
-
-
-def _apart(marks: Sequence[float]) -> bool:
-    """Do labels at all marks of a linear axis have room?"""
-    gaps = np.diff(marks)
-    return bool(len(gaps) == 0 or gaps.min() > (marks[-1] - marks[0]) / 12)
 
 
 def _scale(values: pd.Series) -> _Scale:

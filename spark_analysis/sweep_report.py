@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from spark_analysis import wording
-from spark_analysis.report import fill_template
+from spark_analysis.report import figure_script, fill_template
 from spark_analysis.sweep_plots import Measure, lines_of, sweep_figure
 
 ROWS_SHOWN = 200
@@ -72,6 +72,7 @@ def write_sweep_report(
         counts=_COUNTS,
         wall=wording.duration(1e6 * float(table["wall_s"].sum())),
         text=text,
+        **figure_script(),
     )
     path = folder / "report.html"
     path.write_text(page, encoding="utf-8")

@@ -21,7 +21,7 @@ from murmuration.hunt.properties import property_at
 from murmuration.hunt.schedule import draw_schedule
 from murmuration.hunt.trial import deployment_of
 from murmuration.sweeps.folder import write_whole
-from spark_analysis.plots import STYLE
+from spark_analysis.look import STYLE
 
 
 def write_summary(hunt: Hunt, folder: HuntFolder) -> dict[str, Any]:

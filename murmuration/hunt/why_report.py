@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from murmuration.hunt.difference import RowWords, began_us_of, play_rows
 from murmuration.hunt.trial import deployment_of
 from murmuration.hunt.why import Why
-from spark_analysis.plots import STYLE
+from spark_analysis.look import STYLE
 
 _SHOWN = 40
 _SHARE_WIDTH = 40
