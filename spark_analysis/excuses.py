@@ -142,12 +142,20 @@ class Excuses:
             return self._near_in_time(case, "destroys")
         local = case.publisher == case.client and case.client not in self.homes
         if case.client in passage.received or local:
-            return self._died_in_hand([case.client], passage)
+            return self._died_in_hand([case.client], passage) or self._by_tables_at_home(case, passage)
         if not self._one_way:
             return self._anywhere(case, passage)
         way = self._way(case.publisher, case.client)
         came = max((place for place, name in enumerate(way) if name in passage.received), default=0)
         return self._where_it_ended(case, passage, way, came) or self._before_it_was_recovered(passage, way, came)
+
+    def _by_tables_at_home(self, case: Case, passage: Passage) -> Excuse | None:
+        """Did a client that had been away get the event for some of its subscribers, while its broker had yet to hear
+        again what the others want?"""
+        home = self.homes.get(case.client)
+        if home is None or home not in passage.had:
+            return None
+        return self._by_tables(self._between([home, case.client]), passage.had[home], passage.had[home])
 
     def _where_it_ended(self, case: Case, passage: Passage, way: Sequence[str], came: int) -> Excuse | None:
         behind, ahead = set(way[: came + 1]), set(way[came + 1 :])

@@ -304,3 +304,41 @@ def test_a_cut_beside_the_way_excuses_a_loss_only_where_a_bridge_leads_over_it(
     missing = Case("missing", "c1", "c2", published_us=1_060_000)
     excuse = Excuses(windows, links, {"c1": "b1", "c2": "b2"}, promise).explain(missing, passage)
     assert (excuse is not None and excuse.text.startswith("cut b2-b3")) == is_excused
+
+
+@pytest.mark.parametrize("is_stalled", [True, False], ids=["it was away", "nothing happened to it"])
+def test_a_client_that_asks_again_filter_by_filter_may_miss_for_one_subscriber_what_another_gets(
+    is_stalled: bool,
+) -> None:
+    """Over a slow link the broker hears of the second filter after an event that passes both; the schedule
+    multipath/best_effort 1005300 found it."""
+    stalled = FaultStep(0, FaultKind.STALL, "stall c0", ("c0",))
+    windows = [Window(stalled, 0, 0, 1_214_000, 1_286_000, frozenset({"c0"}), absorbed_us=326_000)] * is_stalled
+    homes = {"c0": "b0", "c1": "b1"}
+    links = [("b0", "b1"), *homes.items()]
+    had = {"c1": 1_265_000, "b1": 1_266_000, "b0": 1_268_000, "c0": 1_288_000}
+    passage = Passage(had, {name: [at_us] for name, at_us in had.items() if name != "c1"})
+    excuse = Excuses(windows, links, homes).explain(Case("missing", "c1", "c0", 1_265_000), passage)
+    assert (excuse is not None) == is_stalled
+
+
+def test_the_subscriber_that_a_client_asked_for_last_misses_no_more_than_the_judge_excuses() -> None:
+    data = {
+        "name": "asks-again",
+        "runtime": "virtual",
+        "overlay": {"kind": "chain", "brokers": 2},
+        "workload": {
+            "kind": "zipf", "clients": 2, "subscribers_per_actor": 2, "publications": 100, "rate_per_s": 200,
+            "matching_rate": 0.9,
+        },
+        "links": {"delay": "2 ms"},
+        "drain": {"limit": "5 s"},
+        "failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"},
+        "faults": [
+            {"at": "0 ms", "stall": "c0", "for": "400 ms"},
+            {"at": "370 ms", "link": ["c0", "b0"], "messages_per_s": 50, "for": "200 ms"},
+        ],
+    }  # fmt: skip
+    judged = play_schedule(data).judgement
+    assert judged.numbers["verdict"] == "valid", judged.numbers["reason"]
+    assert judged.numbers["explained"] > 10
