@@ -9,7 +9,7 @@ Subscribers and publishers are clients over a link, or the broker's own (command
 then it delivers without a last mile, as the multipath paper's brokers did.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from murmur_pubsub.client import CLIENT_MESSAGES, ClientSubscribe, ClientUnsubscribe, Notification, Publication
@@ -17,6 +17,7 @@ from murmur_pubsub.contract import ContractError, is_bool
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
+from murmur_pubsub.fingerprint import Fact
 from murmur_pubsub.machine import (
     Answer,
     Deliver,
@@ -144,6 +145,10 @@ class Broker(Machine):
     def hears_resets(self) -> bool:
         """See `murmur_pubsub.machine.Machine`."""
         return self.router.hears_resets
+
+    def fingerprint(self) -> Set[Fact]:
+        """See `murmur_pubsub.machine.Machine`: what the parts say."""
+        return {*self.router.fingerprint(), *self.reliability.fingerprint()}
 
     def check_invariants(self) -> None:
         """All parts' invariants."""

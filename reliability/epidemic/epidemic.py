@@ -19,12 +19,13 @@ Rounds fall asleep: pulls when the LostBuffer is empty, push when there has been
 nothing is published any more comes to its end. News is an event, a request, a link that comes up, a pattern told.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
+from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import (
     Effect,
     Input,
@@ -306,6 +307,15 @@ class Epidemic(Reliability):
         effects = self._table.unsubscribe(wanted, now_us)
         self._detector.forget(signature(wanted))
         return effects
+
+    def fingerprint(self) -> Set[Fact]:
+        """See `murmur_pubsub.machine.Machine`."""
+        table = self._table
+        lost, cached = len(self._lost), len(self._cache)
+        return {
+            state_of("dispatcher", awake=self._awake, some_lost=lost, caches=cached, alone=not table.neighbours),
+            state_of("patterns", held=table.held, some_linger=len(table) > len(table.held)),
+        }
 
     def check_invariants(self) -> None:
         """See `reliability.layer.Reliability`."""

@@ -10,10 +10,11 @@ It keeps still when there is nothing to do: a pubend announces its silence once 
 acknowledgements until it has them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any, get_args
 
 from murmur_pubsub.event import Event
+from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import (
     Effect,
     Input,
@@ -44,7 +45,7 @@ from reliability.gryphon.messages import (
     Nack,
     Silence,
     Submission,
-)
+)  # fmt: skip
 from reliability.gryphon.parameters import PUBENDS_MOST, GryphonParameters, entrances
 from reliability.gryphon.pubend import Pubend
 from reliability.gryphon.publishing import Publishing
@@ -162,6 +163,10 @@ class Gryphon(Reliability):
     def messages_kept(self) -> int:
         """How many messages this broker keeps for others to ask for, all streams together."""
         return sum(len(stream.knowledge.messages) for stream in self.streams.values())
+
+    def fingerprint(self) -> Set[Fact]:
+        streams = {stream.state(stream.number in self._blocked) for stream in self.streams.values()}
+        return streams | {state_of("Gryphon", clients_owe=self.sessions.any_outstanding, unsettled=self.settling)}
 
     def check_invariants(self) -> None:
         for stream in self.streams.values():

@@ -14,6 +14,7 @@ nothing and has acknowledged nothing: it says nothing until every broker below h
 
 from collections.abc import Mapping, Sequence
 
+from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.intervals import Interval
 from murmur_pubsub.machine import Effect, NodeName, Record, Send
 from reliability.gryphon.curiosity import Curiosity
@@ -317,6 +318,22 @@ class BrokerStream:
         if self.subend is None and all(branch in self._given_up for branch in self.ostreams):
             self.knowledge.finalize(tick)
         return effects
+
+    def state(self, blocked: bool) -> Fact:
+        """For a fingerprint; `blocked`: does the subend wait for a client?"""
+        knowledge = self.knowledge
+        where = "at its pubend" if self.pubend is not None else "at a subend" if self.subend is not None else "passing"
+        return state_of(
+            f"stream {where}",
+            gap=self.watching_gap,
+            blocked=blocked,
+            asked_from_below=self._asking,
+            asked_above=self.asked_up,
+            full=knowledge.room is not None and len(knowledge.messages) >= knowledge.room,
+            owed=self.owes(knowledge.newest),
+            unheard_of=any(ostream.acked < 0 for ostream in self.ostreams.values()),
+            cut_off=self.came_by is not None and not self._router.way(self.came_by, self.number),
+        )
 
     def check_invariants(self) -> None:
         """Nothing is F that a branch may still ask for."""

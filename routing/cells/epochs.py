@@ -38,6 +38,16 @@ class FilterEpochs:
         self._awaited: dict[NodeName, None] = {}
         self._changed = False
 
+    @property
+    def is_announcing(self) -> bool:
+        """Has some neighbour not heard yet of the last epoch here?"""
+        return bool(self._awaited)
+
+    @property
+    def is_behind(self) -> bool:
+        """Is there a root of whose last epoch some table has not come yet?"""
+        return any(self._complete.get(root, -1) < announced.epoch for root, announced in self.known.items())
+
     def incarnation_of(self, root: NodeName) -> int:
         """The latest incarnation of the root that was heard of."""
         known = self.known.get(root)

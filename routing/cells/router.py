@@ -14,12 +14,13 @@ operator orders it forgotten. That is a table too, empty, and spreads as one; a 
 tells its filters anew. Which version an event is filtered by is the matter of `routing.cells.epochs`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from murmur_pubsub.errors import WireError
 from murmur_pubsub.event import Event
 from murmur_pubsub.faults import NewLinks
 from murmur_pubsub.filter import Filter
+from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import (
     Answer,
     Effect,
@@ -273,6 +274,20 @@ class CellRouting(StreamRouter):
         if self._observer is None or announced.tables.get(self.me, (-1,))[0] != self.incarnation:
             return ()
         return self._observer.on_in_effect(announced.root, announced.tables[self.me][1], announced.marks)
+
+    def fingerprint(self) -> Set[Fact]:
+        ways = [len(self.way(branch, 0)) for branch in self.branches]
+        return {
+            state_of("ways", direct=1 in ways, by_others=any(length > 1 for length in ways), none=0 in ways),
+            state_of(
+                "cell tables",
+                some_missing=len(self._tables.tables) < len(self.brokers),
+                unsure=self.is_root and self._unsure,
+                epoch_on_its_way=self._epochs.is_announcing,
+                behind=self._epochs.is_behind,
+                forgotten=self._tables.given_up,
+            ),
+        }
 
     def check_invariants(self) -> None:
         self._link_states.check_invariants()

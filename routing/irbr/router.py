@@ -29,13 +29,14 @@ Concurrent operations (the text leaves them to a report that is lost). The rules
 Too much in a table costs messages only; too little costs events: so additions never wait, and removals may.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 from murmur_pubsub.errors import WireError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
+from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
 from routing.forwarding import FilterSet
 from routing.irbr.filter_table import FilterTable, digest
@@ -361,6 +362,13 @@ class Irbr(OverPastry, GossipRouter):
         if new:
             self._summaries.clear()
         return new
+
+    def fingerprint(self) -> Set[Fact]:
+        """See `murmur_pubsub.machine.Machine`."""
+        return {
+            *super().fingerprint(),
+            state_of("ranges", wants=len(self._local), told_of=len(self.table), found_empty=self._found_empty),
+        }
 
     def check_invariants(self) -> None:
         """Raise AssertionError if the state contradicts itself."""

@@ -12,12 +12,13 @@ The tree itself changes by joins and departures of edge brokers and by Δ-moves 
 broker that is away stays in it: soft links to those behind it bridge it, as many in a row as Δ reaches over.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.faults import NewLinks
 from murmur_pubsub.filter import Filter
+from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import (
     Answer,
     Effect,
@@ -222,6 +223,32 @@ class MultipathRouter(Router):
             self._meters[0].add(len(hops))
             self._meters[1].add(len(hops) * (len(event.blob) + _MESSAGE_OVERHEAD_BYTES))
         return hops
+
+    def fingerprint(self) -> Set[Fact]:
+        network, links, membership = self.knowledge.network, self.knowledge.links, self.membership
+        move = self.moves.state.name.lower().replace("_", " ")
+        return {
+            state_of(
+                f"membership, move {move}",
+                one_away=len(network.down) == 1,
+                more_away=len(network.down) > 1,
+                beyond_away=any(network.is_away(broker) for broker in network.statements if broker not in network.down),
+                bridging=network.down and links.soft,
+                unsure=membership.unsure,
+                departed=membership.departed,
+            ),
+            state_of(
+                f"links, move {move}",
+                no_link=network.unlinked,
+                left_behind=network.left,
+                disowned=network.disowned_by,
+                in_doubt=network.pending,
+                ordered=self.waiting,
+                alone=not network.peers,
+            ),
+            state_of("soft links", soft=links.soft, opening=links.opening, candidates=links.candidates),
+            state_of("coordinator", here=self.desk.coordinator, known=self.knowledge.office),
+        }
 
     def check_invariants(self) -> None:
         knowledge = self.knowledge

@@ -145,6 +145,16 @@ class KnownPeers:
                 around.add(each)
         return list(dict.fromkeys((*known, *around)))
 
+    def row_to_ask_for(self, turn: int) -> dict[NodeName, int]:
+        """Row by row in turn, a peer that has the same row: what is missing from it that peer may know."""
+        shared = {peer.name: self._space.shared(self._own, peer.identifier) for peer in self}
+        deepest = max(shared.values(), default=0)
+        if not deepest:
+            return {}
+        row = 1 + turn % deepest
+        known = [name for name, digits in shared.items() if digits >= row]
+        return {known[turn // deepest % len(known)]: row}
+
     def in_common_with(self, peer: PastryPeer) -> list[PastryPeer]:
         """What two nodes that meet should both know: all rows that they share, and the leaves if they are near."""
         return self._rows_for(peer, range(1, self._space.shared(self._own, peer.identifier) + 2))

@@ -1,8 +1,9 @@
 """What every routing over Pastry has in common: it hands Pastry what is Pastry's, and is told what has changed."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any
 
+from murmur_pubsub.fingerprint import Fact
 from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Start, TimerFired
 from routing.pastry.changes import OverlayChange
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer
@@ -56,6 +57,10 @@ class OverPastry(Router):
         for change in self.pastry.take_changes():
             effects += self._on_change(change)
         return effects
+
+    def fingerprint(self) -> Set[Fact]:
+        """See `murmur_pubsub.machine.Machine`."""
+        return {self.pastry.state()}
 
     def know(self, peers: Iterable[PastryPeer]) -> None:
         """See `Pastry.know`; the layer above has nothing to tell them yet."""

@@ -28,6 +28,7 @@ incarnation is a failed one and a new one; what is said of a failed one is not b
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import (
     Effect,
     Input,
@@ -39,7 +40,7 @@ from murmur_pubsub.machine import (
     SetTimer,
     Start,
     TimerFired,
-)
+)  # fmt: skip
 from murmur_pubsub.places import RingPlace
 from murmur_pubsub.procedure import Procedure
 from routing.founding import Founding, Outside
@@ -401,7 +402,7 @@ class Pastry:
         self._silent = {**self._watched, **{peer.name: peer for peer in self.peers}}
         self._pings = 0
         self._rounds += 1
-        self._rows_asked = self._rows_to_ask_for()
+        self._rows_asked = self.peers.row_to_ask_for(self._rounds)
         return [*effects, *self._look_for_itself(), *self._ask_the_silent()]
 
     def _look_for_itself(self) -> list[Effect]:
@@ -412,16 +413,6 @@ class Pastry:
             return []
         self._looks = max(0, self._looks - 1)
         return [Send(through[self._rounds % len(through)], Seek(self.me, self.own))]
-
-    def _rows_to_ask_for(self) -> dict[NodeName, int]:
-        """Row by row in turn, a peer that has the same row: what is missing from it that peer may know."""
-        shared = {peer.name: self.space.shared(self.own, peer.identifier) for peer in self.peers}
-        deepest = max(shared.values(), default=0)
-        if not deepest:
-            return {}
-        row = 1 + self._rounds % deepest
-        known = [name for name, digits in shared.items() if digits >= row]
-        return {known[self._rounds // deepest % len(known)]: row}
 
     def _ask_the_silent(self) -> list[Effect]:
         self._pings += 1
@@ -488,6 +479,20 @@ class Pastry:
         if pong.length and self.joined:
             self._changes.append(Answered(peer, pong.length, pong.note))
         return effects + self._consider(pong.known)
+
+    def state(self) -> Fact:
+        """For a fingerprint."""
+        return state_of(
+            f"Pastry {self._join.state.name.lower()}",
+            alone=not self.peers,
+            leaves_missing=not self.leaves.full,
+            some_silent=self._silent and self._pings > 1,
+            asking=self._asked,
+            seeking=self._seeks,
+            vacant_cells=self._vacant,
+            leaf_lost=self._looks,
+            others_wait=self._waiting,
+        )
 
     def check_invariants(self) -> None:
         """Raise AssertionError if the tables contradict themselves."""

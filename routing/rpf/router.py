@@ -16,11 +16,12 @@ neighbours had asked for, and says so to one that it hears from again. Until the
 Filters and withdrawals between two nodes must keep their order: datagrams with random delays do not serve.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
+from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
 from murmur_pubsub.message import message
 from routing.forwarding import FilterSet
@@ -202,6 +203,13 @@ class ReversePathForwarding(OverPastry, GossipRouter):
                 effects += self._send_if_new(peer, each)
             effects.append(Send(peer.name, PathWithdrawn(wanted)))
         return effects
+
+    def fingerprint(self) -> Set[Fact]:
+        """See `murmur_pubsub.machine.Machine`."""
+        return {
+            *super().fingerprint(),
+            state_of("paths", to_peers=any(self._forwarded.values()), from_peers=self.received.peers),
+        }
 
     def check_invariants(self) -> None:
         """Raise AssertionError if the state contradicts itself."""

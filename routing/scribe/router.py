@@ -15,11 +15,12 @@ child again. A rendezvous that is no longer the closest node attaches itself to 
 as that takes. What a child says to its parent must keep its order: datagrams with random delays do not serve.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
+from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
 from murmur_pubsub.message import message
 from routing.pastry.changes import CellFilled, Joined, LeavesChanged, PeerFailed, PeerReturned, RoundEnded
@@ -198,6 +199,13 @@ class Scribe(OverPastry, GossipRouter):
             if self._wanted:
                 effects.append(Send(parent.name, TreeSubscription(self.pastry.me, list(self._wanted))))
         return effects
+
+    def fingerprint(self) -> Set[Fact]:
+        """See `murmur_pubsub.machine.Machine`."""
+        return {
+            *super().fingerprint(),
+            state_of("Scribe", no_parent=self.parent is None, children=self.children.peers, wants=self._wanted),
+        }
 
     def check_invariants(self) -> None:
         """Raise AssertionError if the state contradicts itself."""

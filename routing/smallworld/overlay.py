@@ -19,6 +19,7 @@ that hears from another with its own identifier draws a new one, if its name is 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send, SetTimer, TimerFired
 from routing.founding import Founding, Outside
 from routing.smallworld.changes import (
@@ -380,6 +381,19 @@ class GossipOverlay:
         for name, incarnation, identifier, profile, age in self._quarantine.believed(told):
             self._sampling.add(GossipPeer(name, incarnation, identifier, profile), self.round - age)
         return self._consider(told)
+
+    def state(self) -> Fact:
+        """For a fingerprint."""
+        return state_of(
+            "ring",
+            outside=not self.joined,
+            alone=not self.neighbours,
+            no_successor=self.successor is None,
+            seeking=self._seeking,
+            answers_missing=self._awaited,
+            moving=self._place != self.me.identifier,
+            others_wait=self._requests,
+        )
 
     def check_invariants(self) -> None:
         """Raise AssertionError if the state contradicts itself."""

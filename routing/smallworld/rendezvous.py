@@ -11,12 +11,13 @@ is everywhere in a cluster of nodes with similar subscriptions within few hops, 
 friend tells. A node that gets the event once more does not pass it on. A node's own subscribers get it the first time.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any
 
 from murmur_pubsub.errors import WireError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
+from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import (
     Effect,
     Input,
@@ -185,6 +186,14 @@ class RendezvousRouter(Router):
     def is_relay(self, event: Event, header: Sequence[int]) -> bool:
         """Has the event been handed to the subscribers here before?"""
         return self._seen.again((event.source, event.sequence))
+
+    def fingerprint(self) -> Set[Fact]:
+        """See `murmur_pubsub.machine.Machine`."""
+        due = self.installation.due
+        return {
+            self.overlay.state(),
+            state_of("installations", wants=self.filters, held=len(self.table), due=due, unsettled=self.settling),
+        }
 
     def check_invariants(self) -> None:
         """Raise AssertionError if the state contradicts itself."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from murmur_pubsub.fingerprint import facts_of
+from murmur_pubsub.fingerprint import Fact, facts_of, state_of
 
 
 class Colour(Enum):
@@ -56,6 +56,22 @@ def test_parts_are_looked_into_and_share_their_facts() -> None:
     assert facts_of(Whole([Part(0), Part(1), Part(-1)])) == levels | {("Whole", "held", "a few")}
     assert facts_of(Whole({1: Part(0), 2: Part(1)})) == levels | {("Whole", "held", "a few")}
     assert facts_of(Whole((Part(0),))) == {("Whole", "held", "some"), ("Part", "level", "0")}
+
+
+class Speaking(Part):
+    def fingerprint(self) -> set[Fact]:
+        return set()
+
+
+def test_a_part_with_a_fingerprint_of_its_own_is_not_looked_into() -> None:
+    assert facts_of(Whole(Speaking(1))) == set()
+    assert facts_of(Whole([Speaking(1)])) == {("Whole", "held", "one")}
+    assert facts_of(Speaking(1)) == {("Speaking", "level", "above 0")}
+
+
+def test_what_holds_of_a_state_is_one_fact() -> None:
+    assert state_of("stream", gap=True, full=[], asked_above=[7]) == ("stream", "state", "gap + asked above")
+    assert state_of("stream", gap=None) == ("stream", "state", "nothing")
 
 
 def test_values_and_functions_are_no_parts() -> None:
