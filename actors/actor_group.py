@@ -28,6 +28,9 @@ from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.protocol_error import ProtocolError, unsettled_error
 
+BETWEEN_QUESTIONS_S = 0.005
+"""Between asking one actor how it is and asking the next. A question costs both sides a millisecond: put to all at
+once, it would hold up every node's messages at the same moment."""
 _ANSWER_TIMEOUT_S = 180.0
 """An actor that does not answer within this time never will; the longest answer is to a call that starts actors."""
 _LOOK_AGAIN_S = 0.25
@@ -196,17 +199,20 @@ class ActorGroup:
             if self._serves(name):
                 call = getattr(self._actors[name], what)
                 pending[name] = call.remote(*(arguments[name] if arguments is not None else common))
-        answers = {name: self._answer(name, reference) for name, reference in pending.items()}
-        return {name: answer for name, answer in answers.items() if answer is not _NOBODY}
+        return self._answers(pending)
 
     def status(self) -> dict[NodeName, dict[str, Any]]:
-        """What each node in service says of itself; raises why one has failed."""
-        asked_us = self._clock.now_us()
-        answers = self.ask("status")
+        """What each node in service says of itself, asked in turn; raises why one has failed."""
+        asked_us, pending = {}, {}
+        for name in self.in_service:
+            asked_us[name] = self._clock.now_us()
+            pending[name] = self._actors[name].status.remote()
+            time.sleep(BETWEEN_QUESTIONS_S)
+        answers = self._answers(pending)
         for name, status in answers.items():
             if status["failure"] is not None:
                 raise self._told(name, status["failure"])
-            ahead_us = status["now_us"] - asked_us
+            ahead_us = status["now_us"] - asked_us[name]
             self._ahead_us[name] = min(ahead_us, self._ahead_us.get(name, ahead_us))
         return answers
 
@@ -241,6 +247,10 @@ class ActorGroup:
 
     def _serves(self, name: NodeName) -> bool:
         return name in self._actors and name not in self.down and name not in self.stalled
+
+    def _answers(self, pending: Mapping[NodeName, Any]) -> dict[NodeName, Any]:
+        answers = {name: self._answer(name, reference) for name, reference in pending.items()}
+        return {name: answer for name, answer in answers.items() if answer is not _NOBODY}
 
     def _answer(self, name: NodeName, reference: Any, wanted: bool = False) -> Any:
         asked = time.monotonic()

@@ -102,8 +102,9 @@ def _own_ray(actors: int, hosts: int) -> Iterator[RaySession]:
         [sys.executable, "-m", "actors.reaper", str(os.getpid()), folder],
         stdin=subprocess.PIPE, start_new_session=True, cwd=_ROOT,
     )  # fmt: skip
-    # Actors are started in waves by us; without this Ray warns, on stdout, of every wave.
-    config = {"worker_maximum_startup_concurrency": actors}
+    # Actors are started in waves by us; without the first Ray warns, on stdout, of every wave. Without the second they
+    # have niceness 15, and whatever else the computer does holds them up.
+    config = {"worker_maximum_startup_concurrency": actors, "worker_niceness": 0}
     try:
         if hosts == 1:
             ray.init(

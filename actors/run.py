@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from actors.actor_group import ActorGroup
+from actors.actor_group import BETWEEN_QUESTIONS_S, ActorGroup
 from actors.actor_settings import ActorSettings
 from actors.clock import Clock
 from actors.host_watch import HostWatch
@@ -33,8 +33,7 @@ from murmur_pubsub.steering import Steering
 
 _WAVE = 8
 _POLL_S = 0.1
-_POLL_S_AN_ACTOR = 0.005
-"""Asking an actor costs both sides about a millisecond: many actors are asked less often."""
+"""A round of questions takes no less, its rest at the end included."""
 _PUBLISH_AFTER_US = 200_000
 _LINK_TIMEOUT_S = 60.0
 _SETTLE_TIMEOUT_S = 60.0
@@ -95,7 +94,9 @@ class LiveRun:
         self.group.on_death = self._note_death
         self._watch = HostWatch(session, self.fault_injector, lambda: self._answered_us) if watched else None
         self._faults: FaultThread | None = None
-        self._poll_s = max(_POLL_S, _POLL_S_AN_ACTOR * len(deployment.nodes))
+        asking_s = BETWEEN_QUESTIONS_S * len(deployment.nodes)
+        self._round_s = max(_POLL_S, asking_s)
+        self._rest_s = self._round_s - asking_s
         changing = any(script.changes for script in deployment.scripts.values())
         self._unsettled = changing or bool(deployment.faults) or watched or steering is not None
         self._asked_us = self._answered_us = 0
@@ -169,7 +170,7 @@ class LiveRun:
         while unlinked := group.unlinked(self._ask_all()):
             if time.monotonic() > deadline:
                 raise RunError(f"links of {', '.join(unlinked[:5])} did not come up in {_LINK_TIMEOUT_S:.0f} s")
-            time.sleep(self._poll_s)
+            time.sleep(self._rest_s)
 
     def _subscribe(self) -> None:
         self.group.ask("subscribe", self.group.scripted())
@@ -192,7 +193,7 @@ class LiveRun:
                 self._refuse_unsettled(statuses, f"{_SETTLE_TIMEOUT_S:.0f} s")
             if time.monotonic() - began > limit_s:
                 self._refuse_unsettled(statuses, f"{limit_s:.0f} s")
-            time.sleep(self._poll_s)
+            time.sleep(self._rest_s)
 
     def _refuse_unsettled(self, statuses: Mapping[NodeName, Mapping[str, Any]], waited: str) -> NoReturn:
         for name, status in statuses.items():
@@ -239,7 +240,7 @@ class LiveRun:
                 playing = self._steered(self._steering, base_us) or playing
             if not playing:
                 break
-            time.sleep(self._poll_s)
+            time.sleep(self._rest_s)
         if self._steering is not None:
             self._steering.let_go(self._clock.now_us() - base_us)
 
@@ -262,7 +263,7 @@ class LiveRun:
 
     def drain(self) -> None:
         """Wait until nothing moves any more and no machine waits for anything."""
-        quiet_s = max(2 * self._poll_s, self._clock.wall_s(self._deployment.drain_us))
+        quiet_s = max(2 * self._round_s, self._clock.wall_s(self._deployment.drain_us))
         limit = time.monotonic() + max(10.0, self._clock.wall_s(self._deployment.drain_limit_us))
         quiet_since = time.monotonic()
         before: dict[str, int] = {}
@@ -276,7 +277,7 @@ class LiveRun:
             elif time.monotonic() - quiet_since >= quiet_s and settled and not totals["waiting"]:
                 break
             before = totals
-            time.sleep(self._poll_s)
+            time.sleep(self._rest_s)
 
     def stop(self) -> None:
         """Let every node in service leave and close its journal."""

@@ -106,6 +106,17 @@ def test_the_token_is_in_no_command_line(seen: Seen) -> None:
 
 
 @pytest.mark.ray
+def test_its_actors_have_the_right_of_way_that_this_process_has(seen: Seen) -> None:
+    workers = {}
+    for process in seen.processes[1:]:
+        with contextlib.suppress(psutil.NoSuchProcess):  # idle workers end
+            if process.name().startswith("ray::"):
+                workers[process.name()] = process.nice()
+    assert workers
+    assert set(workers.values()) == {psutil.Process().nice()}
+
+
+@pytest.mark.ray
 @pytest.mark.slow
 def test_a_stranger_cannot_read_write_list_or_connect(seen: Seen, tmp_path: Path) -> None:
     (gcs,) = (port for port, (_, kind) in seen.ports.items() if kind == "gcs_server")

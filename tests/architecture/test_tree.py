@@ -103,7 +103,8 @@ def test_every_host_is_set_up_from_the_constraints_and_asks_for_the_token(name: 
     starts = [*config["head_start_ray_commands"], *config["worker_start_ray_commands"]]
     starts = [command for command in starts if "ray start" in command]
     assert len(starts) == 2
-    assert all("RAY_AUTH_MODE=token ~/murmur/.venv/bin/ray start" in command for command in starts), starts
+    asked = "RAY_worker_niceness=0 RAY_AUTH_MODE=token ~/murmur/.venv/bin/ray start"
+    assert all(asked in command for command in starts), starts
 
 
 def left_behind(patterns: list[str], names: list[str]) -> list[str]:

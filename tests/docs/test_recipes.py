@@ -105,6 +105,7 @@ def test_the_services_of_the_compose_file_start_commands_that_there_are(service:
     others = re.findall(r"(?:=|//)([\w-]+):\d+", " ".join(arguments))
     assert set(others) <= set(settings.get("depends_on", [])) <= set(COMPOSE["services"])
     assert settings["environment"]["RAY_AUTH_MODE"] == "token"
+    assert settings["environment"]["RAY_worker_niceness"] == "0"
 
 
 def test_the_kubernetes_cluster_has_this_ray_and_a_token() -> None:
@@ -113,8 +114,10 @@ def test_the_kubernetes_cluster_has_this_ray_and_a_token() -> None:
     assert spec["rayVersion"] == metadata.version("ray")
     assert spec["authOptions"] == {"mode": "token"}
     groups = [spec["headGroupSpec"], *spec["workerGroupSpecs"]]
-    images = {container["image"] for group in groups for container in group["template"]["spec"]["containers"]}
-    assert images == {COMPOSE["services"]["head"]["image"]}
+    containers = [container for group in groups for container in group["template"]["spec"]["containers"]]
+    assert {container["image"] for container in containers} == {COMPOSE["services"]["head"]["image"]}
+    for container in containers:
+        assert {"name": "RAY_worker_niceness", "value": "0"} in container["env"]
     for group in spec["workerGroupSpecs"]:
         assert group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
 
