@@ -280,11 +280,13 @@ class PrimaryNetwork:
         return True
 
     def spread_away(self, word: BrokerAway, source: NodeName | None) -> list[Effect]:
-        """Pass a witness's word on."""
+        """Pass a witness's word on. A broker that is no longer away passes on that it is back itself: to those on its
+        other side there may be no other way any more."""
+        passed_by = (source, word.broker) if word.away else (source,)
         return [
             Send(peer, word._replace(hops=word.hops + distance))
             for peer, distance in self.relays()
-            if peer not in (source, word.broker) and word.hops + distance <= self.delta
+            if peer not in passed_by and word.hops + distance <= self.delta
         ]
 
     def check_invariants(self) -> None:
