@@ -1,8 +1,10 @@
 """Founding a structured overlay anew, when all of its nodes have failed and are back.
 
-Theory of operation. A node that is back joins as a new one does, through its bootstrap peers in turn. If all nodes have
+Theory of operation. A node that is back joins as a new one does, through its bootstrap peers in turn. Once a request
+has been in vain, each further one goes to a peer that it remembers, too (`routing.remembered_peers`). If all nodes have
 failed none of them can let it in: each says that it is `Outside` itself. A node may found the overlay anew once more
-than half of its peers have said so. A silent peer may be part of an overlay that lives: silence alone founds nothing.
+than half of its bootstrap peers have said so, or of those that it remembers: if the overlay is divided, these are of
+its side. A silent peer may be part of an overlay that lives: silence alone founds nothing.
 The nodes that wait tell each other which of those that may found it has the first name. A node that has heard of no
 name before its own by the time at which it has asked each of its peers some times founds the overlay, and the others
 join it. A name of which nobody has heard for that long is forgotten: its node has failed again.
@@ -46,13 +48,16 @@ def founded_us(place: RingPlace) -> int:
 
 
 class Founding:
-    """What the node `name` knows of those that wait with it. `peers`: through which it joins; `was_inside`: has it been
-    part of the overlay before?"""
+    """What the node `name` knows of those that wait with it. `peers`: its bootstrap peers; `remembered`: others through
+    which it joins, if these do not answer; `was_inside`: has it been part of the overlay before?"""
 
     def __init__(self, name: NodeName, peers: Sequence[NodeName], was_inside: bool) -> None:
         self._name = name
         self._peers = peers
         self._was_inside = was_inside
+        self.remembered: Sequence[NodeName] = ()
+        self._asked = 0
+        """How often this node has asked to be let in."""
         self._patience = _TURNS_A_PEER * (len(peers) + 1)
         self._turns = 0
         """Requests without an answer of the overlay."""
@@ -60,6 +65,15 @@ class Founding:
         """The first name that it has heard."""
         self._waiting: dict[NodeName, int] = {}
         """The peers that wait, and in which turn each last said so."""
+
+    def to_ask(self) -> list[NodeName]:
+        """Whom to ask now: a bootstrap peer and, unless it is the first time, one that is remembered, all in turn."""
+        asked = [self._peers[self._asked % len(self._peers)]]
+        others = [name for name in self.remembered if name not in self._peers]
+        if self._asked and others:
+            asked.append(others[(self._asked - 1) % len(others)])
+        self._asked += 1
+        return asked
 
     def answered(self) -> None:
         """Somebody has let this node in: there is an overlay."""
@@ -92,7 +106,7 @@ class Founding:
         return mine if _is_news(mine, said) else None
 
     def _waits(self, name: NodeName) -> None:
-        if name in self._peers:
+        if name in self._peers or name in self.remembered:
             self._waiting[name] = self._turns
 
     def _first(self) -> Outside:
@@ -102,8 +116,9 @@ class Founding:
         return self._other
 
     def _may_found(self) -> bool:
-        lately = [turn for turn in self._waiting.values() if turn >= self._turns - self._patience]
-        return self._was_inside and 2 * len(lately) > len(self._peers)
+        lately = {name for name, turn in self._waiting.items() if turn >= self._turns - self._patience}
+        groups = self._peers, self.remembered
+        return self._was_inside and any(2 * len(lately.intersection(group)) > len(group) for group in groups)
 
 
 def _is_news(said: Outside, known: Outside) -> bool:

@@ -22,7 +22,7 @@ class JoinStep(Enum):
     FOUND = "it is the first node"
     FOUND_ANEW = "all have failed and are back, and it is the first of them"
     ASK = "it starts"
-    ASK_AGAIN = "no reply in time, asks the next bootstrap peer"
+    ASK_AGAIN = "no reply in time, asks the next bootstrap peer and one that it remembers"
     REPLY = "a reply"
     ALL_ANSWERED = "all that were asked have answered"
     SETTLE = "time is over, and some have answered"

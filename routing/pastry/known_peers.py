@@ -4,7 +4,7 @@ A peer is known as long as it stands for a cell or is a leaf. Nothing here sends
 comes or goes is decided in `routing.pastry.node`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from murmur_pubsub.machine import NodeName
@@ -41,6 +41,11 @@ class KnownPeers:
 
     def __contains__(self, name: NodeName) -> bool:
         return name in self._peers
+
+    @property
+    def names(self) -> Collection[NodeName]:
+        """Of all, those known for longest first."""
+        return self._peers.keys()
 
     def get(self, name: NodeName) -> PastryPeer | None:
         """The peer of that name."""

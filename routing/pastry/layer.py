@@ -4,7 +4,18 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any
 
 from murmur_pubsub.fingerprint import Fact
-from murmur_pubsub.machine import Effect, Input, LinkDown, LinkUp, NodeContext, NodeName, Received, Start, TimerFired
+from murmur_pubsub.machine import (
+    Effect,
+    Input,
+    LinkDown,
+    LinkUp,
+    NodeContext,
+    NodeName,
+    Received,
+    Start,
+    Stored,
+    TimerFired,
+)
 from routing.pastry.changes import OverlayChange
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer
 from routing.pastry.node import Pastry
@@ -18,6 +29,8 @@ class OverPastry(Router):
     """A router (`routing.router.Router`) on a Pastry node. A protocol gives handlers of its messages, by class, and of
     changes of the overlay; there are no links, since all messages are datagrams. `resets`: it is told at once of peers
     that are gone."""
+
+    persists = True
 
     def __init__(self, context: NodeContext, resets: bool, note: Callable[[int], int] | None = None) -> None:
         self._resets = resets
@@ -51,7 +64,7 @@ class OverPastry(Router):
                 return self.receivers[message_type](input.source, input.message)
         elif type(input) is LinkUp:
             return ()
-        elif type(input) not in (Start, TimerFired, LinkDown):
+        elif type(input) not in (Start, Stored, TimerFired, LinkDown):
             raise TypeError(f"a router over Pastry takes no {input!r}")
         effects = self.pastry.handle(input, now_us)
         for change in self.pastry.take_changes():

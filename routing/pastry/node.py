@@ -39,6 +39,7 @@ from murmur_pubsub.machine import (
     Send,
     SetTimer,
     Start,
+    Stored,
     TimerFired,
 )  # fmt: skip
 from murmur_pubsub.places import RingPlace
@@ -72,6 +73,7 @@ from routing.pastry.messages import (
     Welcome,
 )
 from routing.pastry.quarantine import Quarantine
+from routing.remembered_peers import RememberedPeers
 
 _ROUND, _DEADLINE, _JOIN, _SETTLE = (("routing", "pastry", name) for name in ("round", "deadline", "join", "settle"))
 _ASKED_FOR_REPAIR = 3
@@ -98,7 +100,7 @@ class Pastry:
         self.next_hop, self.towards = self.peers.next_hop, self.peers.towards
         self._note = note
         self._random = context.random("pastry")
-        self._attempts = self._seeks = self._pings = self._rounds = self._looks = 0
+        self._seeks = self._pings = self._rounds = self._looks = 0
         self._rows_asked: dict[NodeName, int] = {}
         self._join = Procedure("joining", context.name, JOIN_TRANSITIONS, JoinState.OUTSIDE)
         self._watched: dict[NodeName, PastryPeer] = {}
@@ -108,6 +110,7 @@ class Pastry:
         self._quarantine = Quarantine(self.place.probe_us)
         self._vacant: dict[IdentifierRange, tuple[int, int | None]] = {}
         self._founding = Founding(context.name, self.place.bootstrap, context.incarnation > 0)
+        self._remembered = RememberedPeers(context.name)
         self._waiting: dict[NodeName, JoinRequest] = {}
         """The requests of other nodes, until this one has joined."""
         self._changes: list[OverlayChange] = []
@@ -133,7 +136,7 @@ class Pastry:
         return self._join.state is JoinState.JOINED
 
     def handle(self, input: Input, now_us: int) -> list[Effect]:
-        """Take `Start`, a message or timer of Pastry, or that a peer is gone; afterwards `take_changes`."""
+        """Take `Start`, `Stored`, a message or timer of Pastry, or that a peer is gone; afterwards `take_changes`."""
         self._now_us = now_us
         if type(input) is Received:
             self.heard(input.source, now_us)
@@ -143,7 +146,11 @@ class Pastry:
         if type(input) is LinkDown:
             gone = self.peers.get(input.peer) or self._watched.get(input.peer)
             return [] if gone is None else self._fail(gone)
+        if type(input) is Stored:
+            return self._remembered.stored(input.token)
         if type(input) is Start:
+            self._remembered.restore(input.records)
+            self._founding.remembered = self._remembered.names
             period_us = self.place.probe_us
             effects: list[Effect] = [SetTimer(_ROUND, period_us - now_us % period_us)]
             first = not self.place.bootstrap or (self.place.founds and not self.me.incarnation)
@@ -187,11 +194,12 @@ class Pastry:
 
     # ---------------------------------------------------------------------------------------- joining
     def _ask_to_join(self, step: JoinStep) -> list[Effect]:
-        peers = self.place.bootstrap
-        through = peers[self._attempts % len(peers)]
-        self._join.take(step, f"through {through}")
-        self._attempts += 1
-        return [Send(through, JoinRequest(self.me, ())), SetTimer(_JOIN, self.place.probe_timeout_us)]
+        through = self._founding.to_ask()
+        self._join.take(step, f"through {' and '.join(through)}")
+        return [
+            *(Send(peer, JoinRequest(self.me, ())) for peer in through),
+            SetTimer(_JOIN, self.place.probe_timeout_us),
+        ]
 
     def _on_join_request(self, source: NodeName, request: JoinRequest) -> list[Effect]:
         joining = PastryPeer(*request.joining)
@@ -429,7 +437,7 @@ class Pastry:
         silent, self._silent = self._silent, {}
         effects = [effect for peer in silent.values() for effect in self._fail(peer)]
         self._changes.append(RoundEnded())
-        return effects
+        return effects + self._remembered.keep(self.peers.names)
 
     def _fail(self, peer: PastryPeer, quarantine: bool = True) -> list[Effect]:
         self._watched.pop(peer.name, None)

@@ -58,6 +58,11 @@ class Contacts:
     def __iter__(self) -> Iterator[NodeName]:
         return iter(self._contacts)
 
+    @property
+    def names(self) -> Collection[NodeName]:
+        """Of all, those known for longest first."""
+        return self._contacts.keys()
+
     def get(self, name: NodeName) -> Contact | None:
         """The contact of that name."""
         return self._contacts.get(name)

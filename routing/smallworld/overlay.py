@@ -22,6 +22,7 @@ from typing import Any
 from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send, SetTimer, TimerFired
 from routing.founding import Founding, Outside
+from routing.remembered_peers import RememberedPeers
 from routing.smallworld.changes import (
     GossipChange,
     GossipPeerFailed,
@@ -92,12 +93,11 @@ class GossipOverlay:
         self._awaited: dict[NodeName, None] = {}
         """The peers whose answer to this round's heartbeat has not come yet."""
         self._founding = Founding(context.name, parameters.bootstrap, context.incarnation > 0)
+        self._remembered = RememberedPeers(context.name)
         self._requests: dict[NodeName, GossipJoinRequest] = {}
         """Of other nodes, until this one has joined."""
         self._number = 0
         """Of what was last said in heartbeats and answers."""
-        self._attempts = 0
-        """How often this node has asked to join."""
         self._seeking = _SEEK_TIMES
         """In how many rounds it still looks for its successor."""
         self._changes: list[GossipChange] = []
@@ -172,8 +172,10 @@ class GossipOverlay:
             self._changes.append(RangeTaken())
 
     # ----------------------------------------------------------------------------------------- the inputs
-    def start(self) -> list[Effect]:
-        """Begin with rounds, at a moment of this node's own, and join."""
+    def start(self, records: Sequence[bytes]) -> list[Effect]:
+        """Begin with rounds, at a moment of this node's own, and join; `records`: what earlier incarnations stored."""
+        self._remembered.restore(records)
+        self._founding.remembered = self._remembered.names
         first_us = 1 + self._random.randrange(self.parameters.cycle_us)
         return [SetTimer(_ROUND, first_us), *([] if self.joined else self._ask_to_join())]
 
@@ -184,12 +186,17 @@ class GossipOverlay:
         if fired.key == _DEADLINE:
             silent, self._awaited = self._awaited, {}
             self._settle()
-            return [effect for name in silent for effect in self.fail(name)]
+            effects = [effect for name in silent for effect in self.fail(name)]
+            return effects + self._remembered.keep(self.contacts.names)
         assert fired.key == _RETRY, fired
         if self.joined:
             return []
         self.joined = self._founding.turn()
         return self._let_in() if self.joined else self._ask_to_join()
+
+    def stored(self, token: int) -> list[Effect]:
+        """What the overlay has stored is safe."""
+        return self._remembered.stored(token)
 
     def receive(self, source: NodeName, message: Any) -> list[Effect]:
         """A message of the overlay has come."""
@@ -332,13 +339,11 @@ class GossipOverlay:
 
     # -------------------------------------------------------------------------------------------- joining
     def _ask_to_join(self) -> list[Effect]:
-        bootstrap = self.parameters.bootstrap
-        if not bootstrap:
+        if not self.parameters.bootstrap:
             self.joined = True
             return []
-        peer = bootstrap[self._attempts % len(bootstrap)]
-        self._attempts += 1
-        return [Send(peer, GossipJoinRequest((*self.me, 0))), SetTimer(_RETRY, self.parameters.timeout_us)]
+        asked = [Send(peer, GossipJoinRequest((*self.me, 0))) for peer in self._founding.to_ask()]
+        return [*asked, SetTimer(_RETRY, self.parameters.timeout_us)]
 
     def _seek(self) -> list[Effect]:
         """Look for the successor."""

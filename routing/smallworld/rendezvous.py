@@ -28,6 +28,7 @@ from murmur_pubsub.machine import (
     Received,
     SetTimer,
     Start,
+    Stored,
     TimerFired,
 )
 from routing.recently_seen import RecentlySeen
@@ -68,6 +69,7 @@ class RendezvousRouter(Router):
     event by their profiles (`interested_neighbours`). `prunes`: events are matched against filters on their way down;
     `spreads`: see above."""
 
+    persists = True
     prunes = True
     spreads = False
     message_types: tuple[type, ...] = (*OVERLAY_MESSAGES, Install)
@@ -142,9 +144,11 @@ class RendezvousRouter(Router):
         elif type(input) is TimerFired:
             effects = self._on_timer(input)
         elif type(input) is Start:
-            effects = self.overlay.start()
+            effects = self.overlay.start(input.records)
         elif type(input) is LinkDown:
             effects = self.overlay.fail(input.peer)
+        elif type(input) is Stored:
+            return self.overlay.stored(input.token)
         elif type(input) is LinkUp:
             return ()
         else:

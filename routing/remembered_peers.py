@@ -1,0 +1,55 @@
+"""Peers that a broker of a structured overlay remembers over a restart.
+
+Theory of operation. Through which peers a broker joins is said when it is deployed; all of these may be dead, or out of
+reach, when it comes back. So it stores the names of some peers that it knows, as a Pastry node remembers its last leaf
+set. One of them that is there is enough to be let in, so a record is good while most of them are still known. Only when
+half of them are gone, or twice as many are known, does a broker write another. That makes few records under churn, and
+after a partition it soon remembers peers of its own side. A broker that knows nobody keeps what it has stored.
+"""
+
+from collections.abc import Collection, Sequence
+from itertools import islice
+
+import msgpack
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.machine import Effect, NodeName, Persist, Truncate
+
+REMEMBERED_MAX = 8
+
+
+class RememberedPeers:
+    """Those of the broker `name`; `names` is what its last record says."""
+
+    def __init__(self, name: NodeName) -> None:
+        self._name = name
+        self._token = -1
+        self.names: tuple[NodeName, ...] = ()
+
+    def restore(self, records: Sequence[bytes]) -> None:
+        """Take what earlier incarnations have stored. Raises `InputError` for a record that is none."""
+        if not records:
+            return
+        try:
+            self._token, *names = msgpack.unpackb(records[-1])
+            self.names = tuple(names)
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            allowed = "what a router of a structured overlay has stored"
+            raise InputError(f"log of {self._name}", f"a record that is none ({error!r:.60})", allowed) from error
+
+    def keep(self, known: Collection[NodeName]) -> list[Effect]:
+        """These have answered and have not failed since; the first of them are stored if what is stored has aged."""
+        if not known or self._is_good(known):
+            return []
+        self._token += 1
+        self.names = tuple(islice(known, REMEMBERED_MAX))
+        return [Persist(self._token, msgpack.packb([self._token, *self.names]))]
+
+    def _is_good(self, known: Collection[NodeName]) -> bool:
+        count = len(self.names)
+        there = sum(name in known for name in self.names)
+        return 2 * there > count and (count == REMEMBERED_MAX or len(known) < 2 * count)
+
+    def stored(self, token: int) -> list[Effect]:
+        """The record of that token is safe; it says all that those before it said."""
+        return [Truncate(token)]
