@@ -30,17 +30,7 @@ from typing import Any
 
 from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import (
-    Effect,
-    Input,
-    LinkDown,
-    NodeContext,
-    NodeName,
-    Received,
-    Send,
-    SetTimer,
-    Start,
-    Stored,
-    TimerFired,
+    Effect, Input, LinkDown, NodeContext, NodeName, Received, Send, SetTimer, Start, Stored, TimerFired,
 )  # fmt: skip
 from murmur_pubsub.places import RingPlace
 from murmur_pubsub.procedure import Procedure
