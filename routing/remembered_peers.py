@@ -26,13 +26,14 @@ class RememberedPeers:
         self._token = -1
         self.names: tuple[NodeName, ...] = ()
 
-    def restore(self, records: Sequence[bytes]) -> None:
-        """Take what earlier incarnations have stored. Raises `InputError` for a record that is none."""
+    def restore(self, records: Sequence[bytes]) -> Sequence[NodeName]:
+        """The names that earlier incarnations have stored. Raises `InputError` for a record that is none."""
         if not records:
-            return
+            return ()
         try:
             self._token, *names = msgpack.unpackb(records[-1])
             self.names = tuple(names)
+            return self.names
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             allowed = "what a router of a structured overlay has stored"
             raise InputError(f"log of {self._name}", f"a record that is none ({error!r:.60})", allowed) from error

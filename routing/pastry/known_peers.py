@@ -150,6 +150,15 @@ class KnownPeers:
                 around.add(each)
         return list(dict.fromkeys((*known, *around)))
 
+    def in_the_longest_row(self) -> dict[PastryPeer, IdentifierRange]:
+        """The peers that share the greatest number of digits with this node, and their cells; then other leaves, each
+        with the range of its own identifier."""
+        cells = self.table.cells()
+        found = {peer: cell for cell, peer in cells if cell.length == cells[-1][0].length}
+        for leaf in self.leaves:
+            found.setdefault(leaf, self._space.range_of(leaf.identifier, self._space.digits))
+        return found
+
     def row_to_ask_for(self, turn: int) -> dict[NodeName, int]:
         """Row by row in turn, a peer that has the same row: what is missing from it that peer may know."""
         shared = {peer.name: self._space.shared(self._own, peer.identifier) for peer in self}

@@ -30,7 +30,17 @@ from typing import Any
 
 from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import (
-    Effect, Input, LinkDown, NodeContext, NodeName, Received, Send, SetTimer, Start, Stored, TimerFired,
+    Effect,
+    Input,
+    LinkDown,
+    NodeContext,
+    NodeName,
+    Received,
+    Send,
+    SetTimer,
+    Start,
+    Stored,
+    TimerFired,
 )  # fmt: skip
 from murmur_pubsub.places import RingPlace
 from murmur_pubsub.procedure import Procedure
@@ -139,8 +149,7 @@ class Pastry:
         if type(input) is Stored:
             return self._remembered.stored(input.token)
         if type(input) is Start:
-            self._remembered.restore(input.records)
-            self._founding.remembered = self._remembered.names
+            self._founding.remembered = self._remembered.restore(input.records)
             period_us = self.place.probe_us
             effects: list[Effect] = [SetTimer(_ROUND, period_us - now_us % period_us)]
             first = not self.place.bootstrap or (self.place.founds and not self.me.incarnation)
@@ -240,14 +249,7 @@ class Pastry:
 
     def _announce(self) -> list[Effect]:
         """Tell the nodes in whose tables this node's cell was empty, and its leaves."""
-        cells = self.table.cells()
-        if not cells:
-            return []
-        longest = cells[-1][0].length
-        met = {peer: cell for cell, peer in cells if cell.length == longest}
-        for leaf in self.leaves:
-            met.setdefault(leaf, self.space.range_of(leaf.identifier, self.space.digits))
-        return [Send(peer.name, Arrived(self.me, cell)) for peer, cell in met.items()]
+        return [Send(peer.name, Arrived(self.me, cell)) for peer, cell in self.peers.in_the_longest_row().items()]
 
     def _on_arrived(self, source: NodeName, arrived: Arrived) -> list[Effect]:
         peer, destination = PastryPeer(*arrived.peer), IdentifierRange(*arrived.destination)

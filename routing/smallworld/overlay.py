@@ -174,8 +174,7 @@ class GossipOverlay:
     # ----------------------------------------------------------------------------------------- the inputs
     def start(self, records: Sequence[bytes]) -> list[Effect]:
         """Begin with rounds, at a moment of this node's own, and join; `records`: what earlier incarnations stored."""
-        self._remembered.restore(records)
-        self._founding.remembered = self._remembered.names
+        self._founding.remembered = self._remembered.restore(records)
         first_us = 1 + self._random.randrange(self.parameters.cycle_us)
         return [SetTimer(_ROUND, first_us), *([] if self.joined else self._ask_to_join())]
 

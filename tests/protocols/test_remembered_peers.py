@@ -131,13 +131,11 @@ def test_what_was_stored_is_remembered_and_tokens_grow() -> None:
     assert isinstance(one, Persist)
     assert first.stored(one.token) == [Truncate(one.token)]
     second = RememberedPeers("a")
-    second.restore([one.record])
-    assert list(second.names) == ["b", "c"]
+    assert list(second.restore([one.record])) == ["b", "c"]
     (two,) = second.keep(["d"])
     assert isinstance(two, Persist)
     assert two.token > one.token
-    second.restore([one.record, two.record])
-    assert list(second.names) == ["d"]
+    assert list(second.restore([one.record, two.record])) == ["d"]
 
 
 @pytest.mark.parametrize("record", [b"", b"\xc1", msgpack.packb(7), msgpack.packb([])])
