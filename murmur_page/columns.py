@@ -1,14 +1,14 @@
 """The frames of a frozen page in columns: what moved between two brokers, frame by frame, compresses better than what
 moved in a frame.
 
-`m`, `a` and `d` of frames become lists of `[*key, column, …]`, a column being the numbers of all frames in order, with
-runs of zeros written as one negative number. Nothing is lost; frozen.js has the way back.
+`m`, `a`, `d` and `o` of frames become lists of `[*key, column, …]`, a column being the numbers of all frames in order,
+with runs of zeros written as one negative number. Nothing is lost; frozen.js has the way back.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-_KEYS = {"m": 2, "a": 1, "d": 1}
+_KEYS = {"m": 2, "a": 1, "d": 1, "o": 2}
 """Parts of a frame that are counts (absent: zero), and how many numbers of a row are its key."""
 
 

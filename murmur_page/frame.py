@@ -57,6 +57,10 @@ class Frame:
     """By sender and receiver."""
     activity: dict[int, Activity] = field(default_factory=dict)
     """By broker."""
+    levels: dict[Pair, int] = field(default_factory=dict)
+    """What the protocol measures of a broker, by topic and broker, where that has changed."""
+    totals: Counter[Pair] = field(default_factory=Counter)
+    """What the protocol counts at a broker, by topic and broker."""
     published: int = 0
     delivered: int = 0
     delays: Counter[int] = field(default_factory=Counter)
@@ -71,7 +75,7 @@ class Frame:
         """Did nothing happen?"""
         return not (
             self.nodes or self.links or self.waiting or self.moved or self.activity or self.published or self.delivered
-            or self.story or self.lag_us
+            or self.levels or self.totals or self.story or self.lag_us
         )  # fmt: skip
 
     def merge(self, later: "Frame") -> None:
@@ -90,6 +94,8 @@ class Frame:
             own.received += activity.received
             own.delivered += activity.delivered
             own.published += activity.published
+        self.levels |= later.levels
+        self.totals += later.totals
         self.published += later.published
         self.delivered += later.delivered
         self.delays += later.delays
@@ -105,6 +111,8 @@ class Frame:
             "m": [[*pair, moved.events, moved.others, moved.lost] for pair, moved in self.moved.items()],
             "a": [[number, a.received, a.delivered, a.published] for number, a in self.activity.items()],
             "d": sorted([bucket, count] for bucket, count in self.delays.items()),
+            "e": [[*key, level] for key, level in self.levels.items()],
+            "o": [[*key, total] for key, total in self.totals.items()],
             "s": self.story,
             "p": self.published,
             "v": self.delivered,

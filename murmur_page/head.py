@@ -32,6 +32,7 @@ def head_of(run: Path, manifest: RunManifest) -> dict[str, Any]:
         "inputs": bool(manifest.scenario.get("keep_inputs")),
         "description": str(manifest.scenario.get("description", "")),
         "protocols": [parts.get("routing", "forwarding"), parts.get("reliability", "best_effort")],
+        "measures": [[each.topic, each.words, each.counted] for each in manifest.measures],
         "layout": layout.kind,
         "boxes": [[box.name, box.x, box.y, box.width, box.height, box.members] for box in layout.boxes],
         "nodes": nodes,

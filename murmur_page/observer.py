@@ -56,6 +56,8 @@ class Observer:
         self._gone: set[Pair] = set()
         self._open: dict[int, FaultEntry] = {}
         """Faults that are in force, by step."""
+        self._counted = {measure.topic: measure.counted for measure in manifest.measures}
+        self._levels: dict[Pair, int] = {}
         self._on_way: Counter[Pair] = Counter()
         self._waiting: dict[int, int] = {}
         self._published_us: dict[int, int] = {}
@@ -75,6 +77,7 @@ class Observer:
             self._say_links(frame)
         self._count_moved(frame, rows, kinds)
         self._count_deliveries(frame, rows, kinds)
+        self._measure(frame, rows[kinds == RowKind.PROTOCOL])
         lags = rows["value"][kinds == RowKind.LAG]
         frame.lag_us = int(lags.max()) if len(lags) else 0
         return frame
@@ -128,6 +131,18 @@ class Observer:
         for receiver in receivers:
             if self._is_broker[receiver] and self._waiting.get(receiver, 0) != waiting[receiver]:
                 self._waiting[receiver] = frame.waiting[receiver] = waiting[receiver]
+
+    def _measure(self, frame: Frame, rows: np.ndarray) -> None:
+        """Take in the protocol's own rows, as far as it says what they measure."""
+        for node, topic, value in zip(*(rows[name].tolist() for name in ("node", "bytes", "value")), strict=True):
+            counted = self._counted.get(topic)
+            key = (topic, node)
+            if counted is None or not self._is_broker[node]:
+                continue
+            if counted != "level":
+                frame.totals[key] += value if counted == "sum" else 1
+            elif self._levels.get(key, 0) != value:
+                self._levels[key] = frame.levels[key] = value
 
     def _count_deliveries(self, frame: Frame, rows: np.ndarray, kinds: np.ndarray) -> None:
         published, delivered = rows[kinds == RowKind.PUBLISH], rows[kinds == RowKind.DELIVER]

@@ -7,7 +7,7 @@ other, without their imports and exports; a test sees to it that none defines a 
 import re
 from importlib import resources
 
-_MODULES = ("words", "canvas", "run", "story", "overlay", "course", "hands", "page")
+_MODULES = ("words", "canvas", "run", "metrics", "story", "overlay", "course", "hands", "page")
 """In an order in which each comes after those that it imports."""
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./\w+\.js";\n', re.MULTILINE)
 _FOR_READERS = re.compile(r"^ *(?://.*\n)?", re.MULTILINE)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import REPAIRS, FaultKind
 from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.measure import Measure
 from murmur_pubsub.plain_data import from_plain, to_plain
 from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US, Promise
 
@@ -144,6 +145,8 @@ class RunManifest:
     """The names of the kinds of messages in SEND, RECEIVE and DROP rows."""
     datagram_kinds: tuple[int, ...] = ()
     """Those of them that always travel as datagrams, beside the links, if the run has datagrams."""
+    measures: tuple[Measure, ...] = ()
+    """What the protocols' own rows measure."""
     withdrawal_grace_us: int = 0
     subscription_grace_us: int = 0
     recovery_limit_us: int = DEFAULT_RECOVERY_LIMIT_US

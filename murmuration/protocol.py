@@ -27,6 +27,7 @@ from murmur_pubsub.machine import (
     TimerFired,
     Truncate,
 )
+from murmur_pubsub.measure import Measure
 from murmur_pubsub.message import Hops, Message, message
 from murmur_pubsub.promise import Promise, Survival
 from murmur_pubsub.units import Microseconds, Milliseconds
@@ -56,6 +57,7 @@ __all__ = [
     "InputError",
     "LinkDown",
     "LinkUp",
+    "Measure",
     "Message",
     "Microseconds",
     "Milliseconds",

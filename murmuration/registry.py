@@ -154,7 +154,7 @@ def declared_as(name: str, part: type[Any], place: str = "broker") -> Any:
     return declaration(name=name, make=part, parameters=NoParameters, orders=part.orders)
 
 
-_DECLARED = ("guarantee", "keeps_order", "needs", "offers", "promise", "recovers", "runs_on", "survives")
+_DECLARED = ("guarantee", "keeps_order", "measures", "needs", "offers", "promise", "recovers", "runs_on", "survives")
 """What only a declaration can say, and what one might take for it."""
 
 

@@ -6,6 +6,7 @@ from typing import Any, Generic
 
 from murmur_pubsub.client import ClientMachine
 from murmur_pubsub.machine import Machine, NodeContext, NodeName
+from murmur_pubsub.measure import Measure
 from murmur_pubsub.promise import Promise
 from reliability.layer import BrokerServices, Reliability
 from routing.protocol import Offer, OverlayTraits, Parameters, RoutingProtocol
@@ -44,6 +45,8 @@ class ReliabilityProtocol(Generic[Parameters]):
     parameter."""
     orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Those of its parts of brokers (`murmur_pubsub.machine.Machine.orders`)."""
+    measures: Sequence[Measure] = ()
+    """See `routing.protocol.RoutingProtocol.measures`."""
     tried: Mapping[str, Sequence[object]] = field(default_factory=dict)
     """See `routing.protocol.RoutingProtocol.tried`."""
     check: Callable[[Parameters, OverlayTraits, RoutingProtocol[Any]], None] = _works_over_all

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from murmur_pubsub.faults import NewLinks
 from murmur_pubsub.machine import NodeContext
+from murmur_pubsub.measure import Measure
 from murmur_pubsub.places import RingPlace
 from murmur_pubsub.promise import Recovery, Survival
 from routing.router import Router
@@ -89,6 +90,8 @@ class RoutingProtocol(Generic[Parameters]):
     """Those of its routers (`murmur_pubsub.machine.Machine.orders`): what a fault plan or a `Cluster` may order."""
     gives_up: Mapping[str, str] = field(default_factory=dict)
     """Those of the orders that give a broker up (`murmur_pubsub.faults.PlanRules.gives_up`)."""
+    measures: Sequence[Measure] = ()
+    """What its `Record` rows measure: the page shows brokers by it."""
     tried: Mapping[str, Sequence[object]] = field(default_factory=dict)
     """Values that random schedules choose from, as a scenario writes them. Of a parameter that is a choice or true or
     false they take any."""

@@ -127,7 +127,7 @@ def course(
     for column, words, colour in shown:
         rates = filled[column] / (width_us / 1e6)
         high, peak_us = _height(rates, phases)
-        panel = Panel(across, Axis.of(0, high, words), 84)
+        panel = Panel(across, Axis.of(0, high, words, 4), 84)
         panel.curve(edges, np.r_[rates, rates.iloc[-1]], colour, steps=True, filled=True, width=1.3)
         if peak_us is not None:
             panel.note(
@@ -137,7 +137,7 @@ def course(
         series.append((f"{words.split(' (')[0]}:", [wording.rate(each) for each in rates]))
     if not delivery_rate.empty:
         rate = 100 * delivery_rate["delivery_rate"]
-        panel = Panel(across, Axis.of(min(90, 0.95 * rate.min()), 100, "delivery rate (%)"), 84)
+        panel = Panel(across, Axis.of(min(90, 0.95 * rate.min()), 100, "delivery rate (%)", 4), 84)
         panel.curve((delivery_rate["bucket_us"] + width_us / 2) / unit_us, rate, ORANGE, dots=4, width=1.1)
         panels.append(panel)
         at = dict(zip(delivery_rate["bucket_us"], delivery_rate["delivery_rate"], strict=True))

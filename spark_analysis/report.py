@@ -86,6 +86,7 @@ def write_report(run: Path) -> Path:
         messages=_records(tables["messages_by_kind"]),
         drops=_records(tables["drops"]),
         protocol=_records(tables["protocol_records"]),
+        measured={measure.topic: measure.words for measure in manifest.measures},
         forwarding=_first(tables["forwarding"]),
         hop_latency=_first(tables["hop_latency"]),
         hops_recorded=bool(tables["traffic"]["sent"].any()),

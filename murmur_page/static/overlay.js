@@ -24,6 +24,7 @@ export class Overlay {
     this.hovered = null;
     this.way = null;
     this.lasso = null;
+    this.metric = null; // what colours stand for, one of metricsOf
     this.gathered = new Set(); // brokers in the lasso
     this.selectedLink = null;
     this.bounds = boundsOf(run);
@@ -38,7 +39,7 @@ export class Overlay {
     const { left, top, wide, high } = this.bounds;
     const round = this.run.head.layout === "ring";
     const narrow = this.width < 500; // there the legend is below the canvas, else on it
-    const side = narrow ? 34 : round ? 100 : 58, above = 40, below = (narrow ? 46 : 74) + (round ? 14 : 0);
+    const side = narrow ? 34 : round ? 100 : 58, above = 52, below = (narrow ? 46 : 74) + (round ? 14 : 0);
     let across = (this.width - 2 * side) / wide, down = (this.height - above - below) / high;
     // A picture may be stretched to its place, but not beyond recognition; a ring stays round.
     across = Math.min(across, down * (round ? 1 : 2.2)) * this.zoom;
@@ -99,7 +100,7 @@ export class Overlay {
     this.drawBoxes();
     this.drawLinks(shown, tick);
     if (this.way) this.drawWay();
-    const most = Math.max(1, ...[...shown.moved.activity.values()].map((each) => each.received + each.published));
+    const most = this.mostOf(shown);
     const plain = this.run.brokers.length > PLAIN_ABOVE;
     for (const node of this.run.brokers) this.drawBroker(node, shown, most, plain);
     this.drawNames(shown);
@@ -113,6 +114,11 @@ export class Overlay {
       context.stroke();
       context.setLineDash([]);
     }
+  }
+
+  // What the darkest broker has of what colours stand for.
+  mostOf(shown) {
+    return max(this.run.brokers.map((node) => this.metric.of(shown, node.number)));
   }
 
   drawBoxes() {
@@ -202,9 +208,7 @@ export class Overlay {
     const [x, y] = this.at(node);
     if (x < -20 || y < -20 || x > this.width + 20 || y > this.height + 20) return;
     const state = shown.state.nodes[node.number], radius = this.radius;
-    const activity = shown.moved.activity.get(node.number);
-    const load = activity ? (activity.received + activity.published) / most : 0;
-    const fill = look.load(load);
+    const fill = look.load(most ? this.metric.of(shown, node.number) / most : 0);
     context.lineWidth = 1.2;
     if (state === "down") {
       context.fillStyle = look.ground;

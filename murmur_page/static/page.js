@@ -2,6 +2,7 @@
 
 import { Course } from "./course.js";
 import { HandsPanel } from "./hands.js";
+import { metricsOf } from "./metrics.js";
 import { Overlay } from "./overlay.js";
 import { Run, linkKey } from "./run.js";
 import { element, showFindings, showRunning, showState, showStory, showTable, showUnder, showVerdict } from "./story.js";
@@ -10,7 +11,7 @@ import { clock, count, plural } from "./words.js";
 const PLAYS_FOR_S = 30; // how long a recorded run plays at the speed that it is opened with
 const KEYS = [
   ["space", "play or pause"], ["← →", "one frame back or on; with shift, ten"], ["Home End", "to the beginning, to the end"],
-  ["[ ]", "slower, faster"], ["n p", "the next or previous broker"], ["+ − 0", "nearer, farther, all"],
+  ["[ ]", "slower, faster"], ["n p", "the next or previous broker"], ["m", "what the colour of brokers stands for"], ["+ − 0", "nearer, farther, all"],
   ["/", "find a broker, a client or an event (3:17)"], ["i", "what is in the broker, or the client that was found, at this moment"], ["j", "judge a run while it goes on (needs Java)"], ["Esc", "let go of what is selected"], ["?", "this list"],
   ["k r s w", "hands on: kill, restart or resume, stall, slow what is selected"], ["e f", "hands on: publish, subscribe at a client of the broker that is selected"], ["c h l d", "cut, heal, loss, delay of the link that is selected"],
   ["shift + drag", "circle brokers; x cuts them off, u unites"],
@@ -98,13 +99,22 @@ export class Page {
     const clients = this.run.nodes.length - this.run.brokers.length;
     this.parts.about.textContent = `${head.runtime === "ray" ? "Live on Ray actors" : "In virtual time"}, seed ${head.seed}: `
       + `${plural(this.run.brokers.length, "broker", "brokers")}${links}, ${plural(clients, "client", "clients")}; ${head.protocols.join(" with ")}. ${head.description}`;
+    this.metrics = metricsOf(this.run);
+    this.parts.metric.replaceChildren(...this.metrics.map(({ words }) => element("option", {}, words)));
+    this.colourBy(Math.max(0, this.metrics.findIndex(({ words }) => words === this.overlay.metric?.words)));
     showFindings(this.parts.findings, this.run, (event) => this.pickEvent(event));
     this.sayLegend();
   }
 
+  // Have the colour of brokers stand for the metric of that number.
+  colourBy(number) {
+    this.parts.metric.selectedIndex = number;
+    this.overlay.metric = this.metrics[number];
+  }
+
   sayLegend() {
     const faults = new Set(this.run.faults.map((fault) => fault.kind));
-    const entries = [["○ → ●", "what a broker receives"], ["▬ ▶", "messages on a link: width by the square root of their rate"], ["◔", "on the way to a broker"]];
+    const entries = [["○ → ●", ""], ["▬ ▶", "messages on a link: width by the square root of their rate"], ["◔", "on the way to a broker"]];
     if (faults.has("kill") || faults.has("lose_host")) entries.push(["⊗", "down"]);
     if (faults.has("stall")) entries.push(["▣", "stalled"]);
     if (faults.has("slow")) entries.push(["△", "slow"]);
@@ -135,10 +145,12 @@ export class Page {
     const shown = this.moment();
     showVerdict(this.parts.verdict, this.run, shown);
     this.hands.show();
-    showUnder(this.parts.under, this.run, this.overlay, shown);
+    showUnder(this.parts.under, this.run, this.overlay, shown, this.metrics);
     this.parts.open.hidden = this.overlay.selected === null;
+    const { metric } = this.overlay;
+    this.parts.legend.firstChild.lastChild.textContent = ` ${metric.words}: 0 to ${metric.say(this.overlay.mostOf(shown))}`;
     showStory(this.parts.told, this.run, this.us, (us) => this.goTo(us));
-    if (this.parts.table.parentElement.open) showTable(this.parts.table, this.run, shown);
+    if (this.parts.table.parentElement.open) showTable(this.parts.table, this.run, shown, this.metrics);
     const share = this.run.endUs ? Math.max(0, this.us - this.run.beginUs) / (this.run.endUs - this.run.beginUs || 1) : 0;
     this.parts.slider.value = String(Math.round(share * 1000));
     this.parts.slider.setAttribute("aria-valuetext", clock(this.us, this.run.endUs));
@@ -304,6 +316,7 @@ export class Page {
     parts.slower.addEventListener("click", () => this.faster(0.5));
     parts.faster.addEventListener("click", () => this.faster(2));
     parts.slider.addEventListener("input", () => { this.playing = false; this.goTo(this.run.beginUs + (Number(parts.slider.value) / 1000) * (this.run.endUs - this.run.beginUs)); });
+    parts.metric.addEventListener("change", () => { this.colourBy(parts.metric.selectedIndex); this.show(); });
     parts.open.addEventListener("click", () => this.openNode());
     parts.judge.addEventListener("click", () => this.judge());
     parts.search.addEventListener("submit", (event) => { event.preventDefault(); this.find(parts.wanted.value); });
@@ -395,6 +408,7 @@ export class Page {
       "]": () => this.faster(2),
       n: () => this.next(1),
       p: () => this.next(-1),
+      m: () => { this.colourBy((this.parts.metric.selectedIndex + 1) % this.metrics.length); this.show(); },
       "+": () => this.zoom(1.3),
       "-": () => this.zoom(1 / 1.3),
       0: () => this.zoom(0),

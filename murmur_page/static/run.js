@@ -93,10 +93,10 @@ export class Run {
 
   // What moved in the stretch of `widthUs` that ends with that frame.
   movedUntil(number, widthUs) {
-    const moved = new Map(), activity = new Map(), delays = new Map();
+    const moved = new Map(), activity = new Map(), delays = new Map(), totals = new Map();
     let published = 0, delivered = 0;
     const last = this.frames[number];
-    if (!last) return { moved, activity, delays, published, delivered, seconds: 1 };
+    if (!last) return { moved, activity, delays, totals, published, delivered, seconds: 1 };
     const fromUs = last.t - widthUs;
     for (let at = number; at >= 0 && this.frames[at].t > fromUs; at -= 1) {
       const frame = this.frames[at];
@@ -112,10 +112,11 @@ export class Run {
         activity.set(node, sum);
       }
       for (const [bucket, count] of frame.d || []) delays.set(bucket, (delays.get(bucket) || 0) + count);
+      for (const [topic, node, count] of frame.o || []) totals.set(`${topic}>${node}`, (totals.get(`${topic}>${node}`) || 0) + count);
       published += frame.p || 0;
       delivered += frame.v || 0;
     }
-    return { moved, activity, delays, published, delivered, seconds: Math.max(widthUs, 1) / 1e6 };
+    return { moved, activity, delays, totals, published, delivered, seconds: Math.max(widthUs, 1) / 1e6 };
   }
 }
 
@@ -130,7 +131,7 @@ function readNode(node, number) {
 
 function emptyState(count) {
   return {
-    nodes: new Array(count).fill("away"), waiting: new Map(), links: new Map(), used: new Map(),
+    nodes: new Array(count).fill("away"), waiting: new Map(), links: new Map(), used: new Map(), levels: new Map(),
     published: 0, delivered: 0, lost: 0, delays: new Map(),
   };
 }
@@ -138,7 +139,7 @@ function emptyState(count) {
 function copyState(state) {
   return {
     ...state, nodes: state.nodes.slice(), waiting: new Map(state.waiting), links: new Map(state.links),
-    used: new Map(state.used), delays: new Map(state.delays),
+    used: new Map(state.used), levels: new Map(state.levels), delays: new Map(state.delays),
   };
 }
 
@@ -146,6 +147,7 @@ function applyFrame(state, frame) {
   for (const [node, what] of frame.n || []) state.nodes[node] = what;
   for (const [a, b, what] of frame.l || []) state.links.set(linkKey(a, b), what);
   for (const [node, count] of frame.w || []) state.waiting.set(node, count);
+  for (const [topic, node, level] of frame.e || []) state.levels.set(`${topic}>${node}`, level);
   for (const [a, b, , , lost] of frame.m || []) {
     state.used.set(linkKey(a, b), frame.t);
     state.lost += lost;

@@ -46,9 +46,9 @@ export function showRunning(place, said, endUs) {
 }
 
 // What there is to say about a broker or a link.
-export function showUnder(place, run, overlay, shown) {
+export function showUnder(place, run, overlay, shown, metrics) {
   const number = overlay.selected !== null ? overlay.selected : overlay.hovered;
-  if (number !== null) return place.replaceChildren(...aboutBroker(run, run.nodes[number], shown));
+  if (number !== null) return place.replaceChildren(...aboutBroker(run, run.nodes[number], shown, metrics));
   const link = overlay.hoveredLink || overlay.selectedLink;
   if (link) return place.replaceChildren(...aboutLink(run, link, shown));
   place.replaceChildren(element("p", { className: "live-soft" }, "Point at a broker or a link; a click keeps a broker, and shows its clients."));
@@ -72,7 +72,8 @@ export function showState(place, found, at, endUs) {
   place.replaceChildren(...parts);
 }
 
-function aboutBroker(run, node, { state, moved }) {
+function aboutBroker(run, node, shown, metrics) {
+  const { state, moved } = shown;
   const activity = moved.activity.get(node.number) || { received: 0, delivered: 0, published: 0 };
   const waiting = state.waiting.get(node.number) || 0;
   const down = node.clients.filter((client) => state.nodes[client.number] === "down");
@@ -83,6 +84,7 @@ function aboutBroker(run, node, { state, moved }) {
     node.clients.length ? `${plural(node.clients.length, "client", "clients")}: ${names(node.clients)}` : "no clients",
   ];
   if (down.length) lines.push(`down: ${names(down)}`);
+  for (const { words, of, say } of metrics.filter((each) => each.own && each.of(shown, node.number))) lines.push(`${words}: ${say(of(shown, node.number))}`);
   return [element("h3", {}, node.name), element("ul", {}, ...lines.map((each) => element("li", {}, each)))];
 }
 
@@ -149,14 +151,16 @@ export function showFindings(place, run, pick) {
 }
 
 // All brokers in a table, for those who do not see the picture.
-export function showTable(place, run, { state, moved }) {
+export function showTable(place, run, shown, metrics) {
+  const { state, moved } = shown, own = metrics.filter((each) => each.own && run.brokers.some((node) => each.of(shown, node.number)));
   const rows = run.brokers.slice(0, 1000).map((node) => {
     const activity = moved.activity.get(node.number) || { received: 0, delivered: 0, published: 0 };
     return element("tr", {}, element("th", { scope: "row" }, node.name), ...[
       STATE_WORDS[state.nodes[node.number]], rate(activity.received / moved.seconds),
       rate(activity.delivered / moved.seconds), count(state.waiting.get(node.number) || 0),
+      ...own.map(({ of, say }) => say(of(shown, node.number))),
     ].map((each) => element("td", {}, each)));
   });
-  const head = element("tr", {}, ...["broker", "state", "receives", "delivers", "on the way"].map((each) => element("th", { scope: "col" }, each)));
+  const head = element("tr", {}, ...["broker", "state", "receives", "delivers", "on the way", ...own.map(({ words }) => words)].map((each) => element("th", { scope: "col" }, each)));
   place.replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)));
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import NewLinks, PlanRules
+from murmur_pubsub.measure import Measure
 from murmur_pubsub.promise import Promise
 from murmuration.registry import (
     RELIABILITIES,
@@ -47,6 +48,11 @@ class ChosenProtocols:
     def promise(self) -> Promise:
         """What they promise of deliveries; raises `InputError` for a promise that is none."""
         return promise(self.routing, self.reliability, self.routing_parameters, self.traits)
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What their own rows of the journal measure."""
+        return (*self.routing.measures, *self.reliability.measures)
 
     @property
     def rules(self) -> PlanRules:

@@ -32,6 +32,7 @@ def manifest_of(loaded: LoadedScenario, built: BuiltScenario) -> RunManifest:
         recovery_limit_us=scenario.recovery_limit,
         expect=scenario.expect.plain(),
         promise=built.protocols.promise,
+        measures=built.protocols.measures,
     )
 
 

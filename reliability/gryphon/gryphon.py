@@ -29,8 +29,9 @@ from murmur_pubsub.machine import (
     Stored,
     TimerFired,
 )
+from murmur_pubsub.measure import Measure
 from murmur_pubsub.promise import Promise, Survival
-from reliability.gryphon.ack_expected import AckExpectations
+from reliability.gryphon.ack_expected import ACK_EXPECTED_SENT, AckExpectations
 from reliability.gryphon.client import GryphonClient
 from reliability.gryphon.giving_up import GivenUp
 from reliability.gryphon.knowledge import DataTick, KnowledgeStream
@@ -48,10 +49,10 @@ from reliability.gryphon.messages import (
 )  # fmt: skip
 from reliability.gryphon.parameters import PUBENDS_MOST, GryphonParameters, entrances
 from reliability.gryphon.pubend import Pubend
-from reliability.gryphon.publishing import Publishing
+from reliability.gryphon.publishing import PUBLISHERS_WAIT, Publishing
 from reliability.gryphon.round_trip import RoundTrip
 from reliability.gryphon.sessions import Sessions
-from reliability.gryphon.streams import BrokerStream
+from reliability.gryphon.streams import NACK_SENT, BrokerStream
 from reliability.gryphon.subend import Subend
 from reliability.layer import BrokerServices, Reliability
 from reliability.protocol import ReliabilityProtocol
@@ -484,6 +485,11 @@ GRYPHON = ReliabilityProtocol(
     needs=frozenset({Offer.STREAMS}),
     client=GryphonClient,
     entrances=entrances,
+    measures=(
+        Measure(NACK_SENT, "ticks asked for by nacks", "sum"),
+        Measure(ACK_EXPECTED_SENT, "acknowledgements asked for", "rows"),
+        Measure(PUBLISHERS_WAIT, "publishers have to wait", "level"),
+    ),
     tried={
         "gct": ("50 ms", "500 ms"),
         "nrt": ("500 ms",),

@@ -37,13 +37,14 @@ from murmur_pubsub.machine import (
     TimerFired,
     Truncate,
 )
+from murmur_pubsub.measure import Measure
 from murmur_pubsub.promise import Survival
 from routing.multipath import messages as wire
 from routing.multipath.desk import CoordinatorDesk
 from routing.multipath.knowledge import Knowledge
 from routing.multipath.load import UplinkMeter
-from routing.multipath.membership import Membership
-from routing.multipath.mover import Mover
+from routing.multipath.membership import JOIN_REFUSED, Membership
+from routing.multipath.mover import MOVE_FINISHED, MOVE_REFUSED, Mover
 from routing.multipath.parameters import MultipathParameters
 from routing.multipath.strategies import (
     PathComputation,
@@ -387,6 +388,14 @@ MULTIPATH = RoutingProtocol(
     survives=_survives,
     orders=ORDERS,
     gives_up={"depart": ""},
+    measures=(
+        Measure(SOFT_LINKS, "soft links", "level"),
+        Measure(CANDIDATES, "candidate links", "level"),
+        Measure(NO_WAY, "publications not sent on to all", "rows"),
+        Measure(MOVE_FINISHED, "moves finished", "rows"),
+        Measure(MOVE_REFUSED, "moves not made", "rows"),
+        Measure(JOIN_REFUSED, "joins refused", "rows"),
+    ),
     tried={
         "delta": (2, 3),
         "fanout": (8,),

@@ -42,12 +42,18 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(params=[(1280, 900), (400, 800)], ids=["wide", "narrow"])
-def opened(page: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+@pytest.fixture(scope="module", params=[(1280, 900), (400, 800)], ids=["wide", "narrow"])
+def window(request: pytest.FixtureRequest) -> Iterator[Any]:
     with browser(*request.param) as driver:
-        driver.get(page.as_uri())
-        until(lambda: driver.execute_script("return document.querySelector('.live').dataset.ready !== undefined"))
         yield driver
+
+
+@pytest.fixture
+def opened(page: Path, window: Any) -> Any:
+    window.get("about:blank")
+    window.get(page.as_uri())
+    until(lambda: window.execute_script("return document.querySelector('.live').dataset.ready !== undefined"))
+    return window
 
 
 def until(condition: Callable[[], Any]) -> None:
@@ -289,6 +295,17 @@ def test_what_cannot_be_found_is_said(opened: Any) -> None:
     opened.execute_script("document.querySelector('.live').page.run.head.inputs = true")
     opened.find_element("css selector", "[data-live=open]").click()
     assert "murmur replay run --node b0 --at '" in opened.execute_script(note)
+
+
+def test_colours_stand_for_what_is_chosen(opened: Any) -> None:
+    legend = "return document.querySelector('[data-live=legend]').firstChild.textContent"
+    assert "messages received: 0 to " in opened.execute_script(legend)
+    press(opened, "m")
+    assert "messages on their way to it: 0 to " in opened.execute_script(legend)
+    choice = opened.find_element("css selector", "[data-live=metric]")
+    assert choice.get_attribute("selectedIndex") == "1"
+    opened.execute_script("arguments[0].selectedIndex = 2; arguments[0].dispatchEvent(new Event('change'))", choice)
+    assert "deliveries to its clients: 0 to " in opened.execute_script(legend)
 
 
 def test_the_table_says_what_the_picture_shows(opened: Any) -> None:

@@ -1,6 +1,7 @@
 """The picture of a run says what happened: states of nodes and links, what moved, and no delivery more or less."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from murmur_page.journal_tail import JournalTail
 from murmur_page.observer import Observer
 from murmur_page.recorded import frames_of, recorded
 from murmur_pubsub.journal import RowKind
-from murmur_pubsub.run_manifest import read_manifest
+from murmur_pubsub.measure import Measure
+from murmur_pubsub.run_manifest import read_manifest, write_manifest
 from murmuration.harness.cluster import Cluster
 from tests.spark.run_folder import RunFolder
 
@@ -183,3 +185,40 @@ def test_a_fault_that_the_manifest_does_not_name_yet_is_told_by_its_number(tmp_p
     folder = run.finish()
     (told,) = frames_of(folder, read_manifest(folder), 600)[-1].story
     assert (told["text"], told["kind"]) == ("step 1", "kill")
+
+
+def test_what_a_protocol_measures_is_a_level_that_holds_or_a_count(tmp_path: Path) -> None:
+    """b0 has 2 soft links, and still 2, then 3, and counts 5 ticks and 1; b1 has two rows; a client's is nobody's."""
+    built = RunFolder(tmp_path / "run", brokers=2, clients=1)
+    for node, time_us, topic, value in (
+        ("b0", 10, 1, 2), ("b0", 20, 2, 5), ("b1", 30, 3, 77), ("c0", 35, 1, 9), ("b0", 110, 1, 2), ("b0", 120, 2, 1),
+        ("b1", 130, 3, 77), ("b0", 210, 1, 3), ("b0", 220, 4, 1),
+    ):  # fmt: skip
+        built.row(node, time_us, RowKind.PROTOCOL, size=topic, value=value)
+    run = built.finish()
+    measures = (Measure(1, "soft links", "level"), Measure(2, "ticks", "sum"), Measure(3, "moves", "rows"))
+    write_manifest(run, replace(read_manifest(run), measures=measures))
+    frames = frames_of(run, read_manifest(run), 220)
+    assert [(each.levels, dict(each.totals)) for each in frames if each.levels or each.totals] == [
+        ({(1, 0): 2}, {}), ({}, {(2, 0): 5}), ({}, {(3, 1): 1}),
+        ({}, {(2, 0): 1}), ({}, {(3, 1): 1}), ({(1, 0): 3}, {}),
+    ]  # fmt: skip
+    whole, *others = frames
+    for each in others:
+        whole.merge(each)
+    assert (whole.levels, dict(whole.totals)) == ({(1, 0): 3}, {(2, 0): 6, (3, 1): 2})
+    assert recorded(run)["head"]["measures"][0] == [1, "soft links", "level"]
+
+
+def test_a_protocol_that_declares_what_it_measures_is_shown_by_it(tmp_path: Path) -> None:
+    chain, parameters = {"kind": "chain", "brokers": 4}, {"multipath": {"round": "100 ms"}}
+    with Cluster.start(chain, routing="multipath", parameters=parameters, folder=tmp_path / "run") as cluster:
+        cluster.clients["c3"].subscribe("price > 10")
+        cluster.settle()
+        for _ in range(10):
+            cluster.clients["c0"].publish({"price": 11})
+            cluster.advance("100 ms")
+    data = recorded(tmp_path / "run")
+    topics = {topic: words for topic, words, _ in data["head"]["measures"]}
+    levels = [(topics[topic], level) for frame in data["frames"] for topic, _, level in frame.get("e", ())]
+    assert ("candidate links", 2) in levels

@@ -10,6 +10,7 @@ import pytest
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.links import Delay, LinkSpec
+from murmur_pubsub.measure import Measure
 from murmur_pubsub.promise import Promise, Recovery, Survival
 from murmur_pubsub.run_manifest import (
     ClusterEntry,
@@ -42,6 +43,7 @@ FULL = RunManifest(
     workload={"publications": 5},
     message_kinds={16: "Forwarded"},
     datagram_kinds=(17, 18),
+    measures=(Measure(1, "soft links", "level"),),
     withdrawal_grace_us=10,
     subscription_grace_us=11,
     recovery_limit_us=12,
