@@ -26,11 +26,12 @@ class InputError(Exception):
         """The allowed name that is closest to what was found, if one is close.
 
         The name that was found stands in quotes; what is unknown or not there is named by the end of its place. Names
-        that are allowed are the single words of a list."""
+        that are allowed are the single words of a list, in quotes or not."""
         quoted = re.findall(r"'([\w./-]+)'", self.found)
         if not quoted and self.found.startswith(("an unknown", "no such")):
             quoted = [re.split(r"[\s.]", self.place)[-1]]
-        names = [each for each in re.split(r",\s*|\s+or\s+|[()]", self.allowed) if re.fullmatch(r"[\w-]+", each)]
+        listed = [re.fullmatch(r"('?)([\w-]+)\1", each) for each in re.split(r",\s*|\s+or\s+|[()]", self.allowed)]
+        names = [each[2] for each in listed if each]
         close = [near for name in quoted for near in difflib.get_close_matches(name, names, 1)]
         return close[0] if close and close[0] not in quoted else None
 

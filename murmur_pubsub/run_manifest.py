@@ -6,6 +6,7 @@ numbered in the journal, what was promised, and what was broken. What happened i
 The schema is this module; `MANIFEST_VERSION` changes when a key does. Times are emulated microseconds.
 """
 
+import difflib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -241,7 +242,10 @@ def read_manifest(run: Path) -> RunManifest:
     """The manifest of a run folder; raises `InputError` naming file and key for anything that is none."""
     path = run / _FILE
     if not run.is_dir():
-        raise InputError(str(run), "no such folder", "the folder of a run")
+        beside = [each.name for each in run.parent.iterdir()] if run.parent.is_dir() else []
+        near = difflib.get_close_matches(run.name, beside, 1)
+        hint = f" (did you mean {str(run.parent / near[0])!r}?)" if near else ""
+        raise InputError(str(run), f"no such folder{hint}", "the folder of a run")
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

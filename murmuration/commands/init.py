@@ -24,6 +24,13 @@ NEXT = {
 """The command to try first, in the folder."""
 
 
+def starter_named(name: str) -> Starter:
+    """The starter of that name; raises `InputError`."""
+    if name not in list(Starter):
+        raise InputError("init", repr(name), ", ".join(Starter))
+    return Starter(name)
+
+
 def begin(starter: Starter, folder: Path) -> list[Path]:
     """Write the starter's files into the folder; raises `InputError`, and writes none, if one of them is there."""
     sources = sorted(each for each in (STARTERS / starter).iterdir() if each.is_file())

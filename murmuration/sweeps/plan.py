@@ -79,7 +79,8 @@ def read_sweep(path: Path, progress: Progress = lambda *_: None) -> SweepPlan:
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(str(path), str(error), "a sweep file (docs/reference.md)") from None
+        found = "no such file" if isinstance(error, FileNotFoundError) else str(error)
+        raise InputError(str(path), found, "a sweep file (docs/reference.md)") from None
     data, lines = read_mapping(path, text)
     data.setdefault("name", path.stem)
     try:

@@ -112,3 +112,8 @@ def test_runs_in_a_folder_that_is_no_sweeps_are_left_alone(tmp_path: Path) -> No
     with pytest.raises(InputError, match=r"no sweep.json"):
         folder.opened(made).__enter__()
     assert (folder.runs / "mine").is_dir()
+
+
+def test_a_file_that_is_not_there_is_said_to_be_none(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.yaml: found no such file; allowed: a sweep file"):
+        read_sweep(tmp_path / "none.yaml")

@@ -76,6 +76,7 @@ def test_show_prints_a_built_in_scenario_as_it_is_written(tmp_path: Path) -> Non
         (("run", "parity", "--set", "broker.routing=floding"), "flooding"),
         (("run", "parity", "--set", "workload.kind=zip"), "zipf"),
         (("paper", "grifon"), "gryphon"),
+        (("init", "suit"), "suite"),
         (("rum",), "run"),
     ],
 )

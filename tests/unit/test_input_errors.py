@@ -16,11 +16,12 @@ PARTS = "gryphon, epidemic or best_effort"
         ("s.yaml, key broker.gryfon", "a list", PARTS, None),
         ("s.yaml, key broker.gryfon", "'x'", PARTS, None),
         ("s.yaml, key broker.reliability", "'gryphon'", PARTS, None),
+        ("s.yaml, key runtime", "'virtal'", "'ray' or 'virtual'", "virtual"),
         ("s.yaml, key broker.reliability", "'gryfon'", "at least one of gryphon and epidemic", None),
     ],
     ids=[
         "a name in quotes", "the end of the place", "after a blank", "what is no name", "what was found comes first",
-        "a name that is allowed", "names that are no list",
+        "a name that is allowed", "allowed names in quotes", "names that are no list",
     ],
 )  # fmt: skip
 def test_the_allowed_name_that_is_closest_to_what_was_found_is_proposed(

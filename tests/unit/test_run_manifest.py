@@ -127,8 +127,11 @@ def test_a_manifest_with_a_wrong_key_names_it(tmp_path: Path, changes: dict[str,
 def test_a_folder_without_manifest_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"a folder without manifest\.json"):
         read_manifest(tmp_path)
-    with pytest.raises(InputError, match="no such folder"):
+    with pytest.raises(InputError, match="no such folder; allowed"):
         read_manifest(tmp_path / "nowhere")
+    (tmp_path / "latest").mkdir()
+    with pytest.raises(InputError, match=r"no such folder \(did you mean '.*/latest'\?\); allowed"):
+        read_manifest(tmp_path / "latst")
 
 
 def test_a_manifest_that_is_no_json_is_refused(tmp_path: Path) -> None:
