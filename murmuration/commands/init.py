@@ -2,6 +2,9 @@
 
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from murmur_pubsub.errors import InputError
 
@@ -29,6 +32,17 @@ def starter_named(name: str) -> Starter:
     if name not in list(Starter):
         raise InputError("init", repr(name), ", ".join(Starter))
     return Starter(name)
+
+
+StarterArgument = Annotated[
+    Starter,
+    typer.Argument(
+        help="What to begin with: scenario, suite or protocol.",
+        parser=starter_named,
+        metavar="WHAT",
+        autocompletion=lambda: list(Starter),
+    ),
+]
 
 
 def begin(starter: Starter, folder: Path) -> list[Path]:

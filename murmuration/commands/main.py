@@ -19,7 +19,7 @@ from rich.table import Table
 from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.run_manifest import read_manifest
 from murmuration.commands.console import RunProgress
-from murmuration.commands.init import NEXT, Starter, begin, starter_named
+from murmuration.commands.init import NEXT, StarterArgument, begin
 from murmuration.commands.outcome import print_analysis, tell_missing, warn_of_lag
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.version import own_version
@@ -158,15 +158,7 @@ def run_command(
 
 @application.command("init")
 def init_command(
-    what: Annotated[
-        Starter,
-        typer.Argument(
-            help="What to begin with: scenario, suite or protocol.",
-            parser=starter_named,
-            metavar="WHAT",
-            autocompletion=lambda: list(Starter),
-        ),
-    ],
+    what: StarterArgument,
     folder: Annotated[Path, typer.Argument(help="Where its files go.")] = Path(),
 ) -> None:
     """Write a scenario, a test suite or a protocol to begin with."""
