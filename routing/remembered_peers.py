@@ -5,6 +5,9 @@ reach, when it comes back. So it stores the names of some peers that it knows, a
 set. One of them that is there is enough to be let in, so a record is good while most of them are still known. Only when
 half of them are gone, or twice as many are known, does a broker write another. That makes few records under churn, and
 after a partition it soon remembers peers of its own side. A broker that knows nobody keeps what it has stored.
+
+Those that were gone when a record was written may be across a partition. When that ends, they are the way to the other
+side if the bootstrap peers are dead: a broker looks for other parts of the overlay through both, in turn.
 """
 
 from collections.abc import Collection, Sequence
@@ -24,7 +27,10 @@ class RememberedPeers:
     def __init__(self, name: NodeName) -> None:
         self._name = name
         self._token = -1
+        self._looks = 0
         self.names: tuple[NodeName, ...] = ()
+        self._lost: list[NodeName] = []
+        """Of what was stored before, those that were gone."""
 
     def restore(self, records: Sequence[bytes]) -> Sequence[NodeName]:
         """The names that earlier incarnations have stored. Raises `InputError` for a record that is none."""
@@ -43,6 +49,7 @@ class RememberedPeers:
         if not known or self._is_good(known):
             return []
         self._token += 1
+        self._lost = [name for name in self.names if name not in known] or self._lost
         self.names = tuple(islice(known, REMEMBERED_MAX))
         return [Persist(self._token, msgpack.packb([self._token, *self.names]))]
 
@@ -54,3 +61,9 @@ class RememberedPeers:
     def stored(self, token: int) -> list[Effect]:
         """The record of that token is safe; it says all that those before it said."""
         return [Truncate(token)]
+
+    def to_look_through(self, bootstrap: Sequence[NodeName]) -> list[NodeName]:
+        """Who is to look now for another part of the overlay: a bootstrap peer, and one that was known before."""
+        self._looks += 1
+        found = [group[self._looks % len(group)] for group in (bootstrap, self._lost) if group]
+        return list(dict.fromkeys(found))

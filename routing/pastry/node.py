@@ -21,8 +21,8 @@ same row (and the next ones), the leaf set among the farthest leaves; every answ
 so that what is still missing is learned in the rounds that follow. A row that has become empty is told by none of its
 peers, so in each round a node asks one peer for another row, all rows in turn. A leaf that does not take the asking
 node for one tells of the nodes between the two. And since many failures at once may leave parts that know nothing of
-each other, a node that has lost a leaf has bootstrap peers look for its identifier. A peer back with a higher
-incarnation is a failed one and a new one; what is said of a failed one is not believed for some rounds.
+each other, a node that has lost a leaf has bootstrap peers, and some it knew before, look for its identifier. A peer
+back with a higher incarnation is a failed one and a new one; what is said of a failed one is not believed for a while.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -78,7 +78,7 @@ from routing.remembered_peers import RememberedPeers
 _ROUND, _DEADLINE, _JOIN, _SETTLE = (("routing", "pastry", name) for name in ("round", "deadline", "join", "settle"))
 _ASKED_FOR_REPAIR = 3
 _LOOK_EVERY = 8
-"""In rounds: how often a node looks for itself by way of a bootstrap peer."""
+"""In rounds: how often a node looks for itself by way of others."""
 _PINGS = 3
 """Of a round to a silent peer: messages may get lost."""
 
@@ -406,13 +406,13 @@ class Pastry:
         return [*effects, *self._look_for_itself(), *self._ask_the_silent()]
 
     def _look_for_itself(self) -> list[Effect]:
-        """Have a bootstrap peer seek this identifier in some rounds after a leaf has failed, and now and then: if
-        the overlay has come apart, the node that is found may be in another part."""
-        through = self.place.bootstrap
-        if not through or not (self._looks or self._rounds % _LOOK_EVERY == 0):
+        """Have others seek this identifier in some rounds after a leaf has failed, and now and then: if the overlay has
+        come apart, the node that is found may be in another part."""
+        if not (self._looks or self._rounds % _LOOK_EVERY == 0):
             return []
         self._looks = max(0, self._looks - 1)
-        return [Send(through[self._rounds % len(through)], Seek(self.me, self.own))]
+        through = self._remembered.to_look_through(self.place.bootstrap)
+        return [Send(peer, Seek(self.me, self.own)) for peer in through]
 
     def _ask_the_silent(self) -> list[Effect]:
         self._pings += 1

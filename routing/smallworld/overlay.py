@@ -11,9 +11,10 @@ Hearsay does not prove that a peer is alive: routing uses *contacts* alone, peer
 
 A joining node sends a request to a bootstrap peer, which is routed to the rendezvous node of its identifier: its
 successor, which answers with what it knows. A node whose successor has failed finds the next one by the same request,
-sent for the identifier after its own. Now and then a node sends it by way of a bootstrap peer, so that the parts of an
-overlay that came apart find each other. A ring link that fails is replaced at once, any other in the next round. A node
-that hears from another with its own identifier draws a new one, if its name is the later of the two.
+sent for the identifier after its own. Now and then a node sends it by way of a bootstrap peer, and of one that it knew
+before, so that the parts of an overlay that came apart find each other. A ring link that fails is replaced at once, any
+other in the next round. A node that hears from another with its own identifier draws a new one, if its name is the
+later of the two.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -240,7 +241,7 @@ class GossipOverlay:
             partner = self._random.choice(list(self.neighbours))
             effects.append(self._send_table(partner, False))
         if self._seeking or self.round % _SEEK_EVERY == 0:
-            effects += self._seek() if self._seeking or not self.parameters.bootstrap else self._look_beyond()
+            effects += self._seek() if self._seeking else self._look_beyond()
             self._seeking = max(0, self._seeking - 1)
         beaten = dict.fromkeys(name for name in (*self.neighbours, *self._uplinks) if self._must_beat(name))
         self._awaited = beaten
@@ -350,9 +351,10 @@ class GossipOverlay:
         return [] if hop is None else [Send(hop, GossipJoinRequest((*self.me, 0)))]
 
     def _look_beyond(self) -> list[Effect]:
-        """Look for it by way of a bootstrap peer: if the overlay has come apart, that may be in another part."""
-        through = self.parameters.bootstrap[self.round // _SEEK_EVERY % len(self.parameters.bootstrap)]
-        return [Send(through, GossipJoinRequest((*self.me, 0)))]
+        """Look for it by way of others, which may be in another part, if the overlay has come apart."""
+        through = self._remembered.to_look_through(self.parameters.bootstrap)
+        looked: list[Effect] = [Send(peer, GossipJoinRequest((*self.me, 0))) for peer in through]
+        return looked if self.parameters.bootstrap else looked + self._seek()
 
     def _on_join_request(self, source: NodeName, request: GossipJoinRequest) -> list[Effect]:
         joining = GossipPeer(*request.me[:4])

@@ -25,7 +25,7 @@ VINIFERA_900191: Sequence[Mapping[str, Any]] = [
 ]
 
 
-def verdict_of(routing: str, faults: Sequence[Mapping[str, Any]], seed: int = 4095) -> str:
+def verdict_of(routing: str, faults: Sequence[Mapping[str, Any]], seed: int = 4095, **overlay: str) -> str:
     """A schedule as they are drawn."""
     outcome = play_schedule(
         {
@@ -34,6 +34,7 @@ def verdict_of(routing: str, faults: Sequence[Mapping[str, Any]], seed: int = 40
             "seed": seed,
             "overlay": {
                 "kind": "structured", "brokers": 9, "probe": "200 ms", "probe_timeout": "100 ms", "leaf_set": 8,
+                **overlay,
             },
             "workload": {
                 "kind": "zipf", "clients": 7, "subscribers_per_actor": 2, "publishers": 2, "publications": 170,
@@ -97,6 +98,23 @@ def test_a_broker_that_is_alone_on_its_side_joins_when_the_partition_ends(routin
     assert verdict_of(routing, [alone, {"at": "2 s", "kill": "b0", "for": "200 ms"}]) == "valid"
 
 
+DIVIDED: Sequence[Mapping[str, Any]] = [
+    {"at": "1 s", "partition": [["b0", "b2", "b3", "b6"]], "for": "3 s"},
+    {"at": "2 s", "kill": "b0"},
+]
+
+
+@pytest.mark.parametrize("routing", ["irbr", "vinifera"])
+def test_sides_become_one_again_though_the_only_bootstrap_peer_is_dead(routing: str) -> None:
+    """They find each other through those that were gone when names were stored last."""
+    assert verdict_of(routing, DIVIDED, bootstrap="b0") == "valid"
+
+
+def test_they_do_not_if_those_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RememberedPeers, "_lost", property(lambda self: [], lambda self, names: None), raising=False)
+    assert verdict_of("irbr", DIVIDED, bootstrap="b0") == "invalid"
+
+
 # ---------------------------------------------------------------------------------------- what is stored, and when
 def stored(peers: RememberedPeers, known: Sequence[str]) -> list[str] | None:
     """The names that the broker stores when it knows these (None: it stores nothing)."""
@@ -136,6 +154,17 @@ def test_what_was_stored_is_remembered_and_tokens_grow() -> None:
     assert isinstance(two, Persist)
     assert two.token > one.token
     assert list(second.restore([one.record, two.record])) == ["d"]
+
+
+def test_other_parts_are_looked_for_through_bootstrap_peers_and_those_that_were_gone_in_turn() -> None:
+    peers = RememberedPeers("a")
+    assert peers.to_look_through([]) == []
+    peers.keep(["b", "c", "d", "e"])
+    assert [peers.to_look_through(["x", "y"]) for _ in range(3)] == [["x"], ["y"], ["x"]]
+    peers.keep(["d", "f"])
+    assert [peers.to_look_through(["x"]) for _ in range(3)] == [["x", "e"], ["x", "b"], ["x", "c"]]
+    peers.keep(["d", "f", "g", "h"])
+    assert peers.to_look_through([]) == ["e"], "nobody was gone"
 
 
 @pytest.mark.parametrize("record", [b"", b"\xc1", msgpack.packb(7), msgpack.packb([])])
