@@ -481,12 +481,9 @@ class Moves:
         changed = set(peers) ^ set(zone.peers_before)
         network.changed |= {peer: zone.move for peer in (*peers, *zone.peers_before) if peer in changed}
         network.set_peers(peers)
-        for peer in [each for each in peers if each not in zone.peers_before]:
-            # The phases bring what there is to tell.
-            network.met[peer] = network.told[peer] = network.statements[peer].epoch
-            if network.is_away(peer):
-                network.down[peer] = None
-        effects = knowledge.peers_changed()
+        new = [peer for peer in peers if peer not in zone.peers_before]
+        asked = [effect for peer in new for effect in network.taken_by_move(peer)]
+        effects = [*knowledge.peers_changed(), *asked]
         if zone.mover != knowledge.name:  # the mover remembers that the move is pending until all but its own side know
             effects.append(network.record())
         return effects + (network.tell_own() if tell else [])

@@ -14,7 +14,7 @@ import msgpack
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import Effect, NodeName, Persist, Send
-from routing.multipath.messages import BrokerAway, LinkClaimed, Neighbours, Path
+from routing.multipath.messages import BrokerAway, LinkClaimed, Neighbours, Path, SoftLinkRequest
 from routing.multipath.overlay_maps import MasterOverlayMap
 
 
@@ -98,6 +98,17 @@ class PrimaryNetwork:
         self.down = {peer: None for peer in self.down if peer in self.peers}
         self.statements[self.name] = Statement(self.epoch, self.own.version + 1, tuple(self.peers))
         self._mom = None
+
+    def taken_by_move(self, peer: NodeName) -> list[Effect]:
+        """A move has made the broker a neighbour, and its phases bring what there is to tell. One that is said to be
+        away is asked whether that is so: when it answers it is met as one that comes back."""
+        if not self.is_away(peer):
+            self.met[peer] = self.told[peer] = self.statements[peer].epoch
+            return []
+        self.down[peer] = None
+        self.met.pop(peer, None)
+        self.told.pop(peer, None)
+        return [Send(peer, SoftLinkRequest(self.epoch))]
 
     # ------------------------------------------------------------------------------------------ what is stored
     def record(self) -> Persist:
