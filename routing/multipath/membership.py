@@ -100,9 +100,11 @@ class Membership:
             # This broker may have been given another place in the overlay while it was down: neighbours by link of the
             # last incarnation that are still there come by their links.
             former = {**network.unseen, **self._given_up_for(peer)}
+            beyond = [(broker, hops) for each in former for broker, hops in network.bridges(each) if broker != peer]
             for each in former:
                 network.outdate(each)
             effects += knowledge.new_peers([*(each for each in network.peers if each not in former), peer])
+            effects += network.tell_own_to(beyond)  # farther away by now, they would not hear of it
             network.unseen = {}
             self._spread.note_new_place(peer)
         elif peer in network.down:

@@ -252,6 +252,10 @@ class PrimaryNetwork:
         """The own statement to every broker in the neighbourhood."""
         return self.spread_statement(self.name, 0, None)
 
+    def tell_own_to(self, brokers: Iterable[tuple[NodeName, int]]) -> list[Effect]:
+        """The same to these brokers, which are so many hops away."""
+        return [Send(broker, Neighbours(self.name, *self.own[:2], hops, self.own.peers)) for broker, hops in brokers]
+
     def tell_all(self, peer: NodeName, away: int) -> list[Effect]:
         """Everything that a broker `away` hops from here should know of this side: a neighbour that has just come
         (back), or one that bridges another. Of a broker that was restarted its own last word, too."""

@@ -10,12 +10,13 @@ The head of a file is comments, then what of a scenario is not the default (`bro
     subscribe b0 1 x > 3         by the broker's own subscriber 1; unsubscribe the same
     publish b0 1 x=5             by the broker's own publisher 1
     lose b0 b1 Data              the next message of that class from b0 to b1 is lost; lose b0 b1 Data 3: three of them
-    cut b0 b1                    both ends know at once that the link is down; join b0 b1: it is up again
+    cut b0 b1                    both ends know at once that the link is down; join b0 b1: it is up again, or new
     crash b1                     the broker's process is gone; restart b1
     order b0 move b1 b2          from whoever runs the overlay; the answer is written down
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -195,7 +196,8 @@ class Exchange:
             self._give(name, LinkDown(peer, "cut"))
 
     def _join(self, first: str, second: str) -> None:
-        self.runtime.connect(self._links[frozenset((first, second))])
+        plan = self._links.get(frozenset((first, second)))
+        self.runtime.connect(plan or replace(next(iter(self._links.values())), first=first, second=second))
 
     def _crash(self, broker: str) -> None:
         self.runtime.crash(broker)
