@@ -29,7 +29,7 @@ from routing.multipath.messages import (
 from routing.multipath.mover import Mover
 from routing.multipath.primary_network import Statement
 from routing.multipath.subscription_spread import SubscriptionSpread
-from routing.multipath.watch import Watch
+from routing.multipath.watch import PATIENCE, Watch
 
 JOIN_REFUSED = 5
 """Topic of a journal row: a broker (the peer) was refused, there being so many neighbours already."""
@@ -37,7 +37,8 @@ JOIN_REFUSED = 5
 
 class Membership:
     """`departed`: this broker has left the overlay. `unsure`: brokers that only datagrams lead to, and that
-    have still to tell all they know. `watching`: the timer of `watch` runs."""
+    have still to tell all they know. `watching`: the timer of `watch` runs. `alone`: for so many turns of `watch` this
+    broker, restarted, still waits for one that knows it: of those behind its neighbours it has forgotten."""
 
     def __init__(self, knowledge: Knowledge, spread: SubscriptionSpread, mover: Mover, desk: CoordinatorDesk) -> None:
         self._knowledge = knowledge
@@ -50,6 +51,7 @@ class Membership:
         self._leaving: tuple[int, NodeName] | None = None
         self._looked_at = knowledge.network.peers
         self.unsure: dict[NodeName, None] = {}
+        self.alone = 0
 
     @property
     def leaving(self) -> bool:
@@ -65,16 +67,12 @@ class Membership:
         some = network.down or network.unlinked or network.pending or self.unsure or network.disowned_by
         return bool(some) or self.leaving or self._looked_at is not network.peers
 
-    def note_alive(self, peer: NodeName) -> None:
-        """The broker is there."""
-        self._watched.answered(peer)
-        self._knowledge.network.silent.pop(peer, None)
-
     def come_back(self) -> list[Effect]:
         """After a restart: the neighbours that no link leads to have to be found, and to tell what they know."""
         network = self._knowledge.network
         found = [*network.unlinked, *([network.pending.destination] if network.pending else ())]
         self.unsure = dict.fromkeys(found)
+        self.alone = 0 if self._knowledge.parameters.strategy == "S0" else PATIENCE + 1
         return self.watch()
 
     def on_link_up(self, peer: NodeName) -> Sequence[Effect]:
@@ -93,6 +91,7 @@ class Membership:
 
     def _on_reachable(self, peer: NodeName) -> list[Effect]:
         """A neighbour joins, or comes back."""
+        self.alone = 0
         knowledge = self._knowledge
         network = knowledge.network
         effects: list[Effect] = []
@@ -134,6 +133,13 @@ class Membership:
         if peer not in network.told or network.told[peer] != network.met.get(peer):
             self.unsure[peer] = None
         return [*effects, Send(peer, TablesTold(network.epoch))]
+
+    def on_stranger(self, source: NodeName) -> list[Effect]:
+        """A broker takes this one to be near, which has never heard of it: it may think otherwise. Or this one has been
+        restarted, and a neighbour that they have in common is away: then it can tell who else is behind that one."""
+        network = self._knowledge.network
+        asked = [Send(source, TablesWanted())] if network.down else []
+        return [Send(source, network.claim(source)), *asked]
 
     def on_tables_wanted(self, source: NodeName, wanted: TablesWanted) -> Sequence[Effect]:
         network = self._knowledge.network
@@ -189,6 +195,7 @@ class Membership:
                     effects.append(Send(behind, SoftLinkRequest(network.epoch)))
                     effects += self._tell_all(behind, distance)
         if effects:
+            self.alone = 0
             knowledge.links.trim(len(network.peers), knowledge.protected())
             knowledge.links_changed()
         return effects
@@ -201,6 +208,7 @@ class Membership:
         left = () if self._leaving is None else (self._leaving[1],)
         watched = dict.fromkeys((*network.unlinked, *protected, *doubted, *left, *network.silent))
         effects = self._mover.resolve()
+        self.alone = max(0, self.alone - 1)
         self.unsure = {peer: None for peer in self.unsure if peer in watched}
         for peer in self._watched.ask(watched):
             effects += self._on_silent(peer, peer in protected) + self._left(peer)
@@ -234,6 +242,9 @@ class Membership:
         incarnation."""
         network = self._knowledge.network
         self._watched.answered(peer)
+        if peer in network.silent:
+            del network.silent[peer]
+            return self.bridge()  # it is there again, nearer than those that have stood in for it
         known = network.met.get(peer, -1)
         if epoch <= known:
             return []

@@ -258,13 +258,16 @@ class PrimaryNetwork:
 
     def tell_all(self, peer: NodeName, away: int) -> list[Effect]:
         """Everything that a broker `away` hops from here should know of this side: a neighbour that has just come
-        (back), or one that bridges another. Of a broker that was restarted its own last word, too."""
+        (back), or one that bridges another. Of a broker that was restarted its own last word, too; and what those
+        between the two have said, who cannot say it again."""
         effects: list[Effect] = []
+        between = self.mom.path(peer)[:-1] if away > 1 else ()
         for broker, distance in self.mom.distances.items():
-            told = distance + away <= self.delta if broker != peer else away == 1
+            hops = away - distance if broker in between else away + distance
+            told = hops <= self.delta if broker != peer else away == 1
             if told and broker in self.statements:
                 epoch, version, peers = self.statements[broker]
-                effects.append(Send(peer, Neighbours(broker, epoch, version, distance + away, peers)))
+                effects.append(Send(peer, Neighbours(broker, epoch, version, hops, peers)))
         return effects
 
     def spread_statement(self, broker: NodeName, hops: int, source: NodeName | None) -> list[Effect]:

@@ -174,8 +174,9 @@ class MultipathRouter(Router):
 
     @property
     def settling(self) -> bool:
-        """Where no link tells of a broker's end and beginning: until all is told, its side may hear nothing."""
-        return bool(self.membership.unsure)
+        """Where no link tells of a broker's end and beginning, or leads to nobody: until all is told, its side may hear
+        nothing."""
+        return bool(self.membership.unsure) or self.membership.alone > 0
 
     def take_remarks(self) -> Sequence[Record]:
         remarks, self._remarks = self._remarks, []
@@ -348,8 +349,7 @@ class MultipathRouter(Router):
     # ------------------------------------------------------------------------------------------ soft links, load
     def _on_soft_link_request(self, source: NodeName, request: wire.SoftLinkRequest, now_us: int) -> Sequence[Effect]:
         if source not in self.knowledge.network.mom:
-            # Nothing could be passed on that comes from there: its direction is not known. It may think otherwise.
-            return [Send(source, self.knowledge.network.claim(source))]
+            return self.membership.on_stranger(source)  # what comes from there could not be passed on
         answer = Send(source, wire.SoftLinkAccepted(self.knowledge.network.epoch))
         return [answer, *self.membership.meet(source, request.epoch)]
 
@@ -358,9 +358,6 @@ class MultipathRouter(Router):
     ) -> Sequence[Effect]:
         if self.knowledge.links.accepted(source):
             self.knowledge.links_changed()
-        if source in self.knowledge.network.silent:
-            self.membership.note_alive(source)
-            return self.membership.bridge()  # it is there again, nearer than those that have stood in for it
         return self.membership.meet(source, accepted.epoch)
 
     def _on_load(self, source: NodeName, told: wire.LoadExchange, now_us: int) -> Sequence[Effect]:
