@@ -4,9 +4,11 @@ import copy
 import json
 import re
 import shlex
+import subprocess
 import sys
 import tomllib
 from importlib import metadata, resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +27,18 @@ COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
 KUBERAY: dict[str, Any] = yaml.safe_load((ROOT / "docs" / "examples" / "kuberay.yaml").read_text())
 
 
+SCHEMAS: dict[str, Traversable] = {
+    **{
+        name: resources.files("check_jsonschema") / "builtin_schemas" / "vendor" / f"{name}.json"
+        for name in ("compose-spec", "github-workflows")
+    },
+    "ray-cluster": Path(__file__).with_name("ray_cluster.schema.json"),
+}
+
+
 def refused(document: Any, schema: str) -> str | None:
-    """Why the schema, one that check-jsonschema brings along, refuses the document; None: it does not."""
-    file = resources.files("check_jsonschema") / "builtin_schemas" / "vendor" / f"{schema}.json"
-    validator = jsonschema.validators.validator_for(rules := json.loads(file.read_text()))(rules)
+    """Why the schema refuses the document; None: it does not."""
+    validator = jsonschema.validators.validator_for(rules := json.loads(SCHEMAS[schema].read_text()))(rules)
     return next((error.message for error in validator.iter_errors(document)), None)
 
 
@@ -67,13 +77,29 @@ def test_the_image_has_the_python_and_java_that_are_asked_for() -> None:
     assert not {"constraints.txt", "pyproject.toml", "README.md", "murmuration"} & set(ignored)
 
 
+def linted(recipe: str) -> list[str]:
+    """What the linter of Dockerfiles says of a recipe."""
+    command = [str(Path(sys.executable).with_name("hadolint")), "--no-color", "-"]
+    done = subprocess.run(command, input=recipe, capture_output=True, text=True, check=False)
+    assert not done.stderr
+    return done.stdout.splitlines()
+
+
+def test_the_linter_has_nothing_to_say_of_the_image() -> None:
+    recipe = (ROOT / "Dockerfile").read_text()
+    assert linted(recipe) == []
+    careless = recipe.replace("apt-get install -y", "apt-get install").replace("--no-cache-dir ", "")
+    assert [line.split()[1] for line in linted(careless)] == ["DL3014", "DL3042"]
+
+
 def workflow() -> Any:
     (file,) = (step for step in STEPS if isinstance(step, PrintedFile) and step.name == "suite.yaml")
     return json.loads(json.dumps({str(key): value for key, value in yaml.safe_load(file.text).items()}))
 
 
-def test_the_schemas_take_the_compose_file_and_the_workflow() -> None:
+def test_the_schemas_take_the_compose_file_the_manifest_and_the_workflow() -> None:
     assert refused(COMPOSE, "compose-spec") is None
+    assert refused(KUBERAY, "ray-cluster") is None
     read = workflow()
     assert refused({"on": read.pop("True"), **read}, "github-workflows") is None  # YAML 1.1 reads `on` as true
 
@@ -82,6 +108,15 @@ def test_the_schemas_refuse_what_is_misspelt() -> None:
     compose = copy.deepcopy(COMPOSE)
     compose["services"]["head"]["entrypoin"] = compose["services"]["head"].pop("entrypoint")
     assert refused(compose, "compose-spec") is not None
+    misspelt: list[dict[str, Any]] = [
+        {"rayStartParam": {}},
+        {"rayStartParams": {"num-cpus": 2}},
+        {"template": {"spec": {}}},
+    ]
+    for planted in misspelt:
+        manifest = copy.deepcopy(KUBERAY)
+        manifest["spec"]["headGroupSpec"].update(planted)
+        assert refused(manifest, "ray-cluster") is not None, planted
     read = workflow()
     next(iter(read["jobs"].values()))["run-on"] = "x"
     assert refused({"on": read.pop("True"), **read}, "github-workflows") is not None
@@ -118,6 +153,10 @@ def test_the_kubernetes_cluster_has_this_ray_and_a_token() -> None:
     assert {container["image"] for container in containers} == {COMPOSE["services"]["head"]["image"]}
     for container in containers:
         assert {"name": "RAY_worker_niceness", "value": "0"} in container["env"]
+    for group in groups:
+        pod = group["template"]["spec"]
+        mounted = {mount["name"] for container in pod["containers"] for mount in container.get("volumeMounts", [])}
+        assert mounted == {volume["name"] for volume in pod.get("volumes", [])}
     for group in spec["workerGroupSpecs"]:
         assert group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
 
