@@ -1,11 +1,16 @@
 """`murmur doctor`: is everything here that a run needs?"""
 
+import json
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import psutil
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from murmur_pubsub.errors import InputError
 
@@ -23,6 +28,21 @@ class Finding:
 def examine() -> list[Finding]:
     """Python, Java, memory, cores, disk, Ray and Spark, in this order."""
     return [_python(), _java(), _memory(), _cores(), _disk(), _open_files(), _package("ray"), _package("pyspark")]
+
+
+def print_findings(findings: Sequence[Finding], as_json: bool) -> None:
+    """A table, or one JSON line."""
+    if as_json:
+        told = {each.what: {"fine": each.fine, "found": each.found, "remedy": each.remedy} for each in findings}
+        print(json.dumps(told))
+        return
+    table = Table(box=None, header_style="bold")
+    for heading in ("", "what", "found", "how to mend it"):
+        table.add_column(heading)
+    for finding in findings:
+        mark = "[green]ok[/green]" if finding.fine else "[red]no[/red]"
+        table.add_row(mark, finding.what, escape(finding.found), "" if finding.fine else escape(finding.remedy))
+    Console().print(table)
 
 
 def _python() -> Finding:

@@ -12,9 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.run_manifest import read_manifest
@@ -57,6 +54,11 @@ PlainOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print results as one JSON line.")]
 
 
+def _examples(*commands: str) -> str:
+    """What a command's help ends with."""
+    return "\n\n".join(["Examples:", *commands])
+
+
 class CutShort(Exception):
     """A run that ended early; says what was kept in the folder, if that was made, and how to go on."""
 
@@ -86,7 +88,14 @@ def prepare(
     find_own_modules()
 
 
-@application.command("run")
+@application.command(
+    "run",
+    epilog=_examples(
+        "murmur run",
+        "murmur run parity --plain --set links.loss=0.01",
+        "murmur run scenario.yaml --runtime virtual --seed 2",
+    ),
+)
 def run_command(
     scenario: ScenarioArgument = "default",
     runtime: Annotated[str | None, typer.Option(help="ray or virtual, instead of the scenario's.")] = None,
@@ -156,7 +165,7 @@ def run_command(
             print(f"run folder: {finished.folder}")
 
 
-@application.command("init")
+@application.command("init", epilog=_examples("murmur init scenario", "murmur init protocol hop_acks"))
 def init_command(
     what: StarterArgument,
     folder: Annotated[Path, typer.Argument(help="Where its files go.")] = Path(),
@@ -176,7 +185,9 @@ def show_command(scenario: ScenarioArgument) -> None:
     print(scenario_path(Path(scenario)).read_text(), end="")
 
 
-@application.command("analyze")
+@application.command(
+    "analyze", epilog=_examples("murmur analyze runs/latest", "murmur analyze runs/latest --plain --json")
+)
 def analyze_command(
     run_folder: RunFolderArgument,
     master: MasterOption = None,
@@ -243,7 +254,7 @@ def serve_command(
     serve_runs(runs, host, port)
 
 
-@application.command("compare")
+@application.command("compare", epilog=_examples("murmur compare runs/flooding runs/forwarding"))
 def compare_command(
     runs: Annotated[list[Path], typer.Argument(help="Two run folders or more.")],
     as_json: JsonOption = False,
@@ -254,7 +265,7 @@ def compare_command(
     print_comparison(runs, as_json)
 
 
-@application.command("trace")
+@application.command("trace", epilog=_examples("murmur trace runs/latest 0:31"))
 def trace_command(
     run_folder: RunFolderArgument,
     event: Annotated[str, typer.Argument(help="PUBLISHER:NUMBER, as in analysis/findings.csv.")],
@@ -266,7 +277,9 @@ def trace_command(
     trace_event(run_folder, event, out)
 
 
-@application.command("replay")
+@application.command(
+    "replay", epilog=_examples("murmur run parity --keep-inputs --plain", "murmur replay runs/latest --node b1 --show")
+)
 def replay_command(
     run_folder: RunFolderArgument,
     node: Annotated[str, typer.Option(help="Which broker or client.")],
@@ -283,7 +296,7 @@ def replay_command(
         replay_node(run_folder, node, incarnation, show)
 
 
-@application.command("paper")
+@application.command("paper", epilog=_examples("murmur paper irbr --quick"))
 def paper_command(
     name: Annotated[str, typer.Argument(help="Which paper; `murmur list` names them.", autocompletion=_paper_names)],
     quick: Annotated[bool, typer.Option("--quick", help="Scaled down, under a minute.")] = False,
@@ -299,7 +312,7 @@ def paper_command(
     reproduce_paper(name, quick, seeds, workers, address, out, as_json)
 
 
-@application.command("sweep")
+@application.command("sweep", epilog=_examples("murmur sweep loss.yaml --out sweeps/loss"))
 def sweep_command(
     sweep_file: Annotated[Path, typer.Argument(help="A sweep file: a scenario, and what runs differ in.")],
     workers: Annotated[int | None, typer.Option(help="Runs at once (default: one for each core).")] = None,
@@ -315,7 +328,9 @@ def sweep_command(
     play_sweep(sweep_file, workers, address, out, analysis, keep_runs, as_json)
 
 
-@application.command("hunt")
+@application.command(
+    "hunt", epilog=_examples("murmur hunt --minutes 60", "murmur hunt --routing mine.protocol:ROUTING --schedules 5000")
+)
 def hunt_command(
     scenario: Annotated[
         Path | None, typer.Argument(help="A scenario file, or the name of a built-in one: only its faults are drawn.")
@@ -399,46 +414,20 @@ def zoo_command(
 
 
 @application.command("list")
-def list_command() -> None:
+def list_command(as_json: JsonOption = False) -> None:
     """What there is to choose from: scenarios, protocols, workloads, overlays, papers."""
-    from murmuration.papers import PAPERS
-    from murmuration.registry import RELIABILITIES, ROUTINGS
-    from murmuration.scenario.load import built_in_scenarios, load_scenario
-    from routing.local_subscriptions import INDEXES
-    from workloads import OVERLAYS, WORKLOADS
+    from murmuration.commands.choices import print_choices
 
-    table = Table(box=None, header_style="bold")
-    for heading in ("scenario", "runtime", "what it shows"):
-        table.add_column(heading)
-    for name, path in built_in_scenarios().items():
-        scenario = load_scenario(path).scenario
-        table.add_row(name, scenario.runtime, escape(scenario.description.strip()))
-    console = Console()
-    console.print(table)
-    for heading, names in (
-        ("overlays", OVERLAYS),
-        ("workloads", WORKLOADS),
-        ("matching", INDEXES),
-        ("routing", ROUTINGS),
-        ("reliability", RELIABILITIES),
-        ("papers", PAPERS),
-    ):
-        console.print(f"[bold]{heading}[/bold]: {', '.join(names)}", highlight=False)
+    print_choices(as_json)
 
 
 @application.command("doctor")
-def doctor_command() -> None:
+def doctor_command(as_json: JsonOption = False) -> None:
     """Look for what is missing on this host, and say how to mend it."""
-    from murmuration.commands.doctor import examine
+    from murmuration.commands.doctor import examine, print_findings
 
     findings = examine()
-    table = Table(box=None, header_style="bold")
-    for heading in ("", "what", "found", "how to mend it"):
-        table.add_column(heading)
-    for finding in findings:
-        mark = "[green]ok[/green]" if finding.fine else "[red]no[/red]"
-        table.add_row(mark, finding.what, escape(finding.found), "" if finding.fine else escape(finding.remedy))
-    Console().print(table)
+    print_findings(findings, as_json)
     if not all(finding.fine for finding in findings):
         raise typer.Exit(1)
 
