@@ -41,8 +41,10 @@ from murmuration.runs.own_modules import find_own_modules
 from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.durations import duration_of
 from murmuration.scenario.load import check_scenario
+from murmuration.scenario.schema import Scenario
 
 _STEP_US = 10_000
+_ARGUMENTS = ("overlay", "clients", "routing", "reliability", "matching", "parameters", "runtime", "seed", "folder")
 _GIVEN_OTHERWISE = {
     "broker": "the arguments routing, reliability, matching and parameters (in pytest: fixtures protocol, parameters)",
     "workload": "the argument clients (in pytest: the fixture attached); commands are given to them",
@@ -174,6 +176,9 @@ class Cluster:
         for key in keys:
             if key in _GIVEN_OTHERWISE:
                 raise InputError(f"Cluster.start, key {key}", f"{keys[key]!r:.60}", _GIVEN_OTHERWISE[key])
+            if key not in Scenario.model_fields:
+                allowed = dict.fromkeys([*_ARGUMENTS, *Scenario.model_fields])
+                raise InputError(f"Cluster.start, key {key}", "an unknown key", ", ".join(allowed))
         data = {
             "name": "cluster",
             "runtime": runtime,
@@ -205,6 +210,11 @@ class Cluster:
                 cluster.end()
             finally:
                 cluster._close()
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.brokers)} brokers and {len(self.clients)} clients"
+        over = ", over" if self._over else f" at {self.now_us / 1e6:.3f} s"
+        return f"<Cluster of {counts}{over}: {self.folder}>"
 
     # ---------------------------------------------------------------------------------------------- time
     @property

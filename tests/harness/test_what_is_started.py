@@ -27,6 +27,18 @@ def test_a_cluster_has_the_protocols_and_the_parameters_that_it_was_given(tmp_pa
     assert "PushDigest" in manifest.message_kinds.values()
 
 
+def test_a_cluster_says_what_it_is(tmp_path: Path) -> None:
+    with Cluster.start(CHAIN, folder=tmp_path / "run") as cluster:
+        cluster.advance("1 s")
+        assert repr(cluster) == f"<Cluster of 2 brokers and 2 clients at {cluster.now_us / 1e6:.3f} s: {tmp_path}/run>"
+    assert repr(cluster) == f"<Cluster of 2 brokers and 2 clients, over: {tmp_path}/run>"
+
+
+def test_an_argument_that_is_nearly_right_is_answered_with_the_right_one() -> None:
+    with pytest.raises(InputError, match=r"key paramters: found an unknown key \(did you mean 'parameters'\?\)"):
+        Cluster.start(CHAIN, paramters={}).__enter__()
+
+
 @pytest.mark.parametrize(
     ("key", "value", "allowed"),
     [
