@@ -7,6 +7,7 @@
 """
 
 import tempfile
+import textwrap
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -28,9 +29,8 @@ from spark_analysis.lamport import draw_way
 from spark_analysis.way_text import way_lines
 
 _LONG_S = 15.0
-_TEST = '''"""Found by `murmur hunt`: {words}
-
-{sizes}. `murmur run` plays scenario.yaml, which has the same schedule.
+_WIDTH = 100
+_TEST = '''"""{words}
 """
 
 import yaml
@@ -77,9 +77,14 @@ def write_schedule(
     """Write the scenario and the test."""
     text = yaml.safe_dump(whole_scenario(keys), sort_keys=False)
     (folder / "scenario.yaml").write_text(text)
-    sizes = f"Shrunk from {_told(before)} to {_told(sizes_of(keys))}"
     first = symptom.words.partition("\n")[0].replace('"""', "'''")
-    test = _TEST.format(words=first, sizes=sizes, text=text, properties=tuple(properties))
+    sizes = f"Shrunk from {_told(before)} to {_told(sizes_of(keys))}."
+    told = (
+        f"Found by `murmur hunt`: {first}",
+        f"{sizes} `murmur run` plays scenario.yaml, which has the same schedule.",
+    )
+    words = "\n\n".join(textwrap.fill(each, _WIDTH) for each in told)
+    test = _TEST.format(words=words, text=text, properties=tuple(properties))
     (folder / "test_finding.py").write_text(test)
 
 
