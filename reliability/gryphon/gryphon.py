@@ -47,7 +47,7 @@ from reliability.gryphon.messages import (
     Silence,
     Submission,
 )  # fmt: skip
-from reliability.gryphon.parameters import PUBENDS_MOST, GryphonParameters, entrances
+from reliability.gryphon.parameters import GryphonParameters, entrances
 from reliability.gryphon.pubend import Pubend
 from reliability.gryphon.publishing import PUBLISHERS_WAIT, Publishing
 from reliability.gryphon.round_trip import RoundTrip
@@ -78,7 +78,7 @@ class Gryphon(Reliability):
         self._publishing = Publishing(context.name, parameters.checkpoint, parameters.log_most)
         self.streams: dict[int, BrokerStream] = {}
         self._numbers_of: dict[NodeName, list[int]] = {}
-        for number, root in self._numbered(self._router.roots):
+        for number, root in parameters.numbered(self._router.brokers, self._router.roots):
             self.streams[number] = self._make_stream(number, root)
             self._numbers_of.setdefault(root, []).append(number)
         self.sessions = Sessions(context.incarnation, parameters.window)
@@ -174,13 +174,6 @@ class Gryphon(Reliability):
             stream.check_invariants()
 
     # ------------------------------------------------------------------------------------------- set-up
-    def _numbered(self, roots: Sequence[NodeName]) -> Iterable[tuple[int, NodeName]]:
-        """All pubends: their numbers and where they are."""
-        for place, root in enumerate(self._router.brokers):
-            if root in roots:
-                for own in range(self._parameters.pubends_at(root)):
-                    yield place * PUBENDS_MOST + own, root
-
     def _make_stream(self, number: int, root: NodeName) -> BrokerStream:
         given, pubend = self._parameters, None
         if root == self._name:

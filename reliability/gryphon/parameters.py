@@ -4,7 +4,7 @@ The paper's values are not in the text we have, but for DCT, which its failure t
 ours, near those of a product that came out of it (docs/protocols/gryphon.md).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from murmur_pubsub.errors import InputError
@@ -85,6 +85,13 @@ class GryphonParameters:
         """How many pubends the broker has, if it has any."""
         given = self.pubends.get(broker, 1)
         return given if isinstance(given, int) else len(given)
+
+    def numbered(self, brokers: Sequence[NodeName], roots: Sequence[NodeName]) -> Iterator[tuple[int, NodeName]]:
+        """All pubends: their numbers, and at which of the roots each is."""
+        for place, broker in enumerate(brokers):
+            if broker in roots:
+                for own in range(self.pubends_at(broker)):
+                    yield place * PUBENDS_MOST + own, broker
 
 
 def entrances(parameters: GryphonParameters, client_brokers: Sequence[NodeName]) -> Sequence[NodeName]:
