@@ -12,7 +12,8 @@ digits may only go on to neighbours that share fewer. That is the event's header
 publisher to any subscriber the one path that the filter took: no event arrives twice.
 
 A node that takes a failed peer's place is sent all that goes through this node, and a node forgets what failed
-neighbours had asked for, and says so to one that it hears from again. Until the paths are built anew, events are lost.
+neighbours had asked for. To one that it hears from again it says so, and what it wants there now: what was said to it
+before may be lost. Until the paths are built anew, events are lost.
 Filters and withdrawals between two nodes must keep their order: datagrams with random delays do not serve.
 """
 
@@ -80,7 +81,7 @@ class ReversePathForwarding(OverPastry, GossipRouter):
         self.watchers = {
             CellFilled: self._on_cell_filled,
             PeerFailed: self._on_failed,
-            PeerReturned: say_forgotten,
+            PeerReturned: self._on_returned,
         }
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
@@ -164,6 +165,12 @@ class ReversePathForwarding(OverPastry, GossipRouter):
         if peer is not None and peer.incarnation <= change.peer.incarnation:
             effects += self._forget(peer)
         return effects
+
+    def _on_returned(self, change: PeerReturned) -> list[Effect]:
+        """The neighbour was only out of reach, so that what it was told when it was taken for dead may be lost."""
+        released = Send(change.peer.name, PathReleased(self.pastry.me.incarnation))
+        asked = [PathFilter(self.pastry.me, each) for each in self._forwarded.get(change.peer, ())]
+        return [*say_forgotten(change), released, *(Send(change.peer.name, each) for each in asked)]
 
     def _forget(self, peer: PastryPeer) -> list[Effect]:
         self.pastry.unwatch(peer.name)

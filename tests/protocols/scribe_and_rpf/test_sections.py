@@ -11,6 +11,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import Received, Send
 from murmuration.deployment.build_deployment import build as build_scenario
+from murmuration.hunt.trial import play_schedule
 from murmuration.scenario.load import load_scenario
 from routing.pastry.neighbour_filters import Forgotten
 from routing.scribe.router import TreeSubscription
@@ -90,6 +91,32 @@ def test_a_node_that_was_held_up_and_taken_for_dead_gets_again_what_it_wants(bui
     network.rounds(2)
     for publisher in ("n0", "n15", "n31"):
         assert reached(network, publisher, {"x": 6}) == {name: 1}
+
+
+@pytest.mark.parametrize("routing", ["scribe", "rpf"])
+def test_events_do_not_come_by_a_neighbour_that_never_heard_that_it_was_released(routing: str) -> None:
+    """rpf/best_effort 1103170: what the stalled node was told when it was taken for dead was lost."""
+    data = {
+        "name": "schedule",
+        "runtime": "virtual",
+        "seed": 6530,
+        "overlay": {"kind": "structured", "brokers": 4, "probe": "200 ms", "probe_timeout": "100 ms", "leaf_set": 8},
+        "workload": {
+            "kind": "zipf", "clients": 4, "subscribers_per_actor": 2, "publishers": 2, "publications": 112,
+            "rate_per_s": 10, "attributes": 2, "predicates": 1, "matching_rate": 0.5, "resubscriptions": 5,
+        },
+        "broker": {"routing": routing, "reliability": "best_effort"},
+        "links": {"delay": "2 ms"},
+        "failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"},
+        "datagrams": {"delay": "1 ms"},
+        "drain": {"limit": "5 s"},
+        "faults": [
+            {"at": "880 ms", "partition": [["b0"]], "for": "50 ms"},
+            {"at": "931 ms", "stall": "b0", "for": "3000 ms"},
+        ],
+    }  # fmt: skip
+    numbers = play_schedule(data).judgement.numbers
+    assert numbers["verdict"] == "valid", numbers["reason"]
 
 
 def test_irbr_s3_1_scribe_repairs_its_tree_when_the_rendezvous_fails(build: Build) -> None:
