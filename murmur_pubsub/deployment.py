@@ -25,7 +25,7 @@ from murmur_pubsub.machine import Machine, NodeContext, NodeName
 from murmur_pubsub.message import Role
 from murmur_pubsub.places import CellPlan, RingPlace
 from murmur_pubsub.protocol_error import protocol_error
-from murmur_pubsub.script import Script
+from murmur_pubsub.script import Script, subscribers_of
 
 Factory = Callable[[NodeContext], Machine]
 
@@ -111,7 +111,7 @@ class Deployment:
     def fault_targets(self) -> FaultTargets:
         """What a plan for it is checked against."""
         has_datagrams = self.settings.default_link is not None
-        return targets_of(self.nodes, self.links, self.hosts, self.start_down, self.rules, has_datagrams)
+        return targets_of(self.nodes, self.links, self.hosts, self.start_down, self.rules, has_datagrams, self.scripts)
 
 
 def targets_of(
@@ -121,6 +121,7 @@ def targets_of(
     start_down: frozenset[NodeName],
     rules: PlanRules,
     has_datagrams: bool,
+    scripts: Mapping[NodeName, Script],
 ) -> FaultTargets:
     """What a fault plan for these nodes and links is checked against."""
     return FaultTargets(
@@ -131,6 +132,7 @@ def targets_of(
         frozenset(node.name for node in nodes if node.role == "broker"),
         rules,
         has_datagrams,
+        lambda name, wanted: subscribers_of(scripts.get(name), wanted),
     )
 
 

@@ -19,14 +19,14 @@ What each kind means, on both runtimes:
 - DISCONNECT: the link is taken out of the overlay; both ends hear at once that it is down, and what is on its way is
   lost. CONNECT: a new link between two brokers that have none, as `link` says.
 - ORDER: a broker's machine is told to do something (`murmur_pubsub.machine.Order`); its answer is in the journal.
-- PUBLISH, SUBSCRIBE: a client does so, beside its script. It breaks nothing, and what it asks for is owed as if the
-  script had it: a client that is started again subscribes to it again.
+- PUBLISH, SUBSCRIBE, UNSUBSCRIBE: a client does so, beside its script. It breaks nothing, and what it asks for is owed
+  as if the script had it: a client that is started again subscribes to it again.
 - LOSE_HOST: a whole host with its nodes is gone at once, without a word to their peers. RETURN_HOST: its
   nodes are started again (on another host, where the lost one stays away).
 """
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
@@ -56,11 +56,12 @@ class FaultKind(IntEnum):
     ORDER = 15
     PUBLISH = 16
     SUBSCRIBE = 17
+    UNSUBSCRIBE = 18
 
 
 RECONFIGURES = (FaultKind.CONNECT, FaultKind.DISCONNECT)
 """Kinds that change which links the overlay has."""
-COMMANDS = (FaultKind.PUBLISH, FaultKind.SUBSCRIBE)
+COMMANDS = (FaultKind.PUBLISH, FaultKind.SUBSCRIBE, FaultKind.UNSUBSCRIBE)
 """Kinds that a client carries out."""
 ENDS = {
     FaultKind.RESTART: FaultKind.KILL,
@@ -129,8 +130,8 @@ class Fault:
     `nodes`: the node it is about; the two ends of a link (CUT, HEAL, CHANGE_LINK, CONNECT, DISCONNECT); none for a
     PARTITION, whose `groups` hold every node once. `work_us` is SLOW's, `link` CHANGE_LINK's and CONNECT's, `host` a
     number from 0. `verb` and `arguments` are ORDER's: each argument is what it is called, and the name of a node.
-    `issuer` is the number of the publisher of a PUBLISH, or of the subscriber of a SUBSCRIBE; `attributes` are the
-    event's, `wanted` is the filter's text.
+    `issuer` is the number of the publisher of a PUBLISH, or of the subscriber of a SUBSCRIBE or UNSUBSCRIBE;
+    `attributes` are the event's, `wanted` is the filter's text.
     """
 
     time_us: int
@@ -152,9 +153,9 @@ class Fault:
             return " ".join((self.verb, *self.nodes, *itertools.chain(*self.arguments)))
         if self.kind is FaultKind.PUBLISH:
             return f"publish at {self.nodes[0]}: {', '.join(f'{name} = {value!r}' for name, value in self.attributes)}"
-        if self.kind is FaultKind.SUBSCRIBE:
-            return f"subscribe at {self.nodes[0]}: {self.wanted}"
         what = self.kind.name.lower().replace("_", " ")
+        if self.kind in (FaultKind.SUBSCRIBE, FaultKind.UNSUBSCRIBE):
+            return f"{what} at {self.nodes[0]}: {self.wanted}"
         if self.kind is FaultKind.PARTITION:
             return f"{what} of {' | '.join(','.join(group) for group in self.groups)}"
         if self.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST):
@@ -185,11 +186,15 @@ class FailureDetection:
 DEFAULT_DETECTION = FailureDetection()
 
 
+def _none_scripted(name: NodeName, wanted: str) -> Sequence[int]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class FaultTargets:
     """What a plan is checked against: the nodes' names, the links between them, which node is on which host, which
-    nodes are not there at first, which nodes are brokers, what the protocols say, and whether brokers without a link
-    talk by datagrams."""
+    nodes are not there at first, which nodes are brokers, what the protocols say, whether brokers without a link talk
+    by datagrams, and which subscribers of a client want a filter by its script, all the time."""
 
     nodes: Sequence[NodeName]
     links: Iterable[tuple[NodeName, NodeName]]
@@ -198,6 +203,7 @@ class FaultTargets:
     brokers: frozenset[NodeName] = frozenset()
     rules: PlanRules = ANYTHING_GOES
     has_datagrams: bool = False
+    scripted: Callable[[NodeName, str], Sequence[int]] = _none_scripted
 
 
 def link_key(first: NodeName, second: NodeName) -> tuple[NodeName, NodeName]:
@@ -230,7 +236,8 @@ class PlanChecker:
         self._stalled: dict[NodeName, None] = {}
         self._cut: set[tuple[NodeName, NodeName]] = set()
         self._lost: set[int] = set()
-        self._subscribed: set[int] = set()
+        self._wanted: dict[int, tuple[NodeName, str] | None] = {}
+        """What a subscriber wants, by steps of the plan (None: it has withdrawn that)."""
         self._divided = False
 
     def check(self, fault: Fault, place: str) -> None:
@@ -295,13 +302,19 @@ class PlanChecker:
     def _check_command(self, fault: Fault, place: str) -> None:
         rules, (name,) = self._targets.rules, fault.nodes
         able = rules.publishers if fault.kind is FaultKind.PUBLISH else rules.subscribing
+        own = (name, fault.wanted)
         if name not in able:
             raise InputError(place, f"{fault}", f"a node that can: {_some(sorted(able)) or 'there is none'}")
         if fault.kind is FaultKind.SUBSCRIBE:
-            if fault.issuer < rules.subscribers_from or fault.issuer in self._subscribed:
+            if fault.issuer < rules.subscribers_from or fault.issuer in self._wanted:
                 found = f"subscriber {fault.issuer}, which has a filter"
                 raise InputError(place, found, f"a new one, from {rules.subscribers_from} on")
-            self._subscribed.add(fault.issuer)
+            self._wanted[fault.issuer] = own
+        elif fault.kind is FaultKind.UNSUBSCRIBE:
+            scripted = fault.issuer in self._targets.scripted(*own)
+            if self._wanted.get(fault.issuer, own if scripted else None) != own:
+                raise InputError(place, f"{fault}", f"a filter that {name} subscribed to and has not withdrawn")
+            self._wanted[fault.issuer] = None
 
     def _check_link(self, fault: Fault, place: str) -> None:
         key = link_key(*fault.nodes)

@@ -36,6 +36,18 @@ class Script(Protocol):
         ...
 
 
+def subscribers_of(script: Script | None, wanted: str) -> list[int]:
+    """Which subscribers of the script want that filter (the text of a `Filter`) all the time."""
+    if script is None:
+        return []
+    changing = {subscriber for _, _, subscriber, _ in script.changes}
+    return [
+        subscriber
+        for subscriber, text in script.subscriptions
+        if subscriber not in changing and (text == wanted or str(parse_filter(text)) == wanted)
+    ]
+
+
 class ScriptedCommand(NamedTuple):
     """A command of a script. `ordinal` counts the script's subscriptions and withdrawals, the first ones included, so
     that one which is issued again after a restart is known for the same (0 for a publication)."""
@@ -103,16 +115,17 @@ class Player:
 
 
 class CommandSteps:
-    """The steps of a plan that clients carry out, as commands. It remembers what each node has subscribed to by them.
+    """The steps of a plan that clients carry out, as commands. It remembers what each node has subscribed to by them,
+    and withdrawn.
 
     Events of a publisher that only steps have are numbered from 0, in the order in which they are asked for.
-    Subscriptions have ordinals after those of the node's script.
+    Subscriptions and withdrawals have ordinals after those of the node's script.
     """
 
     def __init__(self, scripts: Mapping[NodeName, Script]) -> None:
         self._scripts = scripts
         self._sequences: dict[int, int] = {}
-        self._subscribed: dict[NodeName, list[ScriptedCommand]] = {}
+        self._changed: dict[NodeName, list[ScriptedCommand]] = {}
 
     def command(self, fault: Fault, now_us: int) -> ScriptedCommand:
         """What the step has its node do, at emulated time `now_us`."""
@@ -121,12 +134,13 @@ class CommandSteps:
             sequence = self._sequences.get(fault.issuer, 0)
             self._sequences[fault.issuer] = sequence + 1
             return ScriptedCommand(Publish(Event(fault.issuer, sequence, now_us, dict(fault.attributes))))
-        before = self._subscribed.setdefault(name, [])
+        before = self._changed.setdefault(name, [])
         script = self._scripts.get(name)
         of_script = 0 if script is None else len(script.subscriptions) + len(script.changes)
-        before.append(ScriptedCommand(Subscribe(fault.issuer, parse_filter(fault.wanted)), of_script + len(before)))
+        kind = Subscribe if fault.kind is FaultKind.SUBSCRIBE else Unsubscribe
+        before.append(ScriptedCommand(kind(fault.issuer, parse_filter(fault.wanted)), of_script + len(before)))
         return before[-1]
 
     def again(self, name: NodeName) -> list[ScriptedCommand]:
-        """What a node that was started again has to subscribe to once more."""
-        return list(self._subscribed.get(name, ()))
+        """What a node that was started again has to subscribe to, and to withdraw, once more."""
+        return list(self._changed.get(name, ()))

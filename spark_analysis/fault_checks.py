@@ -94,12 +94,19 @@ def check_orders(steps: Sequence[FaultStep], answers: Mapping[int, tuple[int, in
     return checks
 
 
+ISSUED_ROWS = {
+    FaultKind.PUBLISH: RowKind.PUBLISH,
+    FaultKind.SUBSCRIBE: RowKind.SUBSCRIBE,
+    FaultKind.UNSUBSCRIBE: RowKind.UNSUBSCRIBE,
+}
+"""The row that shows that a client has carried out such a step."""
+
+
 def check_commands(
     steps: Sequence[FaultStep], windows: Sequence[Window], issued: Iterable[tuple[int, int, int]]
 ) -> list[FaultCheck]:
-    """One check for each command of a client that was asked for; `issued`: kind, source and time_us of the PUBLISH and
-    SUBSCRIBE rows."""
-    rows = {FaultKind.PUBLISH: RowKind.PUBLISH, FaultKind.SUBSCRIBE: RowKind.SUBSCRIBE}
+    """One check for each command of a client that was asked for; `issued`: kind, source and time_us of the rows of
+    `ISSUED_ROWS`."""
     times: dict[tuple[int, int], list[int]] = {}
     for kind, source, time_us in issued:
         times.setdefault((kind, source), []).append(time_us)
@@ -108,7 +115,7 @@ def check_commands(
         if step.kind not in COMMANDS or step.ordered_us is None:
             continue
         until_us = NEVER_US if step.in_effect_us is None else step.in_effect_us
-        own = times.get((rows[step.kind], step.issuer), ())
+        own = times.get((ISSUED_ROWS[step.kind], step.issuer), ())
         done_us = min((time_us for time_us in own if step.ordered_us <= time_us <= until_us), default=None)
         deaths = [each for each in windows if each.kills and step.nodes[0] in each.nodes]
         down = any(each.in_force(step.ordered_us, until_us) for each in deaths)

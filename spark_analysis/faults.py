@@ -15,7 +15,7 @@ from murmur_pubsub.journal import RowKind
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest
 from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
 from spark_analysis.connections import Connections, LinkRow, times_away
-from spark_analysis.fault_checks import FaultCheck, check_commands, check_faults, check_orders
+from spark_analysis.fault_checks import ISSUED_ROWS, FaultCheck, check_commands, check_faults, check_orders
 from spark_analysis.fault_plan import steps_of, windows_of
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
 from spark_analysis.journal_source import Journal
@@ -114,11 +114,11 @@ class Faults:
         return {row["sequence"]: (row["time_us"], row["value"]) for row in rows}
 
     def _issued(self) -> list[tuple[int, int, int]]:
-        """Kind, source and time_us of what the clients of the plan's commands published and subscribed to."""
+        """Kind, source and time_us of what the clients of the plan's commands published, subscribed to and withdrew."""
         issuers = {step.issuer for step in self.steps if step.kind in COMMANDS}
         if not issuers:
             return []
-        rows = self._journal.of(RowKind.PUBLISH, RowKind.SUBSCRIBE).where(F.col("source").isin(*issuers))
+        rows = self._journal.of(*ISSUED_ROWS.values()).where(F.col("source").isin(*issuers))
         found = rows.select("kind", "source", "time_us").collect()
         return [(row["kind"], row["source"], row["time_us"]) for row in found]
 

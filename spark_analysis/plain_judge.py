@@ -25,7 +25,7 @@ from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
 from spark_analysis.connections import Connections, times_away
 from spark_analysis.excuses import Case, Excuse
 from spark_analysis.expectations import check_expectations, measured
-from spark_analysis.fault_checks import FaultCheck, check_commands, check_faults, check_orders
+from spark_analysis.fault_checks import ISSUED_ROWS, FaultCheck, check_commands, check_faults, check_orders
 from spark_analysis.fault_plan import steps_of, windows_of
 from spark_analysis.fault_windows import NEVER_US, Window
 from spark_analysis.journal_check import find_damage
@@ -285,7 +285,7 @@ def judge_journal(manifest: RunManifest, journal: Path) -> Judgement:
     steps = steps_of(manifest, times, answers)
     windows = windows_of(manifest, steps, settled)
     checks = check_faults(windows, pd.DataFrame(rows), manifest.numbers, last_us, manifest.datagram_kinds)
-    issued = [(row.kind, row.source, row.time_us) for row in history.of(RowKind.PUBLISH, RowKind.SUBSCRIBE)]
+    issued = [(row.kind, row.source, row.time_us) for row in history.of(*ISSUED_ROWS.values())]
     checks += [*check_orders(steps, answers), *check_commands(steps, windows, issued)]
     checks.sort(key=lambda check: check.step)
     if manifest.promise.excuses_by_connection:

@@ -25,7 +25,7 @@ export function orderOf(words) {
     const event = eventOf(words.trim().replace(/^\S+\s+\S+/, ""));
     return event && { publish: rest[0], event };
   }
-  if (verb === "subscribe" && rest.length >= 2) return { subscribe: rest[0], filter: rest.slice(1).join(" ") };
+  if (["subscribe", "unsubscribe"].includes(verb) && rest.length >= 2) return { [verb]: rest[0], filter: rest.slice(1).join(" ") };
   if (["kill", "restart", "stall", "resume"].includes(verb) && rest.length === 1) return { [verb]: rest[0] };
   if (verb === "slow" && rest.length >= 2) return { slow: rest[0], work: spaced(rest.slice(1).join("")) };
   if (["cut", "heal", "connect", "disconnect"].includes(verb) && rest.length === 2) return { [verb]: rest };
@@ -96,6 +96,8 @@ export class HandsPanel {
       }
       const client = run.nodes[overlay.selected].clients.find((each) => state.nodes[each.number] === "up") || (run.nodes.length > run.brokers.length ? null : run.nodes[overlay.selected]);
       if (client && this.told.event) choices.push(["e", `Publish at ${client.name} …`, `publish ${client.name} ${inWords(this.told.event)}`]);
+      const wanted = client && this.lastWanted(client.name);
+      if (wanted) choices.push(["t", `Take back what ${client.name} subscribed to …`, `unsubscribe ${client.name} ${wanted}`]);
       if (client && this.told.filter) choices.push(["f", `Subscribe at ${client.name} …`, `subscribe ${client.name} ${this.told.filter}`]);
     } else if (overlay.selectedLink) {
       const ends = overlay.selectedLink.split("-").map((each) => run.nodes[each].name), between = ends.join("–");
@@ -109,6 +111,17 @@ export class HandsPanel {
     }
     if ([...state.links.values()].filter((what) => what === "cut").length > 1) choices.push(["u", "Unite", { unite: true }]);
     return choices;
+  }
+
+  // The filter that the client was last given by hand or by the plan, and has not withdrawn since; null: none.
+  lastWanted(name) {
+    const wanted = [];
+    for (const { from, text } of this.page.run.faults) {
+      const [, what, filter] = from === null ? [] : text.match(new RegExp(`^(subscribe|unsubscribe) at ${name}: (.*)$`)) || [];
+      if (what === "subscribe") wanted.push(filter);
+      else if (what && wanted.includes(filter)) wanted.splice(wanted.lastIndexOf(filter), 1);
+    }
+    return wanted.pop() || null;
   }
 
   key(key) {
@@ -155,7 +168,7 @@ export class HandsPanel {
       this.form.addEventListener("submit", (event) => {
         event.preventDefault();
         const entry = orderOf(this.input.value);
-        if (entry) { this.order(entry); this.input.value = ""; } else this.page.say("Orders are such as: kill b3; restart b3; stall b3; resume b3; slow b3 5ms; cut b1 b2; heal b1 b2; link b1 b2 delay 50ms; partition b0 b1 | b2 b3; unite; publish c3 price = 10, symbol = 'IBM'; subscribe c3 price > 10. Texts are in quotes.");
+        if (entry) { this.order(entry); this.input.value = ""; } else this.page.say("Orders are such as: kill b3; restart b3; stall b3; resume b3; slow b3 5ms; cut b1 b2; heal b1 b2; link b1 b2 delay 50ms; partition b0 b1 | b2 b3; unite; publish c3 price = 10, symbol = 'IBM'; subscribe c3 price > 10; unsubscribe c3 price > 10. Texts are in quotes.");
       });
     }
     if (this.form.parentElement !== this.place) this.place.replaceChildren(this.form);

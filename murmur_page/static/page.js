@@ -13,7 +13,7 @@ const KEYS = [
   ["space", "play or pause"], ["← →", "one frame back or on; with shift, ten"], ["Home End", "to the beginning, to the end"],
   ["[ ]", "slower, faster"], ["n p", "the next or previous broker"], ["m", "what the colour of brokers stands for"], ["+ − 0", "nearer, farther, all"],
   ["/", "find a broker, a client or an event (3:17)"], ["i", "what is in the broker, or the client that was found, at this moment"], ["j", "judge a run while it goes on (needs Java)"], ["Esc", "let go of what is selected"], ["?", "this list"],
-  ["k r s w", "hands on: kill, restart or resume, stall, slow what is selected"], ["e f", "hands on: publish, subscribe at a client of the broker that is selected"], ["c h l d", "cut, heal, loss, delay of the link that is selected"],
+  ["k r s w", "hands on: kill, restart or resume, stall, slow what is selected"], ["e f t", "hands on: publish, subscribe, take a subscription back at a client of the broker that is selected"], ["c h l d", "cut, heal, loss, delay of the link that is selected"],
   ["shift + drag", "circle brokers; x cuts them off, u unites"],
 ];
 

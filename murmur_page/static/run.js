@@ -1,7 +1,7 @@
 // A run as the page knows it: its head, its frames so far, and what they add up to at a moment.
 
 const KEY_EVERY = 40; // frames between two kept states
-export const COMMANDS = ["publish", "subscribe"]; // steps of a plan that a client carries out
+export const COMMANDS = ["publish", "subscribe", "unsubscribe"]; // steps of a plan that a client carries out
 const OCTAVE = 8; // buckets of delay in an octave, as in murmur_page.frame
 
 export function linkKey(first, second) {

@@ -94,7 +94,7 @@ def deploy(
         raise loaded.error_at(tuple(error.place.split(".")), error.found, error.allowed) from None
     newcomers, has_datagrams = frozenset(scenario.newcomers), scenario.datagrams is not None
     rules = _with_clients(protocols.rules, workload, scenario.last_mile == "clients", roots)
-    targets = targets_of(nodes, links, hosts, newcomers, rules, has_datagrams)
+    targets = targets_of(nodes, links, hosts, newcomers, rules, has_datagrams, scripts)
     detection, faults, start_down = build_faults(loaded, targets, specs_of(links))
     if overlay.structure is not None:
         places = join_plan(overlay, faults, start_down, hosts, scenario.seed)

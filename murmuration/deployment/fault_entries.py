@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
-from murmur_pubsub.faults import Fault, FaultKind, FaultTargets, check_plan, link_key
+from murmur_pubsub.faults import COMMANDS, Fault, FaultKind, FaultTargets, check_plan, link_key
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName
@@ -42,7 +42,8 @@ _OVERLAY_VERBS = {
     "connect": (FaultKind.CONNECT, FaultKind.DISCONNECT),
     "disconnect": (FaultKind.DISCONNECT, FaultKind.CONNECT),
 }
-_COMMANDS = ("publish", "subscribe")
+_COMMANDS = ("publish", "subscribe", "unsubscribe")
+_PREPOSITIONS = {"publish": "", "subscribe": " to", "unsubscribe": " from"}
 _VERBS = (
     *_NODE_VERBS, *_LINK_VERBS, *_OVERLAY_VERBS, *_HOST_VERBS, *_COMMANDS, "partition", "unite", "join", "random",
 )  # fmt: skip
@@ -66,7 +67,8 @@ class _Steps(NamedTuple):
 
 class FaultReader:
     """Reads the entries for one deployment. `links` are those that it begins with; `new_link` is what later ones are
-    like, unless their entries say otherwise. `at` makes the error for a key path."""
+    like, unless their entries say otherwise. `at` makes the error for a key path, `earlier` are steps that were read
+    before."""
 
     def __init__(
         self,
@@ -75,12 +77,15 @@ class FaultReader:
         new_link: LinkSpec,
         seed: int,
         at: At,
+        earlier: Sequence[Fault] = (),
     ) -> None:
         self._targets = targets
         self._links = dict(links)
         self._new_link = new_link
         self._orders = targets.rules.orders
-        self._subscribers = itertools.count(targets.rules.subscribers_from)
+        self._commands = [each for each in earlier if each.kind in COMMANDS]
+        numbers = (each.issuer + 1 for each in earlier if each.kind is FaultKind.SUBSCRIBE)
+        self._subscribers = itertools.count(max((targets.rules.subscribers_from, *numbers)))
         self._seed = seed
         self._at = at
 
@@ -203,7 +208,7 @@ class FaultReader:
     def _command(self, verb: str, entry: Mapping[str, Any], path: tuple[str, ...], at_us: int) -> _Steps:
         name, key = self._name(entry, path, verb), "event" if verb == "publish" else "filter"
         if key not in entry:
-            raise self._at(path, f"no `{key}`", f"`{key}`: what to {verb}{'' if key == 'event' else ' to'}")
+            raise self._at(path, f"no `{key}`", f"`{key}`: what to {verb}{_PREPOSITIONS[verb]}")
         given = entry[key]
         try:
             if key == "event":
@@ -220,11 +225,22 @@ class FaultReader:
             wanted = str(parse_filter(given))
         except InputError as error:
             raise self._at((*path, key), error.found, error.allowed) from None
-        issuer = entry.get("subscriber", next(self._subscribers))
+        kind = FaultKind[verb.upper()]
+        own = next(self._subscribers) if kind is FaultKind.SUBSCRIBE else self._subscriber_of(name, wanted, at_us)
+        issuer = entry.get("subscriber", own)
         if type(issuer) is not int:
             raise self._at((*path, "subscriber"), repr(issuer), "the number of a subscriber")
-        fault = Fault(at_us, FaultKind.SUBSCRIBE, (name,), issuer=issuer, wanted=wanted)
+        fault = Fault(at_us, kind, (name,), issuer=issuer, wanted=wanted)
+        self._commands.append(fault)
         return _Steps((fault,), None, (key, "subscriber"))
+
+    def _subscriber_of(self, name: NodeName, wanted: str, at_us: int) -> int:
+        """Who wants that filter at the client: the newest by a step, or else by its script (-1: nobody)."""
+        before = [each for each in self._commands if each.time_us <= at_us and each.wanted == wanted]
+        withdrawn = {each.issuer for each in before if each.kind is FaultKind.UNSUBSCRIBE}
+        of_steps = (each.issuer for each in before if each.kind is FaultKind.SUBSCRIBE and each.nodes == (name,))
+        found = [each for each in (*self._targets.scripted(name, wanted), *of_steps) if each not in withdrawn]
+        return found[-1] if found else -1
 
     def _name(self, entry: Mapping[str, Any], path: tuple[str, ...], key: str) -> NodeName:
         if key not in entry:

@@ -17,9 +17,9 @@ from typing import Any
 
 import yaml
 
-from murmur_pubsub.deployment import Deployment
+from murmur_pubsub.deployment import Deployment, specs_of
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import COMMANDS, Fault, FaultKind, FaultTargets, check_plan, link_key
+from murmur_pubsub.faults import COMMANDS, Fault, FaultKind, check_plan
 from murmur_pubsub.run_manifest import FaultEntry
 from murmuration.deployment.fault_entries import FaultReader
 from murmuration.runs.manifest import fault_entry
@@ -115,9 +115,9 @@ class Hands:
             entry, answer = self._orders.popleft()
         try:
             timed = {"at": duration_text(now_us), **entry}
-            if "subscribe" in entry:  # said in full: read from the saved scenario, it may come before others
-                timed.setdefault("subscriber", self._new_subscriber())
             fault = self._read(timed)
+            if fault.kind in (FaultKind.SUBSCRIBE, FaultKind.UNSUBSCRIBE):
+                timed["subscriber"] = fault.issuer  # read from the saved scenario, it may come before others
         except InputError as error:
             answer.set_exception(error)
             return None
@@ -161,23 +161,15 @@ class Hands:
         if "random" in entry or "for" in entry or "join" in entry:
             raise InputError("order", "random, for or join", "one thing to do now")
         deployment = self._deployment
-        names = [spec.name for spec in deployment.nodes]
-        brokers = frozenset(spec.name for spec in deployment.nodes if spec.role == "broker")
-        links = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
-        hosts = {name: deployment.hosts.get(name, 0) for name in names}
-        targets = FaultTargets(names, list(links), hosts, deployment.start_down, brokers, deployment.rules)
-        reader = FaultReader(targets, links, self._loaded.scenario.links.spec(), 0, _at_order)
+        links, new_link = specs_of(deployment.links), self._loaded.scenario.links.spec()
+        earlier = (*deployment.faults, *self._taken)
+        reader = FaultReader(deployment.fault_targets, links, new_link, 0, _at_order, earlier)
         (fault,) = reader.steps_of(entry)
         if fault.kind in COMMANDS and self._died(fault.nodes[0], fault.time_us):
             raise InputError("order", f"{fault}, where the process has died", "a node that is running")
-        plan = sorted((*deployment.faults, *self._taken, fault), key=lambda each: each.time_us)
-        check_plan(plan, targets, [_place(each, fault) for each in plan])
+        plan = sorted((*earlier, fault), key=lambda each: each.time_us)
+        check_plan(plan, deployment.fault_targets, [_place(each, fault) for each in plan])
         return fault
-
-    def _new_subscriber(self) -> int:
-        plan = (*self._deployment.faults, *self._taken)
-        numbers = [each.issuer for each in plan if each.kind is FaultKind.SUBSCRIBE]
-        return max((self._deployment.rules.subscribers_from - 1, *numbers)) + 1
 
     def _died(self, name: str, now_us: int) -> bool:
         """Has the node died by itself, and not been started again?"""

@@ -12,6 +12,7 @@ import pytest
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal import FaultStage, Phase, RowKind, read_segment, read_side
 from murmur_pubsub.run_manifest import read_manifest
+from murmuration.deployment.build_deployment import build
 from murmuration.runs import hands as hands_module
 from murmuration.runs.driver import execute
 from murmuration.runs.hands import SAVED, Hands
@@ -64,6 +65,7 @@ def journal(run: Path) -> tuple[np.ndarray, list[Any]]:
 KILLS = ((400_000, {"kill": "b1"}), (1_200_000, {"restart": "b1"}))
 HAND_PUBLISHER, HAND_SUBSCRIBER = 4, 12
 """The first numbers that no publisher and no subscriber of the scenario has."""
+_CHANGES = (RowKind.SUBSCRIBE, RowKind.UNSUBSCRIBE)
 MANY = (
     (100_000, {"stall": "b2"}), (300_000, {"resume": "b2"}), (350_000, {"link": ["b0", "b1"], "loss": 0.4}),
     (500_000, {"slow": "b1", "work": "3 ms"}), (900_000, {"slow": "b1", "work": "0 s"}),
@@ -74,11 +76,12 @@ MANY = (
 
 
 COMMANDS = (
-    (200_000, {"subscribe": "c1", "filter": "a0 >= 0"}), (300_000, {"publish": "c3", "event": {"a0": 4, "by": "hand"}}),
-    (700_000, {"kill": "c1"}), (1_100_000, {"restart": "c1"}),
-    (1_600_000, {"subscribe": "c2", "filter": "by = 'hand'"}),
-    (2_000_000, {"publish": "c3", "event": {"a0": 5.5, "by": "hand"}}), (2_200_000, {"kill": "b1"}),
-    (2_400_000, {"restart": "b1"}), (2_700_000, {"publish": "c0", "event": {"by": "hand", "more": True}}),
+    (200_000, {"subscribe": "c1", "filter": "a0 >= 0"}), (250_000, {"subscribe": "c2", "filter": "by = 'hand'"}),
+    (300_000, {"publish": "c3", "event": {"a0": 4, "by": "hand"}}), (700_000, {"kill": "c1"}),
+    (1_100_000, {"restart": "c1"}), (2_000_000, {"publish": "c3", "event": {"a0": 5.5, "by": "hand"}}),
+    (2_200_000, {"kill": "b1"}), (2_400_000, {"restart": "b1"}),
+    (2_500_000, {"unsubscribe": "c2", "filter": "by = 'hand'"}),
+    (2_700_000, {"publish": "c0", "event": {"a0": 1, "by": "hand", "more": True}}),
 )  # fmt: skip
 
 
@@ -121,20 +124,45 @@ def test_the_manifest_says_what_was_done_by_hand(tmp_path: Path) -> None:
 
 def test_what_is_published_and_subscribed_to_by_hand_is_owed_as_anything_else_is(tmp_path: Path) -> None:
     """c1 is restarted between its subscription and the second event: it has to know what it subscribed to by hand. The
-    last event goes by way of b1, which has come back."""
+    last event goes by way of b1, which has come back, and c2 has withdrawn what matches it."""
     saved = played(check_scenario(SCENARIO, "test"), tmp_path / "run", Script(*COMMANDS, finish_us=0).watched)
     again = played(load_scenario(saved / SAVED), tmp_path / "again")
     for run in (saved, again):
         judgement = judge_run(run)
         assert judgement.numbers["verdict"] == "valid"
-        assert [check.outcome for check in judgement.checks] == ["took_effect"] * 7  # two of nine steps are repairs
+        assert [check.outcome for check in judgement.checks] == ["took_effect"] * 8  # two of ten steps are repairs
         owed = {pair for pair in judgement.pairs.required_pairs if pair[0][0] >= HAND_PUBLISHER}
         c1, c2 = HAND_SUBSCRIBER, HAND_SUBSCRIBER + 1
         from_c0, from_c3 = HAND_PUBLISHER, HAND_PUBLISHER + 3
-        assert {((from_c3, 0), c1), ((from_c3, 1), c1), ((from_c3, 1), c2), ((from_c0, 0), c2)} <= owed
+        assert {((from_c3, 0), c1), ((from_c3, 0), c2), ((from_c3, 1), c1), ((from_c0, 0), c1)} <= owed
+        assert ((from_c0, 0), c2) not in {*owed, *judgement.pairs.delivered}
         assert not owed & set(judgement.pairs.missing)
     planned = load_scenario(saved / SAVED).scenario.faults
     assert [each["subscriber"] for each in planned if "subscribe" in each] == [HAND_SUBSCRIBER, HAND_SUBSCRIBER + 1]
+
+
+def test_what_the_workload_or_a_hand_subscribed_to_can_be_taken_back_once(tmp_path: Path) -> None:
+    """c1 takes back a filter of its script and, of two equal ones by hand, the newer and then the older. Killed and
+    started again it has withdrawn the same."""
+    loaded = check_scenario(SCENARIO, "test")
+    scripted, text = build(loaded).deployment.scripts["c1"].subscriptions[0]
+    by_hand = {"filter": "a0 >= 0"}
+    script = Script(
+        (100_000, {"unsubscribe": "c1", "filter": text}), (150_000, {"unsubscribe": "c1", "filter": text}),
+        (200_000, {"subscribe": "c1", **by_hand}), (300_000, {"subscribe": "c1", **by_hand}),
+        (400_000, {"unsubscribe": "c1", **by_hand}), (500_000, {"kill": "c1"}), (800_000, {"restart": "c1"}),
+        (1_500_000, {"unsubscribe": "c1", **by_hand}), (1_600_000, {"unsubscribe": "c1", **by_hand}), finish_us=0,
+    )  # fmt: skip
+    run = played(loaded, tmp_path / "run", script.watched)
+    refused = [number for number, answer in enumerate(script.answers) if answer.exception() is not None]
+    assert refused == [1, 8], "what is withdrawn already"
+    first, second = HAND_SUBSCRIBER, HAND_SUBSCRIBER + 1
+    rows = journal(run)[0]
+    own = rows[(rows["node"] == read_manifest(run).numbers["c1"]) & np.isin(rows["source"], [scripted, first, second])]
+    told = [(each["kind"] == RowKind.SUBSCRIBE, each["source"]) for each in own[np.isin(own["kind"], _CHANGES)]]
+    before = [(True, scripted), (False, scripted), (True, first), (True, second), (False, second)]
+    assert told == [*before, *before, (False, first)]
+    assert judge_run(run).numbers["verdict"] == "valid"
 
 
 @pytest.mark.parametrize(
@@ -150,6 +178,8 @@ def test_what_is_published_and_subscribed_to_by_hand_is_owed_as_anything_else_is
         ({"subscribe": "c1", "filter": "a0 >"}, "filter"),
         ({"subscribe": "c1", "filter": 7}, "a filter, such as"),
         ({"subscribe": "c1", "filter": "a0 > 1", "subscriber": 2}, "which has a filter"),
+        ({"unsubscribe": "c1", "filter": "a0 > 1.25"}, "a filter that c1 subscribed to and has not withdrawn"),
+        ({"unsubscribe": "c1"}, "what to unsubscribe from"),
         ({"kill": "b9"}, "b9"),
         ({"restart": "b1"}, "a restart of b1, which is up"),
         ({"heal": ["b0", "b1"]}, "which was not cut"),
@@ -173,6 +203,24 @@ def test_what_cannot_take_effect_is_refused_in_a_sentence_and_the_run_goes_on(
         script.answers[0].result()
     assert read_manifest(run).status == "complete"
     assert not (run / SAVED).exists()
+
+
+def test_brokers_that_talk_by_datagrams_alone_are_divided_by_hand(tmp_path: Path) -> None:
+    """Nothing that one side sent to the other arrives until they are united."""
+    scenario = SCENARIO | {
+        "overlay": {"kind": "structured", "brokers": 4}, "broker": {"routing": "irbr"}, "datagrams": {"delay": "2 ms"},
+    }  # fmt: skip
+    del scenario["links"]
+    script = Script((500_000, {"partition": [["b0", "b1"]]}), (1_500_000, {"unite": True}), finish_us=0)
+    run = played(check_scenario(scenario, "test"), tmp_path / "run", script.watched)
+    assert [answer.result() for answer in script.answers][1] == "unite took effect"
+    rows, numbers = journal(run)[0], read_manifest(run).numbers
+    side = [number for name, number in numbers.items() if name in ("b0", "b1", "c0", "c1")]
+    took_effect = rows[(rows["kind"] == RowKind.FAULT) & (rows["hops"] == FaultStage.IN_EFFECT)]["time_us"]
+    arrived = rows[rows["kind"] == RowKind.RECEIVE]
+    across = arrived[np.isin(arrived["node"], side) != np.isin(arrived["peer"], side)]["time_us"]
+    assert len(across) > 0
+    assert not ((across > took_effect[0] + 2_000) & (across <= took_effect[1])).any()
 
 
 def test_an_order_that_comes_too_late_is_refused(tmp_path: Path) -> None:
@@ -233,7 +281,7 @@ def test_hands_on_a_live_run_take_effect_and_play_again_in_virtual_time(tmp_path
         try:
             for order in (
                 {"subscribe": "c1", "filter": "by = 'hand'"}, {"kill": "c1"}, {"restart": "c1"},
-                {"publish": "c0", "event": {"by": "hand"}},
+                {"publish": "c0", "event": {"by": "hand"}}, {"unsubscribe": "c1", "filter": "by = 'hand'"},
                 {"kill": "b1"}, {"restart": "b1"}, {"cut": ["b0", "b1"]}, {"heal": ["b0", "b1"]},
             ):  # fmt: skip
                 answers.append(hands.order(order).result(120))
@@ -256,6 +304,7 @@ def test_hands_on_a_live_run_take_effect_and_play_again_in_virtual_time(tmp_path
         "kill c1 took effect",
         "restart c1 took effect",
         "publish at c0: by = 'hand' took effect",
+        "unsubscribe at c1: by = 'hand' took effect",
         "kill b1 took effect",
         "restart b1 took effect",
         "cut b0-b1 took effect",
@@ -267,7 +316,7 @@ def test_hands_on_a_live_run_take_effect_and_play_again_in_virtual_time(tmp_path
     ]
     rows = journal(run)[0]
     in_effect = rows[(rows["kind"] == RowKind.FAULT) & (rows["hops"] == FaultStage.IN_EFFECT)]
-    assert sorted(in_effect["sequence"].tolist()) == list(range(8))
+    assert sorted(in_effect["sequence"].tolist()) == list(range(9))
     judgement = judge_run(run)
     assert {check.outcome for check in judgement.checks} <= {"took_effect", "not_exercised"}
     subscribed = rows[(rows["kind"] == RowKind.SUBSCRIBE) & (rows["source"] == read_manifest(run).faults[0].issuer)]

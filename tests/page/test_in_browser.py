@@ -160,6 +160,11 @@ def test_a_broker_is_killed_by_hand_and_the_saved_scenario_does_it_again(tmp_pat
         until(lambda: words.get_attribute("value").startswith("subscribe c1 "))
         words.send_keys(Keys.ENTER)
         until(lambda: "by hand: subscribe at c1: " in driver.execute_script(story))
+        driver.execute_script("document.activeElement.blur()")
+        press(driver, "t")
+        until(lambda: words.get_attribute("value").startswith("unsubscribe c1 "))
+        words.send_keys(Keys.ENTER)
+        until(lambda: "by hand: unsubscribe at c1: " in driver.execute_script(story))
         words.send_keys("publish c0 a0 = somewhere", Keys.ENTER)
         until(lambda: "Texts are in quotes" in driver.execute_script(note))
         words.clear()
@@ -178,7 +183,7 @@ def test_a_broker_is_killed_by_hand_and_the_saved_scenario_does_it_again(tmp_pat
     texts = [[fault.text for fault in read_manifest(run).faults] for run in (played.folder, again)]
     assert texts[0] == texts[1]
     assert [text.split(":")[0] for text in texts[0]] == [
-        "kill b1", "restart b1", "cut b2-b3", "subscribe at c1", "publish at c0",
+        "kill b1", "restart b1", "cut b2-b3", "subscribe at c1", "unsubscribe at c1", "publish at c0",
     ]  # fmt: skip
     rows = [read_segment(next((run / "journal").glob("*.seg")))[1].tobytes() for run in (played.folder, again)]
     assert rows[0] == rows[1]

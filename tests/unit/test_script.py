@@ -5,7 +5,7 @@ import pytest
 from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import Publish, Subscribe, Unsubscribe
-from murmur_pubsub.script import CommandSteps, Player, ScriptedCommand
+from murmur_pubsub.script import CommandSteps, Player, ScriptedCommand, subscribers_of
 from tests.deployments import PlainScript
 
 SCRIPT = PlainScript(
@@ -92,3 +92,21 @@ def test_steps_of_a_plan_are_numbered_apart_from_the_script_and_known_after_a_re
     assert [scripted.ordinal for scripted in issued] == [4, 5, 0]
     assert repr(steps.again("c1")) == repr(issued[:2])
     assert issued[0].command == Subscribe(9, parse_filter("x > 9"))
+
+
+def test_who_wants_a_filter_all_the_time_is_found_in_whatever_form_it_is_written() -> None:
+    script = PlainScript(
+        subscriptions=((0, "x > 0"), (1, "x>0"), (2, "x > 2"), (3, "x > 0")), changes=((20, "unsubscribe", 3, "x > 0"),)
+    )
+    assert subscribers_of(script, "x > 0") == [0, 1]
+    assert subscribers_of(None, "x > 0") == []
+
+
+def test_a_withdrawal_by_a_step_is_told_again_after_its_subscription() -> None:
+    steps = CommandSteps({})
+    for kind in (FaultKind.SUBSCRIBE, FaultKind.UNSUBSCRIBE):
+        steps.command(Fault(0, kind, ("c1",), issuer=9, wanted="x > 9"), 90)
+    wanted = parse_filter("x > 9")
+    assert steps.again("c1") == [
+        ScriptedCommand(Subscribe(9, wanted), 0), ScriptedCommand(Unsubscribe(9, wanted), 1),
+    ]  # fmt: skip
