@@ -2,9 +2,11 @@
 moved in a frame.
 
 `m`, `a`, `d` and `o` of frames become lists of `[*key, column, …]`, a column being the numbers of all frames in order,
-with runs of zeros written as one negative number. Nothing is lost; frozen.js has the way back.
+with runs of zeros written as one negative number. What a broker received is written as what it is more, or less, than
+was sent to it in the same frame, which is mostly nothing. Nothing is lost; frozen.js has the way back.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,10 +21,24 @@ def in_columns(frames: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for part, width in _KEYS.items():
         counts: dict[tuple[int, ...], dict[int, list[int]]] = {}
         for number, frame in enumerate(frames):
-            for row in frame.get(part, ()):
+            for row in _beside_links(frame) if part == "a" else frame.get(part, ()):
                 counts.setdefault(tuple(row[:width]), {})[number] = row[width:]
         packed[part] = [[*key, *_columns(by_frame, len(frames))] for key, by_frame in sorted(counts.items())]
     return packed
+
+
+def _beside_links(frame: Mapping[str, Any]) -> list[list[int]]:
+    """The rows of `a`, with what was received less what `m` has as sent to that broker."""
+    sent: Counter[int] = Counter()
+    for _, receiver, events, others, _ in frame.get("m", ()):
+        sent[receiver] += events + others
+    own = {broker: counts for broker, *counts in frame.get("a", ())}
+    rows = []
+    for broker in {**dict.fromkeys(sent), **own}:
+        received, *others = own.get(broker, (0, 0, 0))
+        more = received - sent[broker]
+        rows.append([broker, 2 * more if more >= 0 else -2 * more - 1, *others])  # no number is negative
+    return rows
 
 
 def _columns(by_frame: Mapping[int, list[int]], frames: int) -> list[list[int]]:

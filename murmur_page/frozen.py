@@ -37,8 +37,8 @@ class FrozenPicture:
 
     style: str
     body: str
-    script: str
-    """What runs in it, which its body ends with."""
+    scripts: tuple[str, ...]
+    """What runs in it."""
 
 
 def content_policy(*scripts: str) -> str:
@@ -51,15 +51,20 @@ def content_policy(*scripts: str) -> str:
 def freeze(data: Mapping[str, Any], alone: bool = False) -> FrozenPicture:
     """The picture of that data (`murmur_page.recorded`); `alone`: it has a page to itself."""
     columns = {**data, "frames": in_columns(data["frames"])}
-    packed = gzip.compress(json.dumps(columns, separators=(",", ":")).encode(), mtime=0)
-    holder = f'<script type="text/plain" id="live-data">{base64.b64encode(packed).decode()}</script>'
-    own = script("frozen")
-    return FrozenPicture(read_file("live.css"), f"{picture(alone)}{holder}\n<script>{own}</script>", own)
+    own, unpack = script("frozen"), read_file("unpack.js")
+    holders = _packed("live-data", json.dumps(columns, separators=(",", ":"))) + _packed("live-script", own)
+    return FrozenPicture(read_file("live.css"), f"{picture(alone)}{holders}<script>{unpack}</script>", (unpack, own))
+
+
+def _packed(name: str, text: str) -> str:
+    """The text in an element of that name, which unpack.js takes it from."""
+    data = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+    return f'<script type="text/plain" id="{name}">{data}</script>\n'
 
 
 def write_page(path: Path, data: Mapping[str, Any]) -> None:
     """Write a file of the picture alone."""
     parts = freeze(data, alone=True)
     title = html.escape(str(data["head"]["name"]))
-    policy = content_policy(parts.script)
+    policy = content_policy(*parts.scripts)
     path.write_text(_PAGE.format(policy=policy, title=title, style=parts.style, body=parts.body), encoding="utf-8")

@@ -99,7 +99,7 @@ def write_report(run: Path) -> Path:
         findings_in_csv_max=FINDINGS_IN_CSV_MAX,
         environment=_environment(manifest),
         scenario=scenario.read_text(encoding="utf-8") if scenario.exists() else None,
-        **figure_script(*([] if live is None else [live.script])),
+        **figure_script(*(() if live is None else live.scripts)),
     )
     path.write_text(page, encoding="utf-8")
     return path

@@ -13,7 +13,18 @@ function inRows({ rows, ...parts }) {
       }
     }
   }
+  for (const frame of rows) addSent(frame);
   return rows;
+}
+
+// What a broker received is written as the difference from what was sent to it: even numbers are more, odd ones less.
+function addSent(frame) {
+  const sent = new Map(), own = new Map((frame.a || []).map((row) => [row[0], row]));
+  for (const [, to, events, others] of frame.m || []) sent.set(to, (sent.get(to) || 0) + events + others);
+  for (const to of sent.keys()) if (!own.has(to)) own.set(to, [to, 0, 0, 0]);
+  const whole = [...own.values()].map(([node, more, ...rest]) => [node, (sent.get(node) || 0) + (more % 2 ? -(more + 1) / 2 : more / 2), ...rest]);
+  frame.a = whole.filter(([, ...counts]) => counts.some((each) => each));
+  if (!frame.a.length) delete frame.a;
 }
 
 // A negative number stands for as many zeros.
@@ -21,16 +32,10 @@ function withZeros(column) {
   return column.flatMap((each) => (each < 0 ? new Array(-each).fill(0) : each));
 }
 
-async function readFrozen(holder) {
-  const packed = Uint8Array.from(atob(holder.textContent.trim()), (sign) => sign.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const data = JSON.parse(await new Response(stream).text());
-  return { ...data, frames: inRows(data.frames) };
-}
-
 for (const root of document.querySelectorAll(".live")) {
-  readFrozen(document.getElementById("live-data")).then((data) => {
-    root.page = new Page(root, data);
+  window.unpacked("live-data").then((text) => {
+    const data = JSON.parse(text);
+    root.page = new Page(root, { ...data, frames: inRows(data.frames) });
     root.dataset.ready = "";
   });
 }
