@@ -34,6 +34,8 @@ from murmur_pubsub.steering import Steering
 _WAVE = 8
 _POLL_S = 0.1
 """A round of questions takes no less, its rest at the end included."""
+_CALM_S = 0.5
+"""How long whoever steers a run leaves the nodes alone while nothing is to settle and nothing is ordered."""
 _PUBLISH_AFTER_US = 200_000
 _LINK_TIMEOUT_S = 60.0
 _SETTLE_TIMEOUT_S = 60.0
@@ -97,8 +99,8 @@ class LiveRun:
         asking_s = BETWEEN_QUESTIONS_S * len(deployment.nodes)
         self._round_s = max(_POLL_S, asking_s)
         self._rest_s = self._round_s - asking_s
-        changing = any(script.changes for script in deployment.scripts.values())
-        self._unsettled = changing or bool(deployment.faults) or watched or steering is not None
+        self._changing = any(script.changes for script in deployment.scripts.values())
+        self._unsettled = self._changing or bool(deployment.faults) or watched or steering is not None
         self._asked_us = self._answered_us = 0
         self._before: tuple[tuple[int, int], int] | None = None
         self._published = 0
@@ -233,16 +235,25 @@ class LiveRun:
             statuses = self._ask_all()
             if faults.failure is not None:
                 raise faults.failure
-            if self._unsettled:
-                self._look_for_settling(statuses)
+            settled = self._unsettled and self._look_for_settling(statuses)
+            calm = settled and not breaking and not self._changing
             playing = self._total(statuses)["playing"] or breaking or self._clock.now_us() < end_us
             if self._steering is not None:
                 playing = self._steered(self._steering, base_us) or playing
             if not playing:
                 break
             time.sleep(self._rest_s)
+            if calm and self._steering is not None:
+                self._wait_for_orders(self._steering)
         if self._steering is not None:
             self._steering.let_go(self._clock.now_us() - base_us)
+
+    def _wait_for_orders(self, steering: Steering) -> None:
+        """Leave the nodes alone for a while, or until there is something to do: asking them is most of what the driver
+        does, and a run that is held for orders is calm most of the time."""
+        until = time.monotonic() + _CALM_S
+        while not steering.waiting and time.monotonic() < until:
+            time.sleep(_POLL_S)
 
     def _steered(self, steering: Steering, base_us: int) -> bool:
         """Carry out what is ordered; True if there was something, or there may be more."""

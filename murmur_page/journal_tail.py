@@ -12,7 +12,8 @@ import numpy as np
 
 from murmur_pubsub.journal_format import HEADER_BYTES, MAGIC_ROWS, ROW, ROW_TYPE, FileName, parse_name, read_header
 
-_ROWS_AT_ONCE = 4_096
+_ROWS_AT_ONCE, _ROWS_AT_LEAST = 4_096, 128
+"""How many rows are asked for at once: the more, the more there were the time before."""
 _NO_ROWS = np.empty(0, dtype=ROW_TYPE)
 NEVER_US = (1 << 63) - 1
 
@@ -25,6 +26,7 @@ class _Series:
         self._name = first
         self._descriptor: int | None = None
         self._offset = HEADER_BYTES
+        self._at_once = _ROWS_AT_ONCE
         self._read = _NO_ROWS
         """Rows that were read and not yet asked for."""
 
@@ -61,11 +63,12 @@ class _Series:
             if self._descriptor is None and not self._open():
                 return False
             assert self._descriptor is not None
-            data = os.pread(self._descriptor, _ROWS_AT_ONCE * ROW.size, self._offset)
+            data = os.pread(self._descriptor, self._at_once * ROW.size, self._offset)
             rows = np.frombuffer(data, dtype=ROW_TYPE, count=len(data) // ROW.size)
             unwritten = np.flatnonzero(rows["kind"] == 0)
             if len(unwritten):
                 rows = rows[: unwritten[0]]
+            self._at_once = min(_ROWS_AT_ONCE, max(_ROWS_AT_LEAST, 4 * len(rows)))
             if len(rows):
                 self._offset += len(rows) * ROW.size
                 self._read = rows

@@ -1,5 +1,7 @@
 """The feed of one run: read ten times a second while somebody looks on, and sent to every viewer at its own pace.
 
+While nobody does it is read every few seconds, so that whoever comes back waits for little.
+
 A viewer is sent a snapshot when it joins, and then frames. Nobody waits for a viewer: one that lags is sent a new
 snapshot, one that takes nothing for seconds is dropped, and its page joins again.
 """
@@ -20,6 +22,7 @@ from murmur_pubsub.errors import InputError
 from murmuration.live.findings import found
 
 LOOK_EVERY_S = 0.1
+_UNSEEN_EVERY_S = 5.0
 _BEHIND_MAX = 50
 """A viewer further behind than so many looks gets a snapshot instead."""
 _SEND_S = 5.0
@@ -40,6 +43,8 @@ class RunFeed:
         """How many updates there have been."""
         self._changed = asyncio.Event()
         self._viewers = 0
+        self._joined = asyncio.Event()
+        """Somebody has come since the last look."""
         self._task: asyncio.Task[None] | None = None
         self._told: dict[str, Any] = {}
 
@@ -50,6 +55,7 @@ class RunFeed:
         socket = web.WebSocketResponse(heartbeat=30.0, max_msg_size=4_096)
         await socket.prepare(request)
         self._viewers += 1
+        self._joined.set()
         try:
             await self._start()
             sending = asyncio.create_task(self._send_to(socket))
@@ -107,7 +113,12 @@ class RunFeed:
                 self._tell({"kind": "update", **update})
             if over and not frames:
                 return
-            await asyncio.sleep(max(0.01, LOOK_EVERY_S - (asyncio.get_running_loop().time() - began)))
+            if self._viewers:
+                await asyncio.sleep(max(0.01, LOOK_EVERY_S - (asyncio.get_running_loop().time() - began)))
+                continue
+            self._joined.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._joined.wait(), _UNSEEN_EVERY_S)
 
     def _tell(self, update: dict[str, Any]) -> None:
         self._updates.append(json.dumps(update, separators=(",", ":")))

@@ -284,6 +284,7 @@ def test_a_viewer_that_lags_is_sent_a_snapshot_and_misses_nothing(
 
     async def ask(_: PageServer, __: aiohttp.ClientSession, ___: str) -> None:
         feed = feeding.RunFeed(tmp_path / "growing")
+        feed._viewers = 1
         await feed._start()
         gate, sent = asyncio.Event(), []
 
@@ -309,6 +310,32 @@ def test_a_viewer_that_lags_is_sent_a_snapshot_and_misses_nothing(
         assert [message["kind"] for message in sent[:2]] == ["snapshot", "snapshot"]
         after = published(sent[1]["data"]["frames"]) + sum(published(each["frames"]) for each in sent[2:])
         assert after == growing.number
+
+    asked(tmp_path, ask)
+
+
+def test_whoever_comes_back_to_a_run_that_nobody_watched_is_shown_what_happened_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a viewer the journal is left alone, here for an hour: the next viewer has it read at once."""
+    monkeypatch.setattr(feeding, "_UNSEEN_EVERY_S", 3_600.0)
+    growing = Growing(tmp_path)
+
+    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
+        growing.publish(1)
+        socket = await joined(server, session, base, "growing")
+        assert published(json.loads(await socket.receive_str())["data"]["frames"]) == 1
+        await socket.close()
+        (feed,) = server._feeds.values()
+        while feed._viewers or feed._joined.is_set():
+            await asyncio.sleep(0.01)
+        growing.publish(7)
+        again = await joined(server, session, base, "growing")
+        seen = 0
+        while seen < 8:
+            message = json.loads(await again.receive_str(timeout=30))
+            seen += published(message["data"]["frames"] if message["kind"] == "snapshot" else message.get("frames", []))
+        assert seen == 8
 
     asked(tmp_path, ask)
 
