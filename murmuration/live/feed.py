@@ -42,6 +42,9 @@ class RunFeed:
         self._sent = 0
         """How many updates there have been."""
         self._changed = asyncio.Event()
+        self._reading = asyncio.Lock()
+        """Held from a look at the journal until its frames are told: a snapshot has all that was told, and no more. It
+        is held while the reading begins, too: of two viewers that join at once, one begins it."""
         self._viewers = 0
         self._joined = asyncio.Event()
         """Somebody has come since the last look."""
@@ -81,9 +84,9 @@ class RunFeed:
                 await self._task
 
     async def _start(self) -> None:
-        if self._task is not None and not self._task.done():
-            return
-        if self._recorded is None:
+        async with self._reading:
+            if self._recorded is not None or (self._task is not None and not self._task.done()):
+                return
             growing = await asyncio.to_thread(GrowingRun, self._run)
             if growing.over:
                 growing.close()
@@ -97,21 +100,9 @@ class RunFeed:
         """Read on and tell, as long as the run goes on."""
         while True:
             began = asyncio.get_running_loop().time()
-            over = growing.over
-            frames = await asyncio.to_thread(growing.look)
-            update: dict[str, Any] = {"frames": frames} if frames else {}
-            told = self._extra()
-            if told != self._told:
-                self._told = told
-                update["told"] = told
-            if over and not frames:
-                growing.close()
-                self._growing = None
-                self._recorded = await asyncio.to_thread(_whole, self._run)
-                update["over"] = True
-            if update:
-                self._tell({"kind": "update", **update})
-            if over and not frames:
+            async with self._reading:
+                over = await self._look(growing)
+            if over:
                 return
             if self._viewers:
                 await asyncio.sleep(max(0.01, LOOK_EVERY_S - (asyncio.get_running_loop().time() - began)))
@@ -119,6 +110,25 @@ class RunFeed:
             self._joined.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._joined.wait(), _UNSEEN_EVERY_S)
+
+    async def _look(self, growing: GrowingRun) -> bool:
+        """Tell what is new; True: the run is over, and all of it was told."""
+        over = growing.over
+        frames = await asyncio.to_thread(growing.look)
+        update: dict[str, Any] = {"frames": frames} if frames else {}
+        told = self._extra()
+        if told != self._told:
+            self._told = told
+            update["told"] = told
+        over = over and not frames
+        if over:
+            growing.close()
+            self._growing = None
+            self._recorded = await asyncio.to_thread(_whole, self._run)
+            update["over"] = True
+        if update:
+            self._tell({"kind": "update", **update})
+        return over
 
     def _tell(self, update: dict[str, Any]) -> None:
         self._updates.append(json.dumps(update, separators=(",", ":")))
@@ -132,8 +142,9 @@ class RunFeed:
             changed = self._changed
             behind = None if at is None else self._sent - at
             if behind is None or behind > len(self._updates):
-                at = self._sent
-                text = json.dumps(self._snapshot(), separators=(",", ":"))
+                async with self._reading:
+                    at = self._sent
+                    text = json.dumps(self._snapshot(), separators=(",", ":"))
                 await asyncio.wait_for(socket.send_str(text), _SEND_S)
             elif behind:
                 for text in list(self._updates)[-behind:]:

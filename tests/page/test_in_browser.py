@@ -1,9 +1,7 @@
 """The page in a real browser: opened from disk, at two widths, by keyboard alone, and without a word to any network."""
 
 import json
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +14,10 @@ from murmur_pubsub.run_manifest import read_manifest
 from murmuration.harness.cluster import Cluster
 from murmuration.live.background import page_server
 from murmuration.runs.driver import execute
-from murmuration.runs.hands import SAVED, Hands
-from murmuration.scenario.load import check_scenario, load_scenario
+from murmuration.runs.hands import SAVED
+from murmuration.scenario.load import load_scenario
 from tests.page.browser import browser
+from tests.page.played import Played, click, press, said, until
 
 pytestmark = pytest.mark.browser
 
@@ -56,14 +55,6 @@ def opened(page: Path, window: Any) -> Any:
     return window
 
 
-def until(condition: Callable[[], Any]) -> None:
-    for _ in range(200):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it did not happen")
-
-
 def test_a_run_is_watched_while_it_goes_on(tmp_path: Path) -> None:
     """A kill is on the page a moment after it was done, and the page says when the run is over."""
     from selenium.webdriver.common.keys import Keys
@@ -93,32 +84,6 @@ def test_a_run_is_watched_while_it_goes_on(tmp_path: Path) -> None:
         until(lambda: driver.execute_script("return !document.querySelector('.live').page.live"))
         assert "3 of 3 brokers up" in said(driver)
         assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
-
-
-class Played(threading.Thread):
-    """A virtual run with hands on it, in a thread, beside the server of its page."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(daemon=True)  # a test that fails leaves it waiting
-        self.folder = folder
-        self.begun = threading.Event()
-        self.hands: Hands | None = None
-        self._data = {
-            "name": "hands",
-            "runtime": "virtual",
-            "overlay": {"kind": "chain", "brokers": 5},
-            "workload": {"kind": "zipf", "clients": 5, "publications": 400, "rate_per_s": 100},
-            "links": {"delay": "2 ms"},
-            "keep_inputs": True,
-        }
-
-    def run(self) -> None:
-        def watched(hands: Hands) -> None:
-            hands.paused = True
-            self.hands = hands
-            self.begun.set()
-
-        execute(check_scenario(self._data, "test"), self.folder, lambda *_: None, watched=watched)
 
 
 @pytest.mark.slow
@@ -187,33 +152,6 @@ def test_a_broker_is_killed_by_hand_and_the_saved_scenario_does_it_again(tmp_pat
     ]  # fmt: skip
     rows = [read_segment(next((run / "journal").glob("*.seg")))[1].tobytes() for run in (played.folder, again)]
     assert rows[0] == rows[1]
-
-
-def click(driver: Any, words: str) -> None:
-    from selenium.common.exceptions import StaleElementReferenceException
-
-    def clicked() -> bool:
-        try:
-            buttons = driver.find_elements("css selector", "[data-live=hands] button")
-            found = [each for each in buttons if each.text == words]
-            if found:
-                found[0].click()
-        except StaleElementReferenceException:
-            return False
-        return bool(found)
-
-    until(clicked)
-
-
-def press(driver: Any, *keys: str) -> None:
-    from selenium.webdriver.common.action_chains import ActionChains
-
-    for key in keys:
-        ActionChains(driver).send_keys(key).perform()
-
-
-def said(driver: Any) -> str:
-    return str(driver.execute_script("return document.querySelector('[data-live=say]').textContent"))
 
 
 def drawn_colours(driver: Any, name: str) -> int:

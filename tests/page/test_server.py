@@ -1,8 +1,6 @@
 """The server shows runs to whoever has its token and asks by one of its own names, and to nobody else."""
 
-import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -14,20 +12,18 @@ from typer.testing import CliRunner
 
 from murmur_page.recorded import recorded
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.journal import RowKind
 from murmur_pubsub.run_manifest import read_manifest, write_manifest
 from murmuration.commands.main import application
-from murmuration.live import feed as feeding
 from murmuration.live.server import PageServer
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
+from tests.page.asked import Growing, asked, joined
 from tests.spark.run_folder import RunFolder
 
 SMALL = {
     "name": "small", "runtime": "virtual", "overlay": {"kind": "chain", "brokers": 2},
     "workload": {"kind": "zipf", "clients": 2, "publications": 20, "rate_per_s": 100},
 }  # fmt: skip
-Asking = Callable[[PageServer, aiohttp.ClientSession, str], Awaitable[None]]
 
 
 @pytest.fixture
@@ -39,22 +35,6 @@ def runs(tmp_path: Path) -> Path:
     (tmp_path / "runs" / "broken").mkdir()
     (tmp_path / "runs" / "broken" / "manifest.json").write_text('{"format": "murmur-run", "schema_version": 1}')
     return tmp_path / "runs"
-
-
-def asked(place: Path, ask: Asking) -> None:
-    """Start a server for the folder and have it asked, by a client that keeps cookies."""
-
-    async def all_of_it() -> None:
-        server = PageServer(place)
-        await server.start()
-        jar = aiohttp.CookieJar(unsafe=True)  # keeps those of an address too
-        try:
-            async with aiohttp.ClientSession(cookie_jar=jar) as session:
-                await ask(server, session, server.link().split("/?")[0])
-        finally:
-            await server.stop()
-
-    asyncio.run(all_of_it())
 
 
 def test_without_the_token_everything_is_refused(runs: Path) -> None:
@@ -202,11 +182,6 @@ def test_a_folder_without_runs_says_so(tmp_path: Path) -> None:
     asked(tmp_path, ask)
 
 
-async def joined(server: PageServer, session: aiohttp.ClientSession, base: str, name: str) -> Any:
-    await session.get(server.link())
-    return await session.ws_connect(f"{base}/run/{name}/feed", headers={"Origin": base})
-
-
 def test_the_feed_of_a_finished_run_is_what_a_frozen_page_holds(runs: Path) -> None:
     async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
         socket = await joined(server, session, base, "first")
@@ -216,128 +191,6 @@ def test_the_feed_of_a_finished_run_is_what_a_frozen_page_holds(runs: Path) -> N
         await socket.close()
 
     asked(runs, ask)
-
-
-class Growing:
-    """A run that goes on: rows are written while the server reads."""
-
-    def __init__(self, place: Path) -> None:
-        self.built = RunFolder(place / "growing")
-        self.built.finish(close=False)
-        self.manifest = place / "growing" / "manifest.json"
-        self.say("running")
-        self.number = 0
-
-    def say(self, status: str) -> None:
-        document = json.loads(self.manifest.read_text())
-        document["status"] = status
-        document["writers"] = None if status == "running" else {"b0": 1}
-        draft = self.manifest.with_suffix(".new")
-        draft.write_text(json.dumps(document))
-        draft.replace(self.manifest)
-
-    def publish(self, times: int) -> None:
-        for _ in range(times):
-            self.number += 1
-            self.built.publish("c0", 50_000 * self.number, 0, self.number, {"a": 1})
-
-
-def published(frames: list[dict[str, Any]]) -> int:
-    return sum(frame.get("p", 0) for frame in frames)
-
-
-def test_a_viewer_gets_a_snapshot_and_then_what_is_new_until_the_run_is_over(tmp_path: Path) -> None:
-    growing = Growing(tmp_path)
-
-    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
-        growing.publish(10)
-        socket = await joined(server, session, base, "growing")
-        seen = json.loads(await socket.receive_str())
-        assert seen["live"]
-        assert published(seen["data"]["frames"]) == 10
-        total, over = 10, False
-        growing.publish(5)
-        growing.built.row("b1", 50_000 * growing.number, RowKind.START)
-        while total < 15:
-            total += published(json.loads(await socket.receive_str()).get("frames", []))
-        growing.publish(1)
-        growing.say("complete")
-        while not over:
-            update = json.loads(await socket.receive_str())
-            total += published(update.get("frames", []))
-            over = update.get("over", False)
-        assert total == 16
-        again = await joined(server, session, base, "growing")
-        message = json.loads(await again.receive_str())
-        assert not message["live"]
-        assert published(message["data"]["frames"]) == 16
-
-    asked(tmp_path, ask)
-
-
-def test_a_viewer_that_lags_is_sent_a_snapshot_and_misses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its connection takes nothing for a while: the feed goes on, and keeps a bounded number of updates for it."""
-    monkeypatch.setattr(feeding, "LOOK_EVERY_S", 0.01)
-    growing = Growing(tmp_path)
-
-    async def ask(_: PageServer, __: aiohttp.ClientSession, ___: str) -> None:
-        feed = feeding.RunFeed(tmp_path / "growing")
-        feed._viewers = 1
-        await feed._start()
-        gate, sent = asyncio.Event(), []
-
-        class Slow:
-            async def send_str(self, text: str) -> None:
-                sent.append(json.loads(text))
-                if len(sent) == 1:
-                    await gate.wait()
-
-        sending = asyncio.create_task(feed._send_to(Slow()))  # type: ignore[arg-type]
-        while feed._sent < feeding._BEHIND_MAX * 2:
-            growing.publish(1)
-            before = feed._sent
-            while feed._sent == before:
-                await asyncio.sleep(0.005)
-        assert len(feed._updates) <= feeding._BEHIND_MAX
-        gate.set()
-        growing.publish(1)
-        while published(sent[-1].get("frames", [])) != 1 or len(sent) < 3:
-            await asyncio.sleep(0.005)
-        sending.cancel()
-        await feed.close()
-        assert [message["kind"] for message in sent[:2]] == ["snapshot", "snapshot"]
-        after = published(sent[1]["data"]["frames"]) + sum(published(each["frames"]) for each in sent[2:])
-        assert after == growing.number
-
-    asked(tmp_path, ask)
-
-
-def test_whoever_comes_back_to_a_run_that_nobody_watched_is_shown_what_happened_meanwhile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without a viewer the journal is left alone, here for an hour: the next viewer has it read at once."""
-    monkeypatch.setattr(feeding, "_UNSEEN_EVERY_S", 3_600.0)
-    growing = Growing(tmp_path)
-
-    async def ask(server: PageServer, session: aiohttp.ClientSession, base: str) -> None:
-        growing.publish(1)
-        socket = await joined(server, session, base, "growing")
-        assert published(json.loads(await socket.receive_str())["data"]["frames"]) == 1
-        await socket.close()
-        (feed,) = server._feeds.values()
-        while feed._viewers or feed._joined.is_set():
-            await asyncio.sleep(0.01)
-        growing.publish(7)
-        again = await joined(server, session, base, "growing")
-        seen = 0
-        while seen < 8:
-            message = json.loads(await again.receive_str(timeout=30))
-            seen += published(message["data"]["frames"] if message["kind"] == "snapshot" else message.get("frames", []))
-        assert seen == 8
-
-    asked(tmp_path, ask)
 
 
 def test_a_damaged_journal_is_said_on_the_page(runs: Path) -> None:

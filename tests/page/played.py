@@ -1,0 +1,82 @@
+"""A virtual run that is played beside the test, with hands on it, and what a person does with its page."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from murmuration.runs.driver import execute
+from murmuration.runs.hands import Hands
+from murmuration.scenario.load import check_scenario
+
+
+class Played(threading.Thread):
+    """A virtual run with hands on it, in a thread, beside the server of its page."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(daemon=True)  # a test that fails leaves it waiting
+        self.folder = folder
+        self.begun = threading.Event()
+        self.hands: Hands | None = None
+        self._data = {
+            "name": "hands",
+            "runtime": "virtual",
+            "overlay": {"kind": "chain", "brokers": 5},
+            "workload": {"kind": "zipf", "clients": 5, "publications": 400, "rate_per_s": 100},
+            "links": {"delay": "2 ms"},
+            "keep_inputs": True,
+        }
+
+    def run(self) -> None:
+        def watched(hands: Hands) -> None:
+            hands.paused = True
+            self.hands = hands
+            self.begun.set()
+
+        execute(check_scenario(self._data, "test"), self.folder, lambda *_: None, watched=watched)
+
+
+def until(condition: Callable[[], Any]) -> None:
+    for _ in range(200):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not happen")
+
+
+def click(driver: Any, words: str) -> None:
+    from selenium.common.exceptions import StaleElementReferenceException
+
+    def clicked() -> bool:
+        try:
+            buttons = driver.find_elements("css selector", "[data-live=hands] button")
+            found = [each for each in buttons if each.text == words]
+            if found:
+                found[0].click()
+        except StaleElementReferenceException:
+            return False
+        return bool(found)
+
+    until(clicked)
+
+
+def press(driver: Any, *keys: str) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    for key in keys:
+        ActionChains(driver).send_keys(key).perform()
+
+
+def said(driver: Any) -> str:
+    return str(driver.execute_script("return document.querySelector('[data-live=say]').textContent"))
+
+
+def note(driver: Any) -> str:
+    """What the page answered last."""
+    return str(driver.execute_script("return document.querySelector('[data-live=note]').textContent"))
+
+
+def told(driver: Any) -> str:
+    """What happened, as the page tells it."""
+    return str(driver.execute_script("return document.querySelector('[data-live=told]').textContent"))
