@@ -1,62 +1,121 @@
 """How many schedules a hunt needs to find each planted bug: guided, and drawn one after the other.
 
-`python -m benchmarks.hunt FILE [--seeds 5] [--most 1000] [--bug NAME ...]` plants each bug of `benchmarks.planted_bugs`
-in a process of its own and hunts until a schedule shows something wrong that the right code does not show. FILE keeps a
-line of JSON for each bug, seed and kind; what is there is not played again. The table is printed at the end.
+`python -m benchmarks.hunt FILE [--seeds 5] [--most 1000] [--bug NAME ...] [--kind KIND ...]` plants each bug of
+`benchmarks.planted_bugs` in a process of its own and hunts until a schedule shows something wrong that the right code
+does not show. FILE keeps a line of JSON for each bug, kind and seed; what is there is not played again. The table is
+printed at the end.
+
+Kinds: `plain` draws every schedule; `guided` hunts as `murmur hunt` does; `alone` draws schedules with one fault on
+links that lose nothing: what these do not show needs two faults to meet.
 """
 
 import argparse
+import dataclasses
 import json
+import random
 import statistics
 import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.planted_bugs import PLANTED_BUGS, PlantedBug, fits, planted
 
-KINDS = ("plain", "guided")
+KINDS = ("plain", "guided", "alone")
+_COMPARED = ("plain", "guided")
 _COUNT = 10
 _PARENTS = 10
+_NOT_ONE = 100
+"""Draws without exactly one fault in a row: such a space has none with one."""
 
 
-def hunt(bug: PlantedBug, guided: bool, seed: int, most: int) -> dict[str, Any]:
-    """Plant the bug in this process and hunt it."""
-    planted(bug)
-    from random import Random
+class Wrong:
+    """A schedule that shows something wrong: `number` counts from 1."""
 
+    def __init__(self, number: int, symptom: str, keys: dict[str, Any]) -> None:
+        self.number, self.symptom, self.keys = number, symptom, keys
+
+
+def hunt(bug: PlantedBug, kind: str, seed: int, most: int) -> dict[str, Any]:
+    """Hunt the bug that is planted in this process."""
+    began = time.process_time()
+    hunted = _alone(bug, seed, most) if kind == "alone" else _in_chunks(bug, kind == "guided", seed, most)
+    for wrong in hunted:
+        if not is_wrong_without_it(wrong.keys):
+            return {
+                "schedules": wrong.number,
+                "cpu_s": round(time.process_time() - began, 1),
+                "symptom": wrong.symptom,
+                "faults": len(wrong.keys["faults"]),
+            }
+    return {"schedules": None, "cpu_s": round(time.process_time() - began, 1), "symptom": None, "faults": None}
+
+
+def _in_chunks(bug: PlantedBug, guided: bool, seed: int, most: int) -> Iterator[Wrong]:
+    """As a hunt with one worker plays them."""
     from murmuration.hunt.chunk import Chunk, Quarry, play_chunk
     from murmuration.hunt.corpus import Corpus
 
     routing, _, reliability = bug.pair.partition("/")
-    quarry, corpus, rng = Quarry(routing, reliability), Corpus(), Random(seed)
-    began = time.process_time()
-    played = 0
+    quarry, corpus, rng = Quarry(routing, reliability), Corpus(), random.Random(seed)
     for number in range(-(-most // _COUNT)):
         parents = corpus.parents(rng, _PARENTS) if guided else ()
-        end = play_chunk(Chunk("benchmark", quarry, f"{seed}/{number}", _COUNT, parents, shrink_s=0.0))
+        name = f"{bug.name}/{guided}/{seed}"
+        end = play_chunk(Chunk(name, quarry, f"{seed}/{number}", _COUNT, guided, parents, shrink_s=0.0))
         for found in end.found:
-            if not is_wrong_without_it(dict(found.keys)):
-                spent = time.process_time() - began
-                return _result(played + found.number + 1, spent, found.symptom.kind, len(found.keys["faults"]))
-        played += end.schedules
+            yield Wrong(number * _COUNT + found.number + 1, found.symptom.kind, dict(found.keys))
+        corpus.count(end.times)
         for schedule, places in end.reached:
             corpus.take(schedule, places)
-    return _result(None, time.process_time() - began, None, None)
 
 
-def _result(schedules: int | None, cpu_s: float, symptom: str | None, faults: int | None) -> dict[str, Any]:
-    return {"schedules": schedules, "cpu_s": round(cpu_s, 1), "symptom": symptom, "faults": faults}
+def _alone(bug: PlantedBug, seed: int, most: int) -> Iterator[Wrong]:
+    """Schedules with one fault each."""
+    from murmur_pubsub.errors import InputError
+    from murmuration.hunt.schedule import draw_parts
+    from murmuration.hunt.space import space_of
+    from murmuration.hunt.symptoms import tried
+
+    routing, _, reliability = bug.pair.partition("/")
+    space = dataclasses.replace(space_of(routing, reliability), faults_max=1, harm=(0.0,))
+    rng = random.Random(seed)
+    number = drawn = 0
+    while number < most and drawn < _NOT_ONE + 10 * most:
+        schedule, drawn = draw_parts(rng, space), drawn + 1
+        if len(schedule.faults) != 1:
+            continue
+        number += 1
+        try:
+            keys = schedule.keys(space)
+        except InputError:
+            continue
+        symptom = tried(keys).symptom
+        if symptom is not None:
+            yield Wrong(number, symptom.kind, keys)
+
+
+_RIGHT_CODE = """
+import json, sys
+from murmuration.hunt.symptoms import tried
+for line in sys.stdin:
+    print(json.dumps(tried(json.loads(line)).symptom is not None), flush=True)
+"""
+_right: list[subprocess.Popen[str]] = []
 
 
 def is_wrong_without_it(keys: dict[str, Any]) -> bool:
-    """Does the schedule show something wrong in the right code?"""
-    code = "import json, sys; from murmuration.hunt.symptoms import tried; print(tried(json.load(sys.stdin)).symptom)"
-    command = [sys.executable, "-c", code]
-    said = subprocess.run(command, input=json.dumps(keys), capture_output=True, text=True, check=True)
-    return said.stdout.strip() != "None"
+    """Does the schedule show something wrong in the right code? One process of that is kept."""
+    if not _right:
+        command = [sys.executable, "-c", _RIGHT_CODE]
+        _right.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+    asked, said = _right[0].stdin, _right[0].stdout
+    assert asked is not None
+    assert said is not None
+    print(json.dumps(keys), file=asked, flush=True)
+    return bool(json.loads(said.readline()))
 
 
 def main() -> None:
@@ -66,41 +125,55 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--most", type=int, default=1_000, help="schedules after which a bug counts as not found")
     parser.add_argument("--bug", action="append", dest="bugs", help="one of them (default: all)")
+    parser.add_argument("--kind", action="append", dest="kinds", choices=KINDS, help="default: plain and guided")
     parser.add_argument("--minutes", type=float, help="begin nothing more after this time")
-    parser.add_argument("--play", nargs=3, metavar=("BUG", "KIND", "SEED"), help=argparse.SUPPRESS)
+    parser.add_argument("--play", nargs=2, metavar=("BUG", "WHAT"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     by_name = {bug.name: bug for bug in PLANTED_BUGS}
     if given.play is not None:
-        name, kind, seed = given.play
-        print(json.dumps(hunt(by_name[name], kind == "guided", int(seed), given.most)))
+        _play(by_name[given.play[0]], json.loads(given.play[1]), given.most)
         return
     wanted = [by_name[name] for name in given.bugs or by_name]
     fitting = [bug for bug in wanted if fits(bug)]
     for bug in wanted:
         if bug not in fitting:
             print(f"{bug.name}: {bug.file} has changed, and the bug does not fit it any more")
-    done = _read(given.file)
-    began = time.monotonic()
+    ends_at = None if given.minutes is None else time.monotonic() + 60 * given.minutes
     for seed in range(given.seeds):
-        for name in (bug.name for bug in fitting):
-            for kind in KINDS:
-                if (name, kind, seed) in done:
-                    continue
-                if given.minutes is not None and time.monotonic() - began > 60 * given.minutes:
-                    break
-                command = [sys.executable, "-m", "benchmarks.hunt", str(given.file), "--most", str(given.most)]
-                said = subprocess.run([*command, "--play", name, kind, str(seed)], capture_output=True, text=True)
-                if said.returncode:
-                    raise SystemExit(f"{name}: {said.stderr}")
-                result = json.loads(said.stdout)
-                done[name, kind, seed] = result
-                with given.file.open("a") as file:
-                    file.write(json.dumps({"bug": name, "kind": kind, "seed": seed, **result}) + "\n")
-                print(f"{name}, {kind}, seed {seed}: {result}", flush=True)
-    print_table(done, given.most)
+        for bug in fitting:
+            done = read_results(given.file)
+            left = [(kind, seed) for kind in given.kinds or _COMPARED if (bug.name, kind, seed) not in done]
+            if left and (ends_at is None or time.monotonic() < ends_at):
+                _play_apart(bug, left, given)
+    print_table(read_results(given.file), given.most)
 
 
-def _read(path: Path) -> dict[tuple[str, str, int], dict[str, Any]]:
+def _play_apart(bug: PlantedBug, left: Sequence[tuple[str, int]], given: argparse.Namespace) -> None:
+    """Hunt it in another process, which writes a line as soon as it has an end."""
+    command = [sys.executable, "-m", "benchmarks.hunt", str(given.file), "--most", str(given.most)]
+    command += ["--play", bug.name, json.dumps(left)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as playing:
+        assert playing.stdout is not None
+        for line in playing.stdout:
+            with given.file.open("a") as file:
+                file.write(line)
+            print(line, end="", flush=True)
+    if playing.returncode:
+        raise SystemExit(f"{bug.name}: the process ended with {playing.returncode}")
+
+
+def _play(bug: PlantedBug, what: Sequence[tuple[str, int]], most: int) -> None:
+    planted(bug)
+    for kind, seed in what:
+        result = hunt(bug, kind, seed, most)
+        print(json.dumps({"bug": bug.name, "kind": kind, "seed": seed, "most": most, **result}), flush=True)
+    for process in _right:
+        process.terminate()
+        process.wait()
+
+
+def read_results(path: Path) -> dict[tuple[str, str, int], dict[str, Any]]:
+    """The lines of FILE by bug, kind and seed."""
     if not path.exists():
         return {}
     lines = map(json.loads, path.read_text().splitlines())
@@ -113,19 +186,19 @@ def print_table(done: dict[tuple[str, str, int], dict[str, Any]], most: int) -> 
     for (name, kind, _), result in done.items():
         counts[name][kind].append(result["schedules"] or most)
     print(f"{'bug':52}{'seeds':>6}{'plain':>9}{'guided':>9}{'ratio':>8}")
-    medians: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    medians: dict[str, list[float]] = {kind: [] for kind in _COMPARED}
     ratios = []
     for name, by_kind in counts.items():
-        if any(not by_kind[kind] for kind in KINDS):
+        if any(not by_kind[kind] for kind in _COMPARED):
             continue
-        plain, guided = (statistics.median(by_kind[kind]) for kind in KINDS)
+        plain, guided = (statistics.median(by_kind[kind]) for kind in _COMPARED)
         medians["plain"].append(plain)
         medians["guided"].append(guided)
         ratios.append(guided / plain)
-        seeds = min(len(by_kind[kind]) for kind in KINDS)
+        seeds = min(len(by_kind[kind]) for kind in _COMPARED)
         print(f"{name:52}{seeds:>6}{plain:>9,.0f}{guided:>9,.0f}{guided / plain:>8.2f}")
     if ratios:
-        plain, guided = (statistics.median(medians[kind]) for kind in KINDS)
+        plain, guided = (statistics.median(medians[kind]) for kind in _COMPARED)
         print(f"{'median':52}{'':>6}{plain:>9,.0f}{guided:>9,.0f}{statistics.median(ratios):>8.2f}")
     for kind in KINDS:
         missed = sorted(

@@ -8,15 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from murmur_pubsub.errors import InputError
-from murmuration.hunt.mutation import mutated
+from murmuration.hunt.mutation import drawn_in_bursts, mutated
 from murmuration.hunt.properties import property_at
 from murmuration.hunt.schedule import Schedule, draw_parts
 from murmuration.hunt.shrink import Shrunk, shrink
 from murmuration.hunt.space import ScheduleSpace, space_of
 from murmuration.hunt.symptoms import Symptom, tried
 
-_FRESH = 0.3
-"""So many schedules of a guided chunk are drawn all the same: a corpus knows nothing of what it has never seen."""
+_PLAIN, _BURSTS = 0.1, 0.65
+"""So many schedules of a guided hunt are drawn one after the other, and so many in bursts; the others are made of those
+that have reached much."""
 _SHRUNK_OF_A_SYMPTOM = 2
 """So many schedules with one symptom does each process shrink: they may have two causes."""
 
@@ -57,6 +58,7 @@ class Chunk:
     quarry: Quarry
     seed: str
     count: int
+    guided: bool = False
     parents: Sequence[Schedule] = ()
     shrink_s: float = 60.0
 
@@ -75,7 +77,8 @@ class Found:
 
 @dataclass
 class ChunkEnd:
-    """What became of a chunk. `reached`: schedules, and what they reached that this process had not reported."""
+    """What became of a chunk. `reached`: schedules, and what they reached that this process had not reported; `times`:
+    how many of them reached each place."""
 
     schedules: int = 0
     refused: int = 0
@@ -83,6 +86,7 @@ class ChunkEnd:
     cpu_s: float = 0.0
     verdicts: Counter[str] = field(default_factory=Counter)
     reached: list[tuple[Schedule, list[str]]] = field(default_factory=list)
+    times: Counter[str] = field(default_factory=Counter)
     found: list[Found] = field(default_factory=list)
 
 
@@ -98,7 +102,7 @@ def play_chunk(chunk: Chunk) -> ChunkEnd:
     end = ChunkEnd()
     for number in range(chunk.count):
         began = time.process_time()
-        schedule = next_schedule(rng, space, chunk.parents)
+        schedule = next_schedule(rng, space, chunk.parents) if chunk.guided else draw_parts(rng, space)
         end.schedules += 1
         try:
             keys = schedule.keys(space)
@@ -107,7 +111,9 @@ def play_chunk(chunk: Chunk) -> ChunkEnd:
             end.refused += 1
             continue
         end.verdicts[played.verdict] += 1
-        new = played.reached.places() - reported
+        places = played.reached.places()
+        end.times.update(places)
+        new = places - reported
         end.cpu_s += time.process_time() - began
         if new:
             reported |= new
@@ -123,7 +129,10 @@ def play_chunk(chunk: Chunk) -> ChunkEnd:
 
 
 def next_schedule(rng: random.Random, space: ScheduleSpace, parents: Sequence[Schedule]) -> Schedule:
-    """One that is drawn, or made of the parents if there are any."""
-    if not parents or rng.random() < _FRESH:
+    """The next one of a guided hunt: drawn, or made of the parents if there are any."""
+    way = rng.random()
+    if way < _PLAIN:
         return draw_parts(rng, space)
-    return mutated(rng, space, rng.choice(parents), rng.choice(parents))
+    if way < _PLAIN + _BURSTS or not parents:
+        return drawn_in_bursts(rng, space)
+    return mutated(rng, space, rng.sample(parents, min(2, len(parents))))

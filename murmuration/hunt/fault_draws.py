@@ -1,11 +1,12 @@
 """The faults of a schedule: some at any time, some just after another one has begun or ended, some for good.
 
 Faults in the middle of what follows a fault are where protocols break, and chance seldom puts them there; two in five
-are drawn to begin within a tenth of a second of another fault's begin or end.
+are drawn to begin within a tenth of a second of another fault's begin or end. Of a schedule in bursts nearly all are,
+and between two bursts is time to recover.
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from murmur_pubsub.deployment import Deployment, specs_of
@@ -29,6 +30,12 @@ SOON_MS = (0, 1, 5, 20, 100)
 """How long after another fault's begin or end one begins that is to meet it."""
 _SOON = 0.4
 _FOR_GOOD = 0.15
+_BURSTS_MAX = 4
+_BURST_MS = 900
+"""A burst and the recovery from it take about that long."""
+_LASTING_IN_BURST_MS = LASTING_MS[:-1]
+_NEAR = 0.5
+_AT_BROKERS = 0.8
 _NOT_FOR_GOOD = ("bandwidth",)
 """A link that never again carries what is published is no failure that a protocol could recover from."""
 
@@ -72,6 +79,57 @@ def draw_fault(rng: random.Random, space: ScheduleSpace, kinds: Sequence[str], m
     for_good = not space.heals_always and kind not in _NOT_FOR_GOOD and rng.random() < _FOR_GOOD
     lasting_ms = None if for_good else rng.choice(LASTING_MS)
     return DrawnFault(at_ms, kind, rng.randrange(10_000), lasting_ms)
+
+
+def in_bursts(
+    rng: random.Random, space: ScheduleSpace, publishing_ms: int, burst: Callable[[], Sequence[DrawnFault]]
+) -> list[DrawnFault]:
+    """Such bursts one after the other, with time to recover from each while events are published. All faults are undone
+    but perhaps the last: behind one that is not, nothing is promised, and a later burst could show little."""
+    most = max(1, min(_BURSTS_MAX, publishing_ms // _BURST_MS))
+    count = rng.randint(max(1, most - 1), most)
+    drawn: list[DrawnFault] = []
+    for number in range(count):
+        at_ms = number * publishing_ms // count + rng.randrange(0, _BURST_MS // 2, 10)
+        faults = burst()
+        first_ms = min(each.at_ms for each in faults)
+        lasting = (_LASTING_IN_BURST_MS[-1] if each.lasting_ms is None else each.lasting_ms for each in faults)
+        drawn += [
+            each._replace(at_ms=at_ms + each.at_ms - first_ms, lasting_ms=lasting_ms)
+            for each, lasting_ms in zip(faults, lasting, strict=True)
+        ]
+    last = drawn[-1]
+    if not space.heals_always and last.kind not in _NOT_FOR_GOOD and rng.random() < _FOR_GOOD:
+        drawn[-1] = last._replace(lasting_ms=None)
+    return sorted(drawn, key=lambda each: each.at_ms)
+
+
+def draw_burst(rng: random.Random, space: ScheduleSpace, brokers: int) -> list[DrawnFault]:
+    """Two or three faults that meet: each but the first begins soon after another's begin or end, half of the time at
+    the same node or link, or the next. `brokers`: how many there are."""
+    burst = [_in_burst(rng, space, 0, draw_number(rng, brokers))]
+    for _ in range(rng.choice((1, 1, 2))):
+        burst.append(draw_meeting(rng, space, burst, brokers))
+    return burst
+
+
+def draw_meeting(rng: random.Random, space: ScheduleSpace, faults: Sequence[DrawnFault], brokers: int) -> DrawnFault:
+    """A fault that meets one of these."""
+    met = rng.choice(faults)
+    at_ms = rng.choice(met.moments_ms) + rng.choice(SOON_MS)
+    number = met.number + rng.randrange(2) if rng.random() < _NEAR else draw_number(rng, brokers)
+    return _in_burst(rng, space, at_ms, number)
+
+
+def _in_burst(rng: random.Random, space: ScheduleSpace, at_ms: int, number: int) -> DrawnFault:
+    """Of any kind. A changed link may stay so while the next bursts come: all goes on, and worse."""
+    kind = rng.choice(space.kinds)
+    return DrawnFault(at_ms, kind, number, rng.choice(LASTING_MS if kind in _CHANGES else _LASTING_IN_BURST_MS))
+
+
+def draw_number(rng: random.Random, brokers: int) -> int:
+    """Mostly that of a broker, or of a link between brokers: these come first, and half of all nodes are clients."""
+    return rng.randrange(brokers) if rng.random() < _AT_BROKERS else rng.randrange(10_000)
 
 
 class FaultWriter:

@@ -141,7 +141,7 @@ class Hunt:
         parents = self.corpora[quarry.name].parents(self._rng, _PARENTS) if self._guided else ()
         left = None if self._planned is None else self._planned - (number - self._first) * _COUNT
         count = _COUNT if left is None else min(_COUNT, left)
-        return Chunk(str(self._folder.folder), quarry, f"{self._seed}/{number}", count, parents)
+        return Chunk(str(self._folder.folder), quarry, f"{self._seed}/{number}", count, self._guided, parents)
 
     def _take(self, number: int, end: ChunkEnd | None, failure: str | None) -> None:
         state, pair = self.state, self.quarries[number % len(self.quarries)].name
@@ -151,6 +151,7 @@ class Hunt:
             state.lost.append(f"chunk {number} of {pair}: {failure}")
             self._folder.add_chunk({**record, "lost": failure})
             return
+        self.corpora[pair].count(end.times)
         new = [(schedule, sorted(self.corpora[pair].take(schedule, places))) for schedule, places in end.reached]
         self._folder.add_reached(pair, [each for each in new if each[1]])
         for found in end.found:

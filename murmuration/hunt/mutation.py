@@ -1,6 +1,7 @@
-"""Changes of a schedule: its faults shifted, doubled, dropped, moved, lengthened, spliced with another's; its numbers
-drawn anew.
+"""Schedules of bursts: faults that meet, time to recover, and again; drawn, or taken from schedules that reached much.
 
+A burst of a parent is some of its faults that met. It is put into another schedule, mostly over another overlay, and
+half of the time with a change: one of its faults is shifted, moved, lengthened, left out, or another one is added.
 Faults are changed before they are fitted to the nodes there are (`fault_draws.DrawnFault`), so that any change of any
 schedule gives one that can be played.
 """
@@ -9,101 +10,99 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from murmuration.hunt.fault_draws import LASTING_MS, SOON_MS, DrawnFault, draw_fault
-from murmuration.hunt.schedule import Schedule, draw_parts
+from murmuration.hunt.fault_draws import (
+    LASTING_MS,
+    SOON_MS,
+    DrawnFault,
+    draw_burst,
+    draw_meeting,
+    draw_number,
+    in_bursts,
+)
+from murmuration.hunt.schedule import Schedule, brokers_of, draw_scenario, publishing_for_long
 from murmuration.hunt.space import ScheduleSpace
 
-_MORE_FAULTS = 6
-"""So many more than a drawn schedule has at most."""
-_OVER_ANOTHER = 0.6
+_BURST_MAX = 4
+"""Faults of a burst that is taken."""
+_CHANGED = 0.5
+_OVER_ANOTHER = 0.7
 """The same faults over another overlay reach more than other faults over the same one."""
-_MERGED = 0.5
+_TAKEN = 0.7
+"""So many bursts of a schedule made of parents are theirs."""
 _Faults = list[DrawnFault]
-_Change = Callable[[random.Random, _Faults, ScheduleSpace], _Faults]
+_Change = Callable[[random.Random, _Faults, ScheduleSpace, int], _Faults]
+"""The number is that of the brokers."""
 
 
-def mutated(rng: random.Random, space: ScheduleSpace, parent: Schedule, other: Schedule) -> Schedule:
-    """The parent with one to three changes, mostly over another overlay and workload; `other` is what it may be spliced
-    with, or get faults of."""
-    scenario, faults = parent.scenario, list(parent.faults)
-    if rng.random() < _OVER_ANOTHER:
-        scenario = draw_parts(rng, space).scenario
-    if rng.random() < _MERGED:
-        more = min(len(other.faults), rng.randint(1, 3))
-        faults = _in_order([*faults, *rng.sample(other.faults, more)])
-    for _ in range(rng.randint(1, 3)):
-        drawn = rng.random()
-        if drawn < 0.15:
-            faults = _spliced(rng, faults, other.faults)
-        elif drawn < 0.25:
-            scenario = {**scenario, "seed": rng.randrange(10_000)}
-        else:
-            faults = rng.choice(_CHANGES)(rng, faults, space)
-    return Schedule(scenario, tuple(_in_order(faults[: space.faults_max + _MORE_FAULTS])))
+def drawn_in_bursts(rng: random.Random, space: ScheduleSpace) -> Schedule:
+    """A schedule all of whose bursts are drawn."""
+    scenario, publishing_ms = publishing_for_long(rng, space, draw_scenario(rng, space))
+    brokers = brokers_of(scenario["overlay"])
+    return Schedule(scenario, tuple(in_bursts(rng, space, publishing_ms, lambda: draw_burst(rng, space, brokers))))
 
 
-def _in_order(faults: Sequence[DrawnFault]) -> _Faults:
-    return sorted(faults, key=lambda each: each.at_ms)
+def mutated(rng: random.Random, space: ScheduleSpace, parents: Sequence[Schedule]) -> Schedule:
+    """A schedule made of the parents' bursts, over a new overlay or that of one of them."""
+    overlay = draw_scenario(rng, space) if rng.random() < _OVER_ANOTHER else rng.choice(parents).scenario
+    scenario, publishing_ms = publishing_for_long(rng, space, {**overlay, "seed": rng.randrange(10_000)})
+    brokers = brokers_of(scenario["overlay"])
+
+    def burst() -> _Faults:
+        faults = _taken(rng, rng.choice(parents).faults) if rng.random() < _TAKEN else []
+        if not faults:
+            return draw_burst(rng, space, brokers)
+        return rng.choice(_CHANGES)(rng, faults, space, brokers) if rng.random() < _CHANGED else faults
+
+    return Schedule(scenario, tuple(in_bursts(rng, space, publishing_ms, burst)))
 
 
-def _spliced(rng: random.Random, faults: Sequence[DrawnFault], others: Sequence[DrawnFault]) -> _Faults:
-    """The faults up to some time, and the other's from then on."""
-    times = sorted({each.at_ms for each in (*faults, *others)}) or [0]
-    at_ms = rng.choice(times)
-    return [each for each in faults if each.at_ms < at_ms] + [each for each in others if each.at_ms >= at_ms]
-
-
-def _shift(rng: random.Random, faults: _Faults, space: ScheduleSpace) -> _Faults:
-    """One begins soon after another's begin or end, or a little earlier or later."""
+def _taken(rng: random.Random, faults: Sequence[DrawnFault]) -> _Faults:
+    """One of the faults, and those that began while it was in force or just before or after."""
     if not faults:
-        return _add(rng, faults, space)
+        return []
+    first = rng.choice(faults)
+    ends_ms = first.moments_ms[-1] + SOON_MS[-1]
+    met = [each for each in faults if first.at_ms - SOON_MS[-1] <= each.at_ms <= ends_ms and each is not first]
+    return sorted([first, *rng.sample(met, min(len(met), _BURST_MAX - 1))], key=lambda each: each.at_ms)
+
+
+def _shift(rng: random.Random, faults: _Faults, space: ScheduleSpace, brokers: int) -> _Faults:
+    """One begins soon after another's begin or end, or a little earlier or later."""
     number = rng.randrange(len(faults))
     fault = faults[number]
     moments = [at_ms for each in faults if each is not fault for at_ms in each.moments_ms]
     if moments and rng.random() < 0.7:
-        at_ms = rng.choice(moments) + rng.choice(SOON_MS)
-    else:
-        at_ms = max(0, fault.at_ms + rng.choice((-500, -100, -20, -5, -1, 1, 5, 20, 100, 500)))
-    return [*faults[:number], fault._replace(at_ms=at_ms), *faults[number + 1 :]]
+        return _with(faults, number, at_ms=rng.choice(moments) + rng.choice(SOON_MS))
+    return _with(faults, number, at_ms=max(0, fault.at_ms + rng.choice((-500, -100, -20, -5, -1, 1, 5, 20, 100, 500))))
 
 
-def _double(rng: random.Random, faults: _Faults, space: ScheduleSpace) -> _Faults:
-    """One comes twice: at another place, or again where it was."""
-    if not faults:
-        return _add(rng, faults, space)
-    fault = rng.choice(faults)
-    number = fault.number if rng.random() < 0.5 else rng.randrange(10_000)
-    return [*faults, fault._replace(at_ms=rng.choice(fault.moments_ms) + rng.choice(SOON_MS), number=number)]
-
-
-def _drop(rng: random.Random, faults: _Faults, space: ScheduleSpace) -> _Faults:
-    if not faults:
-        return faults
+def _drop(rng: random.Random, faults: _Faults, space: ScheduleSpace, brokers: int) -> _Faults:
     number = rng.randrange(len(faults))
-    return [*faults[:number], *faults[number + 1 :]]
+    return [*faults[:number], *faults[number + 1 :]] or faults
 
 
-def _move(rng: random.Random, faults: _Faults, space: ScheduleSpace) -> _Faults:
+def _move(rng: random.Random, faults: _Faults, space: ScheduleSpace, brokers: int) -> _Faults:
     """One hits another node or link."""
-    return _with_one(rng, faults, number=rng.randrange(10_000))
+    return _with(faults, rng.randrange(len(faults)), number=draw_number(rng, brokers))
 
 
-def _last(rng: random.Random, faults: _Faults, space: ScheduleSpace) -> _Faults:
+def _last(rng: random.Random, faults: _Faults, space: ScheduleSpace, brokers: int) -> _Faults:
     """One takes longer, or shorter."""
-    return _with_one(rng, faults, lasting_ms=rng.choice(LASTING_MS))
+    return _with(faults, rng.randrange(len(faults)), lasting_ms=rng.choice(LASTING_MS))
 
 
-def _add(rng: random.Random, faults: _Faults, space: ScheduleSpace) -> _Faults:
-    """One more, of any kind."""
-    moments = [0, *(at_ms for each in faults for at_ms in each.moments_ms)]
-    return [*faults, draw_fault(rng, space, space.kinds, moments)]
+def _become(rng: random.Random, faults: _Faults, space: ScheduleSpace, brokers: int) -> _Faults:
+    """One is of another kind."""
+    return _with(faults, rng.randrange(len(faults)), kind=rng.choice(space.kinds))
 
 
-def _with_one(rng: random.Random, faults: _Faults, **changes: Any) -> _Faults:
-    if not faults:
-        return faults
-    number = rng.randrange(len(faults))
-    return [*faults[:number], faults[number]._replace(**changes), *faults[number + 1 :]]
+def _add(rng: random.Random, faults: _Faults, space: ScheduleSpace, brokers: int) -> _Faults:
+    """One more meets one of them."""
+    return [*faults, draw_meeting(rng, space, faults, brokers)]
 
 
-_CHANGES: Sequence[_Change] = (_shift, _shift, _double, _drop, _move, _last, _add, _add)
+def _with(faults: _Faults, place: int, **changes: Any) -> _Faults:
+    return [*faults[:place], faults[place]._replace(**changes), *faults[place + 1 :]]
+
+
+_CHANGES: Sequence[_Change] = (_shift, _shift, _drop, _move, _last, _become, _add)

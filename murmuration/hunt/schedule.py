@@ -16,6 +16,8 @@ from murmuration.hunt.fault_draws import DrawnFault, FaultWriter, draw_faults
 from murmuration.hunt.space import ScheduleSpace
 from murmuration.scenario.load import check_scenario
 
+PUBLICATIONS_MAX = 150
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -38,14 +40,39 @@ def draw_schedule(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
 
 def draw_parts(rng: random.Random, space: ScheduleSpace) -> Schedule:
     """The same, as a schedule that can be changed."""
+    return Schedule(draw_scenario(rng, space), tuple(draw_faults(rng, space)))
+
+
+def draw_scenario(rng: random.Random, space: ScheduleSpace) -> Mapping[str, Any]:
+    """One without faults."""
     if space.scenario is None:
-        return Schedule(_draw_scenario(rng, space), tuple(draw_faults(rng, space)))
-    return Schedule({**space.scenario, "seed": rng.randrange(10_000)}, tuple(draw_faults(rng, space)))
+        return _draw_scenario(rng, space)
+    return {**space.scenario, "seed": rng.randrange(10_000)}
+
+
+def publishing_for_long(
+    rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]
+) -> tuple[dict[str, Any], int]:
+    """The scenario with as many events as a drawn one may have, or nearly, and for how many ms they are published: what
+    follows a late fault is seen only by events that come later. One that was given keeps its own."""
+    if space.scenario is not None:
+        return dict(scenario), space.latest_ms
+    publications = rng.randint(PUBLICATIONS_MAX * 2 // 3, PUBLICATIONS_MAX)
+    changed = {**scenario, "workload": {**scenario["workload"], "publications": publications}}
+    return changed, 1_000 * publications // space.rate_per_s
+
+
+def brokers_of(overlay: Mapping[str, Any]) -> int:
+    """How many brokers an overlay has, or would have by what is most common in one that a scenario says otherwise."""
+    if "cells" in overlay:
+        return sum(len(members) for members in overlay["cells"].values())
+    brokers = overlay.get("brokers")
+    return brokers if type(brokers) is int else 8
 
 
 def _draw_scenario(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
     overlay = _overlay(rng, space)
-    brokers = sum(len(members) for members in overlay["cells"].values()) if "cells" in overlay else overlay["brokers"]
+    brokers = brokers_of(overlay)
     data: dict[str, Any] = {
         "name": "schedule",
         "runtime": "virtual",
@@ -53,8 +80,8 @@ def _draw_scenario(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
         "overlay": overlay,
         "workload": {
             "kind": "zipf", "clients": min(brokers, 7), "subscribers_per_actor": 2, "publishers": min(2, brokers),
-            "publications": rng.randint(20, 150), "rate_per_s": space.rate_per_s, "attributes": 2, "predicates": 1,
-            "matching_rate": 0.5,
+            "publications": rng.randint(20, PUBLICATIONS_MAX), "rate_per_s": space.rate_per_s, "attributes": 2,
+            "predicates": 1, "matching_rate": 0.5,
         },
         "broker": dict(space.broker),
         "links": {"delay": "2 ms", **_harm(rng, space)},

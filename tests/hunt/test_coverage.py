@@ -106,7 +106,7 @@ def test_whatever_a_schedule_is_changed_to_can_be_played(routing: str, reliabili
     def holds(rng: random.Random) -> None:
         parent, other = draw_parts(rng, space), draw_parts(rng, space)
         for _ in range(5):
-            parent = mutated(rng, space, parent, other)
+            parent = mutated(rng, space, [parent, other])
         times = [fault.at_ms for fault in parent.faults]
         assert times == sorted(times)
         assert min(times, default=0) >= 0

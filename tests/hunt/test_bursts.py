@@ -1,0 +1,78 @@
+"""Schedules in bursts: faults meet, and between bursts is time to recover while events are published."""
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from murmuration.hunt.chunk import next_schedule
+from murmuration.hunt.corpus import Corpus
+from murmuration.hunt.fault_draws import SOON_MS, DrawnFault, draw_burst, in_bursts
+from murmuration.hunt.mutation import drawn_in_bursts, mutated
+from murmuration.hunt.schedule import Schedule, brokers_of, draw_parts
+from murmuration.hunt.space import space_of
+
+SPACE = space_of("forwarding", "best_effort")
+
+
+def test_each_fault_of_a_burst_but_the_first_begins_soon_after_another_began_or_ended() -> None:
+    for seed in range(200):
+        burst = draw_burst(random.Random(seed), SPACE, 5)
+        assert 2 <= len(burst) <= 3
+        for number, fault in enumerate(burst[1:], 1):
+            moments = [at_ms for each in burst[:number] for at_ms in each.moments_ms]
+            assert any(fault.at_ms - at_ms in SOON_MS for at_ms in moments)
+
+
+def test_most_faults_of_bursts_are_at_brokers_which_come_first() -> None:
+    bursts = [fault for seed in range(200) for fault in draw_burst(random.Random(seed), SPACE, 5)]
+    assert sum(fault.number <= 5 for fault in bursts) > 0.7 * len(bursts)
+
+
+def test_all_faults_of_bursts_are_undone_but_perhaps_the_last() -> None:
+    one = [DrawnFault(700, "kill", 0, None), DrawnFault(720, "cut", 1, 50)]
+    drawn = [in_bursts(random.Random(seed), SPACE, 4_000, lambda: one) for seed in range(100)]
+    for faults in drawn:
+        assert all(fault.lasting_ms is not None for fault in faults[:-1])
+        begins = [fault.at_ms for fault in faults if fault.kind == "kill"]
+        assert 3 <= len(begins) <= 4
+        assert all(second - first > 400 for first, second in pairwise(begins))
+        assert begins[-1] < 4_000
+    assert 0 < sum(faults[-1].lasting_ms is None for faults in drawn) < 40
+
+
+@pytest.mark.parametrize("pair", ["forwarding/best_effort", "cells/gryphon", "irbr/best_effort"])
+def test_events_are_published_for_as_long_as_there_are_bursts(pair: str) -> None:
+    routing, _, reliability = pair.partition("/")
+    space = space_of(routing, reliability)
+    for seed in range(20):
+        schedule = drawn_in_bursts(random.Random(seed), space)
+        publishing_ms = 1_000 * schedule.scenario["workload"]["publications"] // space.rate_per_s
+        assert min(fault.at_ms for fault in schedule.faults) < publishing_ms
+        assert schedule == drawn_in_bursts(random.Random(seed), space)
+
+
+def test_a_schedule_made_of_others_has_their_faults() -> None:
+    parent = Schedule(draw_parts(random.Random(1), SPACE).scenario, (DrawnFault(100, "partition", 77, 200),))
+    made = [mutated(random.Random(seed), SPACE, [parent]) for seed in range(60)]
+    from_there = [(fault.kind, fault.number) == ("partition", 77) for each in made for fault in each.faults]
+    assert sum(from_there) > len(made)
+    assert {brokers_of(each.scenario["overlay"]) for each in made} > {brokers_of(parent.scenario["overlay"])}
+
+
+def test_what_is_reached_often_makes_a_schedule_worth_less_and_so_does_its_being_chosen() -> None:
+    often, seldom = (draw_parts(random.Random(seed), SPACE) for seed in (1, 2))
+    corpus = Corpus()
+    assert corpus.take(often, ["a", "b"]) == {"a", "b"}
+    assert corpus.take(seldom, ["b", "c"]) == {"c"}
+    corpus.count({"a": 500, "b": 500, "c": 1})
+    assert corpus.parents(random.Random(3), 1) == [seldom]
+    chosen = corpus.parents(random.Random(3), 1_000)
+    assert 0 < sum(each == often for each in chosen) < 50
+    assert corpus.take(often, ["a"]) == set()
+
+
+def test_a_guided_hunt_draws_plainly_too_and_makes_nothing_of_no_parents() -> None:
+    schedules = [next_schedule(random.Random(seed), SPACE, []) for seed in range(100)]
+    events = [each.scenario["workload"]["publications"] for each in schedules]
+    assert 1 <= sum(count < 100 for count in events) <= 20
