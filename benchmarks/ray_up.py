@@ -6,8 +6,8 @@ last line of JSON. Root on Linux is needed, with rsync and openssh-server.
 
 Without options each host is a copy of this computer with its virtual environment, where `make setup` has little to do.
 `--disk FOLDER` takes another root folder for their disks, where set-up begins with nothing; `sh scripts/fresh_root.sh
-FOLDER` makes one. `--wheels FOLDER` has what set-up installs then, for the hosts reach no network: `pip wheel -w FOLDER
--c constraints.txt '.[dev]'`. `--plain` leaves Spark out.
+FOLDER make openjdk-17-jre-headless` makes one. `--wheels FOLDER` has what set-up installs then, for the hosts reach no
+network: `pip wheel -w FOLDER -c constraints.txt '.[dev]'`. `--plain` leaves Spark out.
 """
 
 import argparse
