@@ -161,10 +161,12 @@ def _outcome(reads: int, child: int, seconds_max: float) -> dict[str, Any]:
     os.close(reads)
     os.waitpid(child, 0)
     lines = [json.loads(line) for line in said.splitlines()]
-    if lines and "cannot" in lines[-1]:
+    if not lines:
+        return {"cannot": "the fork has ended before it began"}
+    if "cannot" in lines[-1]:
         return dict(lines[-1])
     seconds = {each["passed"]: each["seconds"] for each in lines if "passed" in each}
-    end = lines[-1] if lines else {"begins": "to change it"}
+    end = lines[-1]
     return {"said": end["said"] if "said" in end else f"FAILED {end['begins']} - it does not end", "seconds": seconds}
 
 

@@ -50,7 +50,11 @@ EFFECTS: dict[str, tuple[Any, str, str]] = {
     ),
     "a delay below zero": ([SetTimer(("reliability",), -1)], "a delay of -1", "whole microseconds from 0"),
     "a delay of a fraction": ([SetTimer(("reliability",), 0.5)], "a delay of 0.5", "whole microseconds from 0"),  # type: ignore[arg-type]
-    "a delay without an end": ([SetTimer(("reliability",), 1 << 60)], "a delay of 1152", "whole microseconds from 0"),
+    "a delay without an end": (
+        [SetTimer(("reliability",), (1 << 53) + 1)],
+        "a delay of 9007199254740993",
+        "whole microseconds from 0",
+    ),
     "a key of text": ([SetTimer("reliability", 1)], "the key 'reliability'", "a tuple whose first element"),  # type: ignore[arg-type]
     "a list in a key": ([SetTimer(("reliability", []), 1)], "unhashable", ""),  # type: ignore[arg-type]
     "too many hops": ([Deliver(EVENT, 1 << 15, [1])], "32768 hops", "0 to 32767"),

@@ -90,3 +90,10 @@ def test_an_event_may_have_a_mebibyte_and_no_more() -> None:
     Event(3, 4, 1, {"x": "y" * room}).check()
     with pytest.raises(InputError, match="publication 3:4: found attributes of 1,048,577 bytes"):
         Event(3, 4, 1, {"x": "y" * (room + 1)}).check()
+
+
+def test_events_are_equal_only_in_all_that_they_say() -> None:
+    event = Event(1, 2, 3, {"x": 1})
+    assert event == Event(1, 2, 3, {"x": 1})
+    assert event not in (Event(2, 2, 3, {"x": 1}), Event(1, 3, 3, {"x": 1}), Event(1, 2, 4, {"x": 1}))
+    assert event != Event(1, 2, 3, {"x": 2})

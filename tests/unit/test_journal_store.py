@@ -26,6 +26,7 @@ def test_what_is_written_is_listed_and_read(tmp_path: Path, kind: int) -> None:
     store = stores(tmp_path)[kind]
     assert store.sizes("seg") == {}, "a place that is not there yet has no files"
     store.check_writable(".mark")
+    assert store.sizes("mark") == {}, "what was written to see that it can be is gone"
     journal = tmp_path / "journal"
     journal.mkdir()
     writer = JournalWriter(journal, "b1", 4)
