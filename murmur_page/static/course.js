@@ -5,6 +5,7 @@ import { quantile } from "./run.js";
 import { clock, duration, rate } from "./words.js";
 
 const LEFT = 62, RIGHT = 14, AXIS = 18;
+const LANES_MAX = 4; // of bars for faults; more of them are drawn over the last
 
 export class Course {
   constructor(canvas, run, look) {
@@ -77,7 +78,7 @@ export class Course {
     const { context, look, width, height } = this;
     context.clearRect(0, 0, width, height);
     const shownFaults = this.run.faults.filter((fault) => !fault.repairs);
-    const lanes = shownFaults.length ? Math.min(4, lanesOf(shownFaults, this.run.endUs)) : 0;
+    const placed = inLanes(shownFaults), lanes = Math.min(LANES_MAX, 1 + Math.max(-1, ...placed.map(([, lane]) => lane)));
     const faultHigh = lanes ? 8 + lanes * 9 : 0;
     const free = height - AXIS - faultHigh - 26;
     const rateHigh = free * 0.52, delayHigh = free * 0.48;
@@ -85,7 +86,7 @@ export class Course {
     this.drawShades(shownFaults, rateTop, delayTop + delayHigh);
     this.drawRates(rateTop, rateHigh);
     this.drawDelays(delayTop, delayHigh);
-    this.drawFaults(shownFaults, lanes, delayTop + delayHigh + 6);
+    this.drawFaults(placed, lanes, delayTop + delayHigh + 6);
     this.drawAxis(height - AXIS);
     const x = this.xOf(us);
     context.strokeStyle = look.ink;
@@ -123,10 +124,14 @@ export class Course {
 
   drawRates(top, high) {
     const { look } = this, { columns } = this.series();
-    const most = nice(Math.max(1e-9, ...columns.map((each) => Math.max(each.published, each.delivered))));
+    // One burst does not flatten the rest: it is cut off, and says how high it goes.
+    const rates = columns.map((each) => Math.max(each.published, each.delivered)), highest = Math.max(1e-9, ...rates);
+    const usual = 1.6 * rates.toSorted((a, b) => a - b)[Math.floor(0.97 * rates.length)];
+    const cut = usual > 0 && highest > 4 * usual, most = nice(cut ? usual : highest);
     this.label(rate(most), top);
-    this.plot(columns, (each) => top + high * (1 - each.delivered / most), look.delivered, 2, top + high);
-    this.plot(columns, (each) => top + high * (1 - each.published / most), look.published, 1.5, top + high, [4, 3]);
+    this.plot(columns, (each) => top + high * (1 - Math.min(1, each.delivered / most)), look.delivered, 2, top + high);
+    this.plot(columns, (each) => top + high * (1 - Math.min(1, each.published / most)), look.published, 1.5, top + high, [4, 3]);
+    if (cut) this.note(`up to ${rate(highest)}`, LEFT + ((rates.indexOf(highest) + 0.5) / columns.length) * this.plotWidth, top + 9);
     this.key([["delivered", look.delivered, []], ["published", look.published, [4, 3]]], top - 2);
     this.base(top + high);
   }
@@ -145,15 +150,11 @@ export class Course {
     this.base(top + high);
   }
 
-  drawFaults(faults, lanes, top) {
+  drawFaults(placed, lanes, top) {
     const { context, look } = this;
-    const ends = [];
-    for (const fault of faults) {
+    for (const [fault, wanted] of placed) {
       const from = fault.from === null ? fault.asked : fault.from;
-      const until = fault.until === null ? this.run.endUs : fault.until;
-      let lane = ends.findIndex((end) => end <= from);
-      if (lane < 0) lane = ends.length < lanes ? ends.length : lanes - 1;
-      ends[lane] = until;
+      const until = fault.until === null ? this.run.endUs : fault.until, lane = Math.min(lanes - 1, wanted);
       const left = this.xOf(from), wide = Math.max(3, this.xOf(until) - left);
       context.fillStyle = look.fault;
       context.strokeStyle = look.fault;
@@ -161,7 +162,7 @@ export class Course {
       if (fault.from === null) context.strokeRect(left, top + lane * 9, wide, 6); // asked for, not in force yet
       else context.fillRect(left, top + lane * 9, wide, 6);
     }
-    if (faults.length) this.label("faults", top);
+    if (placed.length) this.label("faults", top);
   }
 
   drawAxis(y) {
@@ -194,6 +195,15 @@ export class Course {
     });
     context.stroke();
     context.setLineDash([]);
+  }
+
+  // Words beside a peak that is cut off.
+  note(words, x, y) {
+    const { context, look } = this, late = x > this.width * 0.6;
+    context.fillStyle = look.soft;
+    context.font = `11px ${look.font}`;
+    context.textAlign = late ? "right" : "left";
+    context.fillText(words, x + (late ? -6 : 6), y);
   }
 
   label(words, y, under) {
@@ -232,15 +242,17 @@ export class Course {
   }
 }
 
-function lanesOf(faults, endUs) {
-  const ends = [];
-  for (const fault of faults) {
+// Each fault with its lane: the first lane that is free, and one for all that are in force to the end.
+function inLanes(faults) {
+  const endless = faults.some((fault) => fault.until === null), ends = endless ? [Infinity] : [];
+  return faults.map((fault) => {
+    if (fault.until === null) return [fault, 0];
     const from = fault.from === null ? fault.asked : fault.from;
     let lane = ends.findIndex((end) => end <= from);
     if (lane < 0) lane = ends.length;
-    ends[lane] = fault.until === null ? endUs : fault.until;
-  }
-  return ends.length;
+    ends[lane] = fault.until;
+    return [fault, lane];
+  });
 }
 
 function nice(number) {

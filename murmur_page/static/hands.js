@@ -109,7 +109,7 @@ export class HandsPanel {
       const inside = [...overlay.gathered].map((number) => run.nodes[number].name);
       choices.push(["x", `Cut off ${inside.length === 1 ? inside[0] : `these ${inside.length}`}`, { partition: [inside] }]);
     }
-    if ([...state.links.values()].filter((what) => what === "cut").length > 1) choices.push(["u", "Unite", { unite: true }]);
+    if (run.faults.some((fault) => fault.kind === "partition" && fault.from !== null && fault.until === null)) choices.push(["u", "Unite", { unite: true }]);
     return choices;
   }
 

@@ -39,7 +39,7 @@ export class Overlay {
     const { left, top, wide, high } = this.bounds;
     const round = this.run.head.layout === "ring";
     const narrow = this.width < 500; // there the legend is below the canvas, else on it
-    const side = narrow ? 34 : round ? 100 : 58, above = 52, below = (narrow ? 46 : 74) + (round ? 14 : 0);
+    const side = narrow ? 34 : round ? 100 : 58, above = round && !narrow ? 76 : 52, below = (narrow ? 46 : 74) + (round ? 14 : 0);
     let across = (this.width - 2 * side) / wide, down = (this.height - above - below) / high;
     // A picture may be stretched to its place, but not beyond recognition; a ring stays round.
     across = Math.min(across, down * (round ? 1 : 2.2)) * this.zoom;
@@ -83,8 +83,11 @@ export class Overlay {
     for (const node of this.run.brokers) if (isInside(this.at(node), path)) this.gathered.add(node.number);
   }
 
-  linksShown({ state, moved, widthUs, us }) {
-    const keys = new Set(this.run.planned), near = this.selected !== null ? this.selected : this.hovered;
+  linksShown(shown) {
+    const near = this.selected !== null ? this.selected : this.hovered;
+    if (this.links?.shown === shown && this.links.near === near) return this.links.keys; // a frame is drawn often
+    const { state, moved, widthUs, us } = shown, keys = new Set(this.run.planned);
+    this.links = { shown, near, keys };
     for (const [key, what] of state.links) if (what !== "gone" || this.run.planned.has(key)) keys.add(key);
     if (keys.size) for (const [key, usedUs] of state.used) if (us - usedUs < USED_FOR * widthUs) keys.add(key);
     // Where the overlay has no links of its own, only what carried events is drawn, and all of the broker at hand.
@@ -118,7 +121,11 @@ export class Overlay {
 
   // What the darkest broker has of what colours stand for.
   mostOf(shown) {
-    return max(this.run.brokers.map((node) => this.metric.of(shown, node.number)));
+    if (shown.measured !== this.metric) {
+      shown.measured = this.metric;
+      shown.most = max(this.run.brokers.map((node) => this.metric.of(shown, node.number)));
+    }
+    return shown.most;
   }
 
   drawBoxes() {
@@ -199,7 +206,8 @@ export class Overlay {
     if (each.lost) {
       const x = fromX + (toX - fromX) * 0.62 + acrossX, y = fromY + (toY - fromY) * 0.62 + acrossY;
       cross(context, x, y, 4, look.fault);
-      if (tellsLoss) text(context, `${each.lost} lost`, x + 7, y - 5, look.fault, look, "left");
+      // On the side of its direction, so that the two of a link do not cover each other.
+      if (tellsLoss) text(context, `${each.lost} lost`, x + (acrossX / aside) * 10, y + (acrossY / aside) * 10 + 4, look.fault, look, Math.abs(acrossX) < Math.abs(acrossY) ? "center" : acrossX < 0 ? "right" : "left");
     }
   }
 
@@ -262,14 +270,22 @@ export class Overlay {
     const { look, run } = this;
     const brokers = run.brokers.length;
     const all = brokers <= NAMES_MAX || (brokers <= NAMES_NEAR_MAX && this.zoom >= 2) || this.zoom >= 6;
-    for (const node of run.brokers) {
-      const state = shown.state.nodes[node.number];
-      const wrong = state === "down" || state === "stalled" || state === "slow";
-      if (!all && !(wrong && brokers <= NAMES_NEAR_MAX) && node.number !== this.selected && node.number !== this.hovered) continue;
+    const isWrong = (node) => ["down", "stalled", "slow"].includes(shown.state.nodes[node.number]);
+    const matters = (node) => (node.number === this.selected || node.number === this.hovered ? 2 : isWrong(node) ? 1 : 0);
+    const taken = []; // where names are: what matters most is named first, and a name without room is left out
+    const named = run.brokers.filter((node) => all || matters(node) > (brokers <= NAMES_NEAR_MAX ? 0 : 1));
+    for (const node of named.sort((a, b) => matters(b) - matters(a))) {
+      const state = shown.state.nodes[node.number], wrong = isWrong(node), picked = matters(node) === 2;
       const [x, y] = this.at(node);
       if (x < 0 || y < 0 || x > this.width || y > this.height) continue;
       const name = wrong ? `${node.name} ${STATE_WORDS[state]}` : node.name;
-      const [nameX, nameY, side] = this.nameAt(node, x, y);
+      const places = [0, 13, 26].map((out) => this.nameAt(node, x, y, out));
+      const wide = 7.2 * name.length;
+      const boxOf = ([atX, atY, atSide]) => [atX - (atSide === "right" ? wide : atSide === "center" ? wide / 2 : 0), atY - 10, wide, 13];
+      const place = places.find((each) => !taken.some((other) => overlaps(boxOf(each), other)));
+      if (!place && !picked) continue;
+      const [nameX, nameY, side] = place || places[0];
+      taken.push(boxOf([nameX, nameY, side]));
       text(this.context, name, nameX, nameY, wrong ? (state === "down" ? look.fault : look.warn) : look.ink, look, side, wrong);
       const lost = node.clients.filter((client) => ["down", "stalled", "slow"].includes(shown.state.nodes[client.number]));
       if (!lost.length) continue;
@@ -278,12 +294,12 @@ export class Overlay {
     }
   }
 
-  // Where the name of a broker goes: below it, or outside of the ring.
-  nameAt(node, x, y) {
-    if (this.run.head.layout !== "ring") return [x, y + this.radius + 14, "center"];
+  // Where the name of a broker goes: below it, or outside of the ring; `out`: so much farther away.
+  nameAt(node, x, y, out) {
+    if (this.run.head.layout !== "ring") return [x, out ? y - this.radius - out + 7 : y + this.radius + 14, "center"];
     const { left, top, wide, high } = this.bounds;
     const outX = (node.x - left - wide / 2) / (wide / 2), outY = (node.y - top - high / 2) / (high / 2);
-    const away = this.radius + 5;
+    const away = this.radius + 5 + out;
     return [x + outX * away, y + outY * (away + 5) + 4, outX > 0.3 ? "left" : outX < -0.3 ? "right" : "center"];
   }
 
@@ -334,6 +350,10 @@ function boundsOf(run) {
   for (const [, x, y, width, height] of run.head.boxes) { xs.push(x, x + width); ys.push(y, y + height); }
   const left = min(xs), top = min(ys);
   return { left, top, wide: Math.max(max(xs) - left, 0.5), high: Math.max(max(ys) - top, 0.5) };
+}
+
+function overlaps([x, y, wide, high], [otherX, otherY, otherWide, otherHigh]) {
+  return x < otherX + otherWide && otherX < x + wide && y < otherY + otherHigh && otherY < y + high;
 }
 
 function isInside([x, y], path) {

@@ -6,7 +6,7 @@ import { metricsOf } from "./metrics.js";
 import { Overlay } from "./overlay.js";
 import { Run, linkKey } from "./run.js";
 import { element, showFindings, showRunning, showState, showStory, showTable, showUnder, showVerdict } from "./story.js";
-import { clock, count, plural } from "./words.js";
+import { clock, count, plural, shortened } from "./words.js";
 
 const PLAYS_FOR_S = 30; // how long a recorded run plays at the speed that it is opened with
 const KEYS = [
@@ -285,7 +285,7 @@ export class Page {
     }
   }
 
-  say(words) { this.parts.note.textContent = words; }
+  say(words) { this.parts.note.textContent = shortened(words); }
 
   letGo() {
     this.overlay.selected = this.overlay.selectedLink = this.overlay.way = null;

@@ -1,7 +1,7 @@
 // The column beside the picture: the verdict, what is under the pointer, and what happened, in words.
 
 import { COMMANDS, quantile } from "./run.js";
-import { LINK_WORDS, STATE_WORDS, clock, count, duration, plural, rate } from "./words.js";
+import { LINK_WORDS, STATE_WORDS, clock, count, duration, plural, rate, shortened } from "./words.js";
 
 const TOLD_MAX = 200;
 
@@ -125,7 +125,7 @@ export function showStory(place, run, us, goTo) {
 function storyLine(run, told, goTo) {
   const time = element("button", { type: "button", className: "live-time", title: "go there" }, clock(told.t, run.endUs));
   time.addEventListener("click", () => goTo(told.t));
-  let words = told.text;
+  let words = shortened(told.text);
   if (told.k === "fault" && told.stage === "asked") words = `asked for: ${told.text}`;
   if (told.itself) words = `by itself: ${words}`;
   if (told.hand) words = `by hand: ${words}`;

@@ -38,3 +38,11 @@ export function rate(perSecond) {
 export function plural(number, one, many) {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
+
+// A long list of names in a few.
+export function shortened(words) {
+  return words.replace(/[^\s,|]+(,[^\s,|]+){4,}/g, (list) => {
+    const all = list.split(",");
+    return `${all.slice(0, 3).join(", ")} and ${all.length - 3} more`;
+  });
+}
