@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 
 from murmur_pubsub.run_manifest import read_manifest
 from murmuration.live.background import page_server
@@ -13,6 +14,7 @@ from murmuration.scenario.load import load_scenario
 from tests.page.played import Played
 
 
+@pytest.mark.slow
 def test_of_two_that_order_the_same_one_is_refused_and_both_are_told_what_was_done(tmp_path: Path) -> None:
     """Six orders each, at once: every kill and restart of the same broker, a node that is gone, and one that is not."""
     played = Played(tmp_path / "runs" / "hands")
