@@ -63,6 +63,7 @@ EFFECTS: dict[str, tuple[Any, str, str]] = {
     "a subscriber of 65 bits": ([Deliver(EVENT, 1, [1 << 63])], "the subscriber 9223", "a number of 64 bits"),
     "one subscriber": ([Deliver(EVENT, 1, 7)], "7, which is of type int", "a list of subscribers"),  # type: ignore[arg-type]
     "a delivery of no event": ([Deliver({"n": 1}, 1, [1])], "as an event", "an Event"),  # type: ignore[arg-type]
+    "a value below 64 bits": ([Record(1, -(1 << 63) - 1)], "the value -9223", "a number of 64 bits"),
     "a value of 65 bits": ([Record(1, 1 << 63)], "the value 9223", "a number of 64 bits"),
     "a value of text": ([Record(1, "x")], "the value 'x'", "a number of 64 bits"),  # type: ignore[arg-type]
     "a topic of 32 bits": ([Record(1 << 31, 1)], "the topic 2147483648", "a number from 0, of 31 bits"),

@@ -288,3 +288,12 @@ def test_a_level_less_than_a_third_of_which_is_left_is_built_anew() -> None:
     assert index.matching({"x": 70}) == [70]
     assert levels(index) == [29], "it takes room for what is there, and no more"
     assert not index._wasted
+
+
+def test_the_edges_of_cells_are_in_order_where_there_are_more_bounds_than_cells_too() -> None:
+    lows = [40, 10, 70, 20, 60, 30, 50]
+    found = [parse_filter(f"x BETWEEN {low}.5 AND {low + 4}.5").constraints for low in lows]
+    constraints = [(number, each["x"]) for number, each in enumerate(found) if each is not None]
+    cells = matching_cells.AttributeCells(constraints, len(lows), 0, 4)
+    assert 1 < len(cells.edges) <= 4
+    assert cells.edges == sorted(cells.edges)

@@ -215,6 +215,8 @@ def test_publiy_s6_load_and_round_trips_travel_along_primary_links() -> None:
     assert loads.slowness(["c"]) == 1.0
     assert loads.slowness(["c", "d"]) == 1.0
     assert loads.slowness(["d"]) == 2_500 / 1_900
+    loads.round_trips_us = {"c": 0, "d": 0}
+    assert loads.slowness(["c", "d"]) == 1.0, "none is slower than another that takes no time"
 
 
 def test_publiy_s6_rounds_promote_by_gain_and_keep_to_fanout_and_maxlinks() -> None:

@@ -65,8 +65,11 @@ def test_vinifera_s4b2_the_ring_has_neighbours_that_have_answered_and_nodes_that
     for at, name in enumerate(("neighbour", "silent", "linked", "stranger"), 1):
         contacts.hear(name, answer._replace(identifier=100 * at), 1)
     contacts.answered("neighbour")
+    before = contacts.ring(0)
+    assert contacts.ring(0) is before, "nothing has changed"
     for name in ("silent", "linked"):
         contacts.beat_by(name, 1)
+    assert contacts.ring(0) is not before, "a node that links here is on it"
     after = [contacts.successor(own) for own in (0, 150, 250, 350)]
     assert [contact and contact.name for contact in after] == ["neighbour", "linked", "linked", "neighbour"]
 
