@@ -32,7 +32,7 @@ def found_picture(run: Path, manifest: RunManifest, findings: pd.DataFrame) -> d
     ].itertuples(index=False):
         where = _where(finding, ways.get(event), str(client), ends)
         if explanation:
-            where += f" (explained: {explanation})"
+            where = f"{where} (explained: {explanation})" if event in ways else f"explained: {explanation}"
         group = groups.setdefault((finding, where), {"finding": finding, "where": where, "count": 0, "events": []})
         group["count"] += 1
         if len(group["events"]) < _EVENTS_IN_GROUP:

@@ -4,6 +4,7 @@ import { COMMANDS, quantile } from "./run.js";
 import { LINK_WORDS, STATE_WORDS, clock, count, duration, plural, rate, shortened } from "./words.js";
 
 const TOLD_MAX = 200;
+const GROUPS_SHOWN = 8;
 
 export function element(name, properties = {}, ...children) {
   const made = document.createElement(name);
@@ -136,7 +137,12 @@ export function showFindings(place, run, pick) {
   place.replaceChildren();
   if (!run.findings || !run.findings.length) return;
   place.append(element("h2", {}, "Findings, by where the way ended"));
-  for (const group of run.findings) {
+  let to = place;
+  for (const [number, group] of run.findings.entries()) {
+    if (number === GROUPS_SHOWN) {
+      to = element("details", {}, element("summary", {}, plural(run.findings.length - number, "more group", "more groups")));
+      place.append(to);
+    }
     const body = element("ul", {});
     for (const each of group.events) {
       const button = element("button", { type: "button", className: "live-time" }, each.event);
@@ -146,7 +152,7 @@ export function showFindings(place, run, pick) {
     }
     if (group.count > group.events.length) body.append(element("li", { className: "live-soft" }, `and ${count(group.count - group.events.length)} more`));
     const summary = element("summary", {}, element("b", {}, count(group.count)), ` ${group.finding.replace("_", " ")}: ${group.where}`);
-    place.append(element("details", { open: run.findings.length === 1 }, summary, body, group.command ? element("code", {}, group.command) : ""));
+    to.append(element("details", { open: run.findings.length === 1 }, summary, body, group.command ? element("code", {}, group.command) : ""));
   }
 }
 

@@ -49,6 +49,18 @@ def test_the_groups_say_where_ways_ended(run: Path) -> None:
     assert picture["findings"][0]["command"] == f"murmur trace {run} 0:0"
 
 
+def test_a_finding_whose_event_is_not_followed_says_what_explains_it(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spark_analysis.found_picture._EVENTS_FOLLOWED", 1)
+    findings = found("0:0", "0:1", "0:2")
+    findings["explanation"] = ["kill b1", "kill b2", ""]
+    assert [group["where"] for group in found_picture(run, linked(run), findings)["findings"]] == [
+        "between b1 and b2: lost by the link (explained: kill b1)", "explained: kill b2",
+        "not followed: see analysis/findings.csv",
+    ]  # fmt: skip
+
+
 def test_a_way_has_its_hops_in_order_and_says_which_was_lost(run: Path) -> None:
     way = found_picture(run, linked(run), found("0:0"))["ways"]["0:0"]
     assert [(hop["from"], hop["to"], hop.get("lost")) for hop in way["hops"]] == [
