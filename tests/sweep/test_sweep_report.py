@@ -49,6 +49,12 @@ def test_a_sweep_that_lost_points_says_so(tmp_path: Path) -> None:
     assert "2 of 5 points are judged" in page
 
 
+def test_a_sweep_over_seeds_alone_has_no_figure(tmp_path: Path) -> None:
+    page = write_sweep_report(tmp_path, table([0.0], [2], 3), ["loss", "size"], "n", "", 3, "").read_text()
+    assert "3 runs in virtual time over seeds alone" in page
+    assert "<figure>" not in page
+
+
 def test_parameters_get_lines_as_long_as_they_can_be_told_apart() -> None:
     frame = table([0.0, 0.1, 0.2], [1, 2, 3, 4], 1)
     frame["third"] = frame["size"] % 2
