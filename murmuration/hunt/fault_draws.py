@@ -165,6 +165,14 @@ class FaultWriter:
             busy_until_ms[about] = at_ms + lasting_ms if lasting_ms is not None else float("inf")
         return [_written(*each) for each in timed]
 
+    def least(self, fault: DrawnFault) -> DrawnFault:
+        """The same fault with the least number, by which it hits the same node or link where there are fewer of them:
+        brokers, and links between them, come first."""
+        if fault.kind in ("rewire", "order") or (fault.kind == "partition" and not self._has_links):
+            return fault  # the number is a seed
+        count = len(self._nodes if fault.kind in NODE_FAULTS else self._links)
+        return fault._replace(number=fault.number % count)
+
     def _entries(self, at_ms: int, kind: str, number: int, lasting_ms: int | None) -> tuple[list[_Timed], object]:
         """The entries by their times, and what they keep busy. The number says which node or link is hit."""
         lasting = {} if lasting_ms is None else {"for": f"{lasting_ms} ms"}

@@ -28,9 +28,15 @@ class Schedule:
 
     def keys(self, space: ScheduleSpace) -> dict[str, Any]:
         """The keys of the whole scenario; raises `InputError` if it cannot be."""
+        return {**self.scenario, "faults": self._writer(space).written(self.faults)}
+
+    def with_least_numbers(self, space: ScheduleSpace) -> "Schedule":
+        """One of the same keys; raises `InputError`."""
+        return Schedule(self.scenario, tuple(map(self._writer(space).least, self.faults)))
+
+    def _writer(self, space: ScheduleSpace) -> FaultWriter:
         loaded = check_scenario(self.scenario, "schedule")
-        writer = FaultWriter(space, loaded, build(loaded).deployment)
-        return {**self.scenario, "faults": writer.written(self.faults)}
+        return FaultWriter(space, loaded, build(loaded).deployment)
 
 
 def draw_schedule(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:

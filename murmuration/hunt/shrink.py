@@ -14,6 +14,7 @@ from murmuration.hunt.symptoms import Symptom, tried
 
 _COMMON = ("kill", "cut", "stall", "partition", "rewire", "loss", "storm", "slow", "delay")
 """Kinds of faults of which an earlier one may stand for a later one."""
+_FIRST_TRIED = 4
 _HARM = ("loss", "duplication", "reordering")
 
 
@@ -38,7 +39,7 @@ class _Smallest:
 def shrink(schedule: Schedule, space: ScheduleSpace, symptom: Symptom, seconds: float = 60.0) -> Shrunk:
     """The smallest one that was found in that time; at best none of the changes below leaves the symptom."""
     began = time.monotonic()
-    best = _Smallest(schedule, schedule.keys(space), symptom)
+    best = _Smallest(schedule.with_least_numbers(space), schedule.keys(space), symptom)
     tries = 0
     progress = True
     while progress:
@@ -158,6 +159,8 @@ def _simpler(fault: DrawnFault) -> Iterator[DrawnFault]:
         for kind in _COMMON[: _COMMON.index(fault.kind)]:
             for number in (fault.number, 0, 1):  # brokers come first: what broke a link may break one of its ends
                 yield fault._replace(kind=kind, number=number)
+    for number in range(min(fault.number, _FIRST_TRIED)):  # at the first brokers, so that the last ones can go
+        yield fault._replace(number=number)
     if fault.lasting_ms is not None:
         for lasting_ms in LASTING_MS:
             if lasting_ms < fault.lasting_ms:

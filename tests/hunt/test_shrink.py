@@ -5,6 +5,7 @@ import random
 import pytest
 
 from murmuration.hunt.chunk import Quarry
+from murmuration.hunt.fault_draws import DrawnFault
 from murmuration.hunt.schedule import Schedule, draw_parts
 from murmuration.hunt.shrink import shrink
 from murmuration.hunt.symptoms import tried
@@ -43,3 +44,26 @@ def test_time_that_is_spent_ends_it_with_what_it_has() -> None:
     assert symptom is not None
     unchanged = shrink(schedule, space, symptom, seconds=0.0)
     assert (unchanged.keys, unchanged.tries) == (schedule.keys(space), 0)
+
+
+@pytest.mark.parametrize("pair", ["cells/gryphon", "multipath/best_effort", "irbr/best_effort"])
+def test_faults_with_the_least_numbers_hit_what_they_hit_before(pair: str) -> None:
+    routing, _, reliability = pair.partition("/")
+    space = Quarry(routing, reliability).space()
+    for seed in range(8):
+        schedule = draw_parts(random.Random(seed), space)
+        least = schedule.with_least_numbers(space)
+        assert least.keys(space) == schedule.keys(space)
+        assert all(fault.number < 40 for fault in least.faults if fault.kind in ("kill", "cut", "stall"))
+
+
+def test_a_fault_at_the_last_of_many_brokers_comes_to_be_at_the_first_of_few() -> None:
+    quarry = Quarry("forwarding", RESTLESS["reliability"])
+    space = quarry.space()
+    scenario = {**CHAIN, "broker": RESTLESS, "overlay": {"kind": "chain", "brokers": 7}}
+    schedule = Schedule(scenario, (DrawnFault(500, "kill", 11 * 8 + 6, 200),))
+    symptom = tried(schedule.keys(space)).symptom
+    assert symptom is not None
+    small = shrink(schedule, space, symptom)
+    assert small.keys["overlay"]["brokers"] == 2
+    assert [entry["kill"] for entry in small.keys["faults"]] == ["b0"]
