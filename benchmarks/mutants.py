@@ -62,9 +62,10 @@ _PARTS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "murmur_pubsub": ([], _ALL_PAIRS),
 }
 """Folders of tests/protocols and pairs of protocols, by part; the first part whose folder holds the file counts."""
+_OF_WHAT_IS_IMPORTED = ("tests/docs/test_reference.py",)
 _ALL_TESTS = (
     "tests/unit", "tests/golden", "tests/conformance", "tests/virtual", "tests/protocols", "tests/judge", "tests/hunt",
-    "tests/docs/test_reference.py",
+    *_OF_WHAT_IS_IMPORTED,
 )  # fmt: skip
 _BASELINE_SECONDS_MAX = 3_000
 _SECONDS_MAX = 1_000
@@ -105,6 +106,8 @@ def noticed_by(
     own = tuple(f"tests/protocols/{name}/" for name in folders) or ("tests/unit/",)
     own = (*own, "tests/golden/")
     tests = touched.tests_of(mutation)
+    if mutation.lines is None:  # such as a default, which the reference tells
+        tests |= {test: taken for each in _OF_WHAT_IS_IMPORTED for test, taken in touched.seconds[each].items()}
     by_cost = sorted((each for each in forked.tests if each in tests), key=tests.__getitem__)
     ours = [each for each in by_cost if each.startswith(own)]
     others = [each for each in by_cost if not each.startswith(own)]

@@ -188,6 +188,16 @@ def test_publiy_s6_who_hears_of_moves_that_it_missed_takes_its_neighbours_from_t
     assert network.own.peers == ("b2", "b3")
 
 
+def test_publiy_s6_what_is_stored_of_a_move_that_may_be_made_is_a_later_word_than_the_last() -> None:
+    """Others may have that word by the time the broker is back."""
+    network = PrimaryNetwork("b0", 2, 0)
+    network.set_peers(["b1"])
+    back = PrimaryNetwork("b0", 2, 1)
+    assert back.restore([network.record_made("b9", 5).record])
+    assert back.stored.age == (0, network.own.version + 1)
+    assert (back.stored.peers, back.changed) == (("b1", "b9"), {"b9": 5})
+
+
 def test_publiy_s6_a_late_phase_of_an_earlier_move_is_confirmed_and_not_taken() -> None:
     """After moves of its own, and after moves of others."""
     late = MovePhase(1, 1, "b4", ("b2", "b1"), (), (), ())
