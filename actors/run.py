@@ -35,7 +35,7 @@ _WAVE = 8
 _POLL_S = 0.1
 """A round of questions takes no less, its rest at the end included."""
 _CALM_S = 0.5
-"""How long whoever steers a run leaves the nodes alone while nothing is to settle and nothing is ordered."""
+"""How long the driver leaves the nodes alone while nothing is to settle and nothing is ordered."""
 _PUBLISH_AFTER_US = 200_000
 _LINK_TIMEOUT_S = 60.0
 _SETTLE_TIMEOUT_S = 60.0
@@ -235,24 +235,26 @@ class LiveRun:
             statuses = self._ask_all()
             if faults.failure is not None:
                 raise faults.failure
-            settled = self._unsettled and self._look_for_settling(statuses)
-            calm = settled and not breaking and not self._changing
+            settled = not self._unsettled or self._look_for_settling(statuses)
+            calm = settled and not breaking and not self._changing and self._watch is None
             playing = self._total(statuses)["playing"] or breaking or self._clock.now_us() < end_us
             if self._steering is not None:
                 playing = self._steered(self._steering, base_us) or playing
             if not playing:
                 break
             time.sleep(self._rest_s)
-            if calm and self._steering is not None:
-                self._wait_for_orders(self._steering)
+            if calm:
+                self._leave_alone(end_us)
         if self._steering is not None:
             self._steering.let_go(self._clock.now_us() - base_us)
 
-    def _wait_for_orders(self, steering: Steering) -> None:
-        """Leave the nodes alone for a while, or until there is something to do: asking them is most of what the driver
-        does, and a run that is held for orders is calm most of the time."""
+    def _leave_alone(self, end_us: int) -> None:
+        """Ask nothing for a while, or until there is something to do: an order, or the end of what is published if
+        nobody steers. To be asked holds up what a node sends, and asking is most of what the driver does."""
         until = time.monotonic() + _CALM_S
-        while not steering.waiting and time.monotonic() < until:
+        while time.monotonic() < until and (
+            self._clock.now_us() < end_us if self._steering is None else not self._steering.waiting
+        ):
             time.sleep(_POLL_S)
 
     def _steered(self, steering: Steering, base_us: int) -> bool:

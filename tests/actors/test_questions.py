@@ -1,5 +1,6 @@
 """How actors are asked how they are: a question costs time, which all of them must not spend at once."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from actors.actor_group import BETWEEN_QUESTIONS_S, ActorGroup
 from actors.actor_settings import ActorSettings
 from actors.clock import Clock
+from actors.run import LiveRun
 from tests.deployments import Shape, random_deployment
 
 
@@ -65,3 +67,66 @@ def test_one_is_asked_after_the_other(group: ActorGroup, log: list[object]) -> N
 def test_a_clock_is_compared_with_the_time_when_its_own_node_was_asked(group: ActorGroup) -> None:
     group.status()
     assert group._ahead_us == dict.fromkeys(["b0", "b1", "b2", "c0"], 0)
+
+
+@pytest.mark.parametrize(
+    ("end_us", "ordered_us", "left_alone_us"),
+    [(10_000_000, None, 500_000), (200_000, None, 200_000), (0, 10_000_000, 500_000), (10_000_000, 300_000, 300_000)],
+    ids=["half a second", "until all is published", "while it is held for orders", "until something is ordered"],
+)
+def test_a_calm_run_is_left_alone_while_there_is_nothing_to_do(
+    monkeypatch: pytest.MonkeyPatch, end_us: int, ordered_us: int | None, left_alone_us: int
+) -> None:
+    clock = Counted()
+
+    def wait(seconds: float) -> None:
+        clock.at_us += int(seconds * 1e6)
+
+    class Orders:
+        @property
+        def waiting(self) -> bool:
+            return ordered_us is not None and clock.at_us >= ordered_us
+
+    monkeypatch.setattr("actors.run.time", SimpleNamespace(monotonic=lambda: clock.at_us / 1e6, sleep=wait))
+    run = LiveRun.__new__(LiveRun)
+    run._clock, run._steering = clock, None if ordered_us is None else Orders()  # type: ignore[assignment]
+    run._leave_alone(end_us)
+    assert clock.at_us == left_alone_us
+
+
+def test_a_run_without_faults_or_orders_is_left_alone_between_two_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_us = played(monkeypatch, unsettled=False)
+    assert asked_us == [0, 600_000, 1_200_000, 1_800_000, 2_000_000]
+
+
+def test_a_run_that_has_something_to_settle_is_asked_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_us = played(monkeypatch, unsettled=True)
+    assert asked_us == list(range(0, 2_100_000, 100_000))
+
+
+def played(monkeypatch: pytest.MonkeyPatch, unsettled: bool) -> list[int]:
+    """When the nodes are asked how they are, in a run that publishes for two seconds."""
+    clock = Counted()
+    asked_us: list[int] = []
+
+    def wait(seconds: float) -> None:
+        clock.at_us += int(seconds * 1e6)
+
+    def ask() -> dict[str, Any]:
+        asked_us.append(clock.at_us)
+        return {}
+
+    monkeypatch.setattr("actors.run.time", SimpleNamespace(monotonic=lambda: clock.at_us / 1e6, sleep=wait))
+    monkeypatch.setattr("actors.run._PUBLISH_AFTER_US", 0)
+    monkeypatch.setattr(
+        "actors.run.FaultThread", lambda *_: SimpleNamespace(start=list, is_alive=lambda: False, failure=None)
+    )
+    run: Any = LiveRun.__new__(LiveRun)
+    run._deployment = SimpleNamespace(settings=SimpleNamespace(time_dilation=1.0), publish_us_min=2_000_000)
+    run.group = SimpleNamespace(ask=lambda *_, **__: None, scripted=list)
+    run.fault_injector = SimpleNamespace(base_us=0)
+    run._clock, run._steering, run._watch, run._changing, run._rest_s = clock, None, None, False, 0.1
+    run._unsettled, run._look_for_settling = unsettled, lambda _: False
+    run._ask_all, run._total = ask, lambda _: {"playing": 0}
+    run._publish()
+    return asked_us
