@@ -316,3 +316,11 @@ def test_a_subscription_begins_at_its_tick_and_later_ones_not_before_it() -> Non
     subend.next = 40
     subend.begin(3, 30)
     assert [subend.reach(at) for at in (39, 40)] == [2, 3]
+
+
+def test_gryphon_s3_a_single_tick_that_is_expected_is_a_gap() -> None:
+    subend, knowledge = Subend(5, GryphonParameters()), KnowledgeStream()
+    subend.expect(4)
+    assert not subend.has_gap(knowledge)
+    subend.expect(5)
+    assert subend.has_gap(knowledge)

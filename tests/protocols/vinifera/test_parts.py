@@ -496,3 +496,11 @@ def test_hearsay_of_a_failed_peer_is_believed_if_somebody_has_heard_it_well_afte
     assert believed(2, 4), "another incarnation"
     quarantine.begin_round(17)
     assert believed(1, 12), "its time is over"
+
+
+def test_vinifera_s4a_as_long_as_nobody_wants_the_same_the_primary_attribute_stays() -> None:
+    interests = OwnInterests(PERCENT, random.Random(1))
+    interests.change([parse_filter("x < 5 AND y > 5 AND z < 9")])
+    before = interests.primary
+    assert not interests.rank([])
+    assert interests.primary == before
