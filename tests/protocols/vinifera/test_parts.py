@@ -151,6 +151,8 @@ def test_vinifera_algorithm_1_the_primary_attribute_has_most_overlapping_candida
     interests.rank([*on_x, *on_x, *on_y])
     assert interests.primary == attribute_key("x")
     assert interests.rank([*on_x, *on_x, *on_y, on_y[0]]) is False, "a lead of less than a fifth changes nothing"
+    before = interests.primary
+    assert (interests.rank([]), interests.primary) == (False, before), "where nobody wants the same it stays"
 
 
 def test_vinifera_s4b3_a_subscription_is_registered_on_one_attribute() -> None:
@@ -496,11 +498,3 @@ def test_hearsay_of_a_failed_peer_is_believed_if_somebody_has_heard_it_well_afte
     assert believed(2, 4), "another incarnation"
     quarantine.begin_round(17)
     assert believed(1, 12), "its time is over"
-
-
-def test_vinifera_s4a_as_long_as_nobody_wants_the_same_the_primary_attribute_stays() -> None:
-    interests = OwnInterests(PERCENT, random.Random(1))
-    interests.change([parse_filter("x < 5 AND y > 5 AND z < 9")])
-    before = interests.primary
-    assert not interests.rank([])
-    assert interests.primary == before
