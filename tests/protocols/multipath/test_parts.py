@@ -89,6 +89,21 @@ def test_what_is_said_of_a_broker_that_has_left_or_of_the_broker_itself_is_no_ne
     assert len(router.knowledge.mst) == 0
 
 
+def test_the_first_change_of_a_broker_not_heard_of_before_is_taken_and_passed_on(tmp_path: Path) -> None:
+    router = Network(STAR, tmp_path, parameters()).routers["b0"]
+    told = router.spread.on_change("b1", SubscriptionChanged("b9", 0, 1, ("b1", "b9"), True, WANTED))
+    assert [each.to for each in told if isinstance(each, Send)] == ["b2"]
+    assert len(router.knowledge.mst) == 1
+
+
+def test_who_joins_here_and_was_known_elsewhere_is_told_of_as_of_one_that_has_moved(tmp_path: Path) -> None:
+    router = Network(STAR, tmp_path, parameters()).routers["b0"]
+    router.handle(LinkUp("b3", True), 0)
+    told = [each.message for each in router.handle(Received("b2", TablesWanted()), 1) if isinstance(each, Send)]
+    found = {each.origin: (each.ppath, each.moved) for each in told if isinstance(each, OriginSubscriptions)}
+    assert (found["b3"], found["b1"]) == ((("b0", "b3"), 1), (("b0", "b1"), 0))
+
+
 def test_over_two_bridges_each_is_told_the_way_over_the_broker_that_it_bridges(tmp_path: Path) -> None:
     network = Network(STAR, tmp_path, parameters())
     router = network.routers["b0"]

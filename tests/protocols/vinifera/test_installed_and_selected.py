@@ -143,3 +143,11 @@ def test_vinifera_s4b1_candidates_are_the_neighbours_and_the_random_peers_each_o
     overlay = overlay_of(1, others).overlay
     assert len(overlay.neighbours) == 3
     assert sorted(peer.name for peer in overlay.candidates) == sorted(others)
+
+
+def test_vinifera_s4e_who_has_moved_away_has_no_load_of_its_former_range() -> None:
+    router = overlay_of(0, {})
+    for value in (1, 2, 3):
+        router.load.add(value)
+    router.on_moved_away()
+    assert router.load.events == 0
