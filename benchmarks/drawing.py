@@ -1,8 +1,9 @@
-"""How fast the page is drawn while it plays: `python -m benchmarks.drawing [BROKERS ...]`.
+"""How fast the page is drawn while it plays: `python -m benchmarks.drawing [BROKERS | PAGE.html ...]`.
 
-A tree of so many brokers (by default 100, then 5,000), with half of its links busy in each of 60 frames, is played by a
-frozen page in Chromium. Drawing is in software there, as on a computer without a graphics card. Printed are how often
-the page was drawn in a second, and the median of what one drawing of the overlay took.
+A tree of so many brokers (by default 100, then 5,000), with half of its links busy in each of 60 frames, or the page
+that `murmur page` has made of a run, is played by a frozen page in Chromium. Drawing is in software there, as on a
+computer without a graphics card. Printed are how often the page was drawn in a second, and the median of what one
+drawing of the overlay took.
 """
 
 import random
@@ -65,12 +66,10 @@ return took.sort((a, b) => a - b)[20];
 """
 
 
-def drawn(brokers: int) -> tuple[float, float]:
+def drawn(page_file: Path) -> tuple[float, float]:
     """How often the page was drawn in a second of its playing, and in how many milliseconds the overlay."""
-    with tempfile.TemporaryDirectory() as folder, browser(1280, 900) as driver:
-        path = Path(folder) / "page.html"
-        write_page(path, data_of(brokers))
-        driver.get(path.as_uri())
+    with browser(1280, 900) as driver:
+        driver.get(page_file.resolve().as_uri())
         until(lambda: driver.execute_script("return document.querySelector('.live').dataset.ready !== undefined"))
         page = "const page = document.querySelector('.live').page;"
         driver.execute_script(f"{page} page.goTo(0); page.toggle();")
@@ -81,7 +80,17 @@ def drawn(brokers: int) -> tuple[float, float]:
         return float(often), float(driver.execute_script(_TIMED))
 
 
+def main() -> None:
+    """Play each page, and print how fast it was drawn."""
+    with tempfile.TemporaryDirectory() as folder:
+        for given in sys.argv[1:] or ["100", "5000"]:
+            path, what = Path(given), given
+            if given.isdecimal():
+                path, what = Path(folder) / f"{given}.html", f"{int(given):,} brokers"
+                write_page(path, data_of(int(given)))
+            often, took_ms = drawn(path)
+            print(f"{what}: drawn {often:.0f} times a second; the overlay in {took_ms:.1f} ms", flush=True)
+
+
 if __name__ == "__main__":
-    for count in [int(each) for each in sys.argv[1:]] or [100, 5_000]:
-        often, took_ms = drawn(count)
-        print(f"{count:,} brokers: drawn {often:.0f} times a second; the overlay in {took_ms:.1f} ms")
+    main()
