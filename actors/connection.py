@@ -10,6 +10,7 @@ emulated time has come. An empty frame is a heartbeat.
 
 import asyncio
 import heapq
+import socket
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -106,6 +107,11 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        # asyncio does this for sockets that name their protocol: those that were accepted do not. They would keep a
+        # small frame until the one before is acknowledged, and a peer that has nothing to say waits 40 ms with that.
+        own_socket = transport.get_extra_info("socket")
+        if own_socket is not None:
+            own_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         transport.set_write_buffer_limits(high=_WRITE_BUFFER_BYTES)
         self.heard_us = self._owner.clock.now_us()
         own, token = self._owner.party, self._owner.token

@@ -1,6 +1,7 @@
 """A few live nodes in one asyncio loop, without Ray; and sockets that speak to them byte by byte."""
 
 import asyncio
+import socket
 import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -56,8 +57,9 @@ class Net:
         node.link_specs.update(links)
         node.brokers = frozenset({"b0", "b1"})
         node.start()
-        server = await asyncio.get_running_loop().create_server(lambda: Connection(node), "127.0.0.1", 0)
-        self.ports[name] = server.sockets[0].getsockname()[1]
+        listening = socket.create_server(("127.0.0.1", 0))  # as actors do
+        await asyncio.get_running_loop().create_server(lambda: Connection(node), sock=listening)
+        self.ports[name] = listening.getsockname()[1]
         self.nodes[name] = node
         return node
 

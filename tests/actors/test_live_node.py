@@ -1,6 +1,7 @@
 """Live nodes in one asyncio loop, without Ray: links, malformed frames, back-pressure, faults, datagrams."""
 
 import asyncio
+import socket
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,6 +47,19 @@ def publish(net: Net, count: int) -> None:
 async def subscribed(net: Net) -> None:
     net.nodes["c1"].take_input(Subscribe(7, parse_filter("x >= 0")))
     await until(lambda: net.nodes["b0"].counters.control_received >= 1)
+
+
+def test_neither_end_of_a_link_keeps_a_frame_until_the_one_before_is_acknowledged(tmp_path: Path) -> None:
+    """Or a broker's second notification within 40 ms waits for its client to acknowledge the first."""
+
+    async def scenario() -> None:
+        net = await chain(tmp_path)
+        ends = [end for node in net.nodes.values() for end in node.connections.values()]
+        assert len(ends) == 6
+        sockets = [end._transport.get_extra_info("socket") for end in ends if end._transport is not None]
+        assert [each.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0 for each in sockets] == [True] * 6
+
+    run(scenario())
 
 
 def test_an_event_passes_the_chain(tmp_path: Path) -> None:
