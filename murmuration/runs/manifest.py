@@ -26,7 +26,6 @@ def manifest_of(loaded: LoadedScenario, built: BuiltScenario) -> RunManifest:
         overlay=OverlayEntry(tuple(overlay.brokers), tuple(overlay.edges)),
         workload=built.workload.description,
         message_kinds=message_kinds(deployment),
-        datagram_kinds=_datagram_kinds(deployment),
         withdrawal_grace_us=scenario.withdrawal_grace,
         subscription_grace_us=scenario.subscription_grace,
         recovery_limit_us=scenario.recovery_limit,
@@ -48,6 +47,7 @@ def manifest_of_deployment(deployment: Deployment, name: str, runtime: Literal["
         links=tuple((plan.first, plan.second) for plan in deployment.links),
         lossy=any(plan.spec.loss for plan in deployment.links),
         faults=tuple(fault_entry(fault, deployment) for fault in deployment.faults),
+        datagram_kinds=_datagram_kinds(deployment),
     )
 
 

@@ -11,7 +11,8 @@ from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.promise import Promise, Survival
 from murmuration.harness.cluster import Cluster
-from murmuration.hunt.trial import play_schedule
+from murmuration.hunt.trial import deployment_of, play_schedule
+from murmuration.runs.manifest import manifest_of_deployment
 from murmuration.scenario.load import check_scenario
 from spark_analysis.changing_overlay import OverlayAt
 from spark_analysis.connections import Connections
@@ -342,3 +343,18 @@ def test_the_subscriber_that_a_client_asked_for_last_misses_no_more_than_the_jud
     judged = play_schedule(data).judgement
     assert judged.numbers["verdict"] == "valid", judged.numbers["reason"]
     assert judged.numbers["explained"] > 10
+
+
+def test_a_schedule_is_judged_with_the_messages_that_pass_beside_links_as_a_run_is() -> None:
+    """The schedule forwarding/epidemic 1002120: nothing but datagrams passed between the ends of a slow link."""
+    parts = {"routing": "forwarding", "reliability": "epidemic"}
+    overlay = {"kind": "chain", "brokers": 2}
+    data: dict[str, Any] = {
+        "name": "beside",
+        "runtime": "virtual",
+        "overlay": overlay,
+        "broker": parts,
+        "datagrams": {"delay": "1 ms"},
+    }
+    data["workload"] = {"kind": "zipf", "publications": 1}
+    assert manifest_of_deployment(deployment_of(data), "schedule", "virtual").datagram_kinds
