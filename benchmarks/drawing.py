@@ -19,7 +19,7 @@ from murmur_page.frozen import write_page
 from murmur_page.graph_layout import positions
 from murmur_page.head import PAGE_VERSION
 from tests.page.browser import browser
-from tests.page.played import until
+from tests.page.played import is_ready, until
 
 _FRAMES = 60
 _FRAME_US = 1_000_000
@@ -70,7 +70,7 @@ def drawn(page_file: Path) -> tuple[float, float]:
     """How often the page was drawn in a second of its playing, and in how many milliseconds the overlay."""
     with browser(1280, 900) as driver:
         driver.get(page_file.resolve().as_uri())
-        until(lambda: driver.execute_script("return document.querySelector('.live').dataset.ready !== undefined"))
+        until(lambda: is_ready(driver))
         page = "const page = document.querySelector('.live').page;"
         driver.execute_script(f"{page} page.goTo(0); page.toggle();")
         before, began = driver.execute_script(f"{page} return page.drawn"), time.perf_counter()

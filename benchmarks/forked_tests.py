@@ -7,7 +7,6 @@ To start pytest and to import all that tests need takes seconds, most tests mill
 import gc
 import json
 import os
-import random
 import resource
 import select
 import subprocess
@@ -135,12 +134,11 @@ class _Server:
 
 
 def _what_is_wrong(pair: str, seed: int) -> str:
-    from benchmarks.schedules import space_named
-    from murmuration.hunt.schedule import draw_schedule
+    from benchmarks.schedules import drawn
     from murmuration.hunt.trial import play_schedule
 
     try:
-        outcome = play_schedule(draw_schedule(random.Random(seed), space_named(pair)))
+        outcome = play_schedule(drawn(pair, seed))
     except Exception as error:  # whatever a protocol raises is a finding
         return repr(error)[:200]
     numbers = outcome.judgement.numbers

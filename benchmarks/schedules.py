@@ -7,12 +7,14 @@ A pair may name protocols by dotted path, such as one with a planted bug.
 """
 
 import argparse
+import functools
 import random
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 import yaml
 
@@ -54,20 +56,26 @@ class Tally:
         self.findings += other.findings
 
 
+@functools.cache
 def space_named(pair: str) -> ScheduleSpace:
     """The schedules of a pair written as ROUTING/RELIABILITY."""
     routing, _, reliability = pair.partition("/")
     return space_of(routing, reliability)
 
 
+def drawn(pair: str, seed: int) -> dict[str, Any]:
+    """The schedule of that seed, as a scenario."""
+    return draw_schedule(random.Random(seed), space_named(pair))
+
+
 def play(pair: str, first: int, count: int) -> tuple[str, Tally]:
     """The schedules of these seeds."""
-    space, tally = space_named(pair), Tally()
+    tally = Tally()
     began = time.process_time()
     for seed in range(first, first + count):
         tally.schedules += 1
         try:
-            outcome = play_schedule(draw_schedule(random.Random(seed), space))
+            outcome = play_schedule(drawn(pair, seed))
         except Exception as error:  # whatever a protocol raises is a finding
             tally.verdicts["raised"] += 1
             tally.findings.append((seed, repr(error)))
@@ -109,7 +117,7 @@ def main() -> None:
     given = parser.parse_args()
     pairs = given.pairs or list(PAIRS)
     if given.show is not None:
-        print(yaml.safe_dump(draw_schedule(random.Random(given.show), space_named(pairs[0])), sort_keys=False))
+        print(yaml.safe_dump(drawn(pairs[0], given.show), sort_keys=False))
         return
     tallies = {pair: Tally() for pair in pairs}
     began = time.monotonic()

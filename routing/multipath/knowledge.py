@@ -5,7 +5,6 @@ from typing import NamedTuple
 from murmur_pubsub.machine import Effect, NodeName, Send
 from murmur_pubsub.message import Message
 from routing.multipath.load import Loads
-from routing.multipath.messages import Neighbours
 from routing.multipath.parameters import MultipathParameters
 from routing.multipath.primary_network import PrimaryNetwork
 from routing.multipath.soft_links import SoftLinks
@@ -87,7 +86,7 @@ class Knowledge:
 
     def report(self) -> list[Effect]:
         """The coordinator is told of the primary neighbours."""
-        return self.to_coordinator(Neighbours(self.name, *self.network.own[:2], 0, self.network.own.peers))
+        return self.to_coordinator(self.network.said_by(self.name, 0))
 
     def to_coordinator(self, message: Message) -> list[Effect]:
         """The message to whoever hosts the coordinator, if anybody does."""

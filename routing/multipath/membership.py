@@ -168,8 +168,7 @@ class Membership:
         if peer not in network.peers or peer in network.down:
             return []
         network.down[peer] = None
-        network.met.pop(peer, None)
-        network.told.pop(peer, None)
+        network.forget_meeting(peer)
         return network.witness(peer, away=True) + self._gone(peer)
 
     def _gone(self, broker: NodeName) -> list[Effect]:
@@ -190,8 +189,7 @@ class Membership:
         for away in network.down:
             for behind, distance in network.bridges(away):
                 if knowledge.links.bridge(behind):
-                    network.met.pop(behind, None)
-                    network.told.pop(behind, None)
+                    network.forget_meeting(behind)
                     effects.append(Send(behind, SoftLinkRequest(network.epoch)))
                     effects += self._tell_all(behind, distance)
         if effects:

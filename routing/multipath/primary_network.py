@@ -106,9 +106,13 @@ class PrimaryNetwork:
             self.met[peer] = self.told[peer] = self.statements[peer].epoch
             return []
         self.down[peer] = None
+        self.forget_meeting(peer)
+        return [Send(peer, SoftLinkRequest(self.epoch))]
+
+    def forget_meeting(self, peer: NodeName) -> None:
+        """Whatever is seen of the broker next is news."""
         self.met.pop(peer, None)
         self.told.pop(peer, None)
-        return [Send(peer, SoftLinkRequest(self.epoch))]
 
     # ------------------------------------------------------------------------------------------ what is stored
     def record(self) -> Persist:
@@ -248,13 +252,18 @@ class PrimaryNetwork:
         return any(word.away and word.life >= life for word in words.values())
 
     # ------------------------------------------------------------------------------------------ what is sent
+    def said_by(self, broker: NodeName, hops: int) -> Neighbours:
+        """The broker's last statement, for one that is so many hops away from it."""
+        epoch, version, peers = self.statements[broker]
+        return Neighbours(broker, epoch, version, hops, peers)
+
     def tell_own(self) -> list[Effect]:
         """The own statement to every broker in the neighbourhood."""
         return self.spread_statement(self.name, 0, None)
 
     def tell_own_to(self, brokers: Iterable[tuple[NodeName, int]]) -> list[Effect]:
         """The same to these brokers, which are so many hops away."""
-        return [Send(broker, Neighbours(self.name, *self.own[:2], hops, self.own.peers)) for broker, hops in brokers]
+        return [Send(broker, self.said_by(self.name, hops)) for broker, hops in brokers]
 
     def tell_all(self, peer: NodeName, away: int) -> list[Effect]:
         """Everything that a broker `away` hops from here should know of this side: a neighbour that has just come
@@ -266,15 +275,13 @@ class PrimaryNetwork:
             hops = away - distance if broker in between else away + distance
             told = hops <= self.delta if broker != peer else away == 1
             if told and broker in self.statements:
-                epoch, version, peers = self.statements[broker]
-                effects.append(Send(peer, Neighbours(broker, epoch, version, hops, peers)))
+                effects.append(Send(peer, self.said_by(broker, hops)))
         return effects
 
     def spread_statement(self, broker: NodeName, hops: int, source: NodeName | None) -> list[Effect]:
         """Pass the statement of a broker `hops` away on, as far as it should go."""
-        epoch, version, peers = self.statements[broker]
         return [
-            Send(peer, Neighbours(broker, epoch, version, hops + distance, peers))
+            Send(peer, self.said_by(broker, hops + distance))
             for peer, distance in self.relays()
             if peer != source and hops + distance <= self.delta
         ]

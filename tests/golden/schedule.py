@@ -10,21 +10,18 @@ together play for so many seconds.
 
 import hashlib
 import json
-import random
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from benchmarks.schedules import space_named
+from benchmarks.schedules import drawn
 from murmur_pubsub.journal import RowKind, read_segment
 from murmur_pubsub.journal_format import HEADER_BYTES
 from murmur_virtual.run import VirtualRun
 from murmuration.hunt.coverage import ObservedRun, Reached
-from murmuration.hunt.schedule import draw_schedule
 from murmuration.hunt.trial import deployment_of
 
 FOLDER = Path(__file__).parent / "schedules"
@@ -34,11 +31,6 @@ _COUNTED = (RowKind.SEND, RowKind.RECEIVE, RowKind.DELIVER, RowKind.DROP, RowKin
 def file_of(pair: str) -> Path:
     """The file of a pair written as ROUTING/RELIABILITY."""
     return FOLDER / f"{pair.replace('/', '-')}.txt"
-
-
-def drawn(pair: str, seed: int) -> dict[str, Any]:
-    """The schedule of that seed, as a scenario."""
-    return draw_schedule(random.Random(seed), space_named(pair))
 
 
 def came_to(pair: str, seed: int) -> str:

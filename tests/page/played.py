@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from murmuration.live.server import PageServer
 from murmuration.runs.driver import execute
 from murmuration.runs.hands import Hands
 from murmuration.scenario.load import check_scenario
@@ -35,6 +36,18 @@ class Played(threading.Thread):
             self.begun.set()
 
         execute(check_scenario(self._data, "test"), self.folder, lambda *_: None, watched=watched)
+
+    def steered_from(self, server: PageServer) -> None:
+        """Begin, paused, and let the server's page have the hands."""
+        self.start()
+        assert self.begun.wait(30)
+        assert self.hands is not None
+        server.let_steer(self.folder, self.hands)
+
+
+def is_ready(driver: Any) -> bool:
+    """Does the page show its run?"""
+    return bool(driver.execute_script("return document.querySelector('.live').dataset.ready !== undefined"))
 
 
 def until(condition: Callable[[], Any]) -> None:

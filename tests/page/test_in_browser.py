@@ -17,7 +17,7 @@ from murmuration.runs.driver import execute
 from murmuration.runs.hands import SAVED
 from murmuration.scenario.load import load_scenario
 from tests.page.browser import browser
-from tests.page.played import Played, click, press, said, until
+from tests.page.played import Played, click, is_ready, press, said, until
 
 pytestmark = pytest.mark.browser
 
@@ -51,7 +51,7 @@ def window(request: pytest.FixtureRequest) -> Iterator[Any]:
 def opened(page: Path, window: Any) -> Any:
     window.get("about:blank")
     window.get(page.as_uri())
-    until(lambda: window.execute_script("return document.querySelector('.live').dataset.ready !== undefined"))
+    until(lambda: is_ready(window))
     return window
 
 
@@ -66,8 +66,7 @@ def test_a_run_is_watched_while_it_goes_on(tmp_path: Path) -> None:
     ):
         cluster.settle()
         driver.get(server.link(cluster.folder))
-        ready = "return document.querySelector('.live').dataset.ready !== undefined"
-        until(lambda: driver.execute_script(ready) and "3 of 3 brokers up" in said(driver))
+        until(lambda: is_ready(driver) and "3 of 3 brokers up" in said(driver))
         cluster.clients["c0"].publish({"price": 1})
         cluster.advance("10 ms")
         press(driver, "/", "0:0", Keys.ENTER)
@@ -93,13 +92,9 @@ def test_a_broker_is_killed_by_hand_and_the_saved_scenario_does_it_again(tmp_pat
 
     played = Played(tmp_path / "runs" / "hands")
     with page_server(tmp_path / "runs") as server, browser(1280, 900) as driver:
-        played.start()
-        assert played.begun.wait(30)
-        assert played.hands is not None
-        server.let_steer(played.folder, played.hands)
+        played.steered_from(server)
         driver.get(server.link(played.folder))
-        ready = "return document.querySelector('.live').dataset.ready !== undefined"
-        until(lambda: driver.execute_script(ready) and "5 of 5 brokers up" in said(driver))
+        until(lambda: is_ready(driver) and "5 of 5 brokers up" in said(driver))
         click(driver, "Let time pass")
         until(lambda: driver.execute_script("return document.querySelector('.live').page.us") > 300_000)
         driver.execute_script("document.querySelector('.live').page.select(1)")

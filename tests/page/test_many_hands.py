@@ -20,10 +20,7 @@ def test_of_two_that_order_the_same_one_is_refused_and_both_are_told_what_was_do
     played = Played(tmp_path / "runs" / "hands")
     orders: list[dict[str, Any]] = [{"kill": "b1"}, {"restart": "b1"}] * 2 + [{"stall": "b9"}, {"heal": ["b2", "b3"]}]
     with page_server(tmp_path / "runs") as server:
-        played.start()
-        assert played.begun.wait(30)
-        assert played.hands is not None
-        server.let_steer(played.folder, played.hands)
+        played.steered_from(server)
         answers, stories = asyncio.run(_both(server.link(played.folder), orders))
         played.join(60)
         assert not played.is_alive()

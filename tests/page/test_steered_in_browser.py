@@ -9,10 +9,9 @@ from murmur_pubsub.run_manifest import read_manifest
 from murmuration.harness.cluster import Cluster
 from murmuration.live.background import page_server
 from tests.page.browser import browser
-from tests.page.played import Played, click, press, said, told, until
+from tests.page.played import Played, click, is_ready, press, said, told, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-_READY = "return document.querySelector('.live').dataset.ready !== undefined"
 _PLACES = """
 const { overlay, run } = document.querySelector('.live').page;
 return run.brokers.map((node) => overlay.at(node).slice(0, 2).map(Math.round));
@@ -41,12 +40,9 @@ def circled(driver: Any, brokers: list[int]) -> None:
 def test_brokers_that_were_circled_are_cut_off_and_united_by_one_key_each(tmp_path: Path) -> None:
     played = Played(tmp_path / "runs" / "hands")
     with page_server(tmp_path / "runs") as server, browser(1280, 900) as driver:
-        played.start()
-        assert played.begun.wait(30)
-        assert played.hands is not None
-        server.let_steer(played.folder, played.hands)
+        played.steered_from(server)
         driver.get(server.link(played.folder))
-        until(lambda: driver.execute_script(_READY) and "5 of 5 brokers up" in said(driver))
+        until(lambda: is_ready(driver) and "5 of 5 brokers up" in said(driver))
         circled(driver, [0, 1])
         press(driver, "x")
         until(lambda: "1 link cut" in said(driver))
@@ -72,7 +68,7 @@ def test_a_page_that_slept_or_lost_its_connection_shows_what_happened_meanwhile(
     ):
         cluster.settle()
         driver.get(server.link(cluster.folder))
-        until(lambda: driver.execute_script(_READY) and "3 of 3 brokers up" in said(driver))
+        until(lambda: is_ready(driver) and "3 of 3 brokers up" in said(driver))
         driver.execute_cdp_cmd("Page.setWebLifecycleState", {"state": "frozen"})
         cluster.faults.kill("b1")
         cluster.advance("1 h")
