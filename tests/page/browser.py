@@ -39,5 +39,10 @@ def browser(width: int, height: int) -> Iterator[Any]:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         yield opened
+    except BaseException:
+        # A failure tells what a person would have seen.
+        print("the page as it was:", opened.execute_script("return document.body.innerText"), sep="\n")
+        print("its console:", *(line["message"] for line in opened.get_log("browser")), sep="\n")
+        raise
     finally:
         opened.quit()

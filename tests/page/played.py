@@ -11,6 +11,8 @@ from murmuration.runs.driver import execute
 from murmuration.runs.hands import Hands
 from murmuration.scenario.load import check_scenario
 
+_WAIT_S = 60
+
 
 class Played(threading.Thread):
     """A virtual run with hands on it, in a thread, beside the server of its page."""
@@ -51,7 +53,9 @@ def is_ready(driver: Any) -> bool:
 
 
 def until(condition: Callable[[], Any]) -> None:
-    for _ in range(200):
+    """Wait for it, as long as a busy computer may take."""
+    end = time.monotonic() + _WAIT_S
+    while time.monotonic() < end:
         if condition():
             return
         time.sleep(0.05)

@@ -18,8 +18,12 @@ return run.brokers.map((node) => overlay.at(node).slice(0, 2).map(Math.round));
 """
 
 
-def circled(driver: Any, brokers: list[int]) -> None:
-    """Draw a lasso around these brokers, with shift and the pointer."""
+_GATHERED = "return [...document.querySelector('.live').page.overlay.gathered].sort()"
+
+
+def circled(driver: Any, brokers: list[int]) -> bool:
+    """Draw a lasso around these brokers, with shift and the pointer; True: it has them. The canvas may find its size
+    while the pointer is on its way."""
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 
@@ -35,6 +39,7 @@ def circled(driver: Any, brokers: list[int]) -> None:
         if number == 0:
             acts.click_and_hold()
     acts.release().key_up(Keys.SHIFT).perform()
+    return bool(driver.execute_script(_GATHERED) == brokers)
 
 
 def test_brokers_that_were_circled_are_cut_off_and_united_by_one_key_each(tmp_path: Path) -> None:
@@ -43,7 +48,7 @@ def test_brokers_that_were_circled_are_cut_off_and_united_by_one_key_each(tmp_pa
         played.steered_from(server)
         driver.get(server.link(played.folder))
         until(lambda: is_ready(driver) and "5 of 5 brokers up" in said(driver))
-        circled(driver, [0, 1])
+        until(lambda: circled(driver, [0, 1]))
         press(driver, "x")
         until(lambda: "1 link cut" in said(driver))
         assert "by hand: partition of b0,b1,c0,c1 | b2, b3, b4 and 3 more" in told(driver)
