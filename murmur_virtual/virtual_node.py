@@ -238,9 +238,19 @@ class VirtualNode:
         self.disregard(name, clear_us)
 
     def disregard(self, peer: NodeName, clear_us: int) -> None:
-        """Take nothing of what is on its way from the peer now; it would have arrived by that time."""
-        if clear_us > self._network.now_us:
+        """Take nothing of what is on its way from the peer now and would have arrived by that time, nor of what has
+        arrived and waits here."""
+        now_us = self._network.now_us
+        if clear_us > now_us:
             self._stale[peer] = (self._network.queue.pushed, clear_us)
+        for source, kind, data in self._messages_here():
+            if source == peer:
+                self._network.in_flight[kind] += self.stalled
+                self._lost(source, kind, data, now_us, DropReason.LINK_BROKEN)
+        if self._waiting:
+            self._waiting = deque(each for each in self._waiting if not (each[0] == self.receive and each[1][0] == peer))
+        if self._held:
+            self._held = deque(each for each in self._held if each[0] != peer)
         self._refresh()
 
     def drop_link(self, peer: NodeName) -> None:

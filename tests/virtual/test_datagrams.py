@@ -108,6 +108,31 @@ def test_former_incarnations_do_not_fill_the_memory(tmp_path: Path) -> None:
     assert sum(machine() is not None for machine in made) <= 1_001
 
 
+@pytest.mark.parametrize("hindered", ["slow", "stalled"])
+def test_a_datagram_that_waits_at_a_hindered_node_does_not_pass_a_partition(hindered: str, tmp_path: Path) -> None:
+    """A live node's connections are closed with what it has not read. `benchmarks.schedules` found it: irbr 1200090."""
+    datagrams = LinkSpec(delay=Delay("constant", 500))
+    runtime = VirtualRuntime(1, JournalWriter(tmp_path, "run", 3), {"a": 0, "b": 1, "c": 2}, datagrams)
+    machines = {name: Listener() for name in "abc"}
+    for name, machine in machines.items():
+        runtime.add_node(NodeSpec(name, "broker", ""), machine)
+    runtime.slow("b", 2_000)
+    runtime.nodes["c"].perform([Send("b", EventsRequested([number])) for number in range(2)], 0)
+    runtime.nodes["a"].perform([Send("b", EventsRequested([2]))], 0)
+    runtime.run(until_us=1_000)
+    if hindered == "stalled":
+        runtime.stall("b")
+    runtime.links.partition([["a"], ["b", "c"]])
+    runtime.run(until_us=2_000)
+    runtime.links.unite()
+    if hindered == "stalled":
+        runtime.resume("b")
+    runtime.nodes["a"].perform([Send("b", EventsRequested([3]))], 2_000)
+    runtime.run()
+    assert machines["b"].got == [EventsRequested([0]), EventsRequested([1]), EventsRequested([3])]
+    assert not any(runtime.in_flight)
+
+
 def test_datagrams_of_a_scenario_have_no_order() -> None:
     loaded = check_scenario(
         {
