@@ -248,7 +248,9 @@ class VirtualNode:
                 self._network.in_flight[kind] += self.stalled
                 self._lost(source, kind, data, now_us, DropReason.LINK_BROKEN)
         if self._waiting:
-            self._waiting = deque(each for each in self._waiting if not (each[0] == self.receive and each[1][0] == peer))
+            self._waiting = deque(
+                each for each in self._waiting if not (each[0] == self.receive and each[1][0] == peer)
+            )
         if self._held:
             self._held = deque(each for each in self._held if each[0] != peer)
         self._refresh()

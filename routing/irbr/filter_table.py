@@ -10,14 +10,13 @@ the identifier of its subscriber. The number of its operation is kept too: a nod
 ago, and the cancellation may come last.
 """
 
-import functools
-import zlib
 from collections import deque
 from collections.abc import Iterable, Mapping
 
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.matching import MatchingIndex
 from murmur_pubsub.values import Value
+from routing.filter_digest import digest
 from routing.forwarding import FilterSet
 from routing.pastry.identifiers import IdentifierRange
 
@@ -174,13 +173,3 @@ class FilterTable:
             del self._ranges[wide], self._filters[wide]
         self._index.remove(key)
         self._digests.pop(wide, None)
-
-
-def digest(filters: Iterable[Filter]) -> int:
-    """The same for the same filters, whatever their order, in every process; never 0."""
-    return 1 + sum(map(_stamp, filters)) % (1 << 48)
-
-
-@functools.lru_cache(maxsize=65_536)
-def _stamp(wanted: Filter) -> int:
-    return zlib.crc32(str(wanted).encode())

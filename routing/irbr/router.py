@@ -38,8 +38,9 @@ from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
+from routing.filter_digest import digest
 from routing.forwarding import FilterSet
-from routing.irbr.filter_table import FilterTable, digest
+from routing.irbr.filter_table import FilterTable
 from routing.irbr.messages import IRBR_MESSAGES, Cancellation, RangeSubscription, Summary, SummaryRequest, Transfer
 from routing.pastry.changes import Answered, CellFilled, RoundEnded
 from routing.pastry.identifiers import FULL_RANGE, IdentifierRange
@@ -269,7 +270,9 @@ class Irbr(OverPastry, GossipRouter):
         return self._within(destination, lambda cell: Transfer(ranges, filters, cell)) if filters else []
 
     # ------------------------------------------------------------------- what a representative knows
-    def _note(self, length: int) -> int:
+    def _note(self, asking: NodeName, length: int) -> int:
+        if not (length and self.pastry.joined):
+            return 0
         self._summary(length)
         return self._summaries[length][1]
 

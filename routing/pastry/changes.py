@@ -41,7 +41,7 @@ class RoundEnded(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """The peer has answered a probe with this note of the upper layer."""
+    """The peer has answered a probe with this note of the upper layer; `length`: of the range it stands for, or 0."""
 
     peer: PastryPeer
     length: int

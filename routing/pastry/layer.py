@@ -32,7 +32,7 @@ class OverPastry(Router):
 
     persists = True
 
-    def __init__(self, context: NodeContext, resets: bool, note: Callable[[int], int] | None = None) -> None:
+    def __init__(self, context: NodeContext, resets: bool, note: Callable[[NodeName, int], int] | None = None) -> None:
         self._resets = resets
         self.pastry = Pastry(context) if note is None else Pastry(context, note)
         self.now_us = 0

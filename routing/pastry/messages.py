@@ -101,7 +101,8 @@ class Ping(NamedTuple):
 
 @message(49)
 class Pong(NamedTuple):
-    """Answer to a probe. `note` is the upper layer's, about the range of that length; `known` as in `Welcome`."""
+    """Answer to a probe. `note` is the upper layer's, about the asking node or the range of that length; `known` as in
+    `Welcome`."""
 
     peer: PastryPeerFields
     length: int

@@ -8,6 +8,7 @@ from murmur_pubsub.machine import Effect, NodeName, Send
 from murmur_pubsub.matching import MatchingIndex
 from murmur_pubsub.message import message
 from murmur_pubsub.values import Value
+from routing.filter_digest import digest
 from routing.pastry.changes import PeerReturned
 from routing.pastry.messages import PastryPeer
 
@@ -34,6 +35,7 @@ class NeighbourFilters:
         self._entries: dict[int, tuple[NodeName, Filter]] = {}
         self._index = MatchingIndex[NodeName]()
         self._next_key = 0
+        self._digests: dict[NodeName, int] = {}
 
     def __iter__(self) -> Iterator[tuple[PastryPeer, Filter]]:
         return ((self._peers[name], wanted) for name, wanted in self._entries.values())
@@ -54,6 +56,7 @@ class NeighbourFilters:
             return False
         key = filters[wanted] = self._next_key
         self._next_key += 1
+        self._digests.pop(peer.name, None)
         self._entries[key] = (peer.name, wanted)
         self._index.add(key, wanted, peer.name)
         return True
@@ -64,6 +67,7 @@ class NeighbourFilters:
         if key is None:
             return False
         del self._entries[key]
+        self._digests.pop(name, None)
         self._index.remove(key)
         return True
 
@@ -79,6 +83,15 @@ class NeighbourFilters:
     def of(self, name: NodeName) -> list[Filter]:
         """What the neighbour wants."""
         return list(self._filters.get(name, ()))
+
+    def digest(self, name: NodeName) -> int:
+        """A number that says whether the neighbour has asked for what this node holds of it."""
+        if name not in self._filters:
+            return digest(())
+        found = self._digests.get(name)
+        if found is None:
+            found = self._digests[name] = digest(self._filters[name])
+        return found
 
     def covered_by(self, wanted: Filter) -> list[tuple[PastryPeer, Filter]]:
         """All that the filter covers, with whose it is."""

@@ -84,11 +84,12 @@ _PINGS = 3
 
 
 class Pastry:
-    """One node. `note(length)`: what the layer above answers to a probe about this node's range of that length."""
+    """One node. `note(asking, length)`: what the layer above answers to that node's probe, about this node's range of
+    that length."""
 
     message_types: tuple[type, ...] = PASTRY_MESSAGES
 
-    def __init__(self, context: NodeContext, note: Callable[[int], int] = lambda length: 0) -> None:
+    def __init__(self, context: NodeContext, note: Callable[[NodeName, int], int] = lambda asking, length: 0) -> None:
         assert isinstance(context.place, RingPlace)
         self.place = context.place
         self.space = IdentifierSpace(self.place.base, self.place.digits)
@@ -105,6 +106,8 @@ class Pastry:
         self._join = Procedure("joining", context.name, JOIN_TRANSITIONS, JoinState.OUTSIDE)
         self._watched: dict[NodeName, PastryPeer] = {}
         self._heard_us: dict[NodeName, int] = {}
+        self.round_began_us = 0
+        """When this node last sent its probes."""
         self._asked: dict[NodeName, PastryPeer] = {}
         self._silent: dict[NodeName, PastryPeer] = {}
         self._quarantine = Quarantine(self.place.probe_us)
@@ -396,6 +399,7 @@ class Pastry:
     def _begin_round(self) -> list[Effect]:
         period_us = self.place.probe_us
         effects: list[Effect] = [SetTimer(_ROUND, period_us - self._now_us % period_us)]
+        self.round_began_us = self._now_us
         if not self.joined:
             return effects
         self._asked.clear()
@@ -470,13 +474,12 @@ class Pastry:
         if self.joined and peer.name not in self.peers:
             effects += self._take_in(peer)
         known = self.peers.useful_to(peer, ping.row, ping.leaf)
-        note = self._note(ping.length) if self.joined and ping.length else 0
-        return [*effects, Send(source, Pong(self.me, ping.length, note, known))]
+        return [*effects, Send(source, Pong(self.me, ping.length, self._note(source, ping.length), known))]
 
     def _on_pong(self, source: NodeName, pong: Pong) -> list[Effect]:
         peer = PastryPeer(*pong.peer)
         effects = self._renew(peer)
-        if pong.length and self.joined:
+        if self.joined:
             self._changes.append(Answered(peer, pong.length, pong.note))
         return effects + self._consider(pong.known)
 

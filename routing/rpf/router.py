@@ -13,7 +13,9 @@ publisher to any subscriber the one path that the filter took: no event arrives 
 
 A node that takes a failed peer's place is sent all that goes through this node, and a node forgets what failed
 neighbours had asked for. To one that it hears from again it says so, and what it wants there now: what was said to it
-before may be lost. Until the paths are built anew, events are lost.
+before may be lost. Nobody misses an answer during a partition that is over at once, and what a node says in it is lost:
+so an answer to a probe bears a digest of what the asking node has asked for, and where its own differs it asks for all
+anew. Until the paths are built anew, events are lost.
 Filters and withdrawals between two nodes must keep their order: datagrams with random delays do not serve.
 """
 
@@ -25,8 +27,9 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
 from murmur_pubsub.message import message
+from routing.filter_digest import digest
 from routing.forwarding import FilterSet
-from routing.pastry.changes import CellFilled, PeerFailed, PeerReturned
+from routing.pastry.changes import Answered, CellFilled, PeerFailed, PeerReturned
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer, PastryPeerFields
 from routing.pastry.neighbour_filters import Forgotten, NeighbourFilters, say_forgotten
@@ -65,13 +68,17 @@ class ReversePathForwarding(OverPastry, GossipRouter):
     message_types: tuple[type, ...] = (*PASTRY_MESSAGES, PathFilter, PathWithdrawn, PathReleased, Forgotten)
 
     def __init__(self, context: NodeContext, parameters: ReversePathParameters) -> None:
-        super().__init__(context, parameters.resets)
+        super().__init__(context, parameters.resets, lambda asking, length: self.received.digest(asking))
         self._space = self.pastry.space
         self._own = self.pastry.own
         self._local = FilterSet()
         self._back = ReversePaths(self.pastry, parameters.reverse_paths)
         self.received = NeighbourFilters()
         self._forwarded: dict[PastryPeer, FilterSet] = {}
+        self._told_us: dict[PastryPeer, int] = {}
+        """When each was last told something."""
+        self._digests: dict[PastryPeer, int] = {}
+        """Of what each was sent, where that has not changed since."""
         self.receivers = {
             PathFilter: self._on_filter,
             PathWithdrawn: self._on_withdrawn,
@@ -82,6 +89,7 @@ class ReversePathForwarding(OverPastry, GossipRouter):
             CellFilled: self._on_cell_filled,
             PeerFailed: self._on_failed,
             PeerReturned: self._on_returned,
+            Answered: self._on_answered,
         }
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
@@ -153,6 +161,7 @@ class ReversePathForwarding(OverPastry, GossipRouter):
     def _on_cell_filled(self, change: CellFilled) -> list[Effect]:
         """A new child in the trees that pass this node: it is to know what the others before it do."""
         self._forwarded[change.peer] = FilterSet()
+        self._tells(change.peer)
         wanted = dict.fromkeys(self._local)
         wanted |= {each: None for owner, each in self.received if self._shared(owner) < self._shared(change.peer)}
         return [effect for each in wanted for effect in self._send_if_new(change.peer, each)]
@@ -160,6 +169,7 @@ class ReversePathForwarding(OverPastry, GossipRouter):
     def _on_failed(self, change: PeerFailed) -> list[Effect]:
         effects: list[Effect] = []
         if self._forwarded.pop(change.peer, None) is not None:
+            del self._told_us[change.peer]
             effects.append(Send(change.peer.name, PathReleased(self.pastry.me.incarnation)))
         peer = self.received.peers.get(change.peer.name)
         if peer is not None and peer.incarnation <= change.peer.incarnation:
@@ -168,9 +178,27 @@ class ReversePathForwarding(OverPastry, GossipRouter):
 
     def _on_returned(self, change: PeerReturned) -> list[Effect]:
         """The neighbour was only out of reach, so that what it was told when it was taken for dead may be lost."""
-        released = Send(change.peer.name, PathReleased(self.pastry.me.incarnation))
-        asked = [PathFilter(self.pastry.me, each) for each in self._forwarded.get(change.peer, ())]
-        return [*say_forgotten(change), released, *(Send(change.peer.name, each) for each in asked)]
+        return [*say_forgotten(change), *self._ask_anew(change.peer)]
+
+    def _on_answered(self, change: Answered) -> list[Effect]:
+        """Probes are sent as a round begins, and nothing overtakes them: unless the peer was told something since, it
+        has to hold what it was sent."""
+        peer = change.peer
+        if peer not in self._forwarded or self._told_us[peer] >= self.pastry.round_began_us:
+            return []
+        if peer not in self._digests:
+            self._digests[peer] = digest(self._forwarded[peer])
+        return [] if change.note == self._digests[peer] else self._ask_anew(peer)
+
+    def _tells(self, peer: PastryPeer) -> None:
+        self._told_us[peer] = self.now_us
+        self._digests.pop(peer, None)
+
+    def _ask_anew(self, peer: PastryPeer) -> list[Effect]:
+        if peer in self._forwarded:
+            self._tells(peer)
+        asked = [PathFilter(self.pastry.me, each) for each in self._forwarded.get(peer, ())]
+        return [Send(peer.name, each) for each in (PathReleased(self.pastry.me.incarnation), *asked)]
 
     def _forget(self, peer: PastryPeer) -> list[Effect]:
         self.pastry.unwatch(peer.name)
@@ -190,6 +218,7 @@ class ReversePathForwarding(OverPastry, GossipRouter):
 
     def _send_if_new(self, peer: PastryPeer, wanted: Filter) -> list[Effect]:
         if self._forwarded[peer].put(wanted):
+            self._tells(peer)
             return [Send(peer.name, PathFilter(self.pastry.me, wanted))]
         return []
 
@@ -206,6 +235,7 @@ class ReversePathForwarding(OverPastry, GossipRouter):
             if wanted in exposed:
                 continue  # another track from here still wants exactly this
             forwarded.remove(wanted)
+            self._tells(peer)
             for each in FilterSet.of(exposed):
                 effects += self._send_if_new(peer, each)
             effects.append(Send(peer.name, PathWithdrawn(wanted)))

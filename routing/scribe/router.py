@@ -12,7 +12,9 @@ both; it takes the first.
 The heartbeats between parent and child are Pastry's probes, in both directions: a child whose parent is gone sends all
 it wants to its next hop of now, a parent whose child is gone forgets what it wanted, and says so if it hears from the
 child again. A rendezvous that is no longer the closest node attaches itself to the one that is. Events are lost as long
-as that takes. What a child says to its parent must keep its order: datagrams with random delays do not serve.
+as that takes. Nobody misses an answer during a partition that is over at once, and what a child says in it is lost: so
+a parent's answer to a probe bears a digest of what the child wants, and a child whose own differs says all anew. What a
+child says to its parent must keep its order: datagrams with random delays do not serve.
 """
 
 from collections.abc import Sequence, Set
@@ -23,7 +25,8 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
 from murmur_pubsub.message import message
-from routing.pastry.changes import CellFilled, Joined, LeavesChanged, PeerFailed, PeerReturned, RoundEnded
+from routing.filter_digest import digest
+from routing.pastry.changes import Answered, CellFilled, Joined, LeavesChanged, PeerFailed, PeerReturned, RoundEnded
 from routing.pastry.identifiers import FULL_RANGE
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer, PastryPeerFields
@@ -66,12 +69,16 @@ class Scribe(OverPastry, GossipRouter):
     message_types: tuple[type, ...] = (*PASTRY_MESSAGES, TreeSubscription, TreeCancellation, Detached, Forgotten)
 
     def __init__(self, context: NodeContext, parameters: ReversePathParameters) -> None:
-        super().__init__(context, parameters.resets)
+        super().__init__(context, parameters.resets, lambda asking, length: self.children.digest(asking))
         self.rendezvous = self.pastry.space.middle(FULL_RANGE)
         self.parent: PastryPeer | None = None
         self.children = NeighbourFilters()
         self._back = ReversePaths(self.pastry, parameters.reverse_paths)
         self._wanted: dict[Filter, int] = {}
+        self._digest: int | None = None
+        """Of what is wanted; None: it has changed."""
+        self._told_us = 0
+        """When the parent was last told something."""
         self._seen = RecentlySeen()
         self.receivers = {
             TreeSubscription: self._on_subscription,
@@ -83,6 +90,7 @@ class Scribe(OverPastry, GossipRouter):
             PeerFailed: self._on_failed,
             PeerReturned: say_forgotten,
             RoundEnded: self._on_round_ended,
+            Answered: self._on_answered,
             **dict.fromkeys((Joined, CellFilled, LeavesChanged), self._on_overlay_changed),
         }
 
@@ -132,16 +140,18 @@ class Scribe(OverPastry, GossipRouter):
         new = [wanted for wanted in filters if wanted not in self._wanted]
         for wanted in filters:
             self._wanted[wanted] = self._wanted.get(wanted, 0) + 1
-        if not new or self.parent is None:
-            return []
-        return [Send(self.parent.name, TreeSubscription(self.pastry.me, new))]
+        return self._tell_parent(TreeSubscription(self.pastry.me, new)) if new else []
 
     def _want_no_more(self, wanted: Filter) -> list[Effect]:
         self._wanted[wanted] -= 1
         if self._wanted[wanted]:
             return []
         del self._wanted[wanted]
-        return [] if self.parent is None else [Send(self.parent.name, TreeCancellation(wanted))]
+        return self._tell_parent(TreeCancellation(wanted))
+
+    def _tell_parent(self, message: TreeSubscription | TreeCancellation) -> list[Effect]:
+        self._told_us, self._digest = self.now_us, None
+        return [] if self.parent is None else [Send(self.parent.name, message)]
 
     def _on_subscription(self, source: NodeName, message: TreeSubscription) -> list[Effect]:
         child = PastryPeer(*message.peer)
@@ -163,7 +173,19 @@ class Scribe(OverPastry, GossipRouter):
         """The parent takes this node for a new child, without this node's having noticed that it was gone."""
         if self.parent is None or self.parent.name != source or message.incarnation != self.pastry.me.incarnation:
             return []
-        return [Send(source, TreeSubscription(self.pastry.me, list(self._wanted)))] if self._wanted else []
+        return self._tell_all()
+
+    def _tell_all(self) -> list[Effect]:
+        return self._tell_parent(TreeSubscription(self.pastry.me, list(self._wanted))) if self._wanted else []
+
+    def _on_answered(self, change: Answered) -> list[Effect]:
+        """Probes are sent as a round begins, and nothing overtakes them: unless the parent was told something since, it
+        has to want on this node's behalf what this node wants."""
+        if change.peer != self.parent or self._told_us >= self.pastry.round_began_us:
+            return []
+        if self._digest is None:
+            self._digest = digest(self._wanted)
+        return [] if change.note == self._digest else self._attach(self.parent)
 
     def _on_failed(self, change: PeerFailed) -> list[Effect]:
         effects: list[Effect] = []
@@ -196,8 +218,7 @@ class Scribe(OverPastry, GossipRouter):
         self.parent = parent
         if parent is not None:
             self.pastry.watch(parent)
-            if self._wanted:
-                effects.append(Send(parent.name, TreeSubscription(self.pastry.me, list(self._wanted))))
+            effects += self._tell_all()
         return effects
 
     def fingerprint(self) -> Set[Fact]:

@@ -34,7 +34,7 @@ def browser(width: int, height: int) -> Iterator[Any]:
     for argument in (*_ARGUMENTS, f"--window-size={width},{height}"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    opened: Any = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
     try:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)

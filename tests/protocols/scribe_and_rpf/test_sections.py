@@ -93,6 +93,30 @@ def test_a_node_that_was_held_up_and_taken_for_dead_gets_again_what_it_wants(bui
         assert reached(network, publisher, {"x": 6}) == {name: 1}
 
 
+@pytest.mark.parametrize("routing", ["scribe", "rpf", "irbr"])
+def test_what_is_told_in_a_partition_that_nobody_notices_is_told_again(build: Build, routing: str) -> None:
+    """scribe and rpf 1200603: it is over before a probe is sent, and neither side ever takes the other for dead."""
+    network = build(routing)
+    names = network.up
+    for wants, then_wants in (((), ("n3", "n20", "n31")), (("n3", "n20", "n31"), ())):
+        network.runtime.run(until_us=network.runtime.now_us // ROUND_US * ROUND_US + ROUND_US + PROBE_TIMEOUT_US)
+        network.runtime.links.partition([[name] for name in names])
+        for name in wants:
+            network.unsubscribe(name, "x > 5")
+        for name in then_wants:
+            network.subscribe(name, "x > 5")
+        network.quiet()
+        network.runtime.links.unite()
+        if then_wants:
+            assert reached(network, "n7", {"x": 6}) != dict.fromkeys(then_wants, 1)
+        network.rounds(3)
+        for publisher in ("n3", "n7"):
+            assert reached(network, publisher, {"x": 6}) == dict.fromkeys(then_wants, 1)
+    if routing != "irbr":  # whose tables are right from the longest ranges to the shortest, and in no hurry
+        held = {name: network.router(name) for name in names}
+        assert not any(len(router.children if routing == "scribe" else router.received) for router in held.values())
+
+
 @pytest.mark.parametrize("routing", ["scribe", "rpf"])
 def test_events_do_not_come_by_a_neighbour_that_never_heard_that_it_was_released(routing: str) -> None:
     """rpf/best_effort 1103170: what the stalled node was told when it was taken for dead was lost."""
