@@ -238,21 +238,15 @@ class VirtualNode:
         self.disregard(name, clear_us)
 
     def disregard(self, peer: NodeName, clear_us: int) -> None:
-        """Take nothing of what is on its way from the peer now and would have arrived by that time, nor of what has
-        arrived and waits here."""
-        now_us = self._network.now_us
-        if clear_us > now_us:
+        """Take nothing from the peer of what is on its way now, to arrive by that time, or has arrived and waits here."""
+        if clear_us > self._network.now_us:
             self._stale[peer] = (self._network.queue.pushed, clear_us)
-        for source, kind, data in self._messages_here():
-            if source == peer:
-                self._network.in_flight[kind] += self.stalled
-                self._lost(source, kind, data, now_us, DropReason.LINK_BROKEN)
-        if self._waiting:
-            self._waiting = deque(
-                each for each in self._waiting if not (each[0] == self.receive and each[1][0] == peer)
-            )
-        if self._held:
-            self._held = deque(each for each in self._held if each[0] != peer)
+        for source, kind, data in (each for each in self._messages_here() if each[0] == peer):
+            self._network.in_flight[kind] += self.stalled
+            self._lost(source, kind, data, self._network.now_us, DropReason.LINK_BROKEN)
+        self._held = self._held and deque(each for each in self._held if each[0] != peer)
+        of_peer = (self.receive, peer)
+        self._waiting = self._waiting and deque(each for each in self._waiting if (each[0], *each[1][:1]) != of_peer)
         self._refresh()
 
     def drop_link(self, peer: NodeName) -> None:
@@ -309,10 +303,8 @@ class VirtualNode:
 
     def _messages_here(self) -> list[tuple[NodeName, int, bytes]]:
         """Those that have arrived and were not taken yet."""
-        return [
-            *(arguments for action, arguments in self._waiting or () if action == self.receive),
-            *(self._held or ()),
-        ]
+        waiting = (arguments for action, arguments in self._waiting or () if action == self.receive)
+        return [*waiting, *(self._held or ())]
 
     def _count_here(self, sign: int) -> None:
         """Count them as in flight again, or no more: what is here does not move while the node is stalled."""

@@ -169,6 +169,7 @@ class Membership:
             return []
         network.down[peer] = None
         network.forget_meeting(peer)
+        network.forget_words_of(peer)
         return network.witness(peer, away=True) + self._gone(peer)
 
     def _gone(self, broker: NodeName) -> list[Effect]:
@@ -233,6 +234,7 @@ class Membership:
         if not bridges:
             return []
         network.silent[peer] = None
+        network.forget_words_of(peer)
         return self._gone(peer)
 
     def meet(self, peer: NodeName, epoch: int) -> list[Effect]:

@@ -300,9 +300,13 @@ class PrimaryNetwork:
             return False
         heard[word.witness] = word
         if word.away:
-            for others in self._away.values():  # a broker that is away cannot take back what it has said of others
-                others.pop(word.broker, None)
+            self.forget_words_of(word.broker)
         return True
+
+    def forget_words_of(self, away: NodeName) -> None:
+        """A broker that is away cannot take back what it has said of others."""
+        for others in self._away.values():
+            others.pop(away, None)
 
     def spread_away(self, word: BrokerAway, source: NodeName | None) -> list[Effect]:
         """Pass a witness's word on. A broker that is no longer away passes on that it is back itself: to those on its

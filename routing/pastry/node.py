@@ -84,8 +84,7 @@ _PINGS = 3
 
 
 class Pastry:
-    """One node. `note(asking, length)`: what the layer above answers to that node's probe, about this node's range of
-    that length."""
+    """One node. `note(asking, length)`: what the layer above answers to that node's probe of this node's range."""
 
     message_types: tuple[type, ...] = PASTRY_MESSAGES
 
@@ -106,8 +105,7 @@ class Pastry:
         self._join = Procedure("joining", context.name, JOIN_TRANSITIONS, JoinState.OUTSIDE)
         self._watched: dict[NodeName, PastryPeer] = {}
         self._heard_us: dict[NodeName, int] = {}
-        self.round_began_us = 0
-        """When this node last sent its probes."""
+        self.round_began_us = 0  # when this node last sent its probes
         self._asked: dict[NodeName, PastryPeer] = {}
         self._silent: dict[NodeName, PastryPeer] = {}
         self._quarantine = Quarantine(self.place.probe_us)
@@ -399,12 +397,11 @@ class Pastry:
     def _begin_round(self) -> list[Effect]:
         period_us = self.place.probe_us
         effects: list[Effect] = [SetTimer(_ROUND, period_us - self._now_us % period_us)]
-        self.round_began_us = self._now_us
         if not self.joined:
             return effects
         self._asked.clear()
         self._silent = {**self._watched, **{peer.name: peer for peer in self.peers}}
-        self._pings = 0
+        self._pings, self.round_began_us = 0, self._now_us
         self._rounds += 1
         self._rows_asked = self.peers.row_to_ask_for(self._rounds)
         return [*effects, *self._look_for_itself(), *self._ask_the_silent()]
