@@ -19,10 +19,10 @@ run: setup
 	$(BIN)/murmur run
 
 test: setup
-	$(BIN)/python -m pytest -q -m "not slow"
+	@sh scripts/run_tests.sh $(BIN)/python "not slow"
 
 test-all: setup
-	$(BIN)/python -m pytest -q
+	@sh scripts/run_tests.sh $(BIN)/python
 
 lint: setup
 	$(BIN)/ruff check .
