@@ -48,6 +48,7 @@ from murmur_pubsub.machine import (
 )
 from murmur_pubsub.protocol_error import ProtocolError, frames_below, overdue_error, protocol_error
 from murmur_pubsub.recorder import Recorder
+from murmur_pubsub.run_manifest import LATE_US
 
 _READ_BYTES = 256 * 1024
 
@@ -63,6 +64,8 @@ class Counters:
     delivered: int = 0
     published: int = 0
     malformed: int = 0
+    due: int = 0
+    late: int = 0
     lag_us_max: int = 0
 
 
@@ -340,6 +343,8 @@ class LiveNode:
 
     def note_lag(self, lag_us: int) -> None:
         """Something happened later than it was due, by the lag; the journal gets the worst of each second."""
+        self.counters.due += 1
+        self.counters.late += lag_us > LATE_US
         if lag_us > self.counters.lag_us_max:
             self.counters.lag_us_max = lag_us
             now_us = self.clock.now_us()
@@ -349,7 +354,7 @@ class LiveNode:
 
     def forget_lag(self) -> None:
         """What was late so far delayed no event: count from now on."""
-        self.counters.lag_us_max = 0
+        self.counters.due = self.counters.late = self.counters.lag_us_max = 0
 
     # --------------------------------------------------------------------------------------- effects
     def _send(self, to: NodeName, message: Any, now_us: int) -> None:

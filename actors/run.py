@@ -29,6 +29,7 @@ from murmur_pubsub.journal import FAULTS_WRITER, JournalWriter, Phase, RowKind
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.progress import PHASE_STEPS, Progress
 from murmur_pubsub.recorder import Recorder
+from murmur_pubsub.run_manifest import Lateness
 from murmur_pubsub.steering import Steering
 
 _WAVE = 8
@@ -111,6 +112,7 @@ class LiveRun:
         self.wall_seconds: dict[str, float] = {}
         self.cpu_seconds: dict[str, float] = {}
         self.totals: dict[str, int] = {}
+        self.lateness = Lateness()
 
     @property
     def observed(self) -> Mapping[int, Fault]:
@@ -321,11 +323,13 @@ class LiveRun:
         return statuses
 
     def _total(self, statuses: dict[NodeName, dict[str, Any]]) -> dict[str, int]:
-        lags = [status["lag_us_max"] for name, status in statuses.items() if name not in self.group.held_up]
-        totals = {"lag_us_max": max(lags, default=0)}
+        timed = [status for name, status in statuses.items() if name not in self.group.held_up]
+        due, late = (sum(status[key] for status in timed) for key in ("due", "late"))
+        self.lateness = Lateness(due, late, max((status["lag_us_max"] for status in timed), default=0))
+        totals: dict[str, int] = {}
         for status in statuses.values():
             for key, value in status.items():
-                if key not in ("failure", "pid", "links", "lag_us_max", "now_us"):
+                if key not in ("failure", "pid", "links", "due", "late", "lag_us_max", "now_us"):
                     totals[key] = totals.get(key, 0) + value
         for name, status in statuses.items():
             self._published_by[name, self.group.incarnations[name]] = status["published"]

@@ -23,6 +23,8 @@ from murmur_pubsub.promise import DEFAULT_RECOVERY_LIMIT_US, Promise
 FORMAT = "murmur-run"
 MANIFEST_VERSION = 3
 Status = Literal["running", "complete", "interrupted"]
+LATE_US = 5_000
+_LATE_ONE_IN = 100
 _FILE = "manifest.json"
 
 
@@ -118,6 +120,24 @@ class DriverHost:
 
 
 @dataclass(frozen=True, slots=True)
+class Lateness:
+    """How well the actors of a live run kept emulated time while events were published, without those that a fault
+    held up."""
+
+    due: int = 0
+    """Messages, timers and publications that had a time to wait for."""
+    late: int = 0
+    """Of these, what came more than LATE_US after it."""
+    worst_us: int = 0
+    """How far an actor fell behind at worst."""
+
+    @property
+    def sound_percentile(self) -> int | None:
+        """Percentiles of delay above this one cannot be trusted; None: of a hundred at most one was late."""
+        return 100 * (self.due - self.late) // self.due if self.late * _LATE_ONE_IN > self.due else None
+
+
+@dataclass(frozen=True, slots=True)
 class RunManifest:
     """What the driver says about a run. Raises `InputError` for keys that contradict each other."""
 
@@ -165,6 +185,7 @@ class RunManifest:
     journals_missing: tuple[str, ...] = ()
     """The nodes whose journals could not be gathered, and on which the verdict depends."""
     host: DriverHost | None = None
+    lateness: Lateness = Lateness()
     wall_seconds: Mapping[str, float] = field(default_factory=dict)
     """Of each phase."""
     cpu_seconds: Mapping[str, float] = field(default_factory=dict)

@@ -238,7 +238,7 @@ class VirtualNode:
         self.disregard(name, clear_us)
 
     def disregard(self, peer: NodeName, clear_us: int) -> None:
-        """Take nothing from the peer of what is on its way now, to arrive by that time, or has arrived and waits here."""
+        """Take nothing from the peer of what is on its way now, to arrive by that time, or waits here."""
         if clear_us > self._network.now_us:
             self._stale[peer] = (self._network.queue.pushed, clear_us)
         for source, kind, data in (each for each in self._messages_here() if each[0] == peer):

@@ -18,7 +18,6 @@ from spark_analysis.verdict import DAMAGE
 
 TEMPLATES = Path(__file__).parent / "templates"
 FINDINGS_SHOWN = 50
-LAG_US_MAX = 20_000
 """Above it the report warns that delays of a live run are not to be trusted."""
 _HEADLINES = {
     "valid": "Valid: every subscriber got what it had to get, and nothing else.",
@@ -91,7 +90,7 @@ def write_report(run: Path) -> Path:
         hop_latency=_first(tables["hop_latency"]),
         hops_recorded=bool(tables["traffic"]["sent"].any()),
         lag=_lag(manifest, tables["lag"]),
-        lag_us_max=LAG_US_MAX,
+        late=None if manifest.lateness.sound_percentile is None else wording.late_words(manifest.lateness),
         live=live,
         findings=_shown(findings),
         faults=_records(tables["faults"].astype(object).where(tables["faults"].notna(), None)),

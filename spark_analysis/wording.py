@@ -2,6 +2,8 @@
 
 import math
 
+from murmur_pubsub.run_manifest import LATE_US, Lateness
+
 
 def count(number: float) -> str:
     """1,234,567"""
@@ -25,6 +27,15 @@ def duration(time_us: float | None) -> str:
         if abs(time_us) < limit:
             return f"{_three_digits(time_us / unit_us)}\u202f{unit}"
     return f"{_three_digits(time_us / 3_600e6)}\u202fh"
+
+
+def late_words(lateness: Lateness) -> str:
+    """How late actors were, and which percentiles of delay that spoils."""
+    return (
+        f"{share(lateness.late / lateness.due)} of messages, timers and publications came more than"
+        f" {duration(LATE_US)} late, {duration(lateness.worst_us)} at worst:"
+        f" percentiles of delay above p{lateness.sound_percentile} are not to be trusted"
+    )
 
 
 def size(number_of_bytes: float) -> str:

@@ -17,7 +17,7 @@ from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.run_manifest import read_manifest
 from murmuration.commands.console import RunProgress
 from murmuration.commands.init import NEXT, StarterArgument, begin
-from murmuration.commands.outcome import print_analysis, tell_missing, warn_of_lag
+from murmuration.commands.outcome import print_analysis, tell_missing, warn_of_lateness
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.version import own_version
 
@@ -155,7 +155,7 @@ def run_command(
                 point_latest(folder)
         if not as_json:
             print("workload:", ", ".join(f"{name} {value}" for name, value in finished.workload.items()))
-            warn_of_lag(finished.lag_us)
+            warn_of_lateness(finished.lateness)
             tell_missing(finished.missing_journals)
         if analysis:
             _analyze(finished.folder, as_json, master, executor_memory, plain)

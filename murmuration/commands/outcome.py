@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from spark_analysis.wording import duration
+from murmur_pubsub.run_manifest import Lateness
+from spark_analysis.wording import duration, late_words
 
-_LAG_WORTH_A_WARNING_US = 20_000
 _COUNTS = ("missing", "duplicate", "spurious", "out_of_order")
 _DAMAGES_PRINTED = 20
 
@@ -26,12 +26,11 @@ def print_analysis(verdict: Mapping[str, Any], folder: Path) -> None:
     print(f"report: {folder / 'report.html'}")
 
 
-def warn_of_lag(lag_us: int) -> None:
-    """Say so if actors were so late that delays mean little."""
-    if lag_us > _LAG_WORTH_A_WARNING_US:
+def warn_of_lateness(lateness: Lateness) -> None:
+    """Say so if actors were so often late that delays mean little."""
+    if lateness.sound_percentile is not None:
         Console(stderr=True).print(
-            f"[yellow]actors fell up to {lag_us / 1000:.0f} ms behind emulated time:"
-            " delays below that are not to be trusted (raise time_dilation, or publish more slowly)[/yellow]",
+            f"[yellow]{late_words(lateness)} (raise time_dilation, or publish more slowly)[/yellow]",
             highlight=False,
             soft_wrap=True,
         )

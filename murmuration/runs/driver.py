@@ -22,7 +22,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal import Phase
 from murmur_pubsub.journal_store import is_uri, store_at
 from murmur_pubsub.progress import PHASE_STEPS, Progress
-from murmur_pubsub.run_manifest import DriverHost
+from murmur_pubsub.run_manifest import DriverHost, Lateness
 from murmuration.deployment.build_deployment import build
 from murmuration.runs.gathering import gather_run, missing_journals
 from murmuration.runs.hands import Hands
@@ -41,8 +41,8 @@ class FinishedRun:
     """The run folder."""
     workload: Mapping[str, float | int | str]
     """What was generated, for people."""
-    lag_us: int
-    """How far the slowest actor fell behind emulated time (0 in virtual time)."""
+    lateness: Lateness
+    """How far actors fell behind emulated time (not at all in virtual time)."""
     missing_journals: Mapping[str, str]
     """The hosts whose journals are not with the others, and why."""
 
@@ -61,7 +61,7 @@ class RunCosts:
 class _Ended:
     """What a runtime knows at the end of a run."""
 
-    lag_us: int
+    lateness: Lateness
     writers: Mapping[str, int]
     """How many incarnations each writer of the journal had."""
 
@@ -125,13 +125,14 @@ def execute(
                 run_folder.manifest,
                 status="interrupted" if ended is None else "complete",
                 writers=None if ended is None else ended.writers,
+                lateness=Lateness() if ended is None else ended.lateness,
                 wall_seconds=costs.wall_seconds,
                 cpu_seconds=costs.cpu_seconds,
             )
         )
         if store is not None:
             run_folder.store_journal(progress)
-    return FinishedRun(run_folder.folder, workload.description, ended.lag_us, missing_journals(run_folder.manifest))
+    return FinishedRun(run_folder.folder, workload.description, ended.lateness, missing_journals(run_folder.manifest))
 
 
 def check_store(store: str) -> None:
@@ -179,7 +180,7 @@ def _play_live(
                 gather_run(cluster, run_folder, deployment, progress)
             costs.wall_seconds |= run.wall_seconds
             costs.cpu_seconds |= run.cpu_seconds
-        return _Ended(run.totals["lag_us_max"], run.writers)
+        return _Ended(run.lateness, run.writers)
 
 
 def _play_virtual(
@@ -193,7 +194,7 @@ def _play_virtual(
     finally:
         costs.wall_seconds["virtual"] = time.perf_counter() - began
         costs.cpu_seconds["virtual"] = time.process_time() - began_cpu
-    return _Ended(0, run.writers)
+    return _Ended(Lateness(), run.writers)
 
 
 def _host() -> DriverHost:

@@ -18,6 +18,7 @@ from murmur_pubsub.journal import DropReason, RowKind
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import Effect, Input, LinkDown, Persist, Publish, Send, Subscribe
 from murmur_pubsub.message import kind_of
+from murmur_pubsub.run_manifest import LATE_US
 from reliability.best_effort import Forwarded
 from reliability.broker import Broker
 from reliability.epidemic.messages import EventsRequested, PushDigest
@@ -335,8 +336,10 @@ def test_what_was_late_before_publishing_is_forgotten(tmp_path: Path) -> None:
         node = net.nodes["b0"]
         node.note_lag(80_000_000)
         node.forget_lag()
-        assert node.counters.lag_us_max == 0
-        node.note_lag(3_000_000)
+        assert node.counters.lag_us_max == node.counters.late == node.counters.due == 0
+        for lag_us in (LATE_US, LATE_US + 1, 3_000_000):
+            node.note_lag(lag_us)
         assert node.counters.lag_us_max == 3_000_000
+        assert (node.counters.due, node.counters.late) == (3, 2)
 
     run(scenario())

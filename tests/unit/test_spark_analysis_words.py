@@ -9,10 +9,28 @@ import pytest
 from murmur_page.graph_layout import positions
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.promise import Promise
+from murmur_pubsub.run_manifest import Lateness
 from spark_analysis import wording
 from spark_analysis.metrics import BUCKETS_MAX, bucket_width_us
 from spark_analysis.session import check_java
 from spark_analysis.verdict import Facts, decide
+
+
+@pytest.mark.parametrize(("late", "percentile"), [(0, None), (10, None), (11, 98), (32, 96), (990, 1), (1_000, 0)])
+def test_delays_are_distrusted_from_the_percentile_on_at_which_actors_were_late(
+    late: int, percentile: int | None
+) -> None:
+    lateness = Lateness(due=1_000, late=late, worst_us=41_000)
+    assert lateness.sound_percentile == percentile
+    if percentile is not None:
+        said = wording.late_words(lateness)
+        assert f"above p{percentile} are not to be trusted" in said
+        assert "41\u202fms at worst" in said
+
+
+def test_a_run_without_anything_due_was_not_late() -> None:
+    assert Lateness().sound_percentile is None
+
 
 RIGHT = {
     "missing": 0,
