@@ -91,6 +91,10 @@ PLANTED_BUGS = (
         "if self.keeps_oldest and self._order[0] >= self.consumed:", "if self.keeps_oldest:",
     ),
     PlantedBug(
+        "what was logged counts as on its way into the log", _GRYPHON, "reliability/gryphon/publishing.py",
+        "pubend, client = self._being_logged.pop(token)", "pubend, client = self._being_logged[token]",
+    ),
+    PlantedBug(
         "a dead neighbour whose link went stays a neighbour", _MULTIPATH, "routing/multipath/membership.py",
         "return {before: None} if before in network.down and self._knowledge.name > peer else {}", "return {}",
     ),

@@ -8,6 +8,7 @@ phase, with one fault at the broker or a neighbour, or with two: what needs two 
 import functools
 import heapq
 import itertools
+from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,7 @@ from murmur_pubsub.machine import NodeName
 from murmur_pubsub.progress import Progress
 from murmur_pubsub.recorder import Recorder
 from murmur_virtual.run import VirtualRun
+from murmuration.hunt.memory import Place, kept_by
 from murmuration.hunt.properties import ALWAYS_ASKED, Property, Sight
 
 _LOOKS_US = (0, 2_000, 20_000, 200_000, 1_000_000)
@@ -152,6 +154,7 @@ class ObservedRun(VirtualRun):
         self._settled_properties: set[str] = set()
         self._in_force = FaultsInForce()
         self._looks_us: list[int] = []
+        self._kept_at_first: Counter[Place] = Counter()
         self._entries = 0
         self._there = _neighbourhoods(deployment)
 
@@ -185,6 +188,9 @@ class ObservedRun(VirtualRun):
     def enter(self, phase: Phase) -> None:
         """See `VirtualRun`."""
         super().enter(phase)
+        if phase is Phase.PUBLISHING:
+            for node in self.runtime.nodes.values():
+                self._kept_at_first |= kept_by(node.machine)
         if phase in (Phase.PUBLISHING, Phase.STOPPED):
             self._look()
 
@@ -236,6 +242,7 @@ class ObservedRun(VirtualRun):
             {name: len(node.storage) for name, node in nodes.items()},
             self.runtime.now_us,
             self._in_force.names,
+            self._kept_at_first,
         )
 
     def _settled(self) -> None:

@@ -13,22 +13,26 @@ from typing import Literal, Protocol
 from murmur_pubsub.deployment import object_at
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import Machine, NodeName
+from murmuration.hunt.memory import Place, kept_by
 
 DEFAULT_WITHIN_US = 400_000_000
 """Later than a schedule's run ends, by its limit of draining."""
 _RECORDS_MAX = 1_000
 """A log may be cut seldom: guaranteed delivery does so after 200 messages."""
+_GROWN_MAX = 40
+"""Entries beyond twice those of the beginning: a broker may take the place of another, and learn its filters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What a property sees: the machines that run, how many records each node has in stable storage, the time, and what
-    the faults do that are in force."""
+    """What a property sees: the machines that run, how many records each node has in stable storage, the time, what the
+    faults do that are in force, and how much any machine kept in each place when publishing began."""
 
     machines: Mapping[NodeName, Machine]
     records: Mapping[NodeName, int]
     now_us: int
     faults: Sequence[str]
+    kept_at_first: Mapping[Place, int]
 
 
 class Asked(Protocol):
@@ -74,8 +78,19 @@ def _keeps(sight: Sight) -> str | None:
     return None
 
 
+def _grows(sight: Sight) -> str | None:
+    for name, machine in sight.machines.items():
+        for place, count in kept_by(machine).items():
+            first = sight.kept_at_first.get(place, 0)
+            if count > 2 * first + _GROWN_MAX:
+                words = f"{name} keeps {count:,} entries in {'.'.join(place)}"
+                return f"{words} though nothing is broken any more, and no node kept more than {first:,} at first"
+    return None
+
+
 RESTS = Property("comes to rest", "eventually", _waits)
 CUTS = Property("cuts its log", "eventually", _keeps)
-ALWAYS_ASKED = (RESTS, CUTS)
+SHRINKS = Property("forgets what is over", "eventually", _grows)
+ALWAYS_ASKED = (RESTS, CUTS, SHRINKS)
 """Of every protocol. Invariants of machines are asked at every look as well (`Machine.check_invariants`), and what a
 machine sends to nodes that cannot be ends the run at once (`murmur_pubsub.contract`)."""

@@ -36,6 +36,8 @@ class CachedEvent(NamedTuple):
 class EventCache:
     """At most `capacity` events."""
 
+    remembers = ("_by_number", "_by_pattern", "_drawn", "_events", "_interested", "_uninterested")
+
     def __init__(self, capacity: int, discard: Discard, rng: random.Random) -> None:
         self._capacity = capacity
         self._discard = discard

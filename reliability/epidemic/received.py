@@ -15,6 +15,8 @@ class ReceivedEvents:
     """Identifiers of events, each with whether the event has come over the tree (or was published here) and so has been
     passed on, or only out of band."""
 
+    remembers = ("_order", "_passed_on")
+
     def __init__(self, remember: int) -> None:
         self._remember = remember
         self._passed_on: dict[EventId, bool] = {}

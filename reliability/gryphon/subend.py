@@ -41,9 +41,13 @@ class Subend:
 
     def begin(self, version: int, tick: int) -> None:
         """Subscriptions of that version begin at the tick, or later if that has been passed."""
+        self.reach(self.next - 1)  # while no message comes nobody else asks, and what has begun would pile up
         if version > (self._starts[-1][0] if self._starts else self.active):
-            latest = self._starts[-1][1] if self._starts else 0
-            self._starts.append((version, max(tick, self.next, latest)))
+            latest = self._starts[-1][1] if self._starts else -1
+            begin = max(tick, self.next, latest)
+            if begin == latest:
+                self._starts.pop()
+            self._starts.append((version, begin))
 
     def reach(self, tick: int) -> int:
         """The version of subscriptions that begin no later than the tick."""

@@ -1,5 +1,6 @@
 """Properties for tests, and a protocol that never comes to rest."""
 
+from murmur_pubsub.event import Event
 from murmuration.hunt.properties import Property, Sight
 from reliability.best_effort import BestEffort
 
@@ -29,3 +30,21 @@ class Restless(BestEffort):
     @property
     def waiting(self) -> bool:
         return self.bereft
+
+
+class Hoarding(BestEffort):
+    """Keeps every event that passes."""
+
+    def __init__(self, context, parameters, services):  # type: ignore[no-untyped-def]
+        super().__init__(context, parameters, services)
+        self.passed: list[Event] = []
+
+    def _pass_on(self, event, *way):  # type: ignore[no-untyped-def]
+        self.passed.append(event)
+        return super()._pass_on(event, *way)
+
+
+class Remembering(Hoarding):
+    """Says that it does so on purpose."""
+
+    remembers = ("passed",)

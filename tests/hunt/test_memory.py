@@ -1,0 +1,60 @@
+"""Memory that does not shrink: what a machine keeps when all is over is compared with what it kept at first."""
+
+from collections import deque
+from typing import Any
+
+import pytest
+
+from murmuration.hunt.memory import kept_by
+from murmuration.hunt.symptoms import tried
+from reliability.gryphon.parameters import GryphonParameters
+from reliability.gryphon.subend import Subend
+from tests.hunt.properties_asked import Hoarding, Remembering, Restless
+from tests.hunt.test_coverage import CHAIN
+
+
+class Part:
+    def __init__(self, *held: Any) -> None:
+        self.held = list(held)
+
+
+class Whole:
+    remembers = ("lately",)
+
+    def __init__(self) -> None:
+        self.lately = [1, 2, 3]
+        self.last: deque[int] = deque([1, 2], maxlen=2)
+        self.name = "b0"
+        self.by_peer = {"b1": {1: "x"}, "b2": {}}
+        self.parts = {1: Part(1, 2), 2: Part(3)}
+        self.first = self.parts[1]
+        self.pair = (Part(4), 5)
+
+
+def test_entries_are_counted_in_all_parts_once_but_for_what_is_bounded() -> None:
+    assert kept_by(Whole()) == {("Whole", "by_peer"): 3, ("Whole", "parts"): 2, ("Part", "held"): 4}
+
+
+LONG = {**CHAIN, "workload": {**CHAIN["workload"], "publications": 120}, "drain": {"limit": "2 s"}}
+KILL = {"at": "200 ms", "kill": "b1", "for": "200 ms"}
+
+
+@pytest.mark.parametrize(("protocol", "is_found"), [(Hoarding, True), (Remembering, False), (Restless, False)])
+def test_a_protocol_that_keeps_every_event_is_found_unless_it_says_so(protocol: type, is_found: bool) -> None:
+    path = f"{protocol.__module__}:{protocol.__name__}"
+    keys = {**LONG, "broker": {"routing": "forwarding", "reliability": path}, "faults": [KILL]}
+    symptom = tried(keys).symptom
+    assert (symptom is not None and symptom.kind == "property: forgets what is over") is is_found
+    if is_found:
+        assert symptom is not None
+        assert "entries in Hoarding.passed though nothing is broken any more" in symptom.words
+
+
+@pytest.mark.parametrize("step", [0, 10])
+def test_a_subend_without_messages_forgets_which_subscriptions_have_begun(step: int) -> None:
+    subend = Subend(0, GryphonParameters())
+    for version in range(100):
+        subend.begin(version, step * version)
+        subend.next = step * version
+    assert sum(kept_by(subend).values()) <= 2
+    assert subend.reach(1_000) == 99
