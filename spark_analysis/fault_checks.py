@@ -262,13 +262,26 @@ def _chance(name: str, hits: int, tries: int, probability: float) -> tuple[str, 
 def _passages(rows: pd.DataFrame) -> pd.DataFrame:
     """Events that were sent and received while the change was in force: node (sender), value (the kind of message),
     sent_us, received_us. One that was sent or received twice is left out, for which was which cannot be told."""
-    keys = ["node", "value", "source", "sequence"]
-    sent, received = (_of(rows, kind) for kind in (RowKind.SEND, RowKind.RECEIVE))
-    sent, received = sent[sent["source"] >= 0], received[received["source"] >= 0]
-    left = sent[[*keys, "time_us"]].rename(columns={"time_us": "sent_us"})
-    right = received.drop(columns="node").rename(columns={"peer": "node", "time_us": "received_us"})
-    once = [each.drop_duplicates(keys, keep=False) for each in (left, right[[*keys, "received_us"]])]
-    return once[0].merge(once[1], on=keys).sort_values(["node", "sent_us"], kind="stable")
+    kinds = rows["kind"].to_numpy()
+    events = np.flatnonzero(np.isin(kinds, (RowKind.SEND, RowKind.RECEIVE)) & (rows["source"].to_numpy() >= 0))
+    sent = kinds[events] == RowKind.SEND
+    columns = {name: rows[name].to_numpy()[events] for name in ("node", "peer", "value", "source", "sequence")}
+    keys = (
+        np.where(sent, columns["node"], columns["peer"]),
+        *(columns[each] for each in ("value", "source", "sequence")),
+    )
+    # Rows of one message are neighbours then, its sending first.
+    order = np.lexsort((~sent, *keys))
+    unlike = np.any([each[order][1:] != each[order][:-1] for each in keys], axis=0)
+    first = np.flatnonzero(np.append(True, unlike)) if len(order) else order
+    pairs = first[np.diff(np.append(first, len(order))) == 2]
+    passed = pairs[sent[order[pairs]] & ~sent[order[pairs + 1]]]
+    left, right, times = order[passed], order[passed + 1], rows["time_us"].to_numpy()[events]
+    by_time = np.lexsort((left, times[left], keys[0][left]))
+    left, right = left[by_time], right[by_time]
+    return pd.DataFrame(
+        {"node": keys[0][left], "value": keys[1][left], "sent_us": times[left], "received_us": times[right]}
+    )
 
 
 def _delay(passed: pd.DataFrame, low_us: int) -> tuple[str, str]:
