@@ -18,6 +18,10 @@ from murmur_pubsub.values import Domain, Value
 _OWN_BITS_FROM = 16
 """A value of at least this number of filters has a bit set; with fewer, in a large level, it lists their numbers."""
 _SMALL_SIZE = 4_096
+_AT_ONCE = 128
+"""Constraints, or values, or cells that one step of building sees to."""
+_BOUNDS_MAX = 8_192
+"""Bounds that are sorted, in one step, to find the edges of cells."""
 _STRIDE = 16
 """For questions of covering, the distance, in cells, between two unions of all cells before, and after."""
 
@@ -37,12 +41,22 @@ def bits_of(numbers: Sequence[int], size: int) -> int:
 
 
 class AttributeCells:
-    """The constraints of one domain on one attribute."""
+    """The constraints of one domain on one attribute; there to be used once all steps of `build` are taken."""
 
     __slots__ = ("_after", "_before", "_size", "by_value", "certain", "edges", "possible")
 
-    def __init__(self, constraints: Sequence[tuple[int, Constraint]], size: int, base: int, cells_max: int) -> None:
+    def __init__(self, size: int) -> None:
         self._size = size
+        self.by_value: dict[Value, int | list[int]] = {}
+        self.edges: list[Any] = []
+        self.possible: list[int] = []
+        self.certain: list[int] = []
+        self._before: list[int] | None = None
+        self._after: list[int] | None = None
+
+    def build(self, constraints: Sequence[tuple[int, Constraint]], base: int, cells_max: int) -> Iterator[None]:
+        """Take the constraints in, in short steps."""
+        size = self._size
         listed: dict[Value, list[int]] = {}
         intervals = []
         for number, constraint in constraints:
@@ -51,14 +65,19 @@ class AttributeCells:
             else:
                 for value in constraint.values:
                     listed.setdefault(value, []).append(number)
-        self.by_value: dict[Value, int | list[int]] = {
-            value: bits_of(numbers, size) if size <= _SMALL_SIZE or len(numbers) >= _OWN_BITS_FROM else numbers
-            for value, numbers in listed.items()
-        }
+        yield
+        for position, (value, numbers) in enumerate(listed.items()):
+            own_bits = size <= _SMALL_SIZE or len(numbers) >= _OWN_BITS_FROM
+            self.by_value[value] = bits_of(numbers, size) if own_bits else numbers
+            if position % _AT_ONCE == 0:
+                yield
         self.edges = _edges(intervals, cells_max)
+        yield
         possible: list[tuple[int, int, int]] = []
         certain: list[tuple[int, int, int]] = []
-        for number, constraint in intervals:
+        for position, (number, constraint) in enumerate(intervals):
+            if position % _AT_ONCE == 0:
+                yield
             first, last, inner_first, inner_end = self._reach(constraint)
             possible.append((number, first, last + 1))
             if constraint.excluded:
@@ -66,10 +85,11 @@ class AttributeCells:
                 certain += _without(number, inner_first, inner_end, holes)
             elif inner_first < inner_end:
                 certain.append((number, inner_first, inner_end))
-        self.possible = _spread(possible, len(self.edges) + 1, size, base)
-        self.certain = _spread(certain, len(self.edges) + 1, size, base) if intervals else self.possible
-        self._before: list[int] | None = None
-        self._after: list[int] | None = None
+        yield from _spread(self.possible, possible, len(self.edges) + 1, size, base)
+        if intervals:
+            yield from _spread(self.certain, certain, len(self.edges) + 1, size, base)
+        else:
+            self.certain = self.possible
 
     def equal(self, value: Value) -> int:
         """The filters whose finite set has the value."""
@@ -136,6 +156,7 @@ def _edges(intervals: Sequence[tuple[int, Constraint]], cells_max: int) -> list[
     distinct = set(bounds)
     if len(distinct) < cells_max:
         return sorted(distinct)
+    bounds = bounds[:: len(bounds) // _BOUNDS_MAX + 1]
     bounds.sort()  # at equal numbers of bounds, however often each occurs: cells then are uncertain of equally many
     return list(dict.fromkeys(bounds[:: -(-len(bounds) // (cells_max - 1))]))
 
@@ -150,20 +171,22 @@ def _without(number: int, begin: int, end: int, holes: Iterable[int]) -> Iterato
         yield number, begin, end
 
 
-def _spread(runs: Sequence[tuple[int, int, int]], cells: int, size: int, base: int) -> list[int]:
-    """For each cell the bit set of the filters whose run (number, begin, end) holds it, and the base."""
+def _spread(
+    spread: list[int], runs: Sequence[tuple[int, int, int]], cells: int, size: int, base: int
+) -> Iterator[None]:
+    """Add for each cell the bit set of the filters whose run (number, begin, end) holds it, and the base."""
     # A filter's bit is flipped where a run of it begins and where it ends. That is right as long as no two runs of one
     # filter overlap or touch (a hole lies between two of them), and no filter of the base has a run.
     changes: list[list[int]] = [[] for _ in range(cells + 1)]
     for number, begin, end in runs:
         changes[begin].append(number)
         changes[end].append(number)
-    spread = []
-    for numbers in changes[:-1]:
+    for cell, numbers in enumerate(changes[:-1]):
+        if cell % _AT_ONCE == 0:
+            yield
         if numbers:
             base ^= bits_of(numbers, size)
         spread.append(base)
-    return spread
 
 
 def _unions(cells: Sequence[int]) -> Iterator[int]:
@@ -177,13 +200,21 @@ def _unions(cells: Sequence[int]) -> Iterator[int]:
 
 
 class AttributeSets:
-    """All constraints on one attribute. `constrained`: the filters that have one; `base`: see above."""
+    """All constraints on one attribute. `constrained`: the filters that have one; `base`: see above.
+
+    There to be used once all steps of `build` are taken.
+    """
 
     __slots__ = ("base", "constrained", "domains")
 
-    def __init__(
+    def __init__(self) -> None:
+        self.constrained = self.base = 0
+        self.domains: dict[Domain, AttributeCells] = {}
+
+    def build(
         self, constraints: Sequence[tuple[int, Constraint]], size: int, everything: int, cells_max: int
-    ) -> None:
+    ) -> Iterator[None]:
+        """Take the constraints in, in short steps."""
         self.constrained = bits_of([number for number, _ in constraints], size)
         exists = bits_of([number for number, constraint in constraints if constraint.domain is None], size)
         self.base = everything & ~self.constrained | exists
@@ -191,7 +222,9 @@ class AttributeSets:
         for number, constraint in constraints:
             if constraint.domain is not None:
                 by_domain.setdefault(constraint.domain, []).append((number, constraint))
-        self.domains = {domain: AttributeCells(each, size, self.base, cells_max) for domain, each in by_domain.items()}
+        for domain, each in by_domain.items():
+            cells = self.domains[domain] = AttributeCells(size)
+            yield from cells.build(each, self.base, cells_max)
 
     def covering(self, wanted: Constraint) -> int:
         """The filters that may allow all that the constraint allows; none that does is left out."""

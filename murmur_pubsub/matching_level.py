@@ -1,4 +1,4 @@
-"""One level of the matching index: a fixed set of filters as bit sets, built in bulk; filters can be struck out.
+"""One level of the matching index: a fixed set of filters as bit sets; filters can be struck out.
 
 Theory. For an event, the bit sets of its values (`murmur_pubsub.matching_cells`) are ANDed over its attributes, which
 leaves the filters that match for certain and a few more to be asked one by one. A query only for destinations mostly
@@ -21,9 +21,8 @@ from murmur_pubsub.values import Domain, Value
 _CELLS_TOTAL = 5_120
 """The cells of all attributes together, shared out by how many filters constrain each: a bound on memory."""
 _CELLS_MAX = 512
-_CELLS_MAX_WHEN_LARGE = 256
-_LARGE = 65_536
 _CELLS_MIN = 4
+_ENTRIES_AT_ONCE = 64
 _PLANS_MAX = 256
 _MANY_BITS = 8
 _FEW_DESTINATIONS = 32
@@ -63,7 +62,7 @@ def numbers_of(bits: int, size: int) -> list[int]:
 
 
 class Level(Generic[Destination]):
-    """A fixed set of entries; entries can be struck out. No entry's filter may match nothing."""
+    """A fixed set of entries, to be built before it is asked. No entry's filter may match nothing."""
 
     __slots__ = (
         "_alive", "_alive_count", "_attributes", "_everything", "_exact", "_named", "_owned", "_plans", "_struck",
@@ -76,6 +75,15 @@ class Level(Generic[Destination]):
         self._everything = self._alive = (1 << self.size) - 1
         self._alive_count = self.size
         self._struck: list[int] = []
+        self._attributes: dict[str, AttributeSets] = {}
+        self._plans: dict[tuple[str, ...], _Plan] = {}
+        self._named: list[int] = []
+        self._exact = False
+        self._owned: dict[Destination, int] | None = None
+
+    def build(self) -> Iterator[None]:
+        """Take the steps, each of some hundred constraints, after which the level can be asked."""
+        entries = self.entries
         constraints: dict[str, list[tuple[int, Constraint]]] = {}
         owned: dict[Destination, list[int]] = {}
         for number, entry in enumerate(entries):
@@ -83,31 +91,37 @@ class Level(Generic[Destination]):
             for name, constraint in entry.filter.constraints.items():
                 constraints.setdefault(name, []).append((number, constraint))
             owned.setdefault(entry.destination, []).append(number)
+            if number % _ENTRIES_AT_ONCE == 0:
+                yield
         total = sum(map(len, constraints.values()))
-        ceiling = _CELLS_MAX if self.size < _LARGE else _CELLS_MAX_WHEN_LARGE
-        self._attributes = {
-            name: AttributeSets(
-                each, self.size, self._everything, max(_CELLS_MIN, min(ceiling, _CELLS_TOTAL * len(each) // total))
-            )
-            for name, each in constraints.items()
-        }
+        for name in list(constraints):
+            each = constraints.pop(name)  # freed as it is used up: all at once takes milliseconds
+            cells_max = max(_CELLS_MIN, min(_CELLS_MAX, _CELLS_TOTAL * len(each) // total))
+            sets = self._attributes[name] = AttributeSets()
+            yield from sets.build(each, self.size, self._everything, cells_max)
+        yield
         self._named = self._count_named(self._attributes)
         # Without intervals no filter is ever in doubt.
         self._exact = all(
             cells.possible is cells.certain for sets in self._attributes.values() for cells in sets.domains.values()
         )
-        self._plans: dict[tuple[str, ...], _Plan] = {}
         # With many destinations a bit set for each would take too much memory: then entries are asked for theirs.
-        self._owned: dict[Destination, int] | None = None
         if len(owned) <= _FEW_DESTINATIONS:
             self._owned = {destination: bits_of(numbers, self.size) for destination, numbers in owned.items()}
+
+    def discard(self) -> Iterator[None]:
+        """Let go of the bit sets, in short steps: there are thousands to be freed. The level can be asked no more."""
+        self._plans.clear()
+        while self._attributes:
+            self._attributes.popitem()
+            yield
 
     def __len__(self) -> int:
         return self._alive_count
 
-    def __iter__(self) -> Iterator[IndexEntry[Destination]]:
-        """The entries that are not struck out, in their order."""
-        return (self.entries[number] for number in numbers_of(self.alive, self.size))
+    def numbered(self) -> Iterator[tuple[int, IndexEntry[Destination]]]:
+        """The entries that are not struck out, with their numbers."""
+        return ((number, self.entries[number]) for number in numbers_of(self.alive, self.size))
 
     @property
     def alive(self) -> int:
@@ -121,6 +135,10 @@ class Level(Generic[Destination]):
         """Take an entry out; the bit set follows at the next question."""
         self._struck.append(number)
         self._alive_count -= 1
+
+    def entry(self, number: int) -> IndexEntry[Destination]:
+        """The entry of that number, which is not struck out."""
+        return self.entries[number]
 
     def add_destinations(
         self,

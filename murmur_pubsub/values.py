@@ -15,12 +15,12 @@ SENDABLE = "a finite number of at most 64 bits, a text or a boolean"
 INT_MIN, INT_MAX = -(1 << 63), (1 << 64) - 1
 """The integers that msgpack can carry."""
 
-_DOMAINS: dict[type, Domain] = {int: "number", float: "number", str: "string", bool: "boolean"}
+DOMAINS: dict[type, Domain] = {int: "number", float: "number", str: "string", bool: "boolean"}
 
 
 def domain_of(value: object) -> Domain | None:
     """The value's domain; None if it is no value at all (NaN among them)."""
-    domain = _DOMAINS.get(type(value))
+    domain = DOMAINS.get(type(value))
     return None if value != value else domain  # only NaN differs from itself
 
 

@@ -1,17 +1,30 @@
 """The bit-set index against the naive one, under any order of additions, removals and questions."""
 
 import random
+import sys
 import tracemalloc
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from murmur_pubsub import matching, matching_cells, matching_level
+from murmur_pubsub import (
+    matching_block,
+    matching_cells,
+    matching_columns,
+    matching_homes,
+    matching_level,
+    matching_places,
+)
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.matching import FilterIndex, MatchingIndex
+from murmur_pubsub.matching_homes import Homes
 from murmur_pubsub.matching_naive import NaiveIndex
+from murmur_pubsub.matching_places import Places, place_of
 from murmur_pubsub.values import Value
 from tests.strategies import BOOLEANS, NUMBERS, STRINGS, attributes, filters
 
@@ -19,10 +32,17 @@ Indexes = tuple[FilterIndex[int], FilterIndex[int]]
 
 # Bounds set so low that short histories reach what only large tables reach otherwise.
 SMALL_TABLE_BOUNDS: list[tuple[object, str, int]] = [
-    (matching, "_NEWCOMERS_MAX", 3),
-    (matching, "_MERGED_MAX", 20),
-    (matching, "_SCOUTS", 4),
-    (matching, "_SPLIT_FROM", 8),
+    (matching_homes, "_NEWCOMERS_MAX", 3),
+    (matching_homes, "_BACKLOG_MAX", 5),
+    (matching_homes, "_AT_ONCE", 6),
+    (matching_homes, "_LEVELS_MAX", 12),
+    (matching_homes, "_SCOUTS", 4),
+    (matching_homes, "_MOVED_AT_ONCE", 3),
+    (matching_homes, "_COMPLETED", 3),
+    (matching_homes, "_CAPACITY_MIN", 64),
+    (matching_homes, "_CAPACITY_MAX", 128),
+    (matching_homes, "_CAPACITY_GROWTH", 2),
+    (matching_homes, "_LISTED_AT_ONCE", 3),
     (matching_level, "_PLANS_MAX", 2),
     (matching_level, "_MANY_BITS", 1),
 ]
@@ -31,6 +51,20 @@ TIGHT_BOUNDS: list[tuple[object, str, int]] = [
     (matching_level, "_CELLS_TOTAL", 3),
     (matching_level, "_CELLS_MIN", 2),
     (matching_level, "_FEW_DESTINATIONS", 2),
+    (matching_block, "_CODED_MAX", 1),
+    (matching_block, "_CELLS_TOTAL", 3),
+    (matching_block, "_CELLS_TOTAL_MAX", 3),
+    (matching_block, "_GAP_MAX", 6),
+    (matching_block, "_ANSWERABLE_MAX", 2),
+    (matching_block, "_FEW_WORDS", 0),
+    (matching_columns, "_EDGES_MAX", 3),
+    (matching_columns, "_ENTRIES_AT_ONCE", 2),
+    (matching_columns, "_ROW_FROM", 2),
+    (matching_block, "_VALUE_ROWS", 3),
+    (matching_columns, "_ROW_FROM_OF_MANY", 16),
+    (matching_places, "_SHARD_KEYS_LOG2", 1),
+    (matching_places, "_SHARDS_MAX", 4),
+    (matching_cells, "_AT_ONCE", 2),
     (matching_cells, "_SMALL_SIZE", 0),
     (matching_cells, "_STRIDE", 2),
 ]
@@ -103,8 +137,10 @@ def interval_filter(rng: random.Random) -> Filter:
     return parse_filter(" AND ".join(parts))
 
 
-@pytest.mark.parametrize("count", [100, 2_500, 6_000])
-def test_large_indexes_built_in_bulk_answer_as_the_naive_one(count: int) -> None:
+@pytest.mark.parametrize(("count", "scouts"), [(100, 4_096), (2_500, 4_096), (3_000, 100)])
+def test_large_indexes_answer_as_the_naive_one(count: int, scouts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching_homes, "_SCOUTS", scouts)
+    monkeypatch.setattr(matching_homes, "_LEVELS_MAX", 2 * scouts)
     rng = random.Random(count)
     indexes: Indexes = (MatchingIndex(), NaiveIndex())
     drawn = [interval_filter(rng) for _ in range(count)]
@@ -227,7 +263,7 @@ def test_many_equality_filters_take_memory_in_proportion() -> None:
         finally:
             tracemalloc.stop()
 
-    assert bytes_for(40_000) < 6 * bytes_for(10_000)  # bit sets for each value would make it 16 times
+    assert bytes_for(8_000) < 6 * bytes_for(2_000)  # bit sets for each value would make it 16 times
 
 
 def test_a_key_in_use_is_refused_and_an_unknown_one_too() -> None:
@@ -239,61 +275,164 @@ def test_a_key_in_use_is_refused_and_an_unknown_one_too() -> None:
         index.remove(2)
 
 
-def sized(*sizes: int) -> MatchingIndex[int]:
-    """An index to which so many filters were added at a time, and made a level by a question."""
-    index: MatchingIndex[int] = MatchingIndex()
-    for size in sizes:
-        for _ in range(size):
-            index.add(len(index), parse_filter(f"x = {len(index)}"), 0)
-        index.matching({"x": 0})
-    return index
+def settled(index: MatchingIndex[int], wanted: list[str]) -> Homes[int]:
+    """Where the filters live once they are added to the index and nothing is under way any more."""
+    for text in wanted:
+        index.add(len(index), parse_filter(text), 0)
+    homes = index._homes
+    while homes._task is not None or homes._unsettled:
+        homes._settle(matching_homes._NEWCOMERS_MAX)
+    return homes
 
 
-def levels(index: MatchingIndex[int]) -> list[int]:
-    return sorted(level.size for level in index._levels)
+def sizes(homes: Homes[int]) -> list[int]:
+    return sorted(level.size for level in homes._levels.values())
 
 
-@pytest.mark.parametrize(
-    ("sizes", "expected"),
-    [
-        ((60, 30), [30, 60]),
-        ((59, 30), [89]),
-        ((60, 31), [91]),
-        ((200, 60, 30), [30, 60, 200]),
-        ((200, 60, 31), [91, 200]),
-        ((130, 60, 31), [221]),
-        ((24,), []),
-        ((25,), [25]),
-    ],
-)
-def test_a_level_stays_apart_if_it_is_twice_as_large_as_what_is_built(
-    sizes: tuple[int, ...], expected: list[int]
-) -> None:
-    assert levels(sized(*sizes)) == expected
+@pytest.mark.parametrize("count", [25, 33, 100, 1_000, 5_000])
+def test_each_level_is_at_least_twice_as_large_as_the_one_before(count: int) -> None:
+    homes = settled(MatchingIndex(), [f"x = {number}" for number in range(count)])
+    found = sizes(homes)
+    assert all(small * 2 <= large for small, large in pairwise(found)), found
+    assert sum(found) + len(homes.newcomers) == count
+    assert len(homes.newcomers) <= matching_homes._BACKLOG_MAX
 
 
-@pytest.mark.parametrize(("most", "expected"), [(90, [31, 60]), (91, [91])])
-def test_levels_are_merged_up_to_a_size(monkeypatch: pytest.MonkeyPatch, most: int, expected: list[int]) -> None:
-    monkeypatch.setattr(matching, "_MERGED_MAX", most)
-    assert levels(sized(60, 31)) == expected
+def test_a_question_finds_few_newcomers() -> None:
+    index = MatchingIndex[int]()
+    for number in range(30):
+        index.add(number, parse_filter(f"x = {number}"), 0)
+    assert len(index._homes.newcomers) == 30
+    assert index.matching({"x": 7}) == [7]
+    assert sizes(index._homes) == [30]
+
+
+def test_an_index_that_is_only_asked_comes_to_have_one_level() -> None:
+    index = MatchingIndex[int]()
+    homes = settled(index, [f"x = {number}" for number in range(400)])
+    assert len(homes._levels) > 1
+    for _ in range(500):
+        assert index.matching({"x": 7}) == [7]
+    assert sum(sizes(homes)) + len(homes.newcomers) == 400
+    assert len(homes._levels) == 1
 
 
 def test_a_level_less_than_a_third_of_which_is_left_is_built_anew() -> None:
-    index = sized(90)
-    for key in range(60):
-        index.remove(key)
-    assert index.matching({"x": 70}) == [70]
-    assert levels(index) == [90], "a third is left"
-    index.remove(60)
-    assert index.matching({"x": 70}) == [70]
-    assert levels(index) == [29], "it takes room for what is there, and no more"
-    assert not index._wasted
+    index = MatchingIndex[int]()
+    homes = settled(index, [f"x = {number}" for number in range(96)])
+    before = sizes(homes)
+    assert before[-1] >= 60
+    for key in range(96):
+        if key % 3 or key < 9:
+            index.remove(key)
+    settled(index, [])
+    after = sizes(homes)
+    assert sum(after) <= 29 < sum(before), "it takes room for what is there, and no more"
+    assert [index.matching({"x": key}) for key in (3, 12, 13)] == [[], [12], []]
+
+
+def calls_in(action: Callable[[], object]) -> int:
+    """How many functions are called: what a call costs, whatever else the computer does."""
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_no_call_does_all_that_is_to_be_done() -> None:
+    # What no call may do at once: build a level of thousands, move thousands into a block, or out of one.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matching_homes, "_LEVELS_MAX", 2_048)
+        patch.setattr(matching_homes, "_SCOUTS", 1_024)
+        index = MatchingIndex[int]()
+        drawn = [parse_filter(f"x > {number} AND y = {number % 50}") for number in range(5_000)]
+        calls = [calls_in(partial(index.add, key, wanted, key % 8)) for key, wanted in enumerate(drawn)]
+        assert index._homes._blocks, "the history is too short to show anything"
+        asked = [calls_in(partial(index.matching, {"x": 10, "y": 1})) for _ in range(50)]
+        removed = [calls_in(partial(index.remove, key)) for key in range(4_900)]
+        settled(index, [])
+        assert not index._homes._blocks, "what is left fits into levels"
+    most = 16_000  # a merge of 2,048 filters ends with a call or some for each
+    assert max(calls) < most
+    assert max(asked) < most
+    assert max(removed) < most
+    assert index.matching({"x": 5_000, "y": 1}) == [4_901, 4_951]
+
+
+@pytest.mark.parametrize("step", [1, 7])
+def test_a_block_takes_no_more_filters_when_its_edges_tell_few_of_them_apart(step: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name, value in SMALL_TABLE_BOUNDS:
+            patch.setattr(module, name, value)
+        patch.setattr(matching_block, "_GAP_MAX", 20)
+        indexes: Indexes = (MatchingIndex(), NaiveIndex())
+        for key in range(150):  # each bound is beyond all edges that a block was opened with
+            for index in indexes:
+                index.add(key, parse_filter(f"x > {key * step}.5"), key % 3)
+        blocks = list(indexes[0]._homes._blocks.values())  # type: ignore[attr-defined]
+        assert sum(block.crowded for block in blocks) >= 2
+        for value in range(0, 160 * step, 13):
+            compare_matches(indexes, {"x": value})
+
+
+def test_blocks_that_follow_each_other_share_their_edges() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name, value in SMALL_TABLE_BOUNDS:
+            patch.setattr(module, name, value)
+        homes = settled(MatchingIndex(), [f"x BETWEEN {key * 7 % 10} AND 20" for key in range(200)])
+    cuts = [block.cuts for block in homes._blocks.values()]
+    assert len(cuts) > 1
+    assert all(each is cuts[0] for each in cuts)
+
+
+def test_a_block_is_asked_first_if_levels_seldom_find_every_destination(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name, value in SMALL_TABLE_BOUNDS:
+        monkeypatch.setattr(module, name, value)
+    index = MatchingIndex[int]()
+    for key in range(100):
+        few = key < 4  # filters of few constraints stay in levels
+        index.add(key, parse_filter("x > 0" if few else "x > 0 AND y > 0"), 0 if few else key % 4)
+    homes = settled(index, [])
+    assert isinstance(homes.in_turn[0], matching_level.Level)
+    for _ in range(matching_homes._COMPLETED * 3):
+        assert index.destinations({"x": 1, "y": 1}) == [0, 1, 2, 3]
+    assert isinstance(homes.in_turn[0], matching_block.Block)
+    assert index.destinations({"x": 1}) == [0]
+    index.check_invariants()
+
+
+def test_places_are_kept_for_keys_of_any_size() -> None:
+    places = Places()
+    keys = [0, 1, -1, 2**15, 2**40, -(2**62)]
+    for number, key in enumerate(keys):
+        places.put(key, place_of(number + 1, number))
+    places.put(0, place_of(9, 5))
+    assert len(places) == len(keys)
+    assert places.get(0) == place_of(9, 5)
+    assert places.get(2) is None
+    assert places.get(2**16) is None
+    assert [places.pop(key) for key in keys] == [(9, 5), (2, 1), (3, 2), (4, 3), (5, 4), (6, 5)]
+    assert len(places) == 0
+    assert 0 not in places
+    for key in (0, 2**50):
+        with pytest.raises(KeyError):
+            places.pop(key)
 
 
 def test_the_edges_of_cells_are_in_order_where_there_are_more_bounds_than_cells_too() -> None:
     lows = [40, 10, 70, 20, 60, 30, 50]
     found = [parse_filter(f"x BETWEEN {low}.5 AND {low + 4}.5").constraints for low in lows]
     constraints = [(number, each["x"]) for number, each in enumerate(found) if each is not None]
-    cells = matching_cells.AttributeCells(constraints, len(lows), 0, 4)
+    cells = matching_cells.AttributeCells(len(lows))
+    for _ in cells.build(constraints, 0, 4):
+        pass
     assert 1 < len(cells.edges) <= 4
     assert cells.edges == sorted(cells.edges)
