@@ -155,6 +155,15 @@ PLANTED_BUGS = (
         "a stranger is not asked what is behind a dead neighbour", _MULTIPATH, "routing/multipath/membership.py",
         "asked = [Send(source, TablesWanted())] if network.down else []", "asked: list[Effect] = []",
     ),
+    PlantedBug(
+        "a neighbour by a move that was restarted is told nothing", _MULTIPATH, "routing/multipath/membership.py",
+        "            return effects + self._on_reachable(peer)\n        if peer not in",
+        "            return effects\n        if peer not in",
+    ),
+    PlantedBug(
+        "who was only held up is not told again what is wanted there", "rpf/best_effort", "routing/rpf/router.py",
+        "PeerReturned: self._on_returned,", "PeerReturned: say_forgotten,",
+    ),
 )  # fmt: skip
 
 
