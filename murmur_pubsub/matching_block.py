@@ -31,8 +31,8 @@ _CODED_MAX = 16
 _GAP_MAX = 2_048
 """A block whose edges leave more bounds than this in one gap takes no more filters."""
 _ANSWERABLE_MAX = 256
-_FEW_WORDS = 16
-"""With so many words of candidates or fewer, covering is left to the filters themselves."""
+_FEW_WORDS = 1_024
+"""With so many words of candidates or fewer, codes decide sooner than rows what may be covered."""
 _Numbers = npt.NDArray[np.intp]
 
 
@@ -72,7 +72,6 @@ class Block(Generic[Destination]):
         )  # the event's codes by slot; slot 0 is no slot's
         self._slots = 1
         self._value_rows = 0
-        self._crowds: dict[tuple[int, int], int] = {}
         self._coded = max(1, min(cuts.intervals_max, _CODED_MAX))
         # For each filter the slots, lowest codes and widths of its intervals; zeros, which anything meets, behind them.
         self._codes: npt.NDArray[np.uint16] = np.zeros((capacity, 3 * self._coded), dtype=np.uint16)
@@ -147,8 +146,7 @@ class Block(Generic[Destination]):
                 continue
             low, high, first, last = cells.reach(constraint)
             cells.add_interval(bit, first, last)
-            self._count_in_gap(cells.slot, low)
-            self._count_in_gap(cells.slot, high)
+            self.crowded = self.crowded or max(cells.count_in_gap(low), cells.count_in_gap(high)) >= _GAP_MAX
             if constraint.excluded or len(slots) == self._coded:
                 self._uncoded[number] = True
             else:
@@ -157,11 +155,6 @@ class Block(Generic[Destination]):
                 widths.append(high - low)
         rest = [0] * (self._coded - len(slots))
         return [*slots, *rest, *lows, *rest, *widths, *rest]
-
-    def _count_in_gap(self, slot: int, code: int) -> None:
-        if code % 4 == IN_GAP:
-            crowd = self._crowds[slot, code] = self._crowds.get((slot, code), 0) + 1
-            self.crowded = self.crowded or crowd >= _GAP_MAX
 
     def _column(self, name: str) -> Column:
         column = self._columns[name] = Column(self._words, self.size)
@@ -228,8 +221,6 @@ class Block(Generic[Destination]):
         """Entries whose filter may cover the one with these constraints; none that does is left out."""
         candidates = self._able(names)
         for name in names:
-            if np.count_nonzero(candidates) <= _FEW_WORDS:
-                break
             column = self._columns.get(name)
             if column is not None:
                 candidates &= column.covering(wanted[name], len(candidates))
@@ -249,8 +240,22 @@ class Block(Generic[Destination]):
             if np.count_nonzero(candidates) <= _FEW_WORDS:
                 break
             candidates &= ~self._columns[name].not_covered(wanted[name], words)
-        for number in _numbers_of(candidates).tolist():
+        for number in self._perhaps_within(_numbers_of(candidates), wanted).tolist():
             yield self.entry(number)
+
+    def _perhaps_within(self, numbers: _Numbers, wanted: Mapping[str, Constraint]) -> _Numbers:
+        """Those of which no interval has a code beyond the interval wanted of its attribute."""
+        rows = np.ascontiguousarray(self._codes.take(numbers, axis=0).T)
+        slots, lows, widths = rows.reshape(3, self._coded, len(numbers))
+        highs = lows + widths
+        within = np.ones(len(numbers), dtype=np.bool_)
+        for name, constraint in wanted.items():
+            cells = None if constraint.domain is None else self._columns[name].domains.get(constraint.domain)
+            if cells is not None and constraint.values is None:
+                low, high, _, _ = cells.reach(constraint)
+                beyond = (slots == cells.slot) & ((lows < low) | (highs > high))
+                within &= ~np.logical_or.reduce(beyond)
+        return numbers[within]
 
     def _matches(self, names: tuple[str, ...], attributes: Mapping[str, Value]) -> tuple[_Numbers, _Numbers]:
         """(numbers of entries that match, of entries to be evaluated), each ascending."""
@@ -274,9 +279,9 @@ class Block(Generic[Destination]):
         if not len(numbers):
             return numbers, numbers
         rows = np.ascontiguousarray(self._codes.take(numbers, axis=0).T)
-        met = self._met.take(rows[: self._coded])
-        beyond = met - rows[self._coded : 2 * self._coded]  # wraps around below an interval, to more than any width
-        widths = rows[2 * self._coded :]
+        slots, lows, widths = rows.reshape(3, self._coded, len(numbers))
+        met = self._met.take(slots)
+        beyond = met - lows  # wraps around below an interval, to more than any width
         within = np.logical_and.reduce(beyond <= widths)
         at_end = ((beyond == 0) | (beyond == widths)) & (met & np.uint16(IN_GAP)).astype(np.bool_)
         doubtful = np.logical_or.reduce(at_end) | self._uncoded.take(numbers)

@@ -19,8 +19,9 @@ _OWN_BITS_FROM = 16
 """A value of at least this number of filters has a bit set; with fewer, in a large level, it lists their numbers."""
 _SMALL_SIZE = 4_096
 _AT_ONCE = 128
-"""Constraints, or values, or cells that one step of building sees to."""
-_BOUNDS_MAX = 8_192
+"""Constraints, or values, that one step of building sees to."""
+_CELLS_AT_ONCE = 48
+_BOUNDS_MAX = 4_096
 """Bounds that are sorted, in one step, to find the edges of cells."""
 _STRIDE = 16
 """For questions of covering, the distance, in cells, between two unions of all cells before, and after."""
@@ -182,7 +183,7 @@ def _spread(
         changes[begin].append(number)
         changes[end].append(number)
     for cell, numbers in enumerate(changes[:-1]):
-        if cell % _AT_ONCE == 0:
+        if cell % _CELLS_AT_ONCE == 0:
             yield
         if numbers:
             base ^= bits_of(numbers, size)

@@ -108,7 +108,7 @@ class Cells:
     row, or the numbers of the filters that have it. slot: where the event's code is put.
     """
 
-    __slots__ = ("_matrix", "_toggles", "_touched", "by_value", "edges", "rows", "slot", "step")
+    __slots__ = ("_crowds", "_matrix", "_toggles", "_touched", "by_value", "edges", "rows", "slot", "step")
 
     def __init__(self, edges: Edges, cells_max: int, slot: int, base: Row) -> None:
         self.edges = edges
@@ -117,6 +117,7 @@ class Cells:
         cells = len(edges) // self.step + 1
         self._matrix: Row = np.zeros((cells, len(base) + _PADDING), dtype=np.uint64)[:, : len(base)]
         self.rows = list(self._matrix)
+        self._crowds = array("L", [0]) * (len(edges) + 1)
         self.by_value: dict[Value, Row | list[int]] = {}
         self._toggles = [0] * (cells + 1)
         self._touched = False
@@ -149,6 +150,13 @@ class Cells:
         self._toggles[first] ^= bit
         self._toggles[last + 1] ^= bit
         self._touched = True
+
+    def count_in_gap(self, code: int) -> int:
+        """How many bounds are in the gap of a bound with this code, with this one; 0 if it is an edge."""
+        if code % 4 != IN_GAP:
+            return 0
+        self._crowds[code // 4] += 1
+        return self._crowds[code // 4]
 
     def add_value(self, number: int, value: Value, many_rows: bool) -> bool:
         """Note that the filter's finite set has the value; did the value get a row?"""

@@ -65,6 +65,8 @@ TIGHT_BOUNDS: list[tuple[object, str, int]] = [
     (matching_places, "_SHARD_KEYS_LOG2", 1),
     (matching_places, "_SHARDS_MAX", 4),
     (matching_cells, "_AT_ONCE", 2),
+    (matching_cells, "_CELLS_AT_ONCE", 2),
+    (matching_cells, "_BOUNDS_MAX", 3),
     (matching_cells, "_SMALL_SIZE", 0),
     (matching_cells, "_STRIDE", 2),
 ]
