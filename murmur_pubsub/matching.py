@@ -89,7 +89,8 @@ class MatchingIndex(Generic[Destination]):
             del self._uses[entry.destination], self._ranks[entry.destination]
 
     def destinations(self, attributes: Mapping[str, Value], exclude: Destination | None = None) -> list[Destination]:
-        self._homes.before_question()
+        if not self._homes.calm:
+            self._homes.before_question()
         names = tuple(attributes)
         found: dict[Destination, None] = {}
         all_of_them = len(self._ranks) - (exclude is not None and exclude in self._ranks)
@@ -109,7 +110,8 @@ class MatchingIndex(Generic[Destination]):
         return sorted(found, key=self._ranks.__getitem__) if len(found) > 1 else list(found)
 
     def matching(self, attributes: Mapping[str, Value]) -> list[int]:
-        self._homes.before_question()
+        if not self._homes.calm:
+            self._homes.before_question()
         names = tuple(attributes)
         keys: list[int] = []
         of_blocks = []
@@ -135,7 +137,8 @@ class MatchingIndex(Generic[Destination]):
     def covered_by(self, wanted: Filter) -> list[int]:
         keys = list(self._barren)
         if wanted.constraints is not None:
-            self._homes.before_question()
+            if not self._homes.calm:
+                self._homes.before_question()
             names = wanted.attributes
             for home in self._homes.in_turn:
                 candidates = home.covered_by(names, wanted.constraints)
@@ -156,7 +159,8 @@ class MatchingIndex(Generic[Destination]):
             yield from self._homes
             yield from self._barren.values()
             return
-        self._homes.before_question()
+        if not self._homes.calm:
+            self._homes.before_question()
         names = wanted.attributes
         for home in self._homes.in_turn:
             for entry in home.covering(names, wanted.constraints):

@@ -200,7 +200,7 @@ class Block(Generic[Destination]):
     ) -> None:
         """Put the destinations of matching entries into `found`, which has some already."""
         sure, unsure = self._matches(names, attributes)
-        for owner in np.unique(self._owners.take(sure)).tolist():
+        for owner in np.flatnonzero(np.bincount(self._owners.take(sure))).tolist():
             destination = self._destinations[owner]
             if exclude is None or destination != exclude:
                 found[destination] = None

@@ -42,7 +42,10 @@ Home = Level[Destination] | Block[Destination]
 
 
 class Homes(Generic[Destination]):
-    """Entries by key; none of their filters matches nothing. `in_turn`: levels and blocks as they are to be asked."""
+    """Entries by key; none of their filters matches nothing.
+
+    in_turn: levels and blocks as they are to be asked. calm: nothing is to be done before a question.
+    """
 
     def __init__(self) -> None:
         self.newcomers: dict[int, IndexEntry[Destination]] = {}
@@ -53,6 +56,7 @@ class Homes(Generic[Destination]):
         self._places = Places()
         self._task: Iterator[None] | None = None
         self._unsettled = False
+        self.calm = True
         self._questions = 0
         self._in_levels_max = 0
         self._completed = self._completed_at_once = 0
@@ -72,11 +76,13 @@ class Homes(Generic[Destination]):
     def add(self, entry: IndexEntry[Destination]) -> None:
         """Take the entry in; its key is not in use."""
         self.newcomers[entry.key] = entry
+        self.calm = False
         self._questions = 0
         self._settle(_BACKLOG_MAX)
 
     def pop(self, key: int) -> IndexEntry[Destination]:
         """Take the entry out; raises KeyError if there is none."""
+        self.calm = False
         self._questions = 0
         entry = self.newcomers.pop(key, None)
         if entry is None:
@@ -91,10 +97,14 @@ class Homes(Generic[Destination]):
     def before_question(self) -> None:
         """See that there are few newcomers and, if nothing has changed for many questions, one level."""
         self._settle(_NEWCOMERS_MAX)
-        if self._task is None and len(self._levels) > 1:
-            self._questions += 1
-            if self._in_levels_max < self._questions and self._in_levels_max <= _LEVELS_MAX:
-                self._task = self._merge(list(self._levels))
+        if self._task is not None or self._unsettled:
+            return
+        if len(self._levels) < 2 or self._in_levels_max > _LEVELS_MAX:
+            self.calm = True
+            return
+        self._questions += 1
+        if self._in_levels_max < self._questions:
+            self._task = self._merge(list(self._levels))
 
     def note_completed(self, asked: int) -> None:
         """Every destination was found among the first so many: the first is to be one that is mostly enough."""

@@ -23,6 +23,7 @@ _CELLS_TOTAL = 5_120
 _CELLS_MAX = 512
 _CELLS_MIN = 4
 _ENTRIES_AT_ONCE = 64
+_STRUCK_MAX = 256
 _PLANS_MAX = 256
 _MANY_BITS = 8
 _FEW_DESTINATIONS = 32
@@ -132,9 +133,11 @@ class Level(Generic[Destination]):
         return self._alive
 
     def strike(self, number: int) -> None:
-        """Take an entry out; the bit set follows at the next question."""
+        """Take an entry out; the bit set follows at the next question, or when there are many of these."""
         self._struck.append(number)
         self._alive_count -= 1
+        if len(self._struck) == _STRUCK_MAX:
+            self._alive = self.alive
 
     def entry(self, number: int) -> IndexEntry[Destination]:
         """The entry of that number, which is not struck out."""

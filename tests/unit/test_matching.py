@@ -44,6 +44,7 @@ SMALL_TABLE_BOUNDS: list[tuple[object, str, int]] = [
     (matching_homes, "_CAPACITY_GROWTH", 2),
     (matching_homes, "_LISTED_AT_ONCE", 3),
     (matching_level, "_PLANS_MAX", 2),
+    (matching_level, "_STRUCK_MAX", 2),
     (matching_level, "_MANY_BITS", 1),
 ]
 TIGHT_BOUNDS: list[tuple[object, str, int]] = [
