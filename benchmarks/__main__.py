@@ -1,6 +1,6 @@
 """Run every benchmark, one after the other."""
 
-from benchmarks import engine, epidemic, journal, live, matching, recovery
+from benchmarks import engine, epidemic, journal, live, matching, matching_million, recovery
 
-for benchmark in (matching, engine, epidemic, journal, live, recovery):
+for benchmark in (matching, matching_million, engine, epidemic, journal, live, recovery):
     benchmark.main()

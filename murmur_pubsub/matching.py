@@ -89,21 +89,21 @@ class MatchingIndex(Generic[Destination]):
             del self._uses[entry.destination], self._ranks[entry.destination]
 
     def destinations(self, attributes: Mapping[str, Value], exclude: Destination | None = None) -> list[Destination]:
-        if not self._homes.calm:
-            self._homes.before_question()
+        homes = self._homes
+        if not homes.calm:
+            homes.before_question()
         names = tuple(attributes)
         found: dict[Destination, None] = {}
         all_of_them = len(self._ranks) - (exclude is not None and exclude in self._ranks)
         if not all_of_them:
             return []
-        for asked, home in enumerate(self._homes.in_turn, 1):
+        for asked, home in enumerate(homes.in_turn, 1):
             home.add_destinations(names, attributes, found, exclude)
             if len(found) == all_of_them:
-                if len(self._homes.in_turn) > 1:
-                    self._homes.note_completed(asked)
+                homes.note_completed(asked)
                 break
-        if len(found) < all_of_them:
-            for _, wanted, destination in self._homes.newcomers.values():
+        else:
+            for _, wanted, destination in homes.newcomers.values():
                 if destination not in found and (exclude is None or destination != exclude):
                     if wanted.matches(attributes):
                         found[destination] = None

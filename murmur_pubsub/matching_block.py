@@ -2,7 +2,7 @@
 
 Theory. The rows of an event's values (`murmur_pubsub.matching_columns`) are ANDed over its attributes, which leaves few
 candidates. Each filter keeps the codes of its intervals' ends side by side, so that one comparison of small arrays
-decides nearly all candidates; the rest are evaluated. HEM and OEM (Shi and others, 2022 and 2024) match so too. Rows of
+decides nearly all candidates; the rest are evaluated. HEM and OEM (Computer Networks 2024) match so too. Rows of
 filters that match for certain, as small levels have them, would double the memory that each event reads.
 """
 

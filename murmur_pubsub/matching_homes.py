@@ -108,6 +108,8 @@ class Homes(Generic[Destination]):
 
     def note_completed(self, asked: int) -> None:
         """Every destination was found among the first so many: the first is to be one that is mostly enough."""
+        if len(self.in_turn) < 2:
+            return
         self._completed += 1
         self._completed_at_once += asked == 1
         if self._completed == _COMPLETED:
