@@ -10,11 +10,12 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from murmur_pubsub.faults import COMMANDS, FaultKind
+from murmur_pubsub.faults import COMMANDS
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest
 from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
 from spark_analysis.connections import Connections, LinkRow, times_away
+from spark_analysis.course import Course
 from spark_analysis.fault_checks import ISSUED_ROWS, FaultCheck, check_commands, check_faults, check_orders
 from spark_analysis.fault_plan import steps_of, windows_of
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
@@ -41,23 +42,21 @@ class Recovery:
 
 
 class Faults:
-    """The faults of one run. Nothing is read if the plan is empty."""
+    """The faults of one run. Nothing more is read if the plan is empty."""
 
-    def __init__(self, journal: Journal, manifest: RunManifest) -> None:
+    def __init__(self, journal: Journal, manifest: RunManifest, course: Course) -> None:
         self._journal = journal
         self._manifest = manifest
-        self._settlings: list[tuple[int, int]] | None = None
+        self._course = course
         self.steps: Sequence[FaultStep] = ()
         self.windows: Sequence[Window] = ()
-        self._answers: Mapping[int, tuple[int, int]] = {}
         if manifest.faults:
-            self._answers = self._answered()
-            self.steps = steps_of(manifest, self._times(), self._answers)
-            self.windows = windows_of(manifest, self.steps, self.settled())
+            self.steps = steps_of(manifest, course.fault_times, course.answers)
+            self.windows = windows_of(manifest, self.steps, course.settled)
 
     def checks(self, last_us: int) -> list[FaultCheck]:
         """What became of each fault."""
-        checks = check_orders(self.steps, self._answers)
+        checks = check_orders(self.steps, self._course.answers)
         checks += check_commands(self.steps, self.windows, self._issued())
         if self.windows:
             numbers = self._manifest.numbers
@@ -69,7 +68,7 @@ class Faults:
         """What may excuse a finding under the run's promise; None if nothing can."""
         homes = self._manifest.homes
         if self._manifest.promise.excuses_by_connection:
-            away = times_away(self._link_rows(homes), self.settled(), homes, self._manifest.recovery_limit_us)
+            away = times_away(self._link_rows(homes), self._course.settled, homes, self._manifest.recovery_limit_us)
             limit_us = self._manifest.recovery_limit_us
             return Connections(
                 away, self.windows, homes, limit_us, overlays_of(self._manifest.links, self.steps), self._manifest.lossy
@@ -103,16 +102,6 @@ class Faults:
         seen = self._journal.of(RowKind.PUBLISH).select("source", "node").distinct().collect()
         return {row["source"]: names[row["node"]] for row in seen}
 
-    def _times(self) -> dict[tuple[int, int], int]:
-        rows = self._journal.of(RowKind.FAULT).select("sequence", "hops", "time_us").collect()
-        return {(row["sequence"], row["hops"]): row["time_us"] for row in rows}
-
-    def _answered(self) -> dict[int, tuple[int, int]]:
-        if not any(entry.kind is FaultKind.ORDER for entry in self._manifest.faults):
-            return {}
-        rows = self._journal.of(RowKind.ANSWER).select("sequence", "time_us", "value").collect()
-        return {row["sequence"]: (row["time_us"], row["value"]) for row in rows}
-
     def _issued(self) -> list[tuple[int, int, int]]:
         """Kind, source and time_us of what the clients of the plan's commands published, subscribed to and withdrew."""
         issuers = {step.issuer for step in self.steps if step.kind in COMMANDS}
@@ -129,13 +118,6 @@ class Faults:
         rows = rows.where(F.col("node").isin(clients) | F.col("peer").isin(clients))
         found = rows.select("time_us", "kind", "node", "peer").collect()
         return [(row["time_us"], row["kind"], names[row["node"]], names[row["peer"]]) for row in found]
-
-    def settled(self) -> list[tuple[int, int]]:
-        """(time_us, covers_us) of the SETTLED rows."""
-        if self._settlings is None:
-            rows = self._journal.of(RowKind.SETTLED).select("time_us", "value").collect()
-            self._settlings = [(row["time_us"], row["value"]) for row in rows]
-        return self._settlings
 
     def _involved(self, numbers: dict[str, int], last_us: int) -> pd.DataFrame:
         """The rows of all nodes that a fault is about, while it is in force, and those about its links."""

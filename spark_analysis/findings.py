@@ -192,8 +192,3 @@ def conjured(journal: Journal, names: Sequence[str]) -> str | None:
     nodes = carried.groupBy(*_EVENT, "node").agg(came.alias("came")).where("NOT came")
     first = nodes.orderBy(*_EVENT, "node").first()
     return None if first is None else tell_conjured(names[first["node"]], first["source"], first["sequence"])
-
-
-def are_hops_journaled(journal: Journal) -> bool:
-    """Does the journal say which messages arrived (this one runs a job)?"""
-    return not journal.of(RowKind.RECEIVE).isEmpty()

@@ -277,13 +277,15 @@ class JournalSubscriptions(_JournalSource):
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """The tables of the journal at a path or URI; see the schemas above. `kept`: the rows are in Spark's memory."""
+    """The tables of the journal at a path or URI; see the schemas above. `kept`: the rows are in Spark's memory.
+    `small`: the driver has read it."""
 
     place: str
     rows: DataFrame
     events: DataFrame
     subscriptions: DataFrame
     kept: bool = False
+    small: bool = False
 
     def of(self, *kinds: RowKind) -> DataFrame:
         """The rows of these kinds."""
@@ -292,6 +294,25 @@ class Journal:
             return self.rows.where(F.col("kind").isin(numbers))
         source = self.rows.sparkSession.read.format("murmur-rows")
         return source.option("kinds", ",".join(map(str, numbers))).load(self.place)
+
+
+def read_journal_here(spark: SparkSession, place: str) -> Journal:
+    """The tables of a small journal, read by this process: each source of Spark's would start processes of Python, and
+    that takes longer than reading."""
+
+    def table(reader: DataSourceReader, schema: StructType) -> DataFrame:
+        batches = [batch for partition in reader.partitions() for batch in reader.read(partition)]
+        whole = pa.Table.from_batches(batches, to_arrow_schema(schema)).combine_chunks()  # a chunk becomes a partition
+        return spark.createDataFrame(whole, schema)
+
+    return Journal(
+        place,
+        table(_RowsReader(place, ()), ROWS_SCHEMA),
+        table(_EventsReader(place, EVENTS_SCHEMA), EVENTS_SCHEMA),
+        table(_SubscriptionsReader(place, SUBSCRIPTIONS_SCHEMA), SUBSCRIPTIONS_SCHEMA),
+        kept=True,
+        small=True,
+    )
 
 
 def read_journal(spark: SparkSession, place: str) -> Journal:

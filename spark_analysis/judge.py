@@ -38,6 +38,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 from murmur_pubsub.event import fingerprint_of, unpack_attributes
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import NONE, RowKind
+from spark_analysis.driver_table import driver_table
 from spark_analysis.evaluation import Condition, EventColumns, condition_of
 from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.journal_source import Journal
@@ -92,10 +93,13 @@ COUNTED = ("missing", "duplicate", "stray", "out_of_order")
 
 
 _EVENTS_AT_ONCE = 50_000
+_MATCHED_HERE_MAX = 5_000_000
+"""The most pairs of event and filter that the driver looks at: Spark would start processes of Python to do it."""
 _LIVES_SENT_MAX = 500_000
 """The most subscriptions that go to every executor, which costs each some 50 MB; more than that are shuffled."""
 _POSITIONS = 1 << 44
 """More rows than one incarnation writes: a place in a node's journal is incarnation * this + position."""
+_SETTLED_SCHEMA = StructType([StructField("time_us", LongType(), False), StructField("value", LongType(), False)])
 _FILTERS_SCHEMA = StructType(
     [StructField("filter_number", IntegerType(), False), StructField("filter", StringType(), False)]
 )
@@ -183,14 +187,20 @@ def what_is_wanted(subscriptions: DataFrame) -> Wanted:
 
 
 # ---------------------------------------------------------------------------------------------- pairs
-def matches(events: DataFrame, filters: Sequence[str]) -> DataFrame:
+def matches(events: DataFrame, filters: Sequence[str], here: bool = False) -> DataFrame:
     """All (event, filter) pairs that match (`MATCHES_SCHEMA`); a filter's number is its place in the list.
 
-    Raises `InputError` for a filter text that cannot be parsed.
+    `here`: the driver matches, unless they are many. Raises `InputError` for a filter text that cannot be parsed.
     """
     conditions = [condition_of(parse_filter(text, f"filter of a subscription, {text!r:.80}")) for text in filters]
     ordered = events.select("source", "sequence", "time_us", "attributes")
-    return ordered.mapInArrow(_matcher(conditions), MATCHES_SCHEMA)
+    match = _matcher(conditions)
+    if here:
+        table = ordered.toArrow()
+        if len(table) * len(filters) <= _MATCHED_HERE_MAX:
+            found = pa.Table.from_batches(match(iter(table.to_batches())), to_arrow_schema(MATCHES_SCHEMA))
+            return events.sparkSession.createDataFrame(found, MATCHES_SCHEMA)
+    return ordered.mapInArrow(match, MATCHES_SCHEMA)
 
 
 def _matcher(
@@ -294,7 +304,7 @@ def outcomes(
 
 
 def _numbered_filters(spark: SparkSession, filters: Sequence[str]) -> DataFrame:
-    return spark.createDataFrame(list(enumerate(filters)), _FILTERS_SCHEMA)
+    return driver_table(spark, enumerate(filters), _FILTERS_SCHEMA)
 
 
 def _delivered_before() -> Column:
@@ -317,11 +327,11 @@ def judge_pairs(journal: Journal, lives: DataFrame, filters: Mapping[str, int], 
     `distinct_events` gives them."""
     texts = list(filters)
     many = sum(filters.values()) > _LIVES_SENT_MAX
-    return outcomes(matches(journal.events, texts), lives, texts, deliveries_of(journal), rules, many)
+    return outcomes(matches(journal.events, texts, journal.small), lives, texts, deliveries_of(journal), rules, many)
 
 
 def lives_of(subscriptions: DataFrame, settled: Sequence[tuple[int, int]]) -> DataFrame:
     """Every subscription of a run with the times of its life (`LIVES_SCHEMA`); `settled`: (time_us, covers_us) of the
     SETTLED rows."""
-    rows = subscriptions.sparkSession.createDataFrame(list(settled), "time_us long, value long")
+    rows = driver_table(subscriptions.sparkSession, settled, _SETTLED_SCHEMA)
     return subscription_lives(issued_first(subscriptions), rows)

@@ -20,8 +20,10 @@ from typing import Any
 if not __package__:  # spark-submit starts this file by its path: the packages lie one folder up
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from murmur_pubsub.client import CLIENT_MESSAGES
 from murmur_pubsub.errors import InputError
@@ -32,14 +34,16 @@ from murmur_pubsub.progress import Progress
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis import judge as judging
 from spark_analysis import metrics
+from spark_analysis.census import Census, census
 from spark_analysis.connections import Connections
+from spark_analysis.course import read_course
 from spark_analysis.damaged_run import DamagedRun
 from spark_analysis.expectations import check_expectations, measured
 from spark_analysis.fault_checks import FaultCheck
 from spark_analysis.faults import Faults, Recovery, checks_table
-from spark_analysis.findings import FINDINGS_SCHEMA, Readers, are_hops_journaled, conjured, findings
+from spark_analysis.findings import FINDINGS_SCHEMA, Readers, conjured, findings
 from spark_analysis.journal_check import survey, unsound
-from spark_analysis.journal_source import SMALL_JOURNAL_BYTES, read_journal, unsound_in_spark
+from spark_analysis.journal_source import SMALL_JOURNAL_BYTES, read_journal, read_journal_here, unsound_in_spark
 from spark_analysis.recovery import tell_unsettled, unsettled_change
 from spark_analysis.report import write_report
 from spark_analysis.rules import rules_of
@@ -133,7 +137,9 @@ class _Analysis:
         self._folder = AnalysisFolder(run)
         self._folder.begin()
         progress("reading the journal", 0, 0)
-        journal = read_journal(spark, manifest.journal_at(run))
+        here = journal_bytes <= SMALL_JOURNAL_BYTES and not is_cluster(str(spark.sparkContext.master))
+        read = read_journal_here if here else read_journal
+        journal = read(spark, manifest.journal_at(run))
         self._journal = replace(
             journal,
             events=self._keep(judging.distinct_events(journal.events)),
@@ -142,7 +148,8 @@ class _Analysis:
         if journal_bytes <= _ROWS_KEPT_BYTES_MAX:
             self._journal = replace(self._journal, rows=self._keep(journal.rows), kept=True)
         self._deliveries = judging.deliveries_of(self._journal)
-        self._faults = Faults(self._journal, manifest)
+        self._course = read_course(self._journal)
+        self._faults = Faults(self._journal, manifest, self._course)
 
     def judge(self) -> dict[str, Any]:
         """Write verdict and findings."""
@@ -151,7 +158,7 @@ class _Analysis:
         wanted = judging.what_is_wanted(journal.subscriptions)
         filters = wanted.filters
         rules = rules_of(manifest)
-        lives = self._keep(judging.lives_of(journal.subscriptions, self._faults.settled()))
+        lives = self._keep(judging.lives_of(journal.subscriptions, self._course.settled))
         self._outcomes = self._keep(judging.judge_pairs(journal, lives, filters, rules))
         totals = judging.totals(self._outcomes).first()
         assert totals is not None
@@ -160,23 +167,23 @@ class _Analysis:
         if any(totals[name] for name in judging.COUNTED):
             names = manifest.names
             explainer = self._faults.explainer()
-            hops = explainer is not None and are_hops_journaled(journal)
+            hops = explainer is not None and RowKind.RECEIVE in self._census.kinds
             if hops and explainer is not None and not isinstance(explainer, Connections):
                 secret = conjured(journal, names)
                 explainer = explainer if secret is None else None
             publishers = {} if explainer is None else self._faults.publishers()
             readers = Readers(list(filters), names, publishers, explainer, hops, rules.clocks_us)
-            listed = findings(self._outcomes, journal, lives, readers)
+            listed: DataFrame | pa.Table = findings(self._outcomes, journal, lives, readers)
         else:
-            listed = self._spark.createDataFrame([], FINDINGS_SCHEMA)
+            listed = to_arrow_schema(FINDINGS_SCHEMA).empty_table()
         found = self._folder.write_findings(listed)
         counts = {name: found.counts.get(name, 0) for name in COUNTS}
         counts |= {name: int(totals[name]) for name in ("required", "delivered")} | {"published": self._published}
         checks: Sequence[FaultCheck] = ()
         recovery = Recovery({}, 0, None)
         if manifest.faults:
-            checks = self._faults.checks(self._span_us[1])
-            recovery = self._faults.recovery(self._outcomes, self._span_us[1])
+            checks = self._faults.checks(self._census.last_us)
+            recovery = self._faults.recovery(self._outcomes, self._census.last_us)
         self._folder.write_frame("faults", checks_table(checks, manifest.faults, self._faults.windows, recovery))
         facts = Facts(
             manifest.completeness,
@@ -200,19 +207,18 @@ class _Analysis:
     def _unsettled(self, wanted: judging.Wanted) -> str | None:
         """After what subscription or withdrawal nothing had settled in time."""
         limit_us = self._manifest.recovery_limit_us
-        settled = self._faults.settled()
+        settled = self._course.settled
         if any(covers >= wanted.last_us and at_us <= wanted.first_us + limit_us for at_us, covers in settled):
             return None  # that all had settled in time is seen without a look at each
         times = self._journal.subscriptions.select("time_us").distinct().collect()
         changes_us = (row["time_us"] for row in times)
-        return tell_unsettled(unsettled_change(changes_us, settled, self._faults.windows, self._span_us[1], limit_us))
+        return tell_unsettled(
+            unsettled_change(changes_us, settled, self._faults.windows, self._census.last_us, limit_us)
+        )
 
     @functools.cached_property
-    def _span_us(self) -> tuple[int, int]:
-        """The first and the last time in the journal."""
-        span = metrics.span(self._journal.rows).first()
-        assert span is not None
-        return int(span["first_us"] or 0), int(span["last_us"] or 0)
+    def _census(self) -> Census:
+        return census(self._journal.rows, *self._course.publishing_us())
 
     def _expectations(
         self, counts: Mapping[str, int], explained: Mapping[str, int], recovery: Recovery
@@ -229,20 +235,19 @@ class _Analysis:
     def measure(self) -> None:
         """Write the tables of metrics."""
         rows = self._journal.rows
-        first_us, last_us = self._span_us
+        first_us, last_us = self._census.first_us, self._census.last_us
         width_us = metrics.bucket_width_us(first_us, last_us)
         nodes = metrics.nodes_table(self._spark, self._manifest)
         counts = self._keep(metrics.activity(rows, width_us))
-        phases = self._write("phases", metrics.phases(rows))
-        begin_us, end_us = _publishing(dict(zip(phases["phase"], phases["begin_us"], strict=True)), first_us, last_us)
-        self._write("rates", metrics.rates_between(rows, begin_us, end_us))
-        self._write("rows_by_kind", metrics.rows_by_kind(rows))
+        self._folder.write_frame("phases", self._course.phases_table())
+        self._folder.write_frame("rates", self._census.rates())
+        self._folder.write_frame("rows_by_kind", self._census.rows_by_kind())
         self._write("traffic", metrics.traffic_by_bucket(counts))
         of_clients = {kind_of(kind): kind.__name__ for kind in CLIENT_MESSAGES}
         names = of_clients | dict(self._manifest.message_kinds)
         self._write("messages_by_kind", metrics.messages_by_kind(counts, names))
         self._write("drops", metrics.drops(counts))
-        self._write("lag", metrics.lag(rows, nodes, begin_us))
+        self._write("lag", metrics.lag(rows, nodes, self._census.publishing[0]))
         self._write("protocol_records", metrics.protocol_records(rows))
         self._write("delivery_rate", metrics.delivery_rate(self._outcomes, width_us))
         self._write_delays("delivery_delay", metrics.delay_counts(self._outcomes))
@@ -294,13 +299,6 @@ class _Analysis:
         shares = self._keep(metrics.cumulative(counts, "delay_us"))
         self._write(f"{name}_cdf", shares)
         self._write(name, metrics.quantiles(shares))
-
-
-def _publishing(phases: dict[str, int], first_us: int, last_us: int) -> tuple[int, int]:
-    """When publishing began and ended, as far as the run got."""
-    begin_us = phases.get("publishing", first_us)
-    later = [at for phase, at in phases.items() if phase in ("draining", "stopped") and at > begin_us]
-    return int(begin_us), int(min(later, default=max(last_us, begin_us) + 1))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -16,13 +16,22 @@ from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
-from murmur_pubsub.journal import NONE, DropReason, Phase, RowKind
+from murmur_pubsub.journal import NONE, DropReason, RowKind
 from murmur_pubsub.run_manifest import RunManifest
+from spark_analysis.driver_table import driver_table
 
 DELAY_QUANTILES = (("p50", 0.50), ("p90", 0.90), ("p99", 0.99))
 BUCKETS_MAX = 120
-_NODES = "node int, name string, role string, home int"
+_NODES = StructType(
+    [
+        StructField("node", IntegerType(), False),
+        StructField("name", StringType(), False),
+        StructField("role", StringType(), False),
+        StructField("home", IntegerType(), True),
+    ]
+)
 
 
 def _is(kind: RowKind) -> Column:
@@ -35,7 +44,7 @@ def nodes_table(spark: SparkSession, manifest: RunManifest) -> DataFrame:
     brokers = {name: name for name in manifest.brokers}
     homes = {name: numbers[broker] for name, broker in (brokers | manifest.homes).items()}
     rows = [(numbers[node.name], node.name, node.role, homes.get(node.name)) for node in manifest.nodes]
-    return spark.createDataFrame(rows, _NODES)
+    return driver_table(spark, rows, _NODES)
 
 
 def bucket_width_us(first_us: int, last_us: int) -> int:
@@ -57,18 +66,7 @@ def bucket(time_us: Column, width_us: int) -> Column:
     return (F.floor(time_us / F.lit(width_us)) * width_us).cast("long")
 
 
-# ------------------------------------------------------------------------------------------- the course
-def phases(rows: DataFrame) -> DataFrame:
-    """phase, begin_us: when each phase of the run first began."""
-    names = F.create_map(*[F.lit(each) for phase in Phase for each in (int(phase), phase.name.lower())])
-    return (
-        rows.where(_is(RowKind.PHASE))
-        .groupBy(names[F.col("value")].alias("phase"))
-        .agg(F.min("time_us").alias("begin_us"))
-        .orderBy("begin_us")
-    )
-
-
+# --------------------------------------------------------------------------------------------- traffic
 def activity(rows: DataFrame, width_us: int) -> DataFrame:
     """kind, node, detail, bucket_us, rows, bytes: the counts from which the tables of traffic are added up.
 
@@ -97,36 +95,6 @@ def activity(rows: DataFrame, width_us: int) -> DataFrame:
 
 def _rows_of(kind: RowKind) -> Column:
     return F.coalesce(F.sum(F.when(_is(kind), F.col("rows"))), F.lit(0)).cast("long")
-
-
-def rows_by_kind(rows: DataFrame) -> DataFrame:
-    """kind, rows: how many rows of each kind the journal holds, by the names of `murmur_pubsub.journal.RowKind`."""
-    names = F.create_map(*[F.lit(each) for kind in RowKind for each in (int(kind), kind.name.lower())])
-    kind = F.coalesce(names[F.col("kind").cast("int")], F.lit("unknown"))
-    return rows.groupBy(kind.alias("kind")).agg(F.count(F.lit(1)).alias("rows")).orderBy("kind")
-
-
-def span(rows: DataFrame) -> DataFrame:
-    """One row: first_us, last_us of the journal (null if it is empty)."""
-    return rows.agg(F.min("time_us").alias("first_us"), F.max("time_us").alias("last_us"))
-
-
-def rates_between(rows: DataFrame, begin_us: int, end_us: int) -> DataFrame:
-    """One row: begin_us, end_us, publications and deliveries between, and both for each emulated second."""
-    within = rows.where((F.col("time_us") >= begin_us) & (F.col("time_us") < end_us))
-    seconds = F.lit(max(1, end_us - begin_us) / 1_000_000)
-    counted = within.agg(
-        F.count(F.when(_is(RowKind.PUBLISH), 1)).alias("publications"),
-        F.count(F.when(_is(RowKind.DELIVER), 1)).alias("deliveries"),
-    )
-    return counted.select(
-        F.lit(begin_us).alias("begin_us"),
-        F.lit(end_us).alias("end_us"),
-        "publications",
-        "deliveries",
-        (F.col("publications") / seconds).alias("publications_per_second"),
-        (F.col("deliveries") / seconds).alias("deliveries_per_second"),
-    )
 
 
 def traffic_by_bucket(counts: DataFrame) -> DataFrame:

@@ -87,10 +87,10 @@ def start_session(
     """A new session; see `spark_session`. Raises `InputError` when Java is missing or too old, or no master is at a
     cluster's master.
 
-    `driver_memory`: such as "4g"; None means a quarter of the host's memory, from 1 to 8 GB. `small`: Java
-    compiles each method once, quickly. That halves the processor time of a job of seconds, and doubles that of
-    a job of minutes. `executor_memory` is of each executor of a cluster (Spark's own default: 1 GB), `partitions` those
-    of a shuffle.
+    `driver_memory`: such as "4g"; None means a quarter of the host's memory, from 1 to 8 GB. `small`: Java compiles
+    each method once, quickly, and no query is planned anew while it runs. That halves the processor time of a job of
+    seconds, and doubles that of a job of minutes. `executor_memory` is of each executor of a cluster (Spark's own
+    default: 1 GB), `partitions` those of a shuffle.
     """
     if master is not None and is_cluster(master):
         _check_master(master)
@@ -108,6 +108,8 @@ def start_session(
         .config("spark.sql.shuffle.partitions", "2" if small else str(partitions))
         .config("spark.sql.execution.arrow.pyspark.enabled", "true")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "50000")
+        .config("spark.sql.execution.arrow.localRelationThreshold", "0")
+        .config("spark.sql.adaptive.enabled", str(not small).lower())
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.executorEnv.PYTHONPATH", _python_path())
     )

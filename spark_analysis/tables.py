@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-from pyarrow import dataset
+from pyarrow import dataset, parquet
 from pyspark.sql import DataFrame
 
 from murmur_pubsub.errors import InputError
@@ -59,12 +59,17 @@ class AnalysisFolder:
         frame.to_parquet(self.folder / f"{name}.parquet", index=False)
         frame.to_csv(self.folder / f"{name}.csv", index=False)
 
-    def write_findings(self, table: DataFrame) -> FindingsFound:
+    def write_findings(self, table: DataFrame | pa.Table) -> FindingsFound:
         """All findings to Parquet, to CSV the first `FINDINGS_IN_CSV_MAX` of each kind by publication; how many there
-        are."""
-        check_columns("findings", table.columns)
+        are. A table of pyarrow's is one that the driver has."""
         path = self.folder / "findings.parquet"
-        table.write.parquet(str(path))
+        if isinstance(table, pa.Table):
+            check_columns("findings", table.column_names)
+            path.mkdir()
+            parquet.write_table(table, path / "findings.parquet")
+        else:
+            check_columns("findings", table.columns)
+            table.write.parquet(str(path))
         order = ["published_us", "source", "sequence", "subscriber", "finding"]
         found = FindingsFound(Counter(), Counter(), 0)
         first = pd.DataFrame()

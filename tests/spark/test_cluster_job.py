@@ -15,7 +15,7 @@ from benchmarks.big_run import BigRun
 from murmuration.zoo.damages import flip_bit
 from spark_analysis import judge as judging
 from spark_analysis import main
-from spark_analysis.journal_source import read_journal
+from spark_analysis.journal_source import Journal, read_journal, read_journal_here
 from spark_analysis.main import analyze, judge
 from spark_analysis.rules import Rules
 from tests.spark.standalone import SparkCluster
@@ -71,10 +71,7 @@ def test_no_master_at_the_address_is_named_at_once(tmp_path: Path) -> None:
 @pytest.mark.spark
 def test_pairs_and_deliveries_are_shuffled_once(spark: SparkSession, tmp_path: Path) -> None:
     BigRun(tmp_path / "run").write(20_000)
-    journal = read_journal(spark, str(tmp_path / "run" / "journal"))
-    lives = judging.lives_of(journal.subscriptions, [(500, 200)])
-    judged = judging.judge_pairs(journal, lives, judging.what_is_wanted(journal.subscriptions).filters, Rules())
-    plan = judged._jdf.queryExecution().executedPlan().toString()
+    plan = _plan_of_pairs(read_journal(spark, str(tmp_path / "run" / "journal")))
     above, _, below = plan.partition("Exchange")
     assert "Window" in above
     assert "HashAggregate" in above, "pairs are judged and streams looked at where they have been brought"
@@ -82,6 +79,17 @@ def test_pairs_and_deliveries_are_shuffled_once(spark: SparkSession, tmp_path: P
     assert "Union" in below
     assert "SortMergeJoin [filter_number" not in plan, "subscriptions go to where events are matched"
     assert "Filter (kind" not in plan, "the reader leaves the other rows out"
+    assert "BatchScan" in plan
+    assert "MapInArrow" in plan
+    plan = _plan_of_pairs(read_journal_here(spark, str(tmp_path / "run" / "journal")))
+    assert "BatchScan" not in plan, "a small journal is read without processes of Python"
+    assert "MapInArrow" not in plan, "and matched without"
+
+
+def _plan_of_pairs(journal: Journal) -> str:
+    lives = judging.lives_of(journal.subscriptions, [(500, 200)])
+    judged = judging.judge_pairs(journal, lives, judging.what_is_wanted(journal.subscriptions).filters, Rules())
+    return str(judged._jdf.queryExecution().executedPlan().toString())
 
 
 @pytest.mark.spark
