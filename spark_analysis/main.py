@@ -78,6 +78,17 @@ def analyze(
     return verdict
 
 
+@contextmanager
+def session_for(runs: Sequence[Path], master: str | None = None, executor_memory: str | None = None) -> Iterator[None]:
+    """One Spark for the analyses of all these runs in the block, made for the largest; raises as `analyze` does."""
+    sizes = []
+    for run in runs:
+        store = store_at(read_manifest(run).journal_at(run))
+        sizes.append(sum((store.sizes("seg") | store.sizes("blob")).values()))
+    with spark_session(master, max(sizes, default=0), executor_memory):
+        yield
+
+
 def judge(run: Path, master: str | None = None, executor_memory: str | None = None) -> dict[str, Any]:
     """The verdict alone, with its findings and the table of faults in `RUN/analysis`; raises as `analyze` does."""
     with _opened(Path(run), read_manifest(Path(run)), master, executor_memory, _silent) as analysis:

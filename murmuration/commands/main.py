@@ -9,15 +9,15 @@ import contextlib
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from murmur_pubsub.errors import InputError, RunError
-from murmur_pubsub.run_manifest import read_manifest
+from murmuration.commands.analyze import analyze_runs, run_named
 from murmuration.commands.console import RunProgress
 from murmuration.commands.init import NEXT, StarterArgument, begin
-from murmuration.commands.outcome import print_analysis, tell_missing, warn_of_lateness
+from murmuration.commands.outcome import tell_missing, warn_of_lateness
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.version import own_version
 
@@ -158,9 +158,9 @@ def run_command(
             warn_of_lateness(finished.lateness)
             tell_missing(finished.missing_journals)
         if analysis:
-            _analyze(finished.folder, as_json, master, executor_memory, plain)
+            analyze_runs([finished.folder], as_json, master, executor_memory, plain)
         elif as_json:
-            print(json.dumps(_run_named(finished.folder)))
+            print(json.dumps(run_named(finished.folder)))
         else:
             print(f"run folder: {finished.folder}")
 
@@ -186,17 +186,21 @@ def show_command(scenario: ScenarioArgument) -> None:
 
 
 @application.command(
-    "analyze", epilog=_examples("murmur analyze runs/latest", "murmur analyze runs/latest --plain --json")
+    "analyze",
+    epilog=_examples(
+        "murmur analyze runs/latest", "murmur analyze runs/* --json", "murmur analyze runs/latest --plain --parquet"
+    ),
 )
 def analyze_command(
-    run_folder: RunFolderArgument,
+    run_folders: Annotated[list[Path], typer.Argument(help="One run folder or more.")],
     master: MasterOption = None,
     executor_memory: ExecutorMemoryOption = None,
     plain: PlainOption = False,
+    parquet: Annotated[bool, typer.Option("--parquet", help="Copy the run's tables to RUN/tables as Parquet.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Judge a run and write its tables and report."""
-    _analyze(run_folder, as_json, master, executor_memory, plain)
+    """Judge runs and write their tables and reports; one Spark judges them all."""
+    analyze_runs(run_folders, as_json, master, executor_memory, plain, parquet)
 
 
 @application.command("gather")
@@ -430,31 +434,6 @@ def doctor_command(as_json: JsonOption = False) -> None:
     print_findings(findings, as_json)
     if not all(finding.fine for finding in findings):
         raise typer.Exit(1)
-
-
-def _analyze(folder: Path, as_json: bool, master: str | None, executor_memory: str | None, plain: bool) -> None:
-    if plain:
-        from murmuration.commands.plain import check_plain, judge_in_python
-
-        check_plain(master, executor_memory)
-        judge_in_python(folder, as_json, _run_named(folder))
-        return
-    from spark_analysis.main import analyze as analyze_run
-
-    with RunProgress(quiet=as_json) as progress:
-        verdict = analyze_run(folder, master, progress.step, executor_memory)
-    if as_json:
-        print(json.dumps(verdict | _run_named(folder)))
-    else:
-        print_analysis(verdict, folder)
-    if verdict["verdict"] != "valid":
-        raise typer.Exit(1)
-
-
-def _run_named(folder: Path) -> dict[str, Any]:
-    """Which run it is, for a script that did not choose the folder."""
-    manifest = read_manifest(folder)
-    return {"name": manifest.name, "runtime": manifest.runtime, "seed": manifest.seed, "folder": str(folder)}
 
 
 def main() -> None:

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from murmur_pubsub.errors import InputError
 from murmuration.commands.outcome import print_verdict
 from spark_analysis.plain_judge import Judgement, judge_run
@@ -22,19 +20,18 @@ def check_plain(master: str | None, executor_memory: str | None) -> None:
             raise InputError(option, f"{value}, beside --plain", "one of the two: --plain judges without Spark")
 
 
-def judge_in_python(folder: Path, as_json: bool, named: Mapping[str, Any]) -> None:
-    """Print the verdict and the first findings, or one JSON line with what names the run; exit code 1 if not valid."""
+def judge_in_python(folder: Path, as_json: bool, named: Mapping[str, Any]) -> bool:
+    """Is the run valid? Prints the verdict and the first findings, or one JSON line with what names the run."""
     judgement = judge_run(folder)
     if as_json:
-        print(json.dumps({**judgement.numbers, **named}))
+        print(json.dumps({**judgement.numbers, "judge": "plain", **named}))
     elif judgement.numbers["finding"] == DAMAGE:
         print(f"unknown: {judgement.numbers['reason']}")
     else:
         print_verdict(judgement.numbers)
         _print_findings(judgement, folder)
         print(f"run folder: {folder}")
-    if judgement.numbers["verdict"] != "valid":
-        raise typer.Exit(1)
+    return bool(judgement.numbers["verdict"] == "valid")
 
 
 def _print_findings(judgement: Judgement, folder: Path) -> None:

@@ -255,7 +255,7 @@ class Cluster:
         self._folder.write(replace(self._folder.manifest, status="complete", writers=self._runtime.writers))
 
     def verdict(self, judge: JudgeName = "spark") -> Verdict:
-        """End the cluster and have Spark, or the judge in plain Python, say what happened."""
+        """End the cluster and have Spark, or the judge in plain Python, say what happened; `auto`: as `Run.verdict`."""
         self.end()
         return verdict_of(self.folder, judge)
 

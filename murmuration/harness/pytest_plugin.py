@@ -30,9 +30,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--murmur-judge",
-        choices=("spark", "plain"),
+        choices=("spark", "plain", "auto"),
         default="spark",
-        help="who judges: Spark, or plain Python, which needs no Java and is quick for small runs",
+        help="who judges: Spark; plain Python, quick for small runs and without Java; auto: by the size of a run",
     )
     group.addoption("--murmur-seed", type=int, default=1, help="the seed of every cluster")
 
@@ -114,10 +114,13 @@ def faults(cluster: "murmuration.Cluster") -> "FaultHandle":
 @pytest.fixture
 def verdict(cluster: "murmuration.Cluster", request: pytest.FixtureRequest) -> "Callable[[], murmuration.Verdict]":
     """Call it at the end of the test: the cluster ends, and the run is judged."""
+    from murmuration.results.verdict import judge_for
+
     judge = request.config.getoption("--murmur-judge")
 
     def ask() -> "murmuration.Verdict":
-        if judge == "spark":
+        cluster.end()
+        if judge == "spark" or (judge == "auto" and judge_for(cluster.folder) == "spark"):
             request.getfixturevalue("murmur_spark")
         return cluster.verdict(judge)
 

@@ -22,7 +22,7 @@ class Run:
     folder: Path
 
     def verdict(self, judge: JudgeName = "spark") -> Verdict:
-        """Have the run judged, by Spark or by the judge in plain Python."""
+        """Have the run judged, by Spark or by the judge in plain Python; `auto`: by the latter if the run is small."""
         return verdict_of(self.folder, judge)
 
 

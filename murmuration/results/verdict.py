@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-JudgeName = Literal["spark", "plain"]
+from murmur_pubsub.journal_format import HEADER_BYTES, ROW
+from murmur_pubsub.run_manifest import read_manifest
+
+JudgeName = Literal["spark", "plain", "auto"]
+PLAIN_ROWS_MAX = 100_000
+"""Journal rows of the largest run that the judge in plain Python gets where nobody says who judges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +21,8 @@ class Verdict:
     folder: Path
     told: str = ""
     """The first findings in words, where no table has them."""
+    judge: Literal["spark", "plain"] = "spark"
+    """Who says so."""
 
     @property
     def valid(self) -> bool:
@@ -49,13 +56,25 @@ def _first_findings(table: Path) -> str:
 def verdict_of(folder: Path, judge_by: JudgeName = "spark") -> Verdict:
     """Have the run judged; raises `InputError` for a folder that is no run's, or a missing Java.
 
-    `plain` is the judge in plain Python, for runs of thousands of events: it needs no Java and writes no tables.
+    `plain` is the judge in plain Python, for runs of thousands of events: it needs no Java and writes no tables. `auto`
+    asks it for runs of up to `PLAIN_ROWS_MAX` rows, and Spark for larger ones.
     """
-    if judge_by == "plain":
+    if (judge_for(folder) if judge_by == "auto" else judge_by) == "plain":
         from spark_analysis.plain_judge import judge_run
 
         judgement = judge_run(folder)
-        return Verdict(judgement.numbers, folder, "\n".join(judgement.first_findings(10)))
+        return Verdict(judgement.numbers, folder, "\n".join(judgement.first_findings(10)), "plain")
     from spark_analysis.main import judge
 
     return Verdict(judge(folder), folder)
+
+
+def judge_for(folder: Path) -> Literal["spark", "plain"]:
+    """Who judges a run where nobody says: plain Python those that it judges in a second."""
+    from murmur_pubsub.journal_store import is_uri
+
+    place = read_manifest(folder).journal_at(folder)
+    if is_uri(place):
+        return "spark"  # the judge in plain Python reads folders
+    sizes = [path.stat().st_size - HEADER_BYTES for path in Path(place).glob("*.seg")]
+    return "plain" if sum(sizes) // ROW.size <= PLAIN_ROWS_MAX else "spark"

@@ -50,8 +50,8 @@ def test_a_cluster_finds_what_was_planted_and_what_one_host_finds(
     assert (there["required"], there["published"]) == (run.required, run.events)
     findings = [pd.read_csv(tmp_path / "run" / "analysis" / "findings.csv")]
     assert there.pop("folder") == str(tmp_path / "run")
-    run_itself = {name: there.pop(name) for name in ("name", "runtime", "seed")}
-    assert run_itself["runtime"] == "virtual"
+    run_itself = {name: there.pop(name) for name in ("name", "runtime", "seed", "judge")}
+    assert (run_itself["runtime"], run_itself["judge"]) == ("virtual", "spark")
     assert judge(tmp_path / "run") == there
     findings.append(pd.read_csv(tmp_path / "run" / "analysis" / "findings.csv"))
     order = ["finding", "source", "sequence", "subscriber"]

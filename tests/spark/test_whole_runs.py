@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal import DropReason, Phase, RowKind
 from murmur_pubsub.journal_format import HEADER_BYTES, ROW
+from murmuration.results.parquet_copy import copy_tables
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
 from murmuration.zoo.split_run import split_by_node
@@ -316,6 +317,20 @@ def test_a_run_cut_short_is_judged_as_far_as_it_went(spark: SparkSession, tmp_pa
     assert verdict["reason"] == "the run was cut short (its status is interrupted)"
     assert (verdict["missing"], verdict["delivered"], verdict["required"]) == (1, 1, 2)
     assert "cut short" in (run.folder / "report.html").read_text()
+
+
+@pytest.mark.slow
+def test_a_copy_of_the_tables_by_spark_says_what_that_of_pandas_says(right_run: tuple[Path, dict[str, Any]]) -> None:
+    run, _ = right_run
+    copies = []
+    for with_spark in (True, False):
+        place = copy_tables(run, with_spark)
+        copies.append({path.name: pd.read_parquet(path) for path in place.iterdir()})
+    by_spark, by_pandas = copies
+    assert set(by_spark) == set(by_pandas)
+    for name, copied in by_spark.items():
+        lines = [sorted(each.to_json(orient="records", lines=True).splitlines()) for each in (copied, by_pandas[name])]
+        assert lines[0] == lines[1], name
 
 
 @pytest.mark.slow

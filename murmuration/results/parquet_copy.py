@@ -1,0 +1,35 @@
+"""A copy of a run's tables as Parquet, for notebooks and other tools."""
+
+import json
+import shutil
+from dataclasses import fields
+from pathlib import Path
+
+from murmuration.results.load import load_run
+from murmuration.results.run_tables import RunTables
+
+_TABLES = [field.name for field in fields(RunTables) if field.name != "manifest"]
+
+
+def copy_tables(run: Path, with_spark: bool) -> Path:
+    """Write each table of `murmuration.load_run` to `RUN/tables/NAME.parquet`, anew; the folder.
+
+    `with_spark`: the active Spark writes them, piece by piece, where the run may be larger than memory. The attributes
+    of an event are a JSON text.
+    """
+    place = run / "tables"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    if with_spark:
+        from pyspark.sql import SparkSession
+
+        of_spark = load_run(run, SparkSession.active())
+        for name in _TABLES:
+            getattr(of_spark, name).write.parquet(str(place / f"{name}.parquet"))
+        return place
+    tables = load_run(run)
+    texts = tables.events["attributes"].map(lambda each: json.dumps(each, ensure_ascii=False))
+    for name in _TABLES:
+        frame = getattr(tables, name) if name != "events" else tables.events.assign(attributes=texts)
+        frame.to_parquet(place / f"{name}.parquet", index=False)
+    return place
