@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
 
 from murmur_pubsub.faults import COMMANDS
 from murmur_pubsub.journal import RowKind
@@ -16,6 +17,7 @@ from murmur_pubsub.run_manifest import FaultEntry, RunManifest
 from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
 from spark_analysis.connections import Connections, LinkRow, times_away
 from spark_analysis.course import Course
+from spark_analysis.driver_table import frame_of
 from spark_analysis.fault_checks import ISSUED_ROWS, FaultCheck, check_commands, check_faults, check_orders
 from spark_analysis.fault_plan import steps_of, windows_of
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
@@ -91,8 +93,8 @@ class Faults:
 
         delivered = F.coalesce("delivered_us", F.lit(NEVER_US)).alias("delivered_us")
         required = outcomes.where("required = 1").select("published_us", delivered)
-        schema = ", ".join(f"{name} long" for name in RECOVERY_COLUMNS)
-        times, late = recovered([required.mapInPandas(parts, schema).toPandas()], repairs)
+        schema = StructType([StructField(name, LongType()) for name in RECOVERY_COLUMNS])
+        times, late = recovered([frame_of(required, parts, schema, self._journal.small)], repairs)
         unsettled = unsettled_after(self.windows, last_us, limit_us) if self._manifest.has_links else None
         return Recovery(times, late, None if unsettled is None else unsettled.step.text)
 
@@ -129,7 +131,7 @@ class Faults:
                     stretches.setdefault(numbers[name], []).append((window.from_us, until_us))
         merged = {node: np.array(_merged(each)) for node, each in stretches.items()}
         rows = self._journal.rows.select(*_COLUMNS)
-        return rows.mapInPandas(_within(merged), rows.schema).toPandas()
+        return frame_of(rows, _within(merged), rows.schema, self._journal.small)
 
 
 def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -12,14 +12,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from murmur_pubsub.event import fingerprint_of, unpack_attributes
 from murmur_pubsub.journal import RowKind
 from spark_analysis.changing_overlay import AnyExcuses
 from spark_analysis.connections import Connections
+from spark_analysis.driver_table import frame_of
 from spark_analysis.excuses import Case
 from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.journal_source import Journal
@@ -64,9 +67,11 @@ class Readers:
     clocks_us: int
 
 
-def findings(judged: DataFrame, journal: Journal, lives: DataFrame, readers: Readers) -> DataFrame:
+def findings(
+    judged: DataFrame, journal: Journal, lives: DataFrame, readers: Readers, here: bool
+) -> DataFrame | pa.Table:
     """One row for each finding (`FINDINGS_SCHEMA`). `judged`: `judge.OUTCOMES_SCHEMA`; `lives`: `judge.LIVES_SCHEMA`;
-    events as `judge.distinct_events` gives them."""
+    events as `judge.distinct_events` gives them. `here`: they are few, and told by the driver (this one runs a job)."""
     wrong = judged.where(F.col("missing") + F.col("duplicate") + F.col("stray") + F.col("out_of_order") > 0)
     times = journal.events.select(*_EVENT, F.col("time_us").alias("event_us"), "attributes")
     homes = lives.groupBy("subscriber").agg(F.min("node").alias("home"))
@@ -75,6 +80,9 @@ def findings(judged: DataFrame, journal: Journal, lives: DataFrame, readers: Rea
         together = _with_what_overtook(together, judged)
     elif readers.explainer is not None:
         together = together.join(_passages(journal, wrong), _EVENT, "left")
+    if here:
+        told = frame_of(together, _describer(readers), FINDINGS_SCHEMA, here)
+        return pa.Table.from_pandas(told, to_arrow_schema(FINDINGS_SCHEMA), preserve_index=False)
     return together.mapInPandas(_describer(readers), FINDINGS_SCHEMA)
 
 

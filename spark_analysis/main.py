@@ -20,7 +20,6 @@ from typing import Any
 if not __package__:  # spark-submit starts this file by its path: the packages lie one folder up
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -53,6 +52,8 @@ from spark_analysis.verdict import COUNTS, Expectation, Facts, decide
 
 _ROWS_KEPT_BYTES_MAX = 1 << 30
 """The rows of a larger journal are read anew for the few kinds that a table needs: keeping all would fill the disks."""
+_TOLD_HERE_MAX = 100_000
+"""The most findings of a small journal that the driver tells, and not processes of Python that Spark starts."""
 
 
 def _silent(step: str, done: int, total: int) -> None:
@@ -184,7 +185,8 @@ class _Analysis:
                 explainer = explainer if secret is None else None
             publishers = {} if explainer is None else self._faults.publishers()
             readers = Readers(list(filters), names, publishers, explainer, hops, rules.clocks_us)
-            listed: DataFrame | pa.Table = findings(self._outcomes, journal, lives, readers)
+            few = journal.small and sum(totals[name] for name in judging.COUNTED) <= _TOLD_HERE_MAX
+            listed = findings(self._outcomes, journal, lives, readers, few)
         else:
             listed = to_arrow_schema(FINDINGS_SCHEMA).empty_table()
         found = self._folder.write_findings(listed)
