@@ -82,7 +82,7 @@ class FilterTable:
         return True
 
     def subscribed(self, wide: IdentifierRange, wanted: Filter, subscriber: int, number: int, now_us: int) -> bool:
-        """`put` what a node of the range has subscribed to."""
+        """`put` what a node of the range has subscribed to, or goes on wanting where it cancels what covered it."""
         self._forget_old(now_us)
         who = self._lately.setdefault(wide, {}).setdefault(wanted, {})
         _, asked = who.get(subscriber, (0, number))

@@ -15,7 +15,8 @@ Concurrent operations (the text leaves them to a report that is lost). The rules
 1. *A covered receiver sees to it.* A cancellation says what its sender knows of the receivers' range (`known`). A node
    with a filter of its own that the cancelled one covered, and that `known` does not cover, was subscribing while the
    canceller withdrew: the ranges farther out have not been told, so it goes on with its own walk there. Where that
-   subscription overtakes the cancellation it is remembered, and is in force when the cancellation has come. A node
+   subscription overtakes the cancellation it is remembered, and is in force when the cancellation has come. So is what
+   a cancellation adds: another node may be withdrawing what covers it here. A node
    numbers its operations, so that a cancellation does not undo what the same node has asked for since.
 2. *An edge begins with what is known.* When a cell gets a peer, the peer gets the table's entries that hold for it too
    (`Transfer`), and passes on within its range what was new to it. So an operation that went through a table in which
@@ -222,9 +223,9 @@ class Irbr(OverPastry, GossipRouter):
             return self._redirect(destination, message)
         for each in message.cancelled:
             self.table.cancelled(gone, each, message.origin, message.number, self.now_us)
-        self._summaries.clear()
         for each in message.added:
-            self._put(gone, each)
+            self.table.subscribed(gone, each, message.origin, message.number, self.now_us)
+        self._summaries.clear()
         self.pastry.is_empty(gone)
         effects = self._within(destination, lambda cell: message._replace(destination=cell))
         for each in dict.fromkeys(held for gone_one in message.cancelled for held in self._local.covered_by(gone_one)):
