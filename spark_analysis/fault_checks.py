@@ -53,6 +53,12 @@ def check_faults(
     by_node: dict[Any, pd.DataFrame] = {
         node: each.sort_values("time_us", kind="stable") for node, each in rows.groupby("node")
     }
+    hindered = [
+        (numbers[name], each.in_effect_us, each.undone_us)
+        for each in windows
+        if each.step.kind in (FaultKind.STALL, FaultKind.SLOW)
+        for name in each.nodes
+    ]
     checks = []
     for window in windows:
         if window.step.kind is FaultKind.ORDER:
@@ -71,7 +77,9 @@ def check_faults(
             if window.links:
                 so_far = _between(by_node, nodes, -1, until_us, rows)
                 ends = [tuple(sorted(numbers[name] for name in link)) for link in window.links]
-                outcome, seen = _check_links(window, [_about(here, each) for each in ends], so_far, datagram_kinds)
+                outcome, seen = _check_links(
+                    window, [_about(here, each) for each in ends], so_far, datagram_kinds, hindered
+                )
             else:
                 outcome, seen = _check_node(window, here, numbers, max(0, until_us - window.in_effect_us))
         lasts = window.undone_us == NEVER_US or window.step.kind is FaultKind.CONNECT
@@ -146,9 +154,14 @@ def _check_node(window: Window, rows: pd.DataFrame, numbers: Mapping[str, int], 
 
 
 def _check_links(
-    window: Window, about: Sequence[pd.DataFrame], so_far: pd.DataFrame, datagram_kinds: Collection[int]
+    window: Window,
+    about: Sequence[pd.DataFrame],
+    so_far: pd.DataFrame,
+    datagram_kinds: Collection[int],
+    hindered: Sequence[tuple[int, int, int]],
 ) -> tuple[str, str]:
-    """`about`: of each link the rows of its ends about each other; `so_far`: those from the beginning on."""
+    """`about`: of each link the rows of its ends about each other; `so_far`: those from the beginning on; `hindered`:
+    nodes that were stalled or slow, from when to when."""
     kind = window.step.kind
     if kind in RECONFIGURES:
         return _link_rows(about[0], window)
@@ -158,7 +171,7 @@ def _check_links(
     assert window.step.link is not None
     passed = over[0]
     beside = passed["kind"].isin((RowKind.SEND, RowKind.RECEIVE)) & passed["value"].isin(datagram_kinds)
-    return _changed(passed[~beside], window.step.link)
+    return _changed(passed[~beside], window.step.link, hindered)
 
 
 def _silence(rows: pd.DataFrame, nodes: list[int], lasted_us: int) -> tuple[str, str]:
@@ -226,7 +239,7 @@ def _link_rows(about: pd.DataFrame, window: Window) -> tuple[str, str]:
     return ("took_effect" if seen else "not_exercised"), f"{seen} of its ends saw it go"
 
 
-def _changed(rows: pd.DataFrame, link: LinkSpec) -> tuple[str, str]:
+def _changed(rows: pd.DataFrame, link: LinkSpec, hindered: Sequence[tuple[int, int, int]]) -> tuple[str, str]:
     """The worst of what each changed property shows."""
     sent = _of(rows, RowKind.SEND)
     sent = sent[sent["source"] >= 0]  # control messages are exempt from loss, duplication and reordering
@@ -245,6 +258,9 @@ def _changed(rows: pd.DataFrame, link: LinkSpec) -> tuple[str, str]:
     if link.reordering:
         shown.append(_reordering(passed, link.reordering, link.reordering_us))
     if link.messages_per_s:
+        for node, from_us, until_us in hindered:  # what waited for a node is taken by it at once, later
+            waited = (passed["peer"] == node) & (passed["sent_us"] < until_us) & (passed["received_us"] >= from_us)
+            passed = passed[~waited]
         shown.append(_bandwidth(passed, link.messages_per_s, _apart_us(link)))
     outcomes = [outcome for outcome, _ in shown]
     worst = next((each for each in ("failed", "not_exercised", "took_effect") if each in outcomes), "not_exercised")
@@ -260,8 +276,8 @@ def _chance(name: str, hits: int, tries: int, probability: float) -> tuple[str, 
 
 
 def _passages(rows: pd.DataFrame) -> pd.DataFrame:
-    """Events that were sent and received while the change was in force: node (sender), value (the kind of message),
-    sent_us, received_us. One that was sent or received twice is left out, for which was which cannot be told."""
+    """Events that were sent and received while the change was in force: node (sender), peer (receiver), value (the kind
+    of message), sent_us, received_us. One that was sent or received twice is left out: which was which is not known."""
     kinds = rows["kind"].to_numpy()
     events = np.flatnonzero(np.isin(kinds, (RowKind.SEND, RowKind.RECEIVE)) & (rows["source"].to_numpy() >= 0))
     sent = kinds[events] == RowKind.SEND
@@ -280,7 +296,13 @@ def _passages(rows: pd.DataFrame) -> pd.DataFrame:
     by_time = np.lexsort((left, times[left], keys[0][left]))
     left, right = left[by_time], right[by_time]
     return pd.DataFrame(
-        {"node": keys[0][left], "value": keys[1][left], "sent_us": times[left], "received_us": times[right]}
+        {
+            "node": keys[0][left],
+            "peer": columns["peer"][left],
+            "value": keys[1][left],
+            "sent_us": times[left],
+            "received_us": times[right],
+        }
     )
 
 

@@ -17,7 +17,10 @@ NUMBERS = {"a": 0, "b": 1}
 
 
 def checked(
-    link: LinkSpec, *kinds: Sequence[tuple[int, int, int | None]], datagram_kinds: Sequence[int] = ()
+    link: LinkSpec,
+    *kinds: Sequence[tuple[int, int, int | None]],
+    datagram_kinds: Sequence[int] = (),
+    beside: Sequence[Window] = (),
 ) -> FaultCheck:
     """The check of a change in force from 0 to 1 s; of each kind of message the passages of events from a to b:
     sequence, sent_us, received_us."""
@@ -29,8 +32,8 @@ def checked(
             rows.append((received_us, sequence, kind, 1, 7, 0, 0, 1, RowKind.RECEIVE))
     columns = ["time_us", "sequence", "value", "node", "source", "peer", "bytes", "hops", "kind"]
     frame = pd.DataFrame([(0, 0, 0, 0, NONE, NONE, 0, 0, RowKind.START), *rows], columns=columns)
-    (check,) = check_faults(
-        [Window(step, 0, 0, 1_000_000, 1_000_000, frozenset(), frozenset({LINK}))],
+    check, *_ = check_faults(
+        [Window(step, 0, 0, 1_000_000, 1_000_000, frozenset(), frozenset({LINK})), *beside],
         frame,
         NUMBERS,
         2_000_000,
@@ -74,6 +77,18 @@ def test_a_message_that_was_held_back_comes_close_before_the_next_one_on_a_link_
 ) -> None:
     """The link takes one each 20 ms. Nothing overtakes anything, so that of reordering nothing is seen."""
     assert checked(link, [(1, 1_000, 30_000), (2, 2_000, 43_000)]).outcome == outcome
+
+
+@pytest.mark.parametrize("kind", [FaultKind.STALL, FaultKind.SLOW])
+def test_what_waited_for_a_hindered_node_says_nothing_of_the_bandwidth(kind: FaultKind) -> None:
+    """flooding/best_effort 1305842: the client took two at once when it went on."""
+    link, passages = LinkSpec(messages_per_s=50), [(1, 1_000, 200_000), (2, 2_000, 200_000)]
+    held_up = FaultStep(1, kind, "hinder b", ("b",), in_effect_us=500)
+    beside = [Window(held_up, 500, 500, 200_000, 200_000, frozenset({"b"}))]
+    assert checked(link, passages).outcome == "failed"
+    assert checked(link, passages, beside=beside).outcome == "not_exercised"
+    later = [(3, 201_000, 221_000), (4, 202_000, 222_000)]
+    assert checked(link, [*passages, *later], beside=beside).outcome == "failed"
 
 
 def test_an_event_sent_again_is_not_taken_for_one_that_was_too_fast() -> None:
