@@ -2,9 +2,10 @@
 
 Theory of operation. A node that is back joins as a new one does, through its bootstrap peers in turn. Once a request
 has been in vain, each further one goes to a peer that it remembers, too (`routing.remembered_peers`). If all nodes have
-failed none of them can let it in: each says that it is `Outside` itself. A node may found the overlay anew once more
-than half of its bootstrap peers have said so, or of those that it remembers: if the overlay is divided, these are of
-its side. A silent peer may be part of an overlay that lives: silence alone founds nothing.
+failed none of them can let it in: each says that it is `Outside` itself. A node may found the overlay anew once half
+of its bootstrap peers have said so, or of those that it remembers: if the overlay is divided, these are of its side. A
+silent peer may be part of an overlay that lives: silence alone founds nothing. But of two peers one may be dead for
+good; and if it is not, the two overlays find each other, as parts of a divided one do.
 The nodes that wait tell each other which of those that may found it has the first name. A node that has heard of no
 name before its own by the time at which it has asked each of its peers some times founds the overlay, and the others
 join it. A name of which nobody has heard for that long is forgotten: its node has failed again.
@@ -118,7 +119,7 @@ class Founding:
     def _may_found(self) -> bool:
         lately = {name for name, turn in self._waiting.items() if turn >= self._turns - self._patience}
         groups = self._peers, self.remembered
-        return self._was_inside and any(2 * len(lately.intersection(group)) > len(group) for group in groups)
+        return self._was_inside and any(0 < len(group) <= 2 * len(lately.intersection(group)) for group in groups)
 
 
 def _is_news(said: Outside, known: Outside) -> bool:
