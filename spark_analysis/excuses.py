@@ -346,8 +346,12 @@ class Excuses:
         return excuse
 
     def _changed_link(self, case: Case, crossings: Iterable[Crossing], able: str) -> Excuse | None:
-        """Did the event cross a link that a fault had changed so? Only links on its way count, where it has one."""
+        """Did the event cross a link that a fault had changed so? Only links on its way count, where it has one. Where
+        a bridge led and no link does, those count that are on any way: from the publisher, and to the subscriber."""
         steps = set(itertools.pairwise(self._way(case.publisher, case.client))) if self._one_way else None
+        if steps is not None and self.in_parts and not steps:
+            ends = [(case.publisher, self.homes.get(case.publisher)), (self.homes.get(case.client), case.client)]
+            steps = {(first, last) for first, last in ends if first is not None and last is not None}
         for time_us, sender, receiver in crossings:
             if steps is not None and (sender, receiver) not in steps:
                 continue

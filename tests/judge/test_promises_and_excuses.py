@@ -345,6 +345,21 @@ def test_the_subscriber_that_a_client_asked_for_last_misses_no_more_than_the_jud
     assert judged.numbers["explained"] > 10
 
 
+@pytest.mark.parametrize(
+    ("copied", "is_excused"), [(("c0", "b0"), True), (("b3", "c3"), True), (("b0", "b1"), False), (("c3", "b3"), False)]
+)
+def test_a_link_that_doubles_at_an_end_excuses_what_a_bridge_brought_where_no_link_leads(
+    copied: tuple[str, str], is_excused: bool
+) -> None:
+    """The schedule multipath/best_effort 1115636: b1 was dead, its link to b3 taken away, and b0 bridged it to b3."""
+    step = FaultStep(0, FaultKind.CHANGE_LINK, "double", copied, link=LinkSpec(duplication=0.5), in_effect_us=0)
+    window = Window(step, 0, 0, 9_000_000, 9_000_000, frozenset(), frozenset({frozenset(copied)}))
+    homes = {"c0": "b0", "c3": "b3"}
+    excuses = Excuses([window], [("b0", "b1"), *homes.items()], homes, in_parts=True)
+    passage = Passage({}, {}, copied=[Crossing(1_000, *copied)])
+    assert (excuses.explain(Case("duplicate", "c0", "c3", 0), passage) is not None) == is_excused
+
+
 def test_a_schedule_is_judged_with_the_messages_that_pass_beside_links_as_a_run_is() -> None:
     """The schedule forwarding/epidemic 1002120: nothing but datagrams passed between the ends of a slow link."""
     parts = {"routing": "forwarding", "reliability": "epidemic"}
