@@ -4,7 +4,8 @@ The guarantee is for subscribers whose client and broker keep their link, and fo
 publishers' broker. A missing delivery is *explained* if the subscriber was away when the event was published; or went
 away later, and until then had got no later event of that publisher (it had not had its turn); or if the publisher
 was killed, and until then none of its later events had reached the subscriber (it may have died with it). A fault may
-hold an event up until its subscriber withdraws, or subscribes. Nothing else explains anything: not the death of a
+hold an event up until its subscriber withdraws, or subscribes; one that is over, if the event had not had its turn by
+then. Nothing else explains anything: not the death of a
 broker on the way, not a lossy link; but where links lose messages all the time, an event that had not had its turn
 when its subscriber withdrew is no loss.
 
@@ -131,7 +132,7 @@ class Connections:
             return None
         if self.lossy and case.withdrawn_us < due_us:
             return Excuse(f"links lose messages: it had not had its turn when {case.client} withdrew")
-        return self._held_up(case)
+        return self._held_up(case) or (self._behind_others(case) if case.withdrawn_us < due_us else None)
 
     def _parted(self, case: Case, due_us: int) -> Excuse | None:
         """Was there no path from one broker to the other, from the publication until the event was due, that lasted
@@ -166,6 +167,12 @@ class Connections:
             else:
                 whole_us, cause = 0, there[-1].step.text if there else "the overlay was in parts"
         return Excuse(f"{cause}: no path was left") if cause else None
+
+    def _behind_others(self, case: Case) -> Excuse | None:
+        """What a fault has held up may still be on its way when the fault is over, and the event behind it."""
+        lately = (each for each in self.windows if each.in_force(case.published_us - self.limit_us, case.published_us))
+        words = f"what it held up had not had its turn when {case.client} withdrew"
+        return next((Excuse(f"{window.step.text}: {words}") for window in lately), None)
 
     def _held_up(self, case: Case) -> Excuse | None:
         until_us = case.published_us + ON_THE_WAY_US
