@@ -18,6 +18,7 @@ from murmur_pubsub.run_manifest import (
     FaultEntry,
     Gathered,
     HostEntry,
+    Lateness,
     NodeEntry,
     OverlayEntry,
     RunManifest,
@@ -61,6 +62,7 @@ FULL = RunManifest(
     cluster=ClusterEntry("10.0.0.5:6379", (HostEntry("a", "10.0.0.5", None, 3, "/s", Gathered(4, "gone"), ("b0",)),)),
     journals_missing=("b0",),
     host=DriverHost(2, 8_000_000_000, "3.11.2", "Linux"),
+    lateness=Lateness(100, 3, 41_000),
     wall_seconds={"publishing": 0.5},
     cpu_seconds={"publishing": 0.25},
 )
