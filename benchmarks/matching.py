@@ -126,8 +126,8 @@ def _packed(marks: np.ndarray) -> int:
     return int.from_bytes(np.packbits(marks, bitorder="little").tobytes(), "little")
 
 
-def _us_each(action: Callable[[Event], object], events: Sequence[Event], rounds: int = 5) -> float:
-    """The best of some rounds."""
+def us_each(action: Callable[[Event], object], events: Sequence[Event], rounds: int = 5) -> float:
+    """Microseconds of processor time for an event: the best of some rounds."""
     best = float("inf")
     for _ in range(rounds):
         began = time.process_time()
@@ -166,12 +166,12 @@ def _interval_rows(size: int) -> tuple[tuple[object, ...], tuple[object, ...]]:
     scan, fixed = numpy_scan(filters, neighbours), fixed_bit_sets(filters, neighbours)
     for event in events[:_SCANNED]:
         assert sorted(index.destinations(event)) == scan(event) == fixed(event)
-    index_us, scan_us = _us_each(index.destinations, events), _us_each(scan, events[:_SCANNED])
-    rows_us = _us_each(plain_scan(filters, neighbours), events[:_SCANNED], 2)
+    index_us, scan_us = us_each(index.destinations, events), us_each(scan, events[:_SCANNED])
+    rows_us = us_each(plain_scan(filters, neighbours), events[:_SCANNED], 2)
     matched = (
-        f"{size:,}", f"{index_us:.1f}", f"{_us_each(fixed, events):.1f}",
+        f"{size:,}", f"{index_us:.1f}", f"{us_each(fixed, events):.1f}",
         f"{scan_us:.0f}", f"{scan_us / index_us:.1f}", f"{rows_us:.0f}", f"{rows_us / index_us:.0f}",
-        f"{_us_each(index.matching, events[:200], 2):.0f}", f"{_megabytes(filters, neighbours, events[0]):.0f}",
+        f"{us_each(index.matching, events[:200], 2):.0f}", f"{_megabytes(filters, neighbours, events[0]):.0f}",
     )  # fmt: skip
     del fixed, scan
     grown_us, worst_ms = _grow(filters, neighbours, events[0])
@@ -198,7 +198,7 @@ def _grow(filters: Sequence[Filter], neighbours: Sequence[int], event: Event) ->
         now = time.process_time()
         worst = max(worst, now - before)
         before = now
-    return (before - began) / len(filters) * 1e6 - _us_each(index.destinations, [event] * 500), worst * 1e3
+    return (before - began) / len(filters) * 1e6 - us_each(index.destinations, [event] * 500), worst * 1e3
 
 
 def _removals(index: MatchingIndex[int], rng: random.Random) -> float:
@@ -247,8 +247,8 @@ def _other_rows() -> list[tuple[object, ...]]:
         rows.append(
             (
                 name,
-                f"{_us_each(index.destinations, events):.1f}",
-                f"{_us_each(index.matching, events):.1f}",
+                f"{us_each(index.destinations, events):.1f}",
+                f"{us_each(index.matching, events):.1f}",
                 f"{_megabytes(filters, neighbours, events[0]):.1f}",
             )
         )

@@ -21,11 +21,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import psutil
 
+from benchmarks.matching import Event, us_each
 from benchmarks.packed_scan import packed_scan
 from benchmarks.table import print_table
 from murmur_pubsub.filter import Constraint, Filter
@@ -42,8 +43,6 @@ _HEADINGS = (
     "filters", "code", "matches", "all keys", "neighbours", "C scan", "all/scan", "neighb./scan", "insert", "remove",
     "worst ms", "MB",
 )  # fmt: skip
-
-Event = Mapping[str, Value]
 
 
 def _interval(low: float, high: float) -> Constraint:
@@ -69,17 +68,6 @@ def _drawn(shape: str, count: int) -> tuple[list[str], list[Filter], list[Event]
         filters.append(Filter(constraints))
     value: Callable[[], Value] = (lambda: rng.randrange(50)) if shape == "symbols" else rng.random
     return names, filters, [{name: value() for name in names} for _ in range(_EVENTS)]
-
-
-def _us_each(action: Callable[[Event], object], events: Sequence[Event], rounds: int = 5) -> float:
-    """The best of some rounds."""
-    best = float("inf")
-    for _ in range(rounds):
-        began = time.process_time()
-        for event in events:
-            action(event)
-        best = min(best, time.process_time() - began)
-    return best / len(events) * 1e6
 
 
 def measure(shape: str, count: int) -> dict[str, float | None]:
@@ -112,9 +100,9 @@ def measure(shape: str, count: int) -> dict[str, float | None]:
         assert sorted(index.destinations(event)) == sorted({key % NEIGHBOURS for key in expected})
     row: dict[str, float | None] = {
         "matches": sum(len(index.matching(event)) for event in events) / len(events),
-        "all": _us_each(index.matching, events),
-        "neighbours": _us_each(index.destinations, events),
-        "scan": _us_each(scan, events[:30]) if scan else None,
+        "all": us_each(index.matching, events),
+        "neighbours": us_each(index.destinations, events),
+        "scan": us_each(scan, events[:30]) if scan else None,
         "insert": insert_us,
     }
     removed = random.Random(count).sample(range(count), min(_REMOVED, count // 2))

@@ -27,7 +27,6 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
 from murmur_pubsub.message import message
-from routing.filter_digest import digest
 from routing.forwarding import FilterSet
 from routing.pastry.changes import Answered, CellFilled, PeerFailed, PeerReturned
 from routing.pastry.layer import OverPastry
@@ -35,6 +34,7 @@ from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer, PastryPeerField
 from routing.pastry.neighbour_filters import Forgotten, NeighbourFilters, say_forgotten
 from routing.pastry.recovery import pastry_recovers
 from routing.pastry.reverse_paths import ReversePathParameters, ReversePaths, needs_order
+from routing.pastry.told_filters import ToldFilters
 from routing.protocol import Offer, RoutingProtocol, RunsOn
 from routing.router import GossipRouter, Hop
 
@@ -75,10 +75,7 @@ class ReversePathForwarding(OverPastry, GossipRouter):
         self._back = ReversePaths(self.pastry, parameters.reverse_paths)
         self.received = NeighbourFilters()
         self._forwarded: dict[PastryPeer, FilterSet] = {}
-        self._told_us: dict[PastryPeer, int] = {}
-        """When each was last told something."""
-        self._digests: dict[PastryPeer, int] = {}
-        """Of what each was sent, where that has not changed since."""
+        self._told: dict[PastryPeer, ToldFilters] = {}
         self.receivers = {
             PathFilter: self._on_filter,
             PathWithdrawn: self._on_withdrawn,
@@ -161,7 +158,7 @@ class ReversePathForwarding(OverPastry, GossipRouter):
     def _on_cell_filled(self, change: CellFilled) -> list[Effect]:
         """A new child in the trees that pass this node: it is to know what the others before it do."""
         self._forwarded[change.peer] = FilterSet()
-        self._tells(change.peer)
+        self._told[change.peer] = ToldFilters(self.now_us)
         wanted = dict.fromkeys(self._local)
         wanted |= {each: None for owner, each in self.received if self._shared(owner) < self._shared(change.peer)}
         return [effect for each in wanted for effect in self._send_if_new(change.peer, each)]
@@ -169,7 +166,7 @@ class ReversePathForwarding(OverPastry, GossipRouter):
     def _on_failed(self, change: PeerFailed) -> list[Effect]:
         effects: list[Effect] = []
         if self._forwarded.pop(change.peer, None) is not None:
-            del self._told_us[change.peer]
+            del self._told[change.peer]
             effects.append(Send(change.peer.name, PathReleased(self.pastry.me.incarnation)))
         peer = self.received.peers.get(change.peer.name)
         if peer is not None and peer.incarnation <= change.peer.incarnation:
@@ -181,22 +178,14 @@ class ReversePathForwarding(OverPastry, GossipRouter):
         return [*say_forgotten(change), *self._ask_anew(change.peer)]
 
     def _on_answered(self, change: Answered) -> list[Effect]:
-        """Probes are sent as a round begins, and nothing overtakes them: unless the peer was told something since, it
-        has to hold what it was sent."""
-        peer = change.peer
-        if peer not in self._forwarded or self._told_us[peer] >= self.pastry.round_began_us:
+        sent = self._forwarded.get(change.peer)
+        if sent is None or self._told[change.peer].agrees(change, sent, self.pastry.round_began_us):
             return []
-        if peer not in self._digests:
-            self._digests[peer] = digest(self._forwarded[peer])
-        return [] if change.note == self._digests[peer] else self._ask_anew(peer)
-
-    def _tells(self, peer: PastryPeer) -> None:
-        self._told_us[peer] = self.now_us
-        self._digests.pop(peer, None)
+        return self._ask_anew(change.peer)
 
     def _ask_anew(self, peer: PastryPeer) -> list[Effect]:
-        if peer in self._forwarded:
-            self._tells(peer)
+        if peer in self._told:
+            self._told[peer].told(self.now_us)
         asked = [PathFilter(self.pastry.me, each) for each in self._forwarded.get(peer, ())]
         return [Send(peer.name, each) for each in (PathReleased(self.pastry.me.incarnation), *asked)]
 
@@ -218,7 +207,7 @@ class ReversePathForwarding(OverPastry, GossipRouter):
 
     def _send_if_new(self, peer: PastryPeer, wanted: Filter) -> list[Effect]:
         if self._forwarded[peer].put(wanted):
-            self._tells(peer)
+            self._told[peer].told(self.now_us)
             return [Send(peer.name, PathFilter(self.pastry.me, wanted))]
         return []
 
@@ -235,7 +224,7 @@ class ReversePathForwarding(OverPastry, GossipRouter):
             if wanted in exposed:
                 continue  # another track from here still wants exactly this
             forwarded.remove(wanted)
-            self._tells(peer)
+            self._told[peer].told(self.now_us)
             for each in FilterSet.of(exposed):
                 effects += self._send_if_new(peer, each)
             effects.append(Send(peer.name, PathWithdrawn(wanted)))

@@ -25,7 +25,6 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import Effect, NodeContext, NodeName, Send
 from murmur_pubsub.message import message
-from routing.filter_digest import digest
 from routing.pastry.changes import Answered, CellFilled, Joined, LeavesChanged, PeerFailed, PeerReturned, RoundEnded
 from routing.pastry.identifiers import FULL_RANGE
 from routing.pastry.layer import OverPastry
@@ -33,6 +32,7 @@ from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer, PastryPeerField
 from routing.pastry.neighbour_filters import Forgotten, NeighbourFilters, say_forgotten
 from routing.pastry.recovery import pastry_recovers
 from routing.pastry.reverse_paths import ReversePathParameters, ReversePaths, needs_order
+from routing.pastry.told_filters import ToldFilters
 from routing.protocol import Offer, RoutingProtocol, RunsOn
 from routing.recently_seen import RecentlySeen
 from routing.router import GossipRouter, Hop
@@ -75,10 +75,8 @@ class Scribe(OverPastry, GossipRouter):
         self.children = NeighbourFilters()
         self._back = ReversePaths(self.pastry, parameters.reverse_paths)
         self._wanted: dict[Filter, int] = {}
-        self._digest: int | None = None
-        """Of what is wanted; None: it has changed."""
-        self._told_us = 0
-        """When the parent was last told something."""
+        self._told = ToldFilters(0)
+        """What the parent was told."""
         self._seen = RecentlySeen()
         self.receivers = {
             TreeSubscription: self._on_subscription,
@@ -150,7 +148,7 @@ class Scribe(OverPastry, GossipRouter):
         return self._tell_parent(TreeCancellation(wanted))
 
     def _tell_parent(self, message: TreeSubscription | TreeCancellation) -> list[Effect]:
-        self._told_us, self._digest = self.now_us, None
+        self._told.told(self.now_us)
         return [] if self.parent is None else [Send(self.parent.name, message)]
 
     def _on_subscription(self, source: NodeName, message: TreeSubscription) -> list[Effect]:
@@ -179,13 +177,9 @@ class Scribe(OverPastry, GossipRouter):
         return self._tell_parent(TreeSubscription(self.pastry.me, list(self._wanted))) if self._wanted else []
 
     def _on_answered(self, change: Answered) -> list[Effect]:
-        """Probes are sent as a round begins, and nothing overtakes them: unless the parent was told something since, it
-        has to want on this node's behalf what this node wants."""
-        if change.peer != self.parent or self._told_us >= self.pastry.round_began_us:
+        if change.peer != self.parent or self._told.agrees(change, self._wanted, self.pastry.round_began_us):
             return []
-        if self._digest is None:
-            self._digest = digest(self._wanted)
-        return [] if change.note == self._digest else self._attach(self.parent)
+        return self._attach(self.parent)
 
     def _on_failed(self, change: PeerFailed) -> list[Effect]:
         effects: list[Effect] = []
