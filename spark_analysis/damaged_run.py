@@ -11,10 +11,9 @@ from typing import Any
 import pandas as pd
 
 from spark_analysis.journal_check import Damage
+from spark_analysis.key_figures import KEY_FIGURES, Figures
 from spark_analysis.tables import AnalysisFolder
 from spark_analysis.verdict import DAMAGE, decide_damaged
-
-_FIGURES = ("delay_p50_us", "delay_p99_us", "hops", "yield", "messages", "message_bytes")
 
 
 class DamagedRun:
@@ -35,6 +34,6 @@ class DamagedRun:
     def measure(self) -> None:
         """There is nothing to measure."""
 
-    def key_figures(self) -> dict[str, float | None]:
+    def key_figures(self) -> Figures:
         """None of them."""
-        return dict.fromkeys(_FIGURES)
+        return dict.fromkeys(KEY_FIGURES)

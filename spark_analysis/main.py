@@ -43,6 +43,7 @@ from spark_analysis.faults import Faults, Recovery, checks_table
 from spark_analysis.findings import FINDINGS_SCHEMA, Readers, conjured, findings
 from spark_analysis.journal_check import survey, unsound
 from spark_analysis.journal_source import SMALL_JOURNAL_BYTES, read_journal, read_journal_here, unsound_in_spark
+from spark_analysis.key_figures import KEY_FIGURES, Figures
 from spark_analysis.recovery import tell_unsettled, unsettled_change
 from spark_analysis.report import write_report
 from spark_analysis.rules import rules_of
@@ -96,8 +97,8 @@ def judge(run: Path, master: str | None = None, executor_memory: str | None = No
         return analysis.judge()
 
 
-def judge_and_measure(run: Path) -> tuple[dict[str, Any], dict[str, float | None]]:
-    """The verdict, and the few figures by which runs are compared (`_Analysis.key_figures`); raises as `analyze`."""
+def judge_and_measure(run: Path) -> tuple[dict[str, Any], Figures]:
+    """The verdict, and the few figures by which runs are compared; raises as `analyze`."""
     with _opened(run, read_manifest(run), None, None, _silent) as analysis:
         return analysis.judge(), analysis.key_figures()
 
@@ -272,8 +273,8 @@ class _Analysis:
         self._write("forwarding", metrics.forwarding(brokers))
         self._folder.write_json("summary", {"bucket_us": width_us, "first_us": first_us, "last_us": last_us})
 
-    def key_figures(self) -> dict[str, float | None]:
-        """delay_p50_us, delay_p99_us, hops (mean of deliveries), yield, messages, message_bytes; None: none."""
+    def key_figures(self) -> Figures:
+        """Those that `spark_analysis.key_figures` names."""
         rows = self._journal.rows
         nodes = metrics.nodes_table(self._spark, self._manifest)
         shares = metrics.cumulative(metrics.delay_counts(self._outcomes), "delay_us")
@@ -290,9 +291,9 @@ class _Analysis:
         assert hops is not None
         assert messages is not None
         assert passed is not None
-        figures = {"delay_p50_us": delay["p50_us"], "delay_p99_us": delay["p99_us"], "hops": hops["hops"]}
-        figures |= {"yield": passed["yield"], **messages.asDict()}
-        return {name: None if value is None else float(value) for name, value in figures.items()}
+        figures = (delay["p50_us"], delay["p99_us"], hops["hops"], passed["yield"], *messages)
+        named = zip(KEY_FIGURES, figures, strict=True)
+        return {name: None if value is None else float(value) for name, value in named}
 
     def forget(self) -> None:
         """Give the memory of kept tables back: the session may go on."""

@@ -275,7 +275,11 @@ def judge_run(run: Path) -> Judgement:
 
 def judge_journal(manifest: RunManifest, journal: Path) -> Judgement:
     """Judge what is in the folder, without a look at whether that is all."""
-    history = read_history(journal)
+    return judgement_of(manifest, read_history(journal))
+
+
+def judgement_of(manifest: RunManifest, history: History) -> Judgement:
+    """The judgement of a run with this history."""
     pairs = judge_history(history, rules_of(manifest))
     rows, last_us = history.rows, int(history.rows["time_us"].max())
     faults = history.of(RowKind.FAULT)
@@ -308,8 +312,7 @@ def judge_journal(manifest: RunManifest, journal: Path) -> Judgement:
     counts = {name: len(getattr(pairs, name)) for name in COUNTS}
     counts |= {"required": pairs.required, "delivered": len(pairs.delivered), "published": len(history.events)}
     explained = Counter(name for name in COUNTS for pair in getattr(pairs, name) if (name, pair) in excused)
-    delays = np.array([at_us - history.events[pair[0]][0] for pair, at_us in pairs.first_us.items()])
-    p99_us = float(np.quantile(delays, 0.99, method="inverted_cdf")) if len(delays) else None
+    p99_us = delay_quantile_us(history, pairs, 0.99)
     longest_us = max(recovery.values(), default=None)
     facts = Facts(
         manifest.completeness,
@@ -327,6 +330,17 @@ def judge_journal(manifest: RunManifest, journal: Path) -> Judgement:
         manifest.by_themselves,
     )
     return Judgement(decide(facts), pairs, excused, checks, windows)
+
+
+def delay_quantile_us(history: History, pairs: PlainVerdict, part: float) -> float | None:
+    """The smallest delay of a delivery that is no shorter than this part of all, four digits kept as Spark's tables do;
+    None: nothing was delivered."""
+    delays = [at_us - history.events[event][0] for (event, _), at_us in pairs.first_us.items()]
+    if not delays:
+        return None
+    at_us = max(0, int(np.quantile(delays, part, method="inverted_cdf")))
+    unit = 10 ** max(0, len(str(at_us)) - 4)
+    return float(at_us - at_us % unit)
 
 
 def _conjured(history: History, manifest: RunManifest) -> str | None:

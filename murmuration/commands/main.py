@@ -9,7 +9,7 @@ import contextlib
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -323,13 +323,19 @@ def sweep_command(
     address: Annotated[str | None, typer.Option(help="A Ray cluster, instead of this host.")] = None,
     out: Annotated[Path | None, typer.Option(help="The sweep's folder (default: sweeps/NAME).")] = None,
     analysis: Annotated[bool, typer.Option(help="Judge the runs; without, they are only played and kept.")] = True,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Judge in plain Python, where each run was played; no Java.")
+    ] = False,
     keep_runs: Annotated[bool, typer.Option("--keep-runs", help="Keep the journals of valid runs too.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Play a scenario with many parameters and seeds; the same command goes on where it was stopped."""
     from murmuration.commands.sweep import play_sweep
 
-    play_sweep(sweep_file, workers, address, out, analysis, keep_runs, as_json)
+    if plain and not analysis:
+        raise InputError("--plain", "--no-analysis beside it", "one of the two: without an analysis nothing judges")
+    judge: Literal["spark", "plain"] | None = ("plain" if plain else "spark") if analysis else None
+    play_sweep(sweep_file, workers, address, out, judge, keep_runs, as_json)
 
 
 @application.command(

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Literal
 
 import typer
 from rich.console import Console
@@ -27,13 +28,13 @@ def play_sweep(
     workers: int | None,
     address: str | None,
     out: Path | None,
-    judged: bool,
+    judge: Literal["spark", "plain"] | None,
     keep_runs: bool,
     as_json: bool,
 ) -> None:
     """Carry out the sweep; exits with 1 if a point could not be played or its verdict is not `valid`."""
     cores = Cores(workers, address)
-    if judged:
+    if judge == "spark":
         from spark_analysis.session import check_java
 
         check_java()
@@ -41,15 +42,15 @@ def play_sweep(
     with RunProgress(quiet=as_json) as progress:
         plan = read_sweep(sweep_file, progress.step)
         folder = out or Path("sweeps") / plan.name
-        sweep = SweepRun(plan, folder, SweepOptions(cores, judged, keep_runs))
+        sweep = SweepRun(plan, folder, SweepOptions(cores, judge, keep_runs))
         try:
             end = sweep.run(progress.step)
         except (KeyboardInterrupt, OSError, RunError) as error:
             why = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
             raise SweepCutShort(f"{why}\nfinished points are kept in {folder}: the same command goes on") from error
-    if judged and (end.kept or end.done):
+    if judge is not None and (end.kept or end.done):
         _write(sweep, plan, folder)
-    _tell(sweep, plan, end, folder, judged, as_json)
+    _tell(sweep, plan, end, folder, judge is not None, as_json)
 
 
 def _write(sweep: SweepRun, plan: SweepPlan, folder: Path) -> None:

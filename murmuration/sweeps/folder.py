@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.progress import Progress
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
 from murmuration.sweeps.plan import SweepPlan, SweepPoint
@@ -62,9 +63,10 @@ class SweepFolder:
         """Remove the run of a point."""
         _discard(self.runs / self.name(point))
 
-    def work(self, point: SweepPoint) -> dict[str, Any]:
-        """What `play_point` is to do for this point."""
-        return {"scenario": dict(point.scenario), "point": str(point), "run": str(self.runs / self.name(point))}
+    def work(self, point: SweepPoint, judged: bool = False) -> dict[str, Any]:
+        """What `play_point` is to do for this point; `judged`: and the judge in plain Python after it."""
+        run = str(self.runs / self.name(point))
+        return {"scenario": dict(point.scenario), "point": str(point), "run": run, "judged": judged}
 
     def _claim(self, plan: SweepPlan) -> None:
         """See that the folder is this sweep's, or make it so, and clear away what was not finished."""
@@ -106,17 +108,30 @@ def held_folder(folder: Path, rooms: Sequence[Path], what: str) -> Iterator[None
         yield
 
 
-def play_point(work: dict[str, Any]) -> None:
-    """Play one run in virtual time: the function that runs as a task, on any host that sees the folder."""
+def play_point(
+    work: dict[str, Any], progress: Progress = lambda *_: None, address: str | None = None
+) -> dict[str, Any] | None:
+    """Play one run, unless it is there already; if asked, what the judge in plain Python says of it and measures.
+
+    The function that runs as a task, on any host that sees the folder. A live run is played on the cluster at the
+    address, or on this host.
+    """
     run = Path(work["run"])
-    draft = run.with_name(f"{_DRAFT}{run.name}-{secrets.token_hex(4)}")
-    execute(check_scenario(work["scenario"], work["point"]), draft, lambda phase, done, total: None)
-    try:
-        draft.rename(run)
-    except OSError:
-        if not run.is_dir():
-            raise
-        shutil.rmtree(draft)  # a task of a sweep that was killed was still there, and has played the same run
+    if not run.is_dir():
+        draft = run.with_name(f"{_DRAFT}{run.name}-{secrets.token_hex(4)}")
+        execute(check_scenario(work["scenario"], work["point"]), draft, progress, address)
+        try:
+            draft.rename(run)
+        except OSError:
+            if not run.is_dir():
+                raise
+            shutil.rmtree(draft)  # a task of a sweep that was killed was still there, and has played the same run
+    if not work["judged"]:
+        return None
+    from spark_analysis.key_figures import judge_and_measure
+
+    verdict, figures = judge_and_measure(run)
+    return {"judge": "plain", "verdict": verdict, "figures": figures}
 
 
 def write_whole(path: Path, text: str) -> None:

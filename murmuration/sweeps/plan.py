@@ -49,6 +49,11 @@ class SweepPoint:
     seed: int
     scenario: Mapping[str, Any]
 
+    @property
+    def live(self) -> bool:
+        """Is it played on Ray?"""
+        return bool(self.scenario["runtime"] == "ray")
+
     def __str__(self) -> str:
         return ", ".join(f"{key}={plain(value)}" for key, value in (*self.parameters.items(), ("seed", self.seed)))
 
@@ -153,9 +158,7 @@ def _listed(points: list[dict[str, Any]], path: Path, lines: KeyLines) -> list[d
 
 def _checked(path: Path, scenario: Path, sweep: SweepFile, parameters: Mapping[str, Any]) -> LoadedScenario:
     """The scenario of a point, built once to see that it can be; raises `InputError` naming the point."""
-    changes = copy.deepcopy({**sweep.set, **parameters})
-    if changes.setdefault("runtime", "virtual") != "virtual":
-        raise InputError(f"{path}, key runtime", plain(changes["runtime"]), "virtual: a sweep plays in virtual time")
+    changes = copy.deepcopy({"runtime": "virtual", **sweep.set, **parameters})
     try:
         loaded = load_scenario(scenario, changes=changes_of(changes, "the sweep's change"))
         build(loaded)

@@ -1,35 +1,40 @@
-"""`murmur sweep`: many runs of one scenario, played as Ray tasks and judged here as they finish.
+"""`murmur sweep`: many runs of one scenario, played as Ray tasks or one by one, and judged as they finish.
 
-Playing is what can be spread: each point is a run in virtual time, a task on any core of any host. Judging is done
-in one Spark session of this process while the next points are played: a session for each point would cost more than
-most runs. A point is done when its record is written. Its run is removed then, unless its verdict is not `valid` or
-all are to be kept.
+Each point in virtual time is a task on any core of any host. A live run starts actors of its own and wants the whole
+host or cluster: live points are played by this process, one after another, when all tasks have ended. Spark judges in
+one session of this process while tasks go on: a session for each point would cost more than most runs. The judge in
+plain Python judges where the point was played. A point is done when its record is written. Its run is removed then,
+unless its verdict is not `valid` or all are to be kept.
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
+from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.progress import Progress
 from murmur_pubsub.run_manifest import read_manifest
-from murmuration.sweeps.folder import SweepFolder
+from murmuration.sweeps.folder import SweepFolder, play_point
 from murmuration.sweeps.plan import SweepPlan, SweepPoint, plain
 from murmuration.sweeps.tasks import Cores, ends_of_tasks
 
 _PLAY = "murmuration.sweeps.folder:play_point"
+_End = tuple[SweepPoint, Mapping[str, Any] | None, str | None]
+"""A point, what plain Python judged if it did, and why there is no run of it if there is none."""
 _COUNTS = ("published", "required", "delivered", "missing", "duplicate", "spurious", "out_of_order", "explained")
 
 
 @dataclass(frozen=True, slots=True)
 class SweepOptions:
-    """How a sweep is carried out. `judged` False only plays; `keep_runs` keeps the journal of every run."""
+    """How a sweep is carried out. `judge` None only plays; `keep_runs` keeps the journal of every run."""
 
     cores: Cores = field(default_factory=Cores)
-    judged: bool = True
+    judge: Literal["spark", "plain"] | None = "spark"
     keep_runs: bool = False
 
 
@@ -57,18 +62,18 @@ class SweepRun:
             kept = len(self._plan.points) - len(open_points)
             if not open_points:
                 return SweepEnd(kept, 0, ())
-            if self._options.judged:
+            if self._options.judge == "spark":
                 from spark_analysis.session import start_session
 
                 progress("starting Spark", 0, 0)
                 stack.callback(start_session(small=True).stop)
             failed: list[tuple[SweepPoint, str]] = []
             done = 0
-            for point, failure in self._played(open_points, stack, progress):
+            for point, judged, failure in self._ends(open_points, stack, progress):
                 if failure is not None:
                     failed.append((point, failure))
-                elif self._options.judged:
-                    self._judge(point)
+                elif self._options.judge is not None:
+                    self._record(point, self._judged_by_spark(point) if judged is None else judged)
                 done += failure is None
                 progress("points", done + len(failed), len(open_points))
             return SweepEnd(kept, done, failed)
@@ -85,44 +90,47 @@ class SweepRun:
     def _is_done(self, point: SweepPoint) -> bool:
         if self._folder.record(point) is not None:
             return True
-        return not self._options.judged and self._folder.is_played(point)
+        return self._options.judge is None and self._folder.is_played(point)
 
-    def _played(
-        self, points: Sequence[SweepPoint], stack: contextlib.ExitStack, progress: Progress
-    ) -> Iterator[tuple[SweepPoint, str | None]]:
-        """Each point once there is a whole run of it, or with the reason why there is none."""
-        missing = {point.number: point for point in points if not self._folder.is_played(point)}
+    def _ends(self, points: Sequence[SweepPoint], stack: contextlib.ExitStack, progress: Progress) -> Iterator[_End]:
+        """Each point once there is a whole run of it, and if plain Python judges once that has."""
+        plainly = self._options.judge == "plain"
+        waiting = {point.number: point for point in points if plainly or not self._folder.is_played(point)}
         for point in points:
-            if point.number not in missing:
-                yield point, None
-        if not missing:
-            return
+            if point.number not in waiting:
+                yield point, None, None
+        work = {number: self._folder.work(point, plainly) for number, point in waiting.items()}
+        tasks = {number: each for number, each in work.items() if not waiting[number].live}
+        if tasks:
+            progress("starting Ray", 0, 0)
+            begun = functools.partial(progress, "points", len(points) - len(waiting), len(points))
+            ends = ends_of_tasks(_PLAY, tasks, self._options.cores, self._folder.runs, begun, shared=True)
+            for end in stack.enter_context(contextlib.closing(ends)):
+                yield waiting[end.key], end.result, end.failure
+        for number, point in waiting.items():
+            if point.live:
+                try:
+                    yield point, play_point(work[number], progress, self._options.cores.address), None
+                except (InputError, RunError) as error:
+                    yield point, None, str(error)
 
-        def begun() -> None:
-            progress("points", len(points) - len(missing), len(points))
-
-        progress("starting Ray", 0, 0)
-        work = {number: self._folder.work(point) for number, point in missing.items()}
-        ends = ends_of_tasks(_PLAY, work, self._options.cores, self._folder.runs, begun, shared=True)
-        for end in stack.enter_context(contextlib.closing(ends)):
-            yield missing[end.key], end.failure
-
-    def _judge(self, point: SweepPoint) -> None:
+    def _judged_by_spark(self, point: SweepPoint) -> Mapping[str, Any]:
         from spark_analysis.main import judge_and_measure
 
-        run = self._folder.runs / self._folder.name(point)
-        manifest = read_manifest(run)
-        verdict, figures = judge_and_measure(run)
+        verdict, figures = judge_and_measure(self._folder.runs / self._folder.name(point))
+        return {"judge": "spark", "verdict": verdict, "figures": figures}
+
+    def _record(self, point: SweepPoint, judged: Mapping[str, Any]) -> None:
+        manifest = read_manifest(self._folder.runs / self._folder.name(point))
         record = {
             "point": point.number,
             "parameters": dict(point.parameters),
             "seed": point.seed,
-            "verdict": verdict,
-            "figures": figures,
+            **judged,
             "wall_seconds": dict(manifest.wall_seconds),
         }
         self._folder.write_record(point, record)
-        if verdict["verdict"] == "valid" and not self._options.keep_runs:
+        if judged["verdict"]["verdict"] == "valid" and not self._options.keep_runs:
             self._folder.forget_run(point)
 
 
@@ -138,7 +146,7 @@ def _row(record: dict[str, Any]) -> dict[str, Any]:
     return (
         {"point": record["point"]}
         | parameters
-        | {"seed": record["seed"], "verdict": verdict["verdict"]}
+        | {"seed": record["seed"], "verdict": verdict["verdict"], "judge": record["judge"]}
         | {name: verdict[name] for name in _COUNTS}
         | {
             "delivery_rate": (required - verdict["missing"]) / required if required else None,

@@ -37,6 +37,12 @@ def test_a_count_of_seeds_goes_on_from_the_scenarios(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_sweep_plays_in_virtual_time_unless_it_says_ray(tmp_path: Path) -> None:
+    assert [point.live for point in plan(tmp_path, "points: [{links.loss: 0.1}]\n").points] == [False]
+    both = plan(tmp_path, "grid: {runtime: [ray, virtual], links.loss: [0.0, 0.1]}\n").points
+    assert [point.live for point in both] == [True, True, False, False]
+
+
 def test_points_do_not_share_what_they_change(tmp_path: Path) -> None:
     made = plan(tmp_path, "grid: {links: [{loss: 0.1}], links.delay: [1 ms, 2 ms]}\n")
     assert [point.scenario["links"] for point in made.points] == [
@@ -61,7 +67,7 @@ def test_points_do_not_share_what_they_change(tmp_path: Path) -> None:
         ("grid: {links.loss: [0.1, 0.1]}\n", "point links.loss=0.1: found it twice"),
         ("grid: {links.loss: [0.1]}\nseeds: []\n", "key seeds"),
         ("grid: {links.loss: [0.1]}\nseeds: 0\n", "key seeds"),
-        ("grid: {runtime: [ray]}\n", "a sweep plays in virtual time"),
+        ("grid: {runtime: [virtual, cluster]}\n", "point runtime=cluster.*key runtime"),
         ("points: [{links.loss: 0.1}, {links.delay: 1 ms}]\n", r"key points.1: found links.delay"),
         ("grid: {links.loss: 0.1}\n", r"key grid.links.loss"),
     ],

@@ -16,7 +16,6 @@ from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
 from murmuration.zoo.damages import DAMAGES, flip_bit
 from murmuration.zoo.split_run import split_by_node
-from spark_analysis.damaged_run import DamagedRun
 from spark_analysis.journal_check import Damage, find_damage
 from spark_analysis.main import analyze, judge, judge_and_measure
 
@@ -163,12 +162,3 @@ def test_the_command_line_prints_the_damage_instead_of_counts(
     assert f"{named} has nothing in it" in printed
     assert "the journal is damaged" in printed
     assert "missing" not in printed
-
-
-def test_figures_of_a_damaged_run_have_the_names_of_a_whole_one() -> None:
-    import inspect
-
-    from spark_analysis.main import _Analysis
-
-    written = inspect.getsource(_Analysis.key_figures)
-    assert all(name in written for name in DamagedRun(Path("nowhere"), []).key_figures())
