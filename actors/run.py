@@ -53,6 +53,7 @@ class LiveRun:
     Journals go to `folder`/journal, stable logs to `folder`/storage; below the folder in `scratch` on the hosts
     (by number) that keep them for themselves. `heard` is told what all nodes said, each time that they are asked.
     `cpu_seconds`: what the nodes' processes that are there at the end have spent before publishing began, and since.
+    `emulated_us`: how long the run was in emulated time, once it has stopped.
     """
 
     def __init__(
@@ -111,6 +112,7 @@ class LiveRun:
         self.wall_s = self._clock.wall_s
         self.wall_seconds: dict[str, float] = {}
         self.cpu_seconds: dict[str, float] = {}
+        self.emulated_us = 0
         self.totals: dict[str, int] = {}
         self.lateness = Lateness()
 
@@ -299,6 +301,7 @@ class LiveRun:
         if self._watch is not None:
             self._watch.cancel()
         self.totals = self._total(self._ask_all())
+        self.emulated_us = self._clock.now_us()
         spent = self.totals["cpu_us"] / 1e6
         self.cpu_seconds["publishing"] = spent - self.cpu_seconds.get("before publishing", 0.0)
         self.group.ask("leave")

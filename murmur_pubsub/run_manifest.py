@@ -190,6 +190,8 @@ class RunManifest:
     """Of each phase."""
     cpu_seconds: Mapping[str, float] = field(default_factory=dict)
     """Of each phase, all nodes together."""
+    emulated_us: int | None = None
+    """How long the run was in emulated time; None: it has not ended by itself."""
 
     def __post_init__(self) -> None:
         try:
@@ -218,6 +220,12 @@ class RunManifest:
     def numbers(self) -> dict[str, int]:
         """Node name to its number in the journal."""
         return {node.name: number for number, node in enumerate(self.nodes)}
+
+    @property
+    def emulated_per_cpu_second(self) -> float | None:
+        """Seconds of emulated time for each second of a core that the nodes took; None: it is not known."""
+        spent_s = sum(self.cpu_seconds.values())
+        return None if self.emulated_us is None or not spent_s else self.emulated_us / 1e6 / spent_s
 
     @property
     def brokers(self) -> list[str]:

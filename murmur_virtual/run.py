@@ -83,6 +83,11 @@ class VirtualRun:
         """The nodes that wrote the journal, and each one's number of incarnations."""
         return {RUN_WRITER: 1}
 
+    @property
+    def emulated_us(self) -> int:
+        """How long the run has been in emulated time."""
+        return self.runtime.now_us
+
     def play(self) -> None:
         """Run to the end. The journal is closed whatever happens, and readable up to that point."""
         try:

@@ -179,6 +179,7 @@ def _environment(manifest: RunManifest) -> list[tuple[str, str]]:
         ("nodes", f"{brokers} brokers and {clients} clients, {len(manifest.overlay.edges)} links between brokers"),
         ("withdrawal grace", wording.duration(manifest.withdrawal_grace_us)),
         ("time dilation", f"{manifest.time_dilation:g}"),
+        ("emulated time", wording.emulated_words(manifest)),
         ("murmur", manifest.version),
     ]
     host = manifest.host

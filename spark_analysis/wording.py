@@ -2,7 +2,7 @@
 
 import math
 
-from murmur_pubsub.run_manifest import LATE_US, Lateness
+from murmur_pubsub.run_manifest import LATE_US, Lateness, RunManifest
 
 
 def count(number: float) -> str:
@@ -36,6 +36,13 @@ def late_words(lateness: Lateness) -> str:
         f" {duration(LATE_US)} late, {duration(lateness.worst_us)} at worst:"
         f" percentiles of delay above p{lateness.sound_percentile} are not to be trusted"
     )
+
+
+def emulated_words(manifest: RunManifest) -> str:
+    """How long a run was in emulated time, and how much of it a second of a core brings."""
+    rate = manifest.emulated_per_cpu_second
+    told = duration(manifest.emulated_us)
+    return told if rate is None else f"{told}, {_three_digits(rate)}\u202fs in a second of a core"
 
 
 def size(number_of_bytes: float) -> str:

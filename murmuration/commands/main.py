@@ -20,6 +20,7 @@ from murmuration.commands.init import NEXT, StarterArgument, begin
 from murmuration.commands.outcome import tell_missing, warn_of_lateness
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.version import own_version
+from spark_analysis.wording import emulated_words
 
 application = typer.Typer(
     name="murmur",
@@ -155,7 +156,8 @@ def run_command(
                 point_latest(folder)
         if not as_json:
             print("workload:", ", ".join(f"{name} {value}" for name, value in finished.workload.items()))
-            warn_of_lateness(finished.lateness)
+            print(f"emulated: {emulated_words(finished.manifest)}")
+            warn_of_lateness(finished.manifest.lateness)
             tell_missing(finished.missing_journals)
         if analysis:
             analyze_runs([finished.folder], as_json, master, executor_memory, plain)

@@ -22,7 +22,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal import Phase
 from murmur_pubsub.journal_store import is_uri, store_at
 from murmur_pubsub.progress import PHASE_STEPS, Progress
-from murmur_pubsub.run_manifest import DriverHost, Lateness
+from murmur_pubsub.run_manifest import DriverHost, Lateness, RunManifest
 from murmuration.deployment.build_deployment import build
 from murmuration.runs.gathering import gather_run, missing_journals
 from murmuration.runs.hands import Hands
@@ -41,8 +41,8 @@ class FinishedRun:
     """The run folder."""
     workload: Mapping[str, float | int | str]
     """What was generated, for people."""
-    lateness: Lateness
-    """How far actors fell behind emulated time (not at all in virtual time)."""
+    manifest: RunManifest
+    """What is known of it at its end."""
     missing_journals: Mapping[str, str]
     """The hosts whose journals are not with the others, and why."""
 
@@ -64,6 +64,8 @@ class _Ended:
     lateness: Lateness
     writers: Mapping[str, int]
     """How many incarnations each writer of the journal had."""
+    emulated_us: int
+    """How long the run was in emulated time."""
 
 
 def execute(
@@ -126,13 +128,15 @@ def execute(
                 status="interrupted" if ended is None else "complete",
                 writers=None if ended is None else ended.writers,
                 lateness=Lateness() if ended is None else ended.lateness,
+                emulated_us=None if ended is None else ended.emulated_us,
                 wall_seconds=costs.wall_seconds,
                 cpu_seconds=costs.cpu_seconds,
             )
         )
         if store is not None:
             run_folder.store_journal(progress)
-    return FinishedRun(run_folder.folder, workload.description, ended.lateness, missing_journals(run_folder.manifest))
+    manifest = run_folder.manifest
+    return FinishedRun(run_folder.folder, workload.description, manifest, missing_journals(manifest))
 
 
 def check_store(store: str) -> None:
@@ -180,7 +184,7 @@ def _play_live(
                 gather_run(cluster, run_folder, deployment, progress)
             costs.wall_seconds |= run.wall_seconds
             costs.cpu_seconds |= run.cpu_seconds
-        return _Ended(run.lateness, run.writers)
+        return _Ended(run.lateness, run.writers, run.emulated_us)
 
 
 def _play_virtual(
@@ -194,7 +198,7 @@ def _play_virtual(
     finally:
         costs.wall_seconds["virtual"] = time.perf_counter() - began
         costs.cpu_seconds["virtual"] = time.process_time() - began_cpu
-    return _Ended(Lateness(), run.writers)
+    return _Ended(Lateness(), run.writers, run.emulated_us)
 
 
 def _host() -> DriverHost:

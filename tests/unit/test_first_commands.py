@@ -1,6 +1,7 @@
 """What a user types first: a scenario or suite to begin with, built-in scenarios shown, names completed and mended."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ def test_a_scenario_to_begin_with_plays_and_is_the_latest_run(tmp_path: Path) ->
     assert murmur(tmp_path, "init", "scenario").stdout == "scenario.yaml\nnext: murmur run scenario.yaml\n"
     played = murmur(tmp_path, "run", "scenario.yaml", "--no-analysis")
     assert played.returncode == 0, played.stderr
+    assert re.search(r"^emulated: .* in a second of a core$", played.stdout, re.MULTILINE)
     (run,) = [path for path in (tmp_path / "runs").iterdir() if not path.is_symlink()]
     assert (tmp_path / "runs" / "latest").resolve() == run.resolve()
 

@@ -25,6 +25,7 @@ from murmur_pubsub.run_manifest import (
     read_manifest,
     write_manifest,
 )
+from spark_analysis import wording
 
 NODES = (NodeEntry("b0", "broker"), NodeEntry("c0", "client", "b0"), NodeEntry("driver", "driver"))
 FULL = RunManifest(
@@ -65,6 +66,7 @@ FULL = RunManifest(
     lateness=Lateness(100, 3, 41_000),
     wall_seconds={"publishing": 0.5},
     cpu_seconds={"publishing": 0.25},
+    emulated_us=1_500_000,
 )
 
 
@@ -92,6 +94,14 @@ def test_a_manifest_resolves_names_numbers_and_what_is_away() -> None:
     assert FULL.homes == {"c0": "b0"}
     assert FULL.away == {"b0"}
     assert FULL.completeness == "incomplete"
+
+
+def test_a_manifest_tells_what_a_second_of_a_core_brought() -> None:
+    assert FULL.emulated_per_cpu_second == 6.0
+    assert dataclasses.replace(FULL, cpu_seconds={}).emulated_per_cpu_second is None
+    assert dataclasses.replace(FULL, emulated_us=None).emulated_per_cpu_second is None
+    assert wording.emulated_words(FULL) == "1.50\u202fs, 6.00\u202fs in a second of a core"
+    assert wording.emulated_words(dataclasses.replace(FULL, cpu_seconds={})) == "1.50\u202fs"
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def measure_live_dispatchers(spec: LiveDispatchersSpec, address: str | None = No
         finished, verdict = play_judged(loaded.data, Path(place) / "run", address)
     counted = ("required", "missing", "duplicate", "spurious", "faults_took_effect")
     counts = {name: int(verdict[name]) for name in counted}
-    return LiveDispatchers(spec, **counts, lag_ms=round(finished.lateness.worst_us / 1e3, 1))
+    return LiveDispatchers(spec, **counts, lag_ms=round(finished.manifest.lateness.worst_us / 1e3, 1))
 
 
 def add_live_dispatchers(result: PaperResult, runs: Mapping[LiveDispatchersSpec, LiveDispatchers]) -> None:

@@ -96,7 +96,7 @@ def measure_live_brokers(spec: LiveBrokersSpec, address: str | None = None) -> L
     arrivals = measured_arrivals(rows, spec.warm_s)
     wanted = arrivals[arrivals.matched]
     hops = wanted.groupby("hops").size().reindex(range(int(arrivals.hops.max()) + 1), fill_value=0)
-    lag_ms = round(finished.lateness.worst_us / 1e3, 1)
+    lag_ms = round(finished.manifest.lateness.worst_us / 1e3, 1)
     return LiveBrokers(spec, len(wanted), len(arrivals) - len(wanted), hops.tolist(), counts, lag_ms)
 
 
