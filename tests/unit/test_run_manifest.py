@@ -100,7 +100,7 @@ def test_a_manifest_tells_what_a_second_of_a_core_brought() -> None:
     assert FULL.emulated_per_cpu_second == 6.0
     assert dataclasses.replace(FULL, cpu_seconds={}).emulated_per_cpu_second is None
     assert dataclasses.replace(FULL, emulated_us=None).emulated_per_cpu_second is None
-    assert wording.emulated_words(FULL) == "1.50\u202fs, 6.00\u202fs in a second of a core"
+    assert wording.emulated_words(FULL) == "1.50\u202fs, 6\u202fs in a second of a core"
     assert wording.emulated_words(dataclasses.replace(FULL, cpu_seconds={})) == "1.50\u202fs"
 
 
