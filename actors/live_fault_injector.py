@@ -172,8 +172,8 @@ class LiveFaultInjector:
                         self.restart(name)
 
     def _issue(self, fault: Fault) -> None:
-        commands = [self._command_steps.command(fault, self._clock.now_us())]
-        self._confirm("issue", {fault.nodes[0]: (commands,)}, lambda issued: issued == 1)
+        commands = self._command_steps.commands(fault, self._clock.now_us())
+        self._confirm("issue", {fault.nodes[0]: (commands,)}, lambda issued: issued == len(commands))
 
     def kill(self, name: NodeName, sigkill: bool = False) -> None:
         """End the node's process and see it gone."""

@@ -1,11 +1,13 @@
 """The text form of filters, as in JMS selectors: `price > 10 AND symbol = 'IBM' AND volume BETWEEN 100 AND 500`.
 
-Predicates: `= != <> < <= > >=`, `BETWEEN a AND b`, `IN (a, b)`, `LIKE 'prefix%'`, `IS NOT NULL`, joined by AND.
-Keywords in any case; strings in single quotes, a quote in one doubled; TRUE alone matches everything, FALSE
-nothing. A mistake is an `InputError` that names the column.
+Predicates: `= != <> < <= > >=`, `BETWEEN a AND b`, `IN (a, b)`, `NOT IN (a, b)`, `LIKE 'prefix%'`, `LIKE '%suffix'`,
+`IS NULL`, `IS NOT NULL`, joined by AND. Keywords in any case; strings in single quotes, a quote in one doubled; TRUE
+alone matches everything, FALSE nothing. A subscription may be several such conjunctions, in parentheses or not, joined
+by OR, which binds weaker than AND. A mistake is an `InputError` that names the column.
 """
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +15,7 @@ from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.filter import (
+    ABSENT,
     EVERYTHING,
     EXISTS,
     INTEGER_DIGITS_MAX,
@@ -20,6 +23,7 @@ from murmur_pubsub.filter import (
     RESERVED_WORDS,
     Constraint,
     Filter,
+    ending,
     finite,
     interval,
     prefix,
@@ -27,15 +31,19 @@ from murmur_pubsub.filter import (
 from murmur_pubsub.values import Value, domain_of
 
 _GRAMMAR = r"""
-    start: _predicates | literal_true | literal_false | nothing_written
+    start: nothing_written | _conjunct (_OR _conjunct)*
     nothing_written:
+    _conjunct: _conjunction | "(" _conjunction ")"
+    _conjunction: conjunction | literal_true | literal_false
     literal_true: TRUE
     literal_false: FALSE
-    _predicates: predicate (_AND predicate)*
+    conjunction: predicate (_AND predicate)*
     predicate: NAME COMPARISON _value       -> comparison
              | NAME _BETWEEN _value _AND _value -> between
              | NAME _IN "(" _value ("," _value)* ")" -> in_list
+             | NAME _NOT _IN "(" _value ("," _value)* ")" -> not_in_list
              | NAME _LIKE STRING            -> like
+             | NAME _IS _NULL               -> absent
              | NAME _IS _NOT _NULL          -> exists
     _value: NUMBER | STRING | TRUE | FALSE
     COMPARISON: "!=" | "<>" | "<=" | ">=" | "=" | "<" | ">"
@@ -44,6 +52,7 @@ _GRAMMAR = r"""
     TRUE.2: /true(?![A-Za-z0-9_.])/i
     FALSE.2: /false(?![A-Za-z0-9_.])/i
     _AND.2: /and(?![A-Za-z0-9_.])/i
+    _OR.2: /or(?![A-Za-z0-9_.])/i
     _BETWEEN.2: /between(?![A-Za-z0-9_.])/i
     _IN.2: /in(?![A-Za-z0-9_.])/i
     _LIKE.2: /like(?![A-Za-z0-9_.])/i
@@ -62,11 +71,12 @@ _WORDS = {
     "TRUE": "TRUE",
     "FALSE": "FALSE",
     "_AND": "AND",
+    "_OR": "OR",
     "_BETWEEN": "BETWEEN",
     "_IN": "IN",
-    "_LIKE": "LIKE 'prefix%'",
-    "_IS": "IS NOT NULL",
-    "_NOT": "NOT NULL",
+    "_LIKE": "LIKE 'prefix%' or '%suffix'",
+    "_IS": "IS NULL",
+    "_NOT": "NOT",
     "_NULL": "NULL",
     "LPAR": "'('",
     "RPAR": "')'",
@@ -110,19 +120,29 @@ class _Meaning(Transformer[Token, Any]):
         return name, interval(domain, low, False, high, False)
 
     def in_list(self, items: list[Token]) -> tuple[str, Constraint | None]:
+        return str(items[0]), finite(*self._listed(items))
+
+    def not_in_list(self, items: list[Token]) -> tuple[str, Constraint | None]:
+        domain, values = self._listed(items)
+        return str(items[0]), interval(domain, excluded=values)
+
+    def _listed(self, items: list[Token]) -> tuple[Any, list[Value]]:
+        """(domain, values) of a list, behind the name."""
         values = [_value(token) for token in items[1:]]
         domain = _domain(values[0])
         for token, value in zip(items[1:], values, strict=True):
             if _domain(value) != domain:
                 raise _Mistake(_column(token), f"{token} in a list of the {domain} domain", "values of one type")
-        return str(items[0]), finite(domain, values)
+        return domain, values
 
     def like(self, items: list[Token]) -> tuple[str, Constraint | None]:
         pattern = str(_value(items[1]))
-        text = pattern[:-1]
-        if not pattern.endswith("%") or "%" in text or "_" in text:
-            raise _Mistake(_column(items[1]), f"LIKE {items[1]}", "a prefix and one % at its end")
-        return str(items[0]), prefix(text)
+        if pattern.count("%") != 1 or "_" in pattern or "%" not in (pattern[0], pattern[-1]):
+            raise _Mistake(_column(items[1]), f"LIKE {items[1]}", "one %, behind a prefix or before a suffix")
+        return str(items[0]), prefix(pattern[:-1]) if pattern[-1] == "%" else ending(pattern[1:])
+
+    def absent(self, items: list[Token]) -> tuple[str, Constraint | None]:
+        return str(items[0]), ABSENT
 
     def exists(self, items: list[Token]) -> tuple[str, Constraint | None]:
         return str(items[0]), EXISTS
@@ -135,8 +155,21 @@ class _Meaning(Transformer[Token, Any]):
     def literal_false(self, _: list[Token]) -> Filter:
         return NOTHING
 
-    def start(self, items: list[Any]) -> Filter:
-        return items[0] if isinstance(items[0], Filter) else Filter.conjunction(items)
+    def conjunction(self, items: list[tuple[str, Constraint | None]]) -> Filter:
+        return Filter.conjunction(items)
+
+    def start(self, items: list[Filter]) -> tuple[Filter, ...]:
+        return _widest(items)
+
+
+def _widest(filters: Sequence[Filter]) -> tuple[Filter, ...]:
+    """Of the filters those that no other one covers; the first of equal ones."""
+    found: list[Filter] = []
+    for wanted in filters:
+        if not any(known.covers(wanted) for known in found):
+            found = [known for known in found if not wanted.covers(known)]
+            found.append(wanted)
+    return tuple(found)
 
 
 def _value(token: Token) -> Value:
@@ -169,14 +202,23 @@ def _parser() -> Lark:
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def _parse(text: str) -> Filter:
+def _parse(text: str) -> tuple[Filter, ...]:
     meaning: Any = _parser().parse(text)
-    result: Filter = meaning
+    result: tuple[Filter, ...] = meaning
     return result
 
 
 def parse_filter(text: str, place: str = "filter") -> Filter:
-    """The filter that the text means; raises `InputError` whose place is `place` and the column."""
+    """The filter that the text means; raises `InputError` as `parse_subscription`, and if it means several."""
+    wanted, *others = parse_subscription(text, place)
+    if others:
+        raise InputError(place, f"{len(others) + 1} conjunctions joined by OR", "one")
+    return wanted
+
+
+def parse_subscription(text: str, place: str = "filter") -> tuple[Filter, ...]:
+    """The filters that the text asks for, whose events it wants once each: one for each conjunction that no other one
+    covers. Raises `InputError` whose place is `place` and the column."""
     try:
         text.encode()
         return _parse(text)
@@ -195,6 +237,11 @@ def parse_filter(text: str, place: str = "filter") -> Filter:
     except ValueError as error:  # the predicates taken together
         column, found, allowed = 1, str(error), "strings with fewer NULs at the end"
     raise InputError(f"{place}, column {column}", found, allowed)
+
+
+def subscription_text(filters: Sequence[Filter]) -> str:
+    """A text that means these filters, the same in whatever order they are."""
+    return " OR ".join(sorted(map(str, filters)))
 
 
 def _in_words(terminals: Any) -> str:

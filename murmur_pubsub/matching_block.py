@@ -38,7 +38,7 @@ _Numbers = npt.NDArray[np.intp]
 
 @dataclass(slots=True)
 class _Answerable:
-    """For one combination of attribute names the filters that name no others, as far as there were `size` filters.
+    """For one combination of attribute names the filters that require no others, as far as there were `size` filters.
 
     lacking: the columns of other attributes. steps: for each attribute its cells by the type of a value, and its base.
     """
@@ -134,7 +134,7 @@ class Block(Generic[Destination]):
         assert wanted.constraints is not None
         for name, constraint in wanted.constraints.items():
             column = self._columns.get(name) or self._column(name)
-            column.name(bit, constraint.domain is None)
+            column.name(bit, constraint)
             if constraint.domain is None:
                 continue
             cells = column.domains.get(constraint.domain) or self._add_domain(
@@ -147,7 +147,7 @@ class Block(Generic[Destination]):
             low, high, first, last = cells.reach(constraint)
             cells.add_interval(bit, first, last)
             self.crowded = self.crowded or max(cells.count_in_gap(low), cells.count_in_gap(high)) >= _GAP_MAX
-            if constraint.excluded or len(slots) == self._coded:
+            if constraint.excluded or constraint.suffix or len(slots) == self._coded:
                 self._uncoded[number] = True
             else:
                 slots.append(cells.slot)
@@ -235,7 +235,8 @@ class Block(Generic[Destination]):
             column = self._columns.get(name)
             if column is None:
                 return
-            candidates &= ~column.absent[:words]
+            absent = column.absent[:words]
+            candidates &= absent & ~column.base[:words] if wanted[name].is_absence else ~absent
         for name in names:
             if np.count_nonzero(candidates) <= _FEW_WORDS:
                 break
@@ -288,7 +289,7 @@ class Block(Generic[Destination]):
         return numbers[within & ~doubtful], numbers[within & doubtful]
 
     def _able(self, names: tuple[str, ...]) -> Row:
-        """A set of its own of the entries, not struck out, that name no other attributes."""
+        """A set of its own of the entries, not struck out, that require no other attributes."""
         words = self.used_words
         answerable = self._answerable.get(names)
         if answerable is None:

@@ -4,15 +4,16 @@ Theory. Filters are numbered; a set of filters is a Python int used as a bit set
 speed without any overhead for a call. For each attribute and ordered domain the values are cut into cells at
 some of the bounds that occur in filters. A cell has two bit sets: filters that an event with a value in the
 cell matches for `certain` as far as this attribute goes, and those it `possibly` matches (their bound lies
-inside the cell). Equality and IN are kept by value. A filter that does not constrain the attribute, or wants it
-only to exist, is in both sets of every cell: they are the `base`.
+inside the cell, or they want a suffix). Equality and IN are kept by value. A filter that does not constrain the
+attribute, or wants it only to exist, is in both sets of every cell: they are the `base`. One that wants it absent is
+in no cell.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from murmur_pubsub.filter import Constraint
+from murmur_pubsub.filter import EXISTS, Constraint
 from murmur_pubsub.values import Domain, Value
 
 _OWN_BITS_FROM = 16
@@ -23,8 +24,21 @@ _AT_ONCE = 128
 _CELLS_AT_ONCE = 48
 _BOUNDS_MAX = 4_096
 """Bounds that are sorted, in one step, to find the edges of cells."""
+_NULS = "\0" * 65
+"""No bound ends in so many."""
 _STRIDE = 16
 """For questions of covering, the distance, in cells, between two unions of all cells before, and after."""
+
+
+def within(wanted: Constraint) -> Constraint:
+    """The constraint with a low end that no constraint which covers it begins behind: what wants a suffix may begin
+    before one that covers it, by some NULs."""
+    return wanted._replace(low=f"{wanted.low or ''}{_NULS}") if wanted.suffix else wanted
+
+
+def around(wanted: Constraint) -> Constraint:
+    """The constraint with a low end before which nothing begins that it covers."""
+    return wanted._replace(low=wanted.low.rstrip("\0")) if type(wanted.low) is str else wanted
 
 
 def bits_of(numbers: Sequence[int], size: int) -> int:
@@ -81,10 +95,10 @@ class AttributeCells:
                 yield
             first, last, inner_first, inner_end = self._reach(constraint)
             possible.append((number, first, last + 1))
-            if constraint.excluded:
+            if constraint.excluded and not constraint.suffix:
                 holes = [bisect_right(self.edges, value) for value in constraint.excluded]
                 certain += _without(number, inner_first, inner_end, holes)
-            elif inner_first < inner_end:
+            elif inner_first < inner_end and not constraint.suffix:
                 certain.append((number, inner_first, inner_end))
         yield from _spread(self.possible, possible, len(self.edges) + 1, size, base)
         if intervals:
@@ -102,7 +116,7 @@ class AttributeCells:
         if wanted.values is None:
             # An interval that holds another one holds both its ends, so it meets the cells of both. No finite set holds
             # one: an interval of few strings is a set in normal form.
-            first, last = self._ends(wanted)
+            first, last = self._ends(within(wanted))
             return self.possible[first] & self.possible[last]
         found = -1
         for value in wanted.values:
@@ -111,7 +125,7 @@ class AttributeCells:
 
     def outside(self, wanted: Constraint) -> int:
         """The filters with an interval that goes beyond the constraint's; without the rest that do not fit it."""
-        first, last = self._ends(wanted)
+        first, last = self._ends(around(wanted))
         return self._begin_before(first) | self._end_after(last)
 
     def _begin_before(self, first: int) -> int:
@@ -201,15 +215,16 @@ def _unions(cells: Sequence[int]) -> Iterator[int]:
 
 
 class AttributeSets:
-    """All constraints on one attribute. `constrained`: the filters that have one; `base`: see above.
+    """All constraints on one attribute. `constrained`: the filters that have one; `required`: those of them that do not
+    want it absent; `base`: see above.
 
     There to be used once all steps of `build` are taken.
     """
 
-    __slots__ = ("base", "constrained", "domains")
+    __slots__ = ("base", "constrained", "domains", "required")
 
     def __init__(self) -> None:
-        self.constrained = self.base = 0
+        self.constrained = self.required = self.base = 0
         self.domains: dict[Domain, AttributeCells] = {}
 
     def build(
@@ -217,7 +232,9 @@ class AttributeSets:
     ) -> Iterator[None]:
         """Take the constraints in, in short steps."""
         self.constrained = bits_of([number for number, _ in constraints], size)
-        exists = bits_of([number for number, constraint in constraints if constraint.domain is None], size)
+        exists = bits_of([number for number, constraint in constraints if constraint == EXISTS], size)
+        absent = bits_of([number for number, constraint in constraints if constraint.is_absence], size)
+        self.required = self.constrained & ~absent
         self.base = everything & ~self.constrained | exists
         by_domain: dict[Domain, list[tuple[int, Constraint]]] = {}
         for number, constraint in constraints:
@@ -229,18 +246,20 @@ class AttributeSets:
 
     def covering(self, wanted: Constraint) -> int:
         """The filters that may allow all that the constraint allows; none that does is left out."""
+        if wanted.is_absence:
+            return ~self.required
         cells = None if wanted.domain is None else self.domains.get(wanted.domain)
         return self.base if cells is None else cells.covering(wanted)
 
     def covered(self, wanted: Constraint) -> int:
         """The filters that may allow nothing but what the constraint allows; none that does so is left out."""
         if wanted.domain is None:
-            return self.constrained
+            return self.constrained & ~self.required if wanted.is_absence else self.required
         cells = self.domains.get(wanted.domain)
         if cells is None:
             return 0
         if wanted.values is None:
-            return self.constrained & ~cells.outside(wanted)
+            return self.required & ~cells.outside(wanted)
         found = 0
         for value in wanted.values:
             found |= cells.equal(value)

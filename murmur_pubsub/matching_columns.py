@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from murmur_pubsub.filter import Constraint
+from murmur_pubsub.matching_cells import around, within
 from murmur_pubsub.matching_level import IndexEntry
 from murmur_pubsub.values import DOMAINS, Domain, Value
 
@@ -196,10 +197,11 @@ class Cells:
 class Column:
     """All constraints on one attribute.
 
-    absent: the filters that have none. base: those, and the ones that want the attribute only to exist.
+    absent: the filters that have none, and the ones that want the attribute absent. base: those that have none, and
+    the ones that want the attribute only to exist.
     """
 
-    __slots__ = ("_exists", "_named", "absent", "base", "domains")
+    __slots__ = ("_absent", "_exists", "_named", "absent", "base", "domains")
 
     def __init__(self, words: int, size: int) -> None:
         self.absent: Row = np.zeros(words, dtype=np.uint64)
@@ -209,7 +211,7 @@ class Column:
             self.absent[full] = np.uint64((1 << rest) - 1)
         self.base = self.absent.copy()
         self.domains: dict[Domain, Cells] = {}
-        self._named = self._exists = 0
+        self._named = self._exists = self._absent = 0
 
     def add_domain(self, domain: Domain, edges: Edges, cells_max: int, slot: int, words: int) -> Cells:
         """Make room for the constraints of a domain; `words` are in use, the one being written not among them."""
@@ -221,29 +223,33 @@ class Column:
         """The cells that a value of this type meets."""
         return {kind: self.domains[domain] for kind, domain in DOMAINS.items() if domain in self.domains}
 
-    def name(self, bit: int, exists: bool) -> None:
-        """Note that the filter with this bit of the word being written constrains the attribute."""
+    def name(self, bit: int, constraint: Constraint) -> None:
+        """Note that the filter with this bit of the word being written constrains the attribute so."""
         self._named |= bit
-        if exists:
+        if constraint.is_absence:
+            self._absent |= bit
+        elif constraint.domain is None:
             self._exists |= bit
 
     def write(self, word: int, everyone: int) -> None:
         """Write the word, of filters of which `everyone` is new."""
-        absent = everyone & ~self._named
-        base = absent | self._exists
-        self.absent[word] |= np.uint64(absent)
+        unnamed = everyone & ~self._named
+        base = unnamed | self._exists
+        self.absent[word] |= np.uint64(unnamed | self._absent)
         self.base[word] |= np.uint64(base)
         for cells in self.domains.values():
             cells.write(word, base)
-        self._named = self._exists = 0
+        self._named = self._exists = self._absent = 0
 
     def covering(self, wanted: Constraint, words: int) -> Row:
         """The filters that may allow all that the constraint allows; none that does is left out."""
         cells = None if wanted.domain is None else self.domains.get(wanted.domain)
+        if wanted.is_absence:
+            return self.absent[:words]
         if cells is None:
             return self.base[:words]
         if wanted.values is None:
-            _, _, first, last = cells.reach(wanted)
+            _, _, first, last = cells.reach(within(wanted))
             meeting_both: Row = cells.rows[first][:words] & cells.rows[last][:words]
             return meeting_both
         found: Row | None = None
@@ -263,7 +269,7 @@ class Column:
             return found
         cells = self.domains.get(wanted.domain)
         if cells is not None and wanted.values is None:
-            _, _, first, last = cells.reach(wanted)
+            _, _, first, last = cells.reach(around(wanted))
             for row in (*cells.rows[:first], *cells.rows[last + 1 :]):
                 found |= row[:words]
             return found

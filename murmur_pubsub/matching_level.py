@@ -3,8 +3,8 @@
 Theory. For an event, the bit sets of its values (`murmur_pubsub.matching_cells`) are ANDed over its attributes, which
 leaves the filters that match for certain and a few more to be asked one by one. A query only for destinations mostly
 needs no more than the certain ones: the possible ones are ANDed when a destination is still missing. Filters that
-name an attribute which the event lacks are told by counting, with bit sets as the digits of binary counters, how many
-of its attributes each filter names; the answer is kept, with the bit sets to walk over, for each combination of
+require an attribute which the event lacks are told by counting, with bit sets as the digits of binary counters, how
+many of its attributes each filter requires; the answer is kept, with the bit sets to walk over, for each combination of
 attribute names that events have.
 """
 
@@ -42,7 +42,7 @@ class IndexEntry(NamedTuple, Generic[Destination]):
 
 
 class _Plan(NamedTuple):
-    """For one combination of attribute names: the filters that name no others, and what to walk over."""
+    """For one combination of attribute names: the filters that require no others, and what to walk over."""
 
     answerable: int
     steps: list[tuple[str, int, dict[type, tuple[list[Any], list[int], list[int], dict[Value, int | list[int]]]]]]
@@ -66,8 +66,17 @@ class Level(Generic[Destination]):
     """A fixed set of entries, to be built before it is asked. No entry's filter may match nothing."""
 
     __slots__ = (
-        "_alive", "_alive_count", "_attributes", "_everything", "_exact", "_named", "_owned", "_plans", "_struck",
-        "entries", "size",
+        "_alive",
+        "_alive_count",
+        "_attributes",
+        "_everything",
+        "_exact",
+        "_owned",
+        "_plans",
+        "_required",
+        "_struck",
+        "entries",
+        "size",
     )  # fmt: skip
 
     def __init__(self, entries: Sequence[IndexEntry[Destination]]) -> None:
@@ -78,7 +87,7 @@ class Level(Generic[Destination]):
         self._struck: list[int] = []
         self._attributes: dict[str, AttributeSets] = {}
         self._plans: dict[tuple[str, ...], _Plan] = {}
-        self._named: list[int] = []
+        self._required: list[int] = []
         self._exact = False
         self._owned: dict[Destination, int] | None = None
 
@@ -101,7 +110,7 @@ class Level(Generic[Destination]):
             sets = self._attributes[name] = AttributeSets()
             yield from sets.build(each, self.size, self._everything, cells_max)
         yield
-        self._named = self._count_named(self._attributes)
+        self._required = self._count_required(self._attributes)
         # Without intervals no filter is ever in doubt.
         self._exact = all(
             cells.possible is cells.certain for sets in self._attributes.values() for cells in sets.domains.values()
@@ -283,19 +292,19 @@ class Level(Generic[Destination]):
                     }
                     steps.append((name, sets.base, by_type))
             unanswerable = 0
-            for named, met in zip(self._named, self._count_named(names, len(self._named)), strict=True):
-                # The event meets at most the attributes that a filter names, so it lacks some of them just where the
-                # two counts differ, in any digit. As many digits as `_named` has are therefore enough.
-                unanswerable |= named ^ met
+            for required, met in zip(self._required, self._count_required(names, len(self._required)), strict=True):
+                # The event meets at most the attributes that a filter requires, so it lacks some of them just where the
+                # two counts differ, in any digit. As many digits as `_required` has are therefore enough.
+                unanswerable |= required ^ met
             plan = self._plans[names] = _Plan(self._everything & ~unanswerable, steps)
         return plan
 
-    def _count_named(self, names: Collection[str], digits: int = 0) -> list[int]:
-        """How many of the attributes each filter names: bit n of digit k is bit k of the count of filter n."""
+    def _count_required(self, names: Collection[str], digits: int = 0) -> list[int]:
+        """How many of the attributes each filter requires: bit n of digit k is bit k of the count of filter n."""
         counts = [0] * digits
         for name in names:
             sets = self._attributes.get(name)
-            carry = 0 if sets is None else sets.constrained
+            carry = 0 if sets is None else sets.required
             digit = 0
             while carry:
                 if digit == len(counts):

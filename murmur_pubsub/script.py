@@ -1,7 +1,9 @@
 """What a node's clients do in a run: their subscriptions, and timed publications and changes of mind.
 
 A script is plain data made by a workload; both runtimes play it through a `Player`, so that a scenario means
-the same on both. Times count from the start of publishing, in emulated microseconds.
+the same on both. Times count from the start of publishing, in emulated microseconds. A subscription with OR is a
+command for each of its filters, and so is its withdrawal: brokers, journals and the judge know conjunctions only, and
+a subscriber gets an event once however many of its filters match.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,7 +11,8 @@ from typing import Literal, NamedTuple, Protocol
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.faults import Fault, FaultKind
-from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.filter_parser import parse_subscription, subscription_text
 from murmur_pubsub.machine import Command, NodeName, Publish, Subscribe, Unsubscribe
 from murmur_pubsub.values import Value
 
@@ -37,15 +40,20 @@ class Script(Protocol):
 
 
 def subscribers_of(script: Script | None, wanted: str) -> list[int]:
-    """Which subscribers of the script want that filter (the text of a `Filter`) all the time."""
+    """Which subscribers of the script want that (a `subscription_text`) all the time."""
     if script is None:
         return []
     changing = {subscriber for _, _, subscriber, _ in script.changes}
     return [
         subscriber
         for subscriber, text in script.subscriptions
-        if subscriber not in changing and (text == wanted or str(parse_filter(text)) == wanted)
+        if subscriber not in changing and (text == wanted or subscription_text(parse_subscription(text)) == wanted)
     ]
+
+
+def _filters_of(subscriptions: Iterable[tuple[int, str]]) -> list[tuple[int, Filter]]:
+    """(subscriber, filter) of each filter that is asked for."""
+    return [(subscriber, wanted) for subscriber, text in subscriptions for wanted in parse_subscription(text)]
 
 
 class ScriptedCommand(NamedTuple):
@@ -54,6 +62,14 @@ class ScriptedCommand(NamedTuple):
 
     command: Command
     ordinal: int = 0
+
+
+def _one_by_one(changes: Iterable[Change]) -> Iterator[tuple[int, Command]]:
+    """The time of each change and its command: a change of several filters is several."""
+    for time_us, what, subscriber, text in changes:
+        kind = Subscribe if what == "subscribe" else Unsubscribe
+        for wanted in parse_subscription(text):
+            yield time_us, kind(subscriber, wanted)
 
 
 class Player:
@@ -65,19 +81,19 @@ class Player:
 
     def __init__(self, script: Script) -> None:
         self._sequences: dict[int, int] = {}
-        self._subscriptions = script.subscriptions
+        self._subscriptions = [
+            ScriptedCommand(Subscribe(subscriber, wanted), ordinal)
+            for ordinal, (subscriber, wanted) in enumerate(_filters_of(script.subscriptions))
+        ]
         self._publications: Iterator[tuple[int, int, Mapping[str, Value]]] = iter(script.publications)
-        self._changes: Iterator[Change] = iter(script.changes)
+        self._changes = _one_by_one(script.changes)
         self._publication = next(self._publications, None)
         self._change = next(self._changes, None)
         self._ordinal = len(self._subscriptions)
 
     def subscriptions(self) -> list[ScriptedCommand]:
         """The commands issued before publishing starts."""
-        return [
-            ScriptedCommand(Subscribe(subscriber, parse_filter(text)), ordinal)
-            for ordinal, (subscriber, text) in enumerate(self._subscriptions)
-        ]
+        return list(self._subscriptions)
 
     def catch_up(self, elapsed_us: int) -> list[ScriptedCommand]:
         """Skip to `elapsed_us` after the start of publishing, for a node that was down until then: its subscriptions
@@ -101,10 +117,8 @@ class Player:
         change, publication = self._change, self._publication
         if change is not None and (publication is None or change[0] <= publication[0]):
             self._change = next(self._changes, None)
-            _, what, subscriber, text = change
-            kind = Subscribe if what == "subscribe" else Unsubscribe
             ordinal, self._ordinal = self._ordinal, self._ordinal + 1
-            return ScriptedCommand(kind(subscriber, parse_filter(text)), ordinal)
+            return ScriptedCommand(change[1], ordinal)
         if publication is None:
             raise IndexError("the script is over")
         self._publication = next(self._publications, None)
@@ -127,19 +141,23 @@ class CommandSteps:
         self._sequences: dict[int, int] = {}
         self._changed: dict[NodeName, list[ScriptedCommand]] = {}
 
-    def command(self, fault: Fault, now_us: int) -> ScriptedCommand:
+    def commands(self, fault: Fault, now_us: int) -> list[ScriptedCommand]:
         """What the step has its node do, at emulated time `now_us`."""
         (name,) = fault.nodes
         if fault.kind is FaultKind.PUBLISH:
             sequence = self._sequences.get(fault.issuer, 0)
             self._sequences[fault.issuer] = sequence + 1
-            return ScriptedCommand(Publish(Event(fault.issuer, sequence, now_us, dict(fault.attributes))))
+            return [ScriptedCommand(Publish(Event(fault.issuer, sequence, now_us, dict(fault.attributes))))]
         before = self._changed.setdefault(name, [])
         script = self._scripts.get(name)
-        of_script = 0 if script is None else len(script.subscriptions) + len(script.changes)
+        first = len(before)
+        if script is not None:
+            first += len(_filters_of(script.subscriptions)) + len(list(_one_by_one(script.changes)))
         kind = Subscribe if fault.kind is FaultKind.SUBSCRIBE else Unsubscribe
-        before.append(ScriptedCommand(kind(fault.issuer, parse_filter(fault.wanted)), of_script + len(before)))
-        return before[-1]
+        filters = parse_subscription(fault.wanted)
+        commands = [ScriptedCommand(kind(fault.issuer, wanted), at) for at, wanted in enumerate(filters, first)]
+        before += commands
+        return commands
 
     def again(self, name: NodeName) -> list[ScriptedCommand]:
         """What a node that was started again has to subscribe to, and to withdraw, once more."""

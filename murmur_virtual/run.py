@@ -243,7 +243,8 @@ class VirtualRun:
         driver, now_us = self._recorders["driver"], self.runtime.now_us
         driver.fault(now_us, step, fault, FaultStage.ORDERED)
         if fault.kind in COMMANDS:
-            self.issue(fault.nodes[0], self._command_steps.command(fault, now_us))
+            for command in self._command_steps.commands(fault, now_us):
+                self.issue(fault.nodes[0], command)
             driver.fault(now_us, step, fault, FaultStage.IN_EFFECT)
             return []
         self._fault_injector.carry_out(step, fault)

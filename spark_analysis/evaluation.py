@@ -54,6 +54,8 @@ class _Column:
         # the attribute have -1 and stand before _starts[0], so that no range of codes reaches them.
         self._order = np.argsort(self.codes, kind="stable")
         self._starts = np.searchsorted(self.codes[self._order], np.arange(self._distinct + 1)).tolist()
+        self.absent = np.ones(events, bool)
+        self.absent[rows] = False
 
     def ranges(self, constraint: Constraint) -> _Ranges:
         """The half-open ranges of codes that the constraint allows."""
@@ -71,6 +73,10 @@ class _Column:
             low = (bisect_right if constraint.low_open else bisect_left)(distinct, constraint.low)
         if constraint.high is not None:
             high = (bisect_left if constraint.high_open else bisect_right)(distinct, constraint.high)
+        if constraint.suffix:
+            ending = (place for place in range(low, high) if distinct[place].endswith(constraint.suffix))
+            without = set(constraint.excluded)
+            return [(first + place, first + place + 1) for place in ending if distinct[place] not in without]
         ranges: _Ranges = []
         for place in sorted(_places(distinct, constraint.excluded)):
             if low <= place < high:
@@ -124,22 +130,26 @@ class EventColumns:
         """The numbers of the events in the batch that match, in no particular order."""
         if condition is None:
             return np.empty(0, np.int64)
-        if not condition:
-            return np.arange(self._events)
         asked: list[tuple[int, _Column, _Ranges]] = []
+        lacked: list[_Column] = []
         for name, constraint in condition:
             column = self._columns.get(name)
+            if constraint.is_absence:
+                lacked += [column] if column is not None else []
+                continue
             ranges = [] if column is None else column.ranges(constraint)
             if column is None or not ranges:
                 return np.empty(0, np.int64)
             asked.append((column.count(ranges), column, ranges))
         # A conjunction is the same in any order; the rarest condition leaves the fewest events to look at.
         asked.sort(key=lambda each: each[0])
-        rows = asked[0][1].rows(asked[0][2])
+        rows = asked[0][1].rows(asked[0][2]) if asked else np.arange(self._events)
         for _, column, ranges in asked[1:]:
             if not len(rows):
                 break
             rows = column.among(rows, ranges)
+        for column in lacked:
+            rows = rows[column.absent[rows]]
         return rows
 
     def match_all(self, conditions: Sequence[Condition]) -> tuple[Rows, Rows]:

@@ -40,7 +40,7 @@ class Shape:
 
 
 def random_filter(rng: random.Random) -> str:
-    """A filter over x, y (0 to 99), s and flag, of one to three predicates."""
+    """A filter over x, y (0 to 99), s, flag and z, of one to three predicates."""
     low = rng.randrange(90)
     choices = [
         f"x BETWEEN {low} AND {low + rng.randrange(40)}",
@@ -51,8 +51,16 @@ def random_filter(rng: random.Random) -> str:
         f"x IN ({rng.randrange(100)}, {rng.randrange(100)}, {rng.randrange(100)})",
         "flag = TRUE",
         "z IS NOT NULL",
+        "z IS NULL",
+        f"s LIKE '%{rng.choice('ab')}'",
+        f"x NOT IN ({rng.randrange(100)}, {rng.randrange(100)})",
     ]
     return " AND ".join(rng.sample(choices, rng.choice((1, 1, 2, 3))))
+
+
+def random_subscription(rng: random.Random) -> str:
+    """One such filter, or two or three of them joined by OR."""
+    return " OR ".join(random_filter(rng) for _ in range(rng.choice((1, 1, 1, 2, 3))))
 
 
 def random_attributes(rng: random.Random) -> dict[str, Any]:
@@ -79,22 +87,27 @@ def random_deployment(seed: int, shape: Shape) -> Deployment:
     for number in range(shape.clients):
         name = f"c{number}"
         homes[name] = f"b{rng.randrange(shape.brokers)}"
-        drawn = ((number * 100 + rng.randrange(4), random_filter(rng)) for _ in range(shape.subscriptions))
+        drawn = ((number * 100 + rng.randrange(4), random_subscription(rng)) for _ in range(shape.subscriptions))
         subscriptions = tuple(dict.fromkeys(drawn))
         publications = tuple((1_000 * each, number, random_attributes(rng)) for each in range(shape.publications))
         changes: list[Change] = []
         for at in range(min(shape.changes, len(subscriptions))):
             subscriber, text = subscriptions[at]
             changes.append((5_000 + 1_000 * at, "unsubscribe", subscriber, text))
-            changes.append((5_500 + 1_000 * at, "subscribe", number * 100 + 50 + at, random_filter(rng)))
+            changes.append((5_500 + 1_000 * at, "subscribe", number * 100 + 50 + at, random_subscription(rng)))
         scripts[name] = PlainScript(subscriptions, publications, tuple(changes))
     return deployment(shape.brokers, edges, homes, scripts, seed, shape.parts, shape.links)
 
 
 def structured_deployment(seed: int, shape: Shape) -> Deployment:
     """The same without the tree: brokers that join a structured overlay."""
-    made = random_deployment(seed, shape)
-    overlay = structured(Structured(brokers=shape.brokers, digits=4), seed)
+    return without_tree(random_deployment(seed, shape), seed)
+
+
+def without_tree(made: Deployment, seed: int) -> Deployment:
+    """The deployment with brokers that join a structured overlay instead."""
+    brokers = sum(node.role == "broker" for node in made.nodes)
+    overlay = structured(Structured(brokers=brokers, digits=4), seed)
     places = join_plan(overlay, (), frozenset(), {}, seed)
     return dataclasses.replace(
         made,

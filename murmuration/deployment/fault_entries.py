@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.faults import COMMANDS, Fault, FaultKind, FaultTargets, check_plan, link_key
-from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.filter_parser import parse_subscription, subscription_text
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName
 from murmuration.scenario.durations import parse_duration
@@ -222,7 +222,7 @@ class FaultReader:
                 )  # fmt: skip
             if not isinstance(given, str):
                 raise InputError(key, repr(given), "a filter, such as 'price > 10'")
-            wanted = str(parse_filter(given))
+            wanted = subscription_text(parse_subscription(given))
         except InputError as error:
             raise self._at((*path, key), error.found, error.allowed) from None
         kind = FaultKind[verb.upper()]
@@ -235,7 +235,7 @@ class FaultReader:
         return _Steps((fault,), None, (key, "subscriber"))
 
     def _subscriber_of(self, name: NodeName, wanted: str, at_us: int) -> int:
-        """Who wants that filter at the client: the newest by a step, or else by its script (-1: nobody)."""
+        """Who wants that at the client: the newest by a step, or else by its script (-1: nobody)."""
         before = [each for each in self._commands if each.time_us <= at_us and each.wanted == wanted]
         withdrawn = {each.issuer for each in before if each.kind is FaultKind.UNSUBSCRIBE}
         of_steps = (each.issuer for each in before if each.kind is FaultKind.SUBSCRIBE and each.nodes == (name,))

@@ -25,7 +25,8 @@ from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.event import Event, unpack_attributes
 from murmur_pubsub.faults import Fault
-from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.filter_parser import parse_subscription
 from murmur_pubsub.journal import Phase, RowKind, SideKind, read_segment, read_side
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Answer, Publish, Subscribe, Unsubscribe
@@ -91,16 +92,16 @@ class Client:
         self._issued: list[ScriptedCommand] = []
 
     def subscribe(self, wanted: str) -> Subscription:
-        """Subscribe to what matches the filter, such as "price > 10 AND symbol = 'IBM'"."""
+        """Subscribe to what matches the filter, such as "price > 10 AND symbol = 'IBM' OR volume > 500"."""
         subscription = Subscription(self._cluster.next_subscriber(), wanted)
         self.subscriptions.append(subscription)
-        self._change(Subscribe(subscription.subscriber, parse_filter(wanted, f"subscription of {self.name}")))
+        self._change(Subscribe, subscription, parse_subscription(wanted, f"subscription of {self.name}"))
         return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
         """Withdraw a subscription of this client."""
         self.subscriptions.remove(subscription)
-        self._change(Unsubscribe(subscription.subscriber, parse_filter(subscription.filter)))
+        self._change(Unsubscribe, subscription, parse_subscription(subscription.filter))
 
     def publish(self, *events: Mapping[str, Value]) -> None:
         """Publish the events, in order. Raises `InputError` for one that cannot be, and publishes none."""
@@ -125,10 +126,13 @@ class Client:
         if self._issued:
             self._cluster.issue(self.name, self._issued)
 
-    def _change(self, command: Subscribe | Unsubscribe) -> None:
-        scripted = ScriptedCommand(command, len(self._issued))
-        self._cluster.issue(self.name, [scripted])
-        self._issued.append(scripted)
+    def _change(
+        self, kind: type[Subscribe | Unsubscribe], subscription: Subscription, filters: Sequence[Filter]
+    ) -> None:
+        commands = [kind(subscription.subscriber, wanted) for wanted in filters]
+        scripted = [ScriptedCommand(command, at) for at, command in enumerate(commands, len(self._issued))]
+        self._cluster.issue(self.name, scripted)
+        self._issued += scripted
 
 
 class Cluster:

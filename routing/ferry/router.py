@@ -12,7 +12,7 @@ are those of the shared overlay.
 from dataclasses import dataclass
 
 from murmur_pubsub.event import Event
-from murmur_pubsub.filter import EVERYTHING, Filter
+from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import NodeContext
 from routing.protocol import RoutingProtocol, RunsOn
 from routing.smallworld.parameters import GossipOverlayParameters, SmallWorldParameters, fits_the_ring
@@ -67,17 +67,17 @@ class Ferry(RendezvousRouter):
 
     def targets(self, event: Event) -> list[Target]:
         """See `RendezvousRouter`. An event with none of the known attributes has one more target, where those are
-        registered that have no constraint."""
+        registered that require no attribute."""
         attributes = list(map(attribute_key, event.attributes))
         if not any(name in self._attributes for name in event.attributes):
             attributes.append(ANY_ATTRIBUTE)
         return [(attribute, place_of(attribute)) for attribute in attributes]
 
     def _registered(self, wanted: Filter) -> list[int]:
-        if wanted == EVERYTHING:  # it has no constraint: no event may pass it by, whatever attributes that has
+        if not wanted.required and not wanted.matches_nothing:  # no event may pass it by, whatever attributes that has
             return [ANY_ATTRIBUTE, *map(attribute_key, self._attributes)]
         own = self.overlay.parameters.identifier
-        keys = sorted(map(attribute_key, wanted.attributes), key=lambda each: (clockwise(place_of(each), own), each))
+        keys = sorted(map(attribute_key, wanted.required), key=lambda each: (clockwise(place_of(each), own), each))
         return keys[:1]
 
 

@@ -13,7 +13,7 @@ import random
 from collections.abc import Iterable, Mapping
 
 from murmur_pubsub.event import Event
-from murmur_pubsub.filter import EVERYTHING, Filter
+from murmur_pubsub.filter import Filter
 from murmur_pubsub.intervals import Interval, overlap, union
 from murmur_pubsub.values import Value
 from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key, pack_profile, ranges_on, unpack_profile
@@ -92,7 +92,7 @@ class OwnInterests:
 
     def targets(self, event: Event) -> list[tuple[int, int]]:
         """One rendezvous for each attribute of the event. If none of them is declared, there is one more: filters
-        without a constraint are registered there."""
+        that require no attribute are registered there."""
         found = [(attribute_key(name), self._domain(name).hash(value)) for name, value in event.attributes.items()]
         if not any(name in self._domains for name in event.attributes):
             found.append((ANY_ATTRIBUTE, 0))
@@ -103,25 +103,23 @@ class OwnInterests:
         return any(wanted.matches(attributes) for wanted in self._filters)
 
     def _registered(self, ranges: Mapping[int, list[Interval]]) -> Iterable[int]:
-        if ANY_ATTRIBUTE in ranges:  # it has no constraint: no event may pass it by, whatever attributes that has
+        if ANY_ATTRIBUTE in ranges:  # it needs no attribute: no event may pass it by, whatever attributes that has
             return ranges
         if self.primary is not None and self.primary in ranges:
             return (self.primary,)
         return (max(ranges, key=lambda attribute: (self._ranks.get(attribute, 0), attribute)),) if ranges else ()
 
     def _ranges_of(self, wanted: Filter) -> dict[int, list[Interval]]:
-        if wanted == EVERYTHING:
+        if not wanted.required and not wanted.matches_nothing:
             everywhere = {attribute_key(name): [(0, RING_SIZE - 1)] for name in self._domains}
             return {ANY_ATTRIBUTE: [(0, 0)], **everywhere}
         constraints = wanted.constraints or {}
-        return {
-            attribute_key(name): union(self._domain(name).ranges(constraint))
-            for name, constraint in constraints.items()
-        }
+        return {attribute_key(name): union(self._domain(name).ranges(constraints[name])) for name in wanted.required}
 
     def _without(self, wanted: Filter, attribute: int) -> Filter:
         constraints = wanted.constraints or {}
-        return Filter({name: each for name, each in constraints.items() if attribute_key(name) != attribute})
+        kept = {name: each for name, each in constraints.items() if each.is_absence or attribute_key(name) != attribute}
+        return Filter(kept)
 
     def _domain(self, name: str) -> AttributeDomain:
         return self._domains.get(name, _EVERY_VALUE)

@@ -3,6 +3,7 @@
 import itertools
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, note, settings
@@ -17,7 +18,7 @@ from murmuration.scenario.load import load_scenario
 from routing.local_subscriptions import INDEXES
 from routing.protocol import OverlayTraits, RunsOn
 from spark_analysis.plain_judge import PlainVerdict, judge_plainly
-from tests.deployments import Shape, random_deployment, structured_deployment
+from tests.deployments import PlainScript, Shape, deployment, random_deployment, structured_deployment, without_tree
 from tests.parameters import parameters_of
 from tests.parameters import parts as parts_of
 
@@ -134,6 +135,37 @@ def test_on_structured_overlays_every_matching_event_arrives_once(
         play_virtual(structured_deployment(seed, shape), Path(folder), lambda *_: None)
         verdict = judge_plainly(Path(folder))
     assert verdict.counts[:3] == (0, 0, 0), verdict
+
+
+@pytest.mark.parametrize(
+    ("routing", "reliability", "has_tree"),
+    [*((*pair[:2], True) for pair in PAIRS if pair[2] == "bitset"), *((*pair, False) for pair in STRUCTURED)],
+)
+def test_a_subscription_of_several_filters_gets_an_event_once_until_it_is_withdrawn(
+    routing: str, reliability: str, has_tree: bool, tmp_path: Path
+) -> None:
+    either = "x > 5 OR s LIKE '%a' AND x NOT IN (3, 4) OR p IS NULL AND q IS NULL AND z IS NULL AND y > 0"
+    wanted: list[dict[str, Any]] = [{"x": 9, "s": "ba", "z": 1}, {"y": 1}]
+    others: list[dict[str, Any]] = [{"x": 3, "s": "a", "z": 1}, {"y": 1, "z": 1}, {"s": "ba", "z": 1}]
+    scripts = {
+        f"c{number}": PlainScript(
+            ((number, either),),
+            tuple((at_us, number, event) for at_us in (0, 30_000_000) for event in (*wanted, *others)),
+            () if number else ((10_000_000, "unsubscribe", number, either),),
+        )
+        for number in range(4)
+    }
+    edges = [("b0", "b1"), ("b1", "b2"), ("b2", "b3")]
+    homes = {f"c{number}": f"b{number}" for number in range(4)}
+    made = deployment(4, edges, homes, scripts, parts=parts_of(routing, reliability, "bitset", **PUSH))
+    play_virtual(made if has_tree else without_tree(made, 1), tmp_path, lambda *_: None)
+    verdict = judge_plainly(tmp_path)
+    assert verdict.counts[:3] == (0, 0, 0), verdict
+    assert verdict.delivered == {
+        ((publisher, sequence), subscriber)
+        for publisher, sequence, subscriber in itertools.product(range(4), (0, 1, 5, 6), range(4))
+        if subscriber or sequence < 5
+    }
 
 
 def _events_dropped(journal: Path) -> set[tuple[int, int]]:

@@ -10,6 +10,7 @@ import pytest
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.values import Value
 from murmuration.harness.cluster import Cluster
+from spark_analysis.plain_judge import judge_plainly
 
 CHAIN = {"kind": "chain", "brokers": 2}
 
@@ -65,3 +66,21 @@ def test_every_kind_of_value_arrives_as_it_was_published(tmp_path: Path) -> None
         cluster.drain()
         (delivery,) = cluster.clients["c1"].deliveries(wanted)
     assert delivery.attributes == attributes
+
+
+def test_what_is_joined_by_or_is_delivered_once_until_it_is_withdrawn(tmp_path: Path) -> None:
+    with Cluster.start(CHAIN, folder=tmp_path / "run") as cluster:
+        subscriber = cluster.clients["c1"]
+        wanted = subscriber.subscribe("price > 10 OR name LIKE '%x' OR price IS NULL")
+        narrow = subscriber.subscribe("price > 10")
+        cluster.settle()
+        cluster.clients["c0"].publish({"price": 11, "name": "ax"}, {"price": 3, "name": "a"}, {"name": "b"})
+        cluster.drain()
+        assert [delivery.sequence for delivery in subscriber.deliveries(wanted)] == [0, 2]
+        subscriber.unsubscribe(wanted)
+        cluster.settle()
+        cluster.clients["c0"].publish({"price": 12, "name": "ax"}, {"name": "x"})
+        cluster.drain()
+        assert [delivery.sequence for delivery in subscriber.deliveries(wanted)] == [0, 2]
+        assert [delivery.sequence for delivery in subscriber.deliveries(narrow)] == [0, 3]
+    assert judge_plainly(cluster.folder / "journal").counts == (0, 0, 0, 0)

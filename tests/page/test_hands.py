@@ -76,11 +76,12 @@ MANY = (
 
 
 COMMANDS = (
-    (200_000, {"subscribe": "c1", "filter": "a0 >= 0"}), (250_000, {"subscribe": "c2", "filter": "by = 'hand'"}),
+    (200_000, {"subscribe": "c1", "filter": "a0 >= 0"}),
+    (250_000, {"subscribe": "c2", "filter": "by = 'hand' OR a0 > 5"}),
     (300_000, {"publish": "c3", "event": {"a0": 4, "by": "hand"}}), (700_000, {"kill": "c1"}),
     (1_100_000, {"restart": "c1"}), (2_000_000, {"publish": "c3", "event": {"a0": 5.5, "by": "hand"}}),
     (2_200_000, {"kill": "b1"}), (2_400_000, {"restart": "b1"}),
-    (2_500_000, {"unsubscribe": "c2", "filter": "by = 'hand'"}),
+    (2_500_000, {"unsubscribe": "c2", "filter": "a0 > 5 OR by = 'hand'"}),
     (2_700_000, {"publish": "c0", "event": {"a0": 1, "by": "hand", "more": True}}),
 )  # fmt: skip
 

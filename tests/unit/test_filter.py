@@ -11,9 +11,9 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.filter import EVERYTHING, NOTHING, Filter
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.values import Value, domain_of
-from tests.strategies import BOOLEANS, NAMES, NUMBERS, STRINGS, attributes, filter_texts, filters
+from tests.strategies import BOOLEANS, ENDED_STRINGS, NAMES, NUMBERS, STRINGS, attributes, filter_texts, filters
 
-UNIVERSE: list[Value] = [*NUMBERS, *STRINGS, *BOOLEANS]
+UNIVERSE: list[Value] = [*NUMBERS, *STRINGS, *ENDED_STRINGS, *BOOLEANS]
 
 
 @given(filters)
@@ -52,20 +52,23 @@ def _plain_value(token: str) -> Value:
 
 def _plain_predicate(part: list[str], event: dict[str, Value]) -> bool:
     name, operator = part[0], part[1]
+    if operator == "IS":
+        return (name in event) is ("NOT" in part)
     if name not in event:
         return False
     value: Any = event[name]
-    if operator == "IS":
-        return True
-    constants: list[Any] = [_plain_value(token) for token in part[2:] if token not in ("(", ")", ",", "AND")]
+    constants: list[Any] = [_plain_value(token) for token in part[2:] if token not in ("(", ")", ",", "AND", "IN")]
     if domain_of(value) != domain_of(constants[0]):
         return False
     if operator == "BETWEEN":
         return bool(constants[0] <= value <= constants[1])
     if operator == "IN":
         return value in constants
+    if operator == "NOT":
+        return value not in constants
     if operator == "LIKE":
-        return bool(value.startswith(constants[0][:-1]))
+        pattern = constants[0]
+        return bool(value.startswith(pattern[:-1]) if pattern[-1] == "%" else value.endswith(pattern[1:]))
     compare = {"=": value.__eq__, "!=": value.__ne__}.get(operator)
     if compare is not None:
         return bool(value == constants[0]) is (operator == "=")
@@ -103,7 +106,11 @@ def test_covering_is_exact_over_an_enumerated_universe(first: Filter, second: Fi
     theirs, ours = second.constraints or {}, first.constraints or {}
     contained = all(
         name not in ours
-        or (name in theirs and all(ours[name].contains(v) for v in UNIVERSE if theirs[name].contains(v)))
+        or (
+            name in theirs
+            and ours[name].is_absence == theirs[name].is_absence
+            and all(ours[name].contains(v) for v in UNIVERSE if theirs[name].contains(v))
+        )
         for name in NAMES
     )
     assert covers == contained
@@ -144,6 +151,20 @@ def test_covering_is_a_partial_order(first: Filter, second: Filter, third: Filte
         ("x >= 1 AND x != 1", "x > 1"),
         ("s LIKE '%'", "s >= ''"),
         ("x > 5 AND x != 3", "x > 5"),
+        ("x NOT IN (3, 4)", "x != 4 AND x != 3"),
+        ("x NOT IN (3)", "x != 3"),
+        ("x > 1 AND x NOT IN (1, 0, 2)", "x > 1 AND x != 2"),
+        ("flag NOT IN (TRUE)", "flag = FALSE"),
+        ("x IS NULL AND x IS NULL", "x IS NULL"),
+        ("x IS NULL AND x IS NOT NULL", "FALSE"),
+        ("x IS NULL AND x NOT IN (1)", "FALSE"),
+        ("s LIKE '%b' AND s LIKE '%ab'", "s LIKE '%ab'"),
+        ("s LIKE '%b' AND s LIKE '%a'", "FALSE"),
+        ("s LIKE '%a' AND x = 1 AND s = 'ba'", "s = 'ba' AND x = 1"),
+        ("s LIKE '%a' AND s = 'b'", "FALSE"),
+        ("s > 'ab' AND s LIKE '%bb'", "s >= 'ab' AND s LIKE '%bb'"),
+        ("s > 'b' AND s LIKE '%b' AND s != 'b\0b'", "s NOT IN ('b', 'b\0b') AND s >= 'b' AND s LIKE '%b'"),
+        ("s LIKE '%\0' AND s != '\0'", "s LIKE '%\0' AND s > '\0'"),
     ],
 )
 def test_equal_meanings_have_one_normal_form(first: str, second: str) -> None:
@@ -171,7 +192,16 @@ def test_true_is_no_number() -> None:
         ("= 3", 1, "'='", "an attribute name"),
         ("x = 1 y = 2", 7, "'y'", "AND"),
         ("x = 1e999", 5, "1e999", "a finite number"),
-        ("x IS NULL", 6, "'NULL'", "NOT NULL"),
+        ("x IS 3", 6, "'3'", "NOT, NULL"),
+        ("x IS NOT 3", 10, "'3'", "NULL"),
+        ("x NOT = 3", 7, "'='", "IN"),
+        ("x NOT IN 3", 10, "'3'", "'('"),
+        ("x NOT IN (1, 'a')", 14, "'a'", "one type"),
+        ("s LIKE '%a%'", 8, "LIKE '%a%'", "before a suffix"),
+        ("s LIKE ''", 8, "LIKE ''", "one %"),
+        ("x = 1 OR", 9, "the end", "an attribute name"),
+        ("OR x = 1", 1, "'OR'", "an attribute name"),
+        ("(x = 1 OR y = 2)", 8, "'OR'", "')'"),
     ],
 )
 def test_a_mistake_is_named_with_its_column(text: str, column: int, found: str, allowed: str) -> None:

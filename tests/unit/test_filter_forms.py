@@ -16,7 +16,9 @@ from murmur_pubsub.filter import Constraint, Filter, interval
 from murmur_pubsub.filter_parser import parse_filter
 from tests.strategies import filters
 
-WIDE_TEXT = "x IN (1, 2) AND s >= 'a' AND s != 'b' AND flag = TRUE AND y > 0.5 AND z IS NOT NULL"
+WIDE_TEXT = (
+    "x IN (1, 2) AND s >= 'a' AND s != 'b' AND flag = TRUE AND y > 0.5 AND z IS NOT NULL AND t LIKE '%b' AND u IS NULL"
+)
 
 
 def number_on_the_wire(name: object = "x", values: object = (1,), low: object = None, high: object = None) -> list[Any]:
@@ -54,6 +56,12 @@ def test_a_well_formed_constraint_is_read() -> None:
         number_on_the_wire(nested(3_000)),
         [["x", nested(3_000), *[None] * 6]],
         [["s", "string", None, "a", False, "a" + "\0" * 100_000, True, []]],
+        *([["s", "string", None, None, False, None, False, [], suffix]] for suffix in ("", 3, ["a"], "a" + "\0" * 65)),
+        [["s", "string", None, "a\0", False, None, False, [], "b"]],
+        [["s", "string", ["ab"], None, False, None, False, [], "b"]],
+        [["x", "number", None, None, False, None, False, [], "b"]],
+        [["x", None, ["a"], None, False, None, False, []]],
+        [["x", None, [], None, False, None, False, [], "b"]],
         [nested(3_000)],
         {"x": 1},
     ],

@@ -172,19 +172,25 @@ def mixed_filter(rng: random.Random, names: int) -> Filter:
         lambda name: f"{name} < {rng.random() * 1_000!r}",
         lambda name: f"{name} = {rng.choice(['TRUE', 'FALSE'])}",
         lambda name: f"{name} IS NOT NULL",
+        lambda name: f"{name} IS NULL",
+        lambda name: f"{name} NOT IN ({rng.randrange(50)}, 999.5)",
+        lambda name: f"{name} LIKE '%{rng.choice('abc')}'",
     ]
     return parse_filter(" AND ".join(rng.choice(kinds)(f"a{each}") for each in rng.sample(range(names), 2)))
 
 
 def every_filter_on_one_attribute() -> list[Filter]:
     numbers, strings = ["0", "1", "2.5", "3"], ["''", "'a'", "'a\0'", "'ab'", "'b'"]
-    texts = ["x IS NOT NULL", "TRUE", "FALSE", "x = TRUE", "x != TRUE", "y = 1"]
+    texts = ["x IS NOT NULL", "x IS NULL", "x IS NULL AND y = 1", "TRUE", "FALSE", "x = TRUE", "x != TRUE", "y = 1"]
     texts += [f"x LIKE {constant[:-1]}%'" for constant in strings]
+    for ended in ("x LIKE '%b'", "x LIKE '%ab'", "x LIKE '%bb'", "x LIKE '%\0'", "x LIKE '%a\0'"):
+        texts += [ended, *(f"{ended} AND x {operator} {first}" for operator in ("!=", "<", ">") for first in strings)]
     for constants in (numbers, strings):
         for first in constants:
             texts += [f"x {operator} {first}" for operator in ("=", "!=", "<", "<=", ">", ">=")]
             for second in constants:
-                texts += [f"x BETWEEN {first} AND {second}", f"x IN ({first}, {second})"]
+                texts += [f"x BETWEEN {first} AND {second}"]
+                texts += [f"x IN ({first}, {second})", f"x NOT IN ({first}, {second})"]
                 texts += [f"x >= {first} AND x != {second}", f"x <= {first} AND x != {second}"]
                 texts += [f"x > {first} AND x < {second}"]
     return [parse_filter(text) for text in texts]
@@ -207,10 +213,11 @@ def test_every_operator_meets_every_value(bounds: list[tuple[object, str, int]],
             if key % 4 < removed_of_four:
                 for index in indexes:
                     index.remove(key)
-        for met in (*NUMBERS, *STRINGS, *BOOLEANS):
+        compare_matches(indexes, {"y": 1})
+        for met in (*NUMBERS, *STRINGS, "abb", "ab\0b", "bbb", *BOOLEANS):
             compare_matches(indexes, {"x": met})
             compare_matches(indexes, {"x": met, "y": 1, "z": 2})
-        for wanted in every[::3]:
+        for wanted in every[::4]:
             compare_covers(indexes, wanted)
         indexes[0].check_invariants()
 

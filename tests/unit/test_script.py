@@ -82,13 +82,32 @@ def test_a_script_of_changes_alone_and_one_of_nothing() -> None:
     assert Player(PlainScript()).catch_up(5) == []
 
 
+def test_a_subscription_of_several_filters_is_a_command_for_each_and_so_is_its_withdrawal() -> None:
+    either = "x > 0 OR y > 0"
+    script = PlainScript(subscriptions=((0, either), (1, "x > 9")), changes=((20, "unsubscribe", 0, either),))
+    player = Player(script)
+    x, y = parse_filter("x > 0"), parse_filter("y > 0")
+    asked = [ScriptedCommand(Subscribe(0, x), 0), ScriptedCommand(Subscribe(0, y), 1)]
+    assert repr(player.subscriptions()[:2]) == repr(asked)
+    assert [(player.next_us, repr(player.take(20))) for _ in range(2)] == [
+        (20, repr(ScriptedCommand(Unsubscribe(0, x), 3))), (20, repr(ScriptedCommand(Unsubscribe(0, y), 4))),
+    ]  # fmt: skip
+    steps = CommandSteps({"c1": script})
+    issued = steps.commands(Fault(0, FaultKind.SUBSCRIBE, ("c1",), issuer=9, wanted="y > 0 OR x > 0"), 90)
+    assert repr(issued) == repr([ScriptedCommand(Subscribe(9, y), 5), ScriptedCommand(Subscribe(9, x), 6)])
+    assert repr(steps.again("c1")) == repr(issued)
+    assert subscribers_of(PlainScript(subscriptions=((3, either),)), "x > 0 OR y > 0") == [3]
+    assert subscribers_of(PlainScript(subscriptions=((3, "y>0 OR x>0"),)), "x > 0 OR y > 0") == [3]
+    assert subscribers_of(PlainScript(subscriptions=((3, either),)), "x > 0") == []
+
+
 def test_steps_of_a_plan_are_numbered_apart_from_the_script_and_known_after_a_restart() -> None:
     steps = CommandSteps({"c1": SCRIPT})
     published = [Fault(0, FaultKind.PUBLISH, ("c1",), issuer=7, attributes=(("x", value),)) for value in (1, 2)]
-    assert [told(steps.command(each, 90)) for each in published] == [(7, 0, 90, 1), (7, 1, 90, 2)]
+    assert [told(*steps.commands(each, 90)) for each in published] == [(7, 0, 90, 1), (7, 1, 90, 2)]
     assert steps.again("c1") == []
     subscribed = [Fault(0, FaultKind.SUBSCRIBE, (name,), issuer=9, wanted="x > 9") for name in ("c1", "c1", "c2")]
-    issued = [steps.command(each, 90) for each in subscribed]
+    issued = [scripted for each in subscribed for scripted in steps.commands(each, 90)]
     assert [scripted.ordinal for scripted in issued] == [4, 5, 0]
     assert repr(steps.again("c1")) == repr(issued[:2])
     assert issued[0].command == Subscribe(9, parse_filter("x > 9"))
@@ -105,7 +124,7 @@ def test_who_wants_a_filter_all_the_time_is_found_in_whatever_form_it_is_written
 def test_a_withdrawal_by_a_step_is_told_again_after_its_subscription() -> None:
     steps = CommandSteps({})
     for kind in (FaultKind.SUBSCRIBE, FaultKind.UNSUBSCRIBE):
-        steps.command(Fault(0, kind, ("c1",), issuer=9, wanted="x > 9"), 90)
+        steps.commands(Fault(0, kind, ("c1",), issuer=9, wanted="x > 9"), 90)
     wanted = parse_filter("x > 9")
     assert steps.again("c1") == [
         ScriptedCommand(Subscribe(9, wanted), 0), ScriptedCommand(Unsubscribe(9, wanted), 1),
