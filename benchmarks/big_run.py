@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from murmur_pubsub.event import fingerprint_of
 from murmur_pubsub.journal import NONE, JournalWriter, Phase, RowKind, SideKind
-from murmur_pubsub.journal_format import HEADER_BYTES, ROW_TYPE, FileState, SegmentHeader
+from murmur_pubsub.journal_format import HEADER_BYTES, FileState, SegmentHeader
+from murmur_pubsub.journal_rows import ROW_TYPE
 from murmur_pubsub.run_manifest import NodeEntry, OverlayEntry, RunManifest, write_manifest
 
 BROKERS = 15

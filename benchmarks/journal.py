@@ -9,8 +9,9 @@ import numpy as np
 from pyspark.sql import functions as F
 
 from benchmarks.table import print_table
-from murmur_pubsub.journal import JournalWriter, RowKind, read_segment
+from murmur_pubsub.journal import JournalWriter, RowKind
 from murmur_pubsub.journal_format import ROW
+from murmur_pubsub.journal_rows import read_segment
 from spark_analysis.journal_source import read_journal
 from spark_analysis.session import spark_session
 

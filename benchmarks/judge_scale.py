@@ -28,7 +28,7 @@ from pyspark.sql import functions as F
 
 from benchmarks.big_run import BigRun
 from benchmarks.table import print_table
-from murmur_pubsub.journal import read_segment
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import read_manifest
 from spark_analysis.journal_check import survey

@@ -19,7 +19,8 @@ from benchmarks.quotes import quote, quote_filters
 from benchmarks.ring import HOPS
 from benchmarks.table import print_table
 from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, RunSettings
-from murmur_pubsub.journal import RowKind, read_segment
+from murmur_pubsub.journal import RowKind
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.script import Change
 from murmur_pubsub.values import Value

@@ -15,7 +15,8 @@ from actors.run import LiveRun
 from benchmarks.table import print_table
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.faults import FaultKind
-from murmur_pubsub.journal import FaultStage, RowKind, read_segment
+from murmur_pubsub.journal import FaultStage, RowKind
+from murmur_pubsub.journal_rows import read_segment
 from murmuration.deployment.build_deployment import build
 from murmuration.scenario.load import check_scenario
 

@@ -27,7 +27,8 @@ from benchmarks.live import Script
 from benchmarks.table import print_table
 from murmur_pubsub.codec import FRAME_HEADER
 from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, RunSettings
-from murmur_pubsub.journal import Phase, Refusal, RowKind, read_segment
+from murmur_pubsub.journal import Phase, Refusal, RowKind
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Effect, Input, Machine, NodeContext, Record, SetTimer, Start, TimerFired
 from murmur_pubsub.machine_around import MachineAround

@@ -21,7 +21,8 @@ import pandas as pd
 import psutil
 
 from murmur_page.journal_tail import last_row_us
-from murmur_pubsub.journal import RowKind, read_segment
+from murmur_pubsub.journal import RowKind
+from murmur_pubsub.journal_rows import read_segment
 from murmuration.live.background import page_server
 from murmuration.runs.driver import execute
 from murmuration.runs.hands import Hands

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from murmur_pubsub.journal_format import HEADER_BYTES, MAGIC_ROWS, ROW, ROW_TYPE, FileName, parse_name, read_header
+from murmur_pubsub.journal_format import HEADER_BYTES, MAGIC_ROWS, ROW, FileName, parse_name, read_header
+from murmur_pubsub.journal_rows import ROW_TYPE
 
 _ROWS_AT_ONCE, _ROWS_AT_LEAST = 4_096, 128
 """How many rows are asked for at once: the more, the more there were the time before."""

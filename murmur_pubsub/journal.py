@@ -16,8 +16,6 @@ The schema is this module and `murmur_pubsub.journal_format`, whose `SCHEMA_VERS
 Times are emulated microseconds.
 """
 
-import mmap
-import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -26,21 +24,22 @@ from pathlib import Path
 from typing import Any
 
 import msgpack
-import numpy as np
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal_format import (
     HEADER_BYTES,
+    KIND_AT,
     MAGIC_ROWS,
     MAGIC_SIDE,
     RECORD,
     ROW,
-    ROW_TYPE,
     FileName,
     FileState,
     SegmentHeader,
+    parse_name,
     read_header,
 )
+from murmur_pubsub.journal_space import space_for
 
 RUN_WRITER = "run"
 """The writer of a whole virtual run, in its driver's name."""
@@ -132,27 +131,13 @@ def inputs_file(name: str, incarnation: int) -> str:
     return f"{name}-{incarnation}.inputs"
 
 
-class _MappedFile:
-    """A file of stated size, allocated on disk and mapped. `pack` makes its first bytes of its header. The file has its
-    name once these are written: others read it while it grows."""
+class _OpenFile:
+    """A file of stated size while it is written. `pack` makes its first bytes of its header."""
 
     def __init__(self, path: Path, header: SegmentHeader, pack: Callable[[SegmentHeader], bytes]) -> None:
-        self.path = path
         self.size = header.allocated
-        if path.exists():
-            raise FileExistsError(f"{path} is there already")
-        begun = path.with_name(f"{path.name}.begun")
-        descriptor = os.open(begun, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
-        try:
-            os.posix_fallocate(descriptor, 0, self.size)
-            self.map = mmap.mmap(descriptor, self.size)
-            self.map[:HEADER_BYTES] = pack(header)
-            begun.rename(path)
-        except OSError:
-            begun.unlink()
-            raise
-        finally:
-            os.close(descriptor)
+        self._space = space_for(path, self.size, pack(header))
+        self.map = self._space.map
         self.used = HEADER_BYTES
         self._header = header
         self._pack = pack
@@ -165,8 +150,7 @@ class _MappedFile:
         self.map[:HEADER_BYTES] = self._pack(
             replace(header, side_files=side_files, side_bytes=side_bytes, side_checksum=side)
         )
-        self.map.close()
-        os.truncate(self.path, self.used)
+        self._space.close(self.used)
         return checksum
 
 
@@ -193,7 +177,7 @@ class JournalWriter:
         self._pack_row = ROW.pack_into
         self._pack_side = msgpack.Packer().pack
         self._segment = self._open_segment()
-        self._blob: _MappedFile | None = None
+        self._blob: _OpenFile | None = None
 
     def row(
         self,
@@ -236,21 +220,21 @@ class JournalWriter:
             self._close_blob(self._blob, FileState.LAST)
         self._segment.seal(FileState.LAST, self._checksum, self._blob_number, self._side_bytes, self._side_checksum)
 
-    def _next_segment(self) -> _MappedFile:
+    def _next_segment(self) -> _OpenFile:
         # The new one first: if the disk is full this raises, and the former one is still open and whole.
         following = self._open_segment()
         self._checksum = self._segment.seal(FileState.SEALED, self._checksum)
         self._segment = following
         return following
 
-    def _open_segment(self) -> _MappedFile:
+    def _open_segment(self) -> _OpenFile:
         size = HEADER_BYTES + ROW.size * self._rows_per_segment
         opened = self._open("seg", self._segment_number, size, SegmentHeader.of_segment)
         self._segment_number += 1
         self._rows_per_segment = min(self._rows_per_segment * 2, self._rows_max)
         return opened
 
-    def _next_blob(self, need: int) -> _MappedFile:
+    def _next_blob(self, need: int) -> _OpenFile:
         size = max(HEADER_BYTES + need, min(65_536 << self._blob_number, 4 << 20))
         following = self._open("blob", self._blob_number, size, SegmentHeader.of_side_file)
         if self._blob is not None:
@@ -259,23 +243,24 @@ class JournalWriter:
         self._blob_number += 1
         return following
 
-    def _close_blob(self, blob: _MappedFile, state: FileState) -> None:
+    def _close_blob(self, blob: _OpenFile, state: FileState) -> None:
         self._side_checksum = blob.seal(state, self._side_checksum)
         self._side_bytes += blob.used
 
-    def _open(self, ending: str, number: int, size: int, pack: Callable[[SegmentHeader], bytes]) -> _MappedFile:
+    def _open(self, ending: str, number: int, size: int, pack: Callable[[SegmentHeader], bytes]) -> _OpenFile:
         header = SegmentHeader(self._node, self._incarnation, number, self._run, allocated=size)
         name = FileName(self._name, self._incarnation, number, ending)
-        return _MappedFile(self._folder / str(name), header, pack)
+        return _OpenFile(self._folder / str(name), header, pack)
 
 
-def read_segment(path: Path) -> tuple[SegmentHeader, np.ndarray]:
-    """`parse_segment` of a file."""
-    return parse_segment(str(path), path.read_bytes())
+def files_in_order(folder: Path, ending: str) -> list[Path]:
+    """The files of a journal with that ending ("seg" or "blob"), writer by writer, each one's in order."""
+    named = [(parse_name(path.name), path) for path in folder.glob(f"*.{ending}")]
+    return [path for _, path in sorted((name, path) for name, path in named if name is not None)]
 
 
-def parse_segment(path: str, data: bytes) -> tuple[SegmentHeader, np.ndarray]:
-    """Header and rows (dtype `ROW_TYPE`) of one segment, as far as they were written.
+def written_rows(path: str, data: bytes) -> tuple[SegmentHeader, memoryview]:
+    """Header and rows (of `ROW.size` bytes each) of one segment, as far as they were written.
 
     Raises `InputError` for a file that is no segment, of another schema version, or cut inside a row.
     """
@@ -284,11 +269,9 @@ def parse_segment(path: str, data: bytes) -> tuple[SegmentHeader, np.ndarray]:
     if over:
         found = f"a row of {over} bytes (the file is truncated)"
         raise InputError(f"{path}, byte {len(data) - over}", found, f"whole rows of {ROW.size} bytes")
-    rows = np.frombuffer(data, dtype=ROW_TYPE, offset=HEADER_BYTES)
-    unwritten = np.flatnonzero(rows["kind"] == 0)
-    if len(unwritten):
-        rows = rows[: unwritten[0]]
-    return header, rows
+    rows = memoryview(data)[HEADER_BYTES:]
+    unwritten = data[HEADER_BYTES + KIND_AT :: ROW.size].find(0)
+    return header, rows if unwritten < 0 else rows[: unwritten * ROW.size]
 
 
 def read_side(path: Path) -> Iterator[tuple[SideKind, list[Any]]]:

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-import numpy as np
-
 from murmur_pubsub.errors import InputError
 
 SCHEMA_VERSION = 3
@@ -24,14 +22,8 @@ SCHEMA_VERSION = 3
 ROW = struct.Struct("<qqqiiiihBx")
 """time_us, sequence, value, node, source, peer, bytes, hops, kind (written last)."""
 
-ROW_TYPE = np.dtype(
-    {
-        "names": ["time_us", "sequence", "value", "node", "source", "peer", "bytes", "hops", "kind"],
-        "formats": ["<i8", "<i8", "<i8", "<i4", "<i4", "<i4", "<i4", "<i2", "u1"],
-        "offsets": [0, 8, 16, 24, 28, 32, 36, 40, 42],
-        "itemsize": ROW.size,
-    }
-)
+KIND_AT = ROW.size - 2
+"""Where in a row its kind is: a byte, which is zero while the row is not written."""
 
 RECORD = struct.Struct("<IB")
 """Before each record of a side file: its length without these bytes, and its kind (written last)."""

@@ -10,17 +10,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal import parse_side
 from murmur_pubsub.journal_format import (
     HEADER_BYTES,
+    KIND_AT,
     MAGIC_ROWS,
     MAGIC_SIDE,
     RECORD,
     ROW,
-    ROW_TYPE,
     FileState,
     SegmentHeader,
     read_header,
@@ -56,9 +54,9 @@ def bytes_written(place: str, data: bytes) -> int:
         return _end_of_records(data)
     read_header(place, data, MAGIC_ROWS)
     body = (len(data) - HEADER_BYTES) // ROW.size
-    written = np.frombuffer(data, ROW_TYPE, body, HEADER_BYTES)["kind"] != 0
-    rows = body if written.all() else int(np.argmin(written))
-    if written[rows:].any():
+    kinds = data[HEADER_BYTES + KIND_AT : HEADER_BYTES + body * ROW.size : ROW.size]
+    rows = body if 0 not in kinds else kinds.index(0)
+    if kinds[rows:].strip(b"\0"):
         raise InputError(f"{place}, row {rows}", "a row that was not written, and later ones that were", "no gap")
     return HEADER_BYTES + rows * ROW.size
 

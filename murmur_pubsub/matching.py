@@ -9,8 +9,6 @@ which keep the filters of fewest constraints, and no further level or block once
 from collections.abc import Iterator, Mapping
 from typing import Generic, Protocol
 
-import numpy as np
-
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.matching_homes import Homes
 from murmur_pubsub.matching_level import Destination, IndexEntry
@@ -123,8 +121,9 @@ class MatchingIndex(Generic[Destination]):
                 of_blocks.append(found)
         keys += [entry.key for entry in self._homes.newcomers.values() if entry.filter.matches(attributes)]
         if of_blocks:
-            of_blocks.append(np.array(keys, dtype=np.int64))
-            return np.sort(np.concatenate(of_blocks)).tolist()  # type: ignore[no-any-return]
+            from murmur_pubsub.matching_block import ascending
+
+            return ascending(keys, of_blocks)
         keys.sort()
         return keys
 

@@ -312,6 +312,11 @@ class Block(Generic[Destination]):
         return self._alive[:words] & able
 
 
+def ascending(keys: list[int], of_blocks: list[npt.NDArray[np.int64]]) -> list[int]:
+    """The keys and those that blocks found, ascending."""
+    return np.sort(np.concatenate((*of_blocks, np.array(keys, dtype=np.int64)))).tolist()  # type: ignore[no-any-return]
+
+
 def _numbers_of(row: Row) -> _Numbers:
     """The numbers in a set, ascending."""
     # Words without a bit, or bytes if most words have one, are dropped before bits are unpacked to a byte each.

@@ -10,12 +10,13 @@ opening a block, moving filters out of what is mostly struck out. A filter is in
 """
 
 from collections.abc import Generator, Iterator
-from typing import Generic
+from typing import TYPE_CHECKING, Generic, TypeAlias
 
-from murmur_pubsub.matching_block import Block
-from murmur_pubsub.matching_columns import cuts_of
 from murmur_pubsub.matching_level import Destination, IndexEntry, Level
 from murmur_pubsub.matching_places import NUMBER_BITS, Places, place_of
+
+if TYPE_CHECKING:
+    from murmur_pubsub.matching_block import Block
 
 _NEWCOMERS_MAX = 24
 """Newcomers that a question may find: they are asked one by one."""
@@ -38,7 +39,7 @@ _MOVED_AT_ONCE = 64
 _COMPLETED = 64
 """Events that found all destinations, after which is decided who is to be asked first."""
 
-Home = Level[Destination] | Block[Destination]
+Home: TypeAlias = "Level[Destination] | Block[Destination]"
 
 
 class Homes(Generic[Destination]):
@@ -227,6 +228,9 @@ class Homes(Generic[Destination]):
 
     def _open(self) -> Iterator[None]:
         """Open a block: with the edges of the one before, or, if these leave gaps, with bounds of filters in levels."""
+        from murmur_pubsub.matching_block import Block  # with numpy, which an index without blocks does not need
+        from murmur_pubsub.matching_columns import cuts_of
+
         latest = next(reversed(self._blocks.values()), None)
         if latest is None or latest.crowded:
             entries, _ = yield from self._listed(list(self._levels))
@@ -313,6 +317,6 @@ class Homes(Generic[Destination]):
         self.in_turn = [*levels, *self._blocks.values()]
 
 
-def _is_hollow(home: Home[Destination]) -> bool:
+def _is_hollow(home: "Home[Destination]") -> bool:
     """Is less than a third left?"""
     return len(home) * 3 < home.size

@@ -12,8 +12,6 @@ from bisect import bisect_right
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-import numpy as np
-
 from murmur_pubsub.filter import Constraint, Filter
 from murmur_pubsub.matching_cells import AttributeSets, bits_of
 from murmur_pubsub.values import Domain, Value
@@ -28,6 +26,7 @@ _PLANS_MAX = 256
 _MANY_BITS = 8
 _FEW_DESTINATIONS = 32
 _NONE_LEFT = [0]
+_BITS_OF = tuple(tuple(bit for bit in range(8) if octet >> bit & 1) for octet in range(256))
 _TYPES_OF_DOMAIN: dict[Domain, tuple[type, ...]] = {"number": (int, float), "string": (str,), "boolean": (bool,)}
 
 Destination = TypeVar("Destination", bound=Hashable)
@@ -51,9 +50,8 @@ class _Plan(NamedTuple):
 def numbers_of(bits: int, size: int) -> list[int]:
     """The numbers in a bit set, ascending."""
     if size > 64 and bits.bit_count() > _MANY_BITS:
-        octets = np.frombuffer(bits.to_bytes((size + 7) // 8, "little"), dtype=np.uint8)
-        listed: list[int] = np.flatnonzero(np.unpackbits(octets, bitorder="little")).tolist()
-        return listed
+        octets = bits.to_bytes((size + 7) // 8, "little")
+        return [8 * place + within for place, octet in enumerate(octets) if octet for within in _BITS_OF[octet]]
     numbers = []
     while bits:
         lowest = bits & -bits  # two's complement: only the lowest bit that is set is common to both

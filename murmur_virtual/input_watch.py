@@ -42,7 +42,9 @@ class InputWatch(threading.Thread):
         self._former: Any = None
 
     def start(self) -> None:
-        """See `threading.Thread`."""
+        """See `threading.Thread`. WebAssembly has no threads: there a page ends the worker that does not come back."""
+        if sys.platform == "emscripten":
+            return
         if self._watched is threading.main_thread():
             self._former = signal.signal(_SIGNAL, signal.default_int_handler)
         super().start()

@@ -17,8 +17,9 @@ import numpy as np
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import unpack_attributes
-from murmur_pubsub.journal import NONE, DropReason, FaultStage, RowKind, SideKind, parse_segment, parse_side
+from murmur_pubsub.journal import NONE, DropReason, FaultStage, RowKind, SideKind, parse_side
 from murmur_pubsub.journal_format import HEADER_BYTES
+from murmur_pubsub.journal_rows import parse_segment
 from murmur_pubsub.journal_store import JournalStore, store_at
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest, read_manifest
 from spark_analysis.wording import duration

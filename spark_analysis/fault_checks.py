@@ -7,16 +7,16 @@ not have the faults it claims.
 """
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import pandas as pd
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from murmur_pubsub.faults import COMMANDS, RECONFIGURES, FaultKind
 from murmur_pubsub.journal import DropReason, RowKind
 from murmur_pubsub.links import LinkSpec
+from spark_analysis.checked_rows import CheckedRow, CheckedRows
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
 
 _SURE = 1e-6
@@ -26,6 +26,7 @@ _RARELY_LONGER = 14
 _SLACK = 0.8
 _SLACK_US = 2_000
 _STRAY = 0.02
+_MESSAGES = (RowKind.SEND, RowKind.RECEIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +43,13 @@ class FaultCheck:
 
 def check_faults(
     windows: Sequence[Window],
-    rows: pd.DataFrame,
+    rows: CheckedRows,
     numbers: Mapping[str, int],
     last_us: int,
     datagram_kinds: Collection[int] = (),
 ) -> list[FaultCheck]:
     """One check for each window but those of orders. `rows`: the journal's rows of the nodes involved while faults were
-    in force, with the columns of `ROW_TYPE`; `last_us`: the end of the journal; `datagram_kinds`: of messages that
-    pass beside links."""
-    by_node: dict[Any, pd.DataFrame] = {
-        node: each.sort_values("time_us", kind="stable") for node, each in rows.groupby("node")
-    }
+    in force; `last_us`: the end of the journal; `datagram_kinds`: of messages that pass beside links."""
     hindered = [
         (numbers[name], each.in_effect_us, each.undone_us)
         for each in windows
@@ -73,13 +70,15 @@ def check_faults(
                 until_us += 1
             names = window.nodes | frozenset(name for link in window.links for name in link)
             nodes = [numbers[name] for name in sorted(names)]
-            here = _between(by_node, nodes, from_us, until_us, rows)
+            here = rows.between(nodes, from_us, until_us)
             if window.links:
-                so_far = _between(by_node, nodes, -1, until_us, rows)
-                ends = [tuple(sorted(numbers[name] for name in link)) for link in window.links]
-                outcome, seen = _check_links(
-                    window, [_about(here, each) for each in ends], so_far, datagram_kinds, hindered
-                )
+                about: dict[frozenset[int], list[CheckedRow]] = {
+                    frozenset(numbers[name] for name in link): [] for link in window.links
+                }
+                for row in here:
+                    if (ends := frozenset((row.node, row.peer))) in about:
+                        about[ends].append(row)
+                outcome, seen = _check_links(window, list(about.values()), rows, datagram_kinds, hindered)
             else:
                 outcome, seen = _check_node(window, here, numbers, max(0, until_us - window.in_effect_us))
         lasts = window.undone_us == NEVER_US or window.step.kind is FaultKind.CONNECT
@@ -133,21 +132,9 @@ def check_commands(
     return checks
 
 
-def _between(
-    by_node: Mapping[Any, pd.DataFrame], nodes: Sequence[int], from_us: int, until_us: int, rows: pd.DataFrame
-) -> pd.DataFrame:
-    """The rows of these nodes strictly between the two times."""
-    parts = []
-    for node in nodes:
-        if node in by_node:
-            times = by_node[node]["time_us"].to_numpy()
-            begin, end = np.searchsorted(times, from_us, "right"), np.searchsorted(times, until_us, "left")
-            if end > begin:
-                parts.append(by_node[node].iloc[begin:end])
-    return pd.concat(parts) if parts else rows.iloc[:0]
-
-
-def _check_node(window: Window, rows: pd.DataFrame, numbers: Mapping[str, int], lasted_us: int) -> tuple[str, str]:
+def _check_node(
+    window: Window, rows: Sequence[CheckedRow], numbers: Mapping[str, int], lasted_us: int
+) -> tuple[str, str]:
     if window.step.kind is FaultKind.SLOW:
         return _slowness(rows, numbers[window.step.nodes[0]], window.step.work_us)
     return _silence(rows, [numbers[name] for name in window.step.nodes], lasted_us)
@@ -155,103 +142,78 @@ def _check_node(window: Window, rows: pd.DataFrame, numbers: Mapping[str, int], 
 
 def _check_links(
     window: Window,
-    about: Sequence[pd.DataFrame],
-    so_far: pd.DataFrame,
+    about: Sequence[Sequence[CheckedRow]],
+    rows: CheckedRows,
     datagram_kinds: Collection[int],
     hindered: Sequence[tuple[int, int, int]],
 ) -> tuple[str, str]:
-    """`about`: of each link the rows of its ends about each other; `so_far`: those from the beginning on; `hindered`:
-    nodes that were stalled or slow, from when to when."""
+    """`about`: of each link the rows of its ends about each other; `hindered`: nodes that were stalled or slow, from
+    when to when."""
     kind = window.step.kind
     if kind in RECONFIGURES:
         return _link_rows(about[0], window)
-    over = [_while_linked(each, so_far) for each in about]
+    # Once an end has given the link up, what passes between the two is datagrams beside it. One may have done that for
+    # an earlier fault.
+    over = [[row for row in each if rows.linked((row.node, row.peer), row.time_us)] for each in about]
     if kind in (FaultKind.CUT, FaultKind.PARTITION):
         return _nothing_passed(over)
     assert window.step.link is not None
-    passed = over[0]
-    beside = passed["kind"].isin((RowKind.SEND, RowKind.RECEIVE)) & passed["value"].isin(datagram_kinds)
-    return _changed(passed[~beside], window.step.link, hindered)
+    passed = [row for row in over[0] if row.kind not in _MESSAGES or row.value not in datagram_kinds]
+    return _changed(passed, window.step.link, hindered)
 
 
-def _silence(rows: pd.DataFrame, nodes: list[int], lasted_us: int) -> tuple[str, str]:
+def _silence(rows: Sequence[CheckedRow], nodes: Collection[int], lasted_us: int) -> tuple[str, str]:
     # A DROP is written for a node by its runtime, a FAULT row about it by the driver.
-    own = rows[rows["node"].isin(nodes) & ~rows["kind"].isin([RowKind.DROP, RowKind.FAULT])]
-    if len(own):
-        kinds = ", ".join(RowKind(kind).name for kind in sorted(own["kind"].unique()))
+    own = [row.kind for row in rows if row.node in nodes and row.kind not in (RowKind.DROP, RowKind.FAULT)]
+    if own:
+        kinds = ", ".join(RowKind(kind).name for kind in sorted(set(own)))
         return "failed", f"{len(own)} rows ({kinds}) where there should be silence"
     return "took_effect", f"silent for {lasted_us / 1e6:.2f} s"
 
 
-def _slowness(rows: pd.DataFrame, node: int, work_us: int) -> tuple[str, str]:
-    times = rows[(rows["node"] == node) & (rows["kind"] == RowKind.RECEIVE)]["time_us"].sort_values()
+def _slowness(rows: Sequence[CheckedRow], node: int, work_us: int) -> tuple[str, str]:
+    times = sorted(row.time_us for row in _of(rows, RowKind.RECEIVE) if row.node == node)
     if len(times) < 2:
         return "not_exercised", f"{len(times)} messages received"
     # Rows are written after the work: no two of them can be closer than that.
-    too_close = int((times.diff() < _SLACK * work_us).sum())
+    too_close = sum(later - earlier < _SLACK * work_us for earlier, later in pairwise(times))
     outcome = "failed" if too_close > len(times) * _STRAY else "took_effect"
     return outcome, f"{too_close} of {len(times)} messages came less than {work_us / 1e3:.1f} ms after another"
 
 
-def _about(rows: pd.DataFrame, ends: tuple[int, ...]) -> pd.DataFrame:
-    """The rows of the two ends about each other."""
-    there = (rows["node"] == ends[0]) & (rows["peer"] == ends[1])
-    back = (rows["node"] == ends[1]) & (rows["peer"] == ends[0])
-    return rows[there | back]
+def _of(rows: Iterable[CheckedRow], kind: RowKind) -> list[CheckedRow]:
+    return [row for row in rows if row.kind == kind]
 
 
-def _while_linked(about: pd.DataFrame, so_far: pd.DataFrame) -> pd.DataFrame:
-    """Those of these rows that were written while the two ends had the link: once one has given it up, what passes
-    between them is datagrams beside it. One may have done that for an earlier fault."""
-    if not len(about):
-        return about
-    first = about.iloc[0]
-    earlier = _about(so_far, (int(first["node"]), int(first["peer"])))
-    lost, made = (
-        np.append(-1, np.sort(_of(earlier, kind)["time_us"])) for kind in (RowKind.LINK_DOWN, RowKind.LINK_UP)
-    )
-    times = about["time_us"].to_numpy()
-    latest_lost, latest_made = (each[np.searchsorted(each, times, "right") - 1] for each in (lost, made))
-    return about[latest_lost <= latest_made]
-
-
-def _of(rows: pd.DataFrame, kind: RowKind) -> pd.DataFrame:
-    return rows[rows["kind"] == kind]
-
-
-def _nothing_passed(over: Sequence[pd.DataFrame]) -> tuple[str, str]:
-    received = sum(len(_of(rows, RowKind.RECEIVE)) for rows in over)
-    dropped = sum(len(_of(rows, RowKind.DROP)) for rows in over)
-    if received:
+def _nothing_passed(over: Sequence[Sequence[CheckedRow]]) -> tuple[str, str]:
+    kinds = Counter(row.kind for rows in over for row in rows)
+    if received := kinds[RowKind.RECEIVE]:
         return "failed", f"{received} messages were received over it"
-    return "took_effect", f"nothing received over {len(over)} links, {dropped} messages dropped at them"
+    return "took_effect", f"nothing received over {len(over)} links, {kinds[RowKind.DROP]} messages dropped at them"
 
 
-def _link_rows(about: pd.DataFrame, window: Window) -> tuple[str, str]:
+def _link_rows(about: Sequence[CheckedRow], window: Window) -> tuple[str, str]:
     """Did the ends see the link come up, or go and stay away? One that is down sees nothing."""
     made, lost = _of(about, RowKind.LINK_UP), _of(about, RowKind.LINK_DOWN)
     if window.step.kind is FaultKind.CONNECT:
-        seen = made["node"].nunique()
+        seen = len({row.node for row in made})
         return ("took_effect" if seen == 2 else "not_exercised"), f"{seen} of its ends saw it come up"
-    if (made["time_us"] > window.in_effect_us).any():
+    if any(row.time_us > window.in_effect_us for row in made):
         return "failed", "it came up again"
-    seen = lost["node"].nunique()
+    seen = len({row.node for row in lost})
     return ("took_effect" if seen else "not_exercised"), f"{seen} of its ends saw it go"
 
 
-def _changed(rows: pd.DataFrame, link: LinkSpec, hindered: Sequence[tuple[int, int, int]]) -> tuple[str, str]:
+def _changed(rows: Sequence[CheckedRow], link: LinkSpec, hindered: Sequence[tuple[int, int, int]]) -> tuple[str, str]:
     """The worst of what each changed property shows."""
-    sent = _of(rows, RowKind.SEND)
-    sent = sent[sent["source"] >= 0]  # control messages are exempt from loss, duplication and reordering
+    # Control messages are exempt from loss, duplication and reordering.
+    sent = sum(row.source >= 0 for row in _of(rows, RowKind.SEND))
     shown = []
-    for name, probability, kind, value in (
-        ("loss", link.loss, RowKind.DROP, DropReason.LOSS),
-        ("duplication", link.duplication, RowKind.DUPLICATE, None),
-    ):
-        if probability:
-            found = _of(rows, kind)
-            hits = len(found if value is None else found[found["value"] == value])
-            shown.append(_chance(name, hits, len(sent), probability))
+    if link.loss:
+        lost = sum(row.value == DropReason.LOSS for row in _of(rows, RowKind.DROP))
+        shown.append(_chance("loss", lost, sent, link.loss))
+    if link.duplication:
+        shown.append(_chance("duplication", len(_of(rows, RowKind.DUPLICATE)), sent, link.duplication))
     passed = _passages(rows)
     if link.delay.kind in ("constant", "uniform") and link.delay.low_us:
         shown.append(_delay(passed, link.delay.low_us))
@@ -259,8 +221,11 @@ def _changed(rows: pd.DataFrame, link: LinkSpec, hindered: Sequence[tuple[int, i
         shown.append(_reordering(passed, link.reordering, link.reordering_us))
     if link.messages_per_s:
         for node, from_us, until_us in hindered:  # what waited for a node is taken by it at once, later
-            waited = (passed["peer"] == node) & (passed["sent_us"] < until_us) & (passed["received_us"] >= from_us)
-            passed = passed[~waited]
+            passed = [
+                each
+                for each in passed
+                if not (each.receiver == node and each.sent_us < until_us and each.received_us >= from_us)
+            ]
         shown.append(_bandwidth(passed, link.messages_per_s, _apart_us(link)))
     outcomes = [outcome for outcome, _ in shown]
     worst = next((each for each in ("failed", "not_exercised", "took_effect") if each in outcomes), "not_exercised")
@@ -275,55 +240,66 @@ def _chance(name: str, hits: int, tries: int, probability: float) -> tuple[str, 
     return ("failed" if unlikely else "not_exercised"), seen
 
 
-def _passages(rows: pd.DataFrame) -> pd.DataFrame:
-    """Events that were sent and received while the change was in force: node (sender), peer (receiver), value (the kind
-    of message), sent_us, received_us. One that was sent or received twice is left out: which was which is not known."""
-    kinds = rows["kind"].to_numpy()
-    events = np.flatnonzero(np.isin(kinds, (RowKind.SEND, RowKind.RECEIVE)) & (rows["source"].to_numpy() >= 0))
-    sent = kinds[events] == RowKind.SEND
-    columns = {name: rows[name].to_numpy()[events] for name in ("node", "peer", "value", "source", "sequence")}
-    keys = (
-        np.where(sent, columns["node"], columns["peer"]),
-        *(columns[each] for each in ("value", "source", "sequence")),
-    )
-    # Rows of one message are neighbours then, its sending first.
-    order = np.lexsort((~sent, *keys))
-    unlike = np.any([each[order][1:] != each[order][:-1] for each in keys], axis=0)
-    first = np.flatnonzero(np.append(True, unlike)) if len(order) else order
-    pairs = first[np.diff(np.append(first, len(order))) == 2]
-    passed = pairs[sent[order[pairs]] & ~sent[order[pairs + 1]]]
-    left, right, times = order[passed], order[passed + 1], rows["time_us"].to_numpy()[events]
-    by_time = np.lexsort((left, times[left], keys[0][left]))
-    left, right = left[by_time], right[by_time]
-    return pd.DataFrame(
-        {
-            "node": keys[0][left],
-            "peer": columns["peer"][left],
-            "value": keys[1][left],
-            "sent_us": times[left],
-            "received_us": times[right],
-        }
-    )
+class _Passage(NamedTuple):
+    sender: int
+    sent_us: int
+    receiver: int
+    kind: int
+    """Of the message."""
+    received_us: int
 
 
-def _delay(passed: pd.DataFrame, low_us: int) -> tuple[str, str]:
-    if not len(passed):
+def _passages(rows: Iterable[CheckedRow]) -> list[_Passage]:
+    """Events that were sent and received while the change was in force, as each sender sent them. One that was sent or
+    received twice is left out: which was which is not known."""
+    found: defaultdict[tuple[int, ...], tuple[list[tuple[int, CheckedRow]], list[CheckedRow]]]
+    found = defaultdict(lambda: ([], []))
+    for place, row in enumerate(rows):
+        if row.kind == RowKind.SEND and row.source >= 0:
+            found[row.node, row.value, row.source, row.sequence][0].append((place, row))
+        elif row.kind == RowKind.RECEIVE and row.source >= 0:
+            found[row.peer, row.value, row.source, row.sequence][1].append(row)
+    in_order = sorted(
+        (sender, sent[0][1].time_us, sent[0][0], sent[0][1].peer, kind, received[0].time_us)
+        for (sender, kind, *_), (sent, received) in found.items()
+        if len(sent) == len(received) == 1
+    )
+    return [_Passage(sender, sent_us, *rest) for sender, sent_us, _, *rest in in_order]
+
+
+def _delay(passed: Sequence[_Passage], low_us: int) -> tuple[str, str]:
+    if not passed:
         return "not_exercised", "no message passed"
-    took = passed["received_us"] - passed["sent_us"]
+    least: dict[int, int] = {}
+    for each in passed:
+        took_us = each.received_us - each.sent_us
+        least[each.kind] = min(took_us, least.get(each.kind, took_us))
     # Some kinds of messages may be datagrams, too, which pass beside the link as fast as ever.
-    least_us = int(took.groupby(passed["value"]).min().max())
+    least_us = max(least.values())
     outcome = "took_effect" if least_us >= low_us - _SLACK_US else "failed"
     return outcome, f"{len(passed)} messages took {least_us / 1e3:.1f} ms or more"
 
 
-def _reordering(passed: pd.DataFrame, probability: float, by_us: int) -> tuple[str, str]:
-    ways = passed.groupby("node")
-    overtaken = int((ways["received_us"].cummax() > passed["received_us"]).sum())
+def _ways(passed: Iterable[_Passage]) -> list[list[_Passage]]:
+    """The passages of each sender."""
+    ways: dict[int, list[_Passage]] = {}
+    for each in passed:
+        ways.setdefault(each.sender, []).append(each)
+    return list(ways.values())
+
+
+def _reordering(passed: Sequence[_Passage], probability: float, by_us: int) -> tuple[str, str]:
+    ways = _ways(passed)
+    overtaken = sum(
+        latest_us > each.received_us
+        for way in ways
+        for each, latest_us in zip(way, accumulate((each.received_us for each in way), max), strict=True)
+    )
     seen = f"{overtaken} of {len(passed)} messages overtaken"
     if overtaken:
         return "took_effect", seen
     # A message held back is overtaken by one that follows within half the time with at least half the probability.
-    close = int((ways["sent_us"].diff() < by_us / 2).sum())
+    close = sum(later.sent_us - earlier.sent_us < by_us / 2 for way in ways for earlier, later in pairwise(way))
     unlikely = close and close * math.log1p(-probability / 2) < math.log(_SURE)
     return ("failed" if unlikely else "not_exercised"), seen
 
@@ -337,14 +313,14 @@ def _apart_us(link: LinkSpec) -> int:
     return spread_us + (link.reordering_us if link.reordering else 0)
 
 
-def _bandwidth(passed: pd.DataFrame, messages_per_s: int, apart_us: int) -> tuple[str, str]:
+def _bandwidth(passed: Sequence[_Passage], messages_per_s: int, apart_us: int) -> tuple[str, str]:
     """`apart_us`: by how much two messages may come closer to each other on the way."""
     outcome, seen = "not_exercised", "no two messages passed"
-    for _, one_way in passed.groupby("node"):
-        times = one_way["received_us"].sort_values()
-        if len(times) < 2:
+    for way in _ways(passed):
+        if len(way) < 2:
             continue
-        took_us = int(times.iloc[-1] - times.iloc[0])
+        times = [each.received_us for each in way]
+        took_us = max(times) - min(times)
         needed_us = max(0, (len(times) - 1) * 1_000_000 // messages_per_s - apart_us)
         seen = f"{len(times)} messages in {took_us / 1e3:.0f} ms, at least {needed_us / 1e3:.0f} ms at that rate"
         outcome = "took_effect" if took_us >= _SLACK * needed_us - _SLACK_US else "failed"

@@ -1,6 +1,7 @@
 """The faults of a run, from its journal and manifest: their windows, whether each took effect, what they excuse, and
 how long the service took to be whole again."""
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from murmur_pubsub.faults import COMMANDS
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest
 from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
+from spark_analysis.checked_rows import COLUMNS, CheckedRows
 from spark_analysis.connections import Connections, LinkRow, times_away
 from spark_analysis.course import Course
 from spark_analysis.driver_table import frame_of
@@ -22,9 +24,9 @@ from spark_analysis.fault_checks import ISSUED_ROWS, FaultCheck, check_commands,
 from spark_analysis.fault_plan import steps_of, windows_of
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
 from spark_analysis.journal_source import Journal
-from spark_analysis.recovery import RECOVERY_COLUMNS, recovered, repairs_of, unsettled_after
+from spark_analysis.recovery import repairs_of, unsettled_after
+from spark_analysis.recovery_parts import RECOVERY_COLUMNS, recovered_in_parts, recovery_part
 
-_COLUMNS = ("time_us", "node", "source", "sequence", "peer", "kind", "value")
 CHECK_COLUMNS = ("step", "fault", "from_us", "until_us", "outcome", "seen")
 
 
@@ -83,18 +85,18 @@ class Faults:
         """What came after repairs; `outcomes` as in `judge.OUTCOMES_SCHEMA`, `last_us`: the end of the journal."""
         limit_us = self._manifest.recovery_limit_us
         repairs = repairs_of(self.windows, limit_us)
-        if not len(repairs.repaired_us):
+        if not repairs.repaired_us:
             return Recovery({}, 0, None)
 
         def parts(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
             for frame in frames:
                 times = (frame[name].to_numpy(np.int64) for name in ("published_us", "delivered_us"))
-                yield repairs.parts(*times)
+                yield recovery_part(repairs, *times)
 
         delivered = F.coalesce("delivered_us", F.lit(NEVER_US)).alias("delivered_us")
         required = outcomes.where("required = 1").select("published_us", delivered)
         schema = StructType([StructField(name, LongType()) for name in RECOVERY_COLUMNS])
-        times, late = recovered([frame_of(required, parts, schema, self._journal.small)], repairs)
+        times, late = recovered_in_parts([frame_of(required, parts, schema, self._journal.small)], repairs)
         unsettled = unsettled_after(self.windows, last_us, limit_us) if self._manifest.has_links else None
         return Recovery(times, late, None if unsettled is None else unsettled.step.text)
 
@@ -121,7 +123,7 @@ class Faults:
         found = rows.select("time_us", "kind", "node", "peer").collect()
         return [(row["time_us"], row["kind"], names[row["node"]], names[row["peer"]]) for row in found]
 
-    def _involved(self, numbers: dict[str, int], last_us: int) -> pd.DataFrame:
+    def _involved(self, numbers: dict[str, int], last_us: int) -> CheckedRows:
         """The rows of all nodes that a fault is about, while it is in force, and those about its links."""
         stretches: dict[int, list[tuple[int, int]]] = {}
         for window in self.windows:
@@ -130,8 +132,18 @@ class Faults:
                     until_us = min(window.shown_until_us, last_us)
                     stretches.setdefault(numbers[name], []).append((window.from_us, until_us))
         merged = {node: np.array(_merged(each)) for node, each in stretches.items()}
-        rows = self._journal.rows.select(*_COLUMNS)
-        return frame_of(rows, _within(merged), rows.schema, self._journal.small)
+        rows = self._journal.rows.select(*COLUMNS)
+        return _checked(frame_of(rows, _within(merged), rows.schema, self._journal.small))
+
+
+def _checked(rows: pd.DataFrame) -> CheckedRows:
+    in_order = rows.sort_values("time_us", kind="stable")
+    return CheckedRows(
+        {
+            int(str(node)): [array(code, each[name].to_numpy(code).tobytes()) for name, code in COLUMNS.items()]
+            for node, each in in_order.groupby("node")
+        }
+    )
 
 
 def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -31,8 +31,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from murmur_pubsub.journal import RowKind, SideKind, parse_segment, parse_side
+from murmur_pubsub.journal import RowKind, SideKind, parse_side
 from murmur_pubsub.journal_format import HEADER_BYTES, ROW, parse_name
+from murmur_pubsub.journal_rows import parse_segment
 from murmur_pubsub.journal_store import JournalStore, store_at
 from spark_analysis.journal_check import Content, Damage, unsound
 

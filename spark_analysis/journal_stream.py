@@ -17,7 +17,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, LongType, ShortType, StructField, StructType
 
 from murmur_pubsub.journal import RowKind, SideKind
-from murmur_pubsub.journal_format import HEADER_BYTES, RECORD, ROW, ROW_TYPE, parse_name
+from murmur_pubsub.journal_format import HEADER_BYTES, RECORD, ROW, parse_name
+from murmur_pubsub.journal_rows import ROW_TYPE
 from spark_analysis.running_judge import JournalBatch, SubscriptionRecord
 
 LIVE_SCHEMA = StructType(

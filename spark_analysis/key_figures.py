@@ -12,7 +12,7 @@ from murmur_pubsub.journal import NONE, RowKind
 from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis.journal_check import find_damage
-from spark_analysis.plain_judge import History, PlainVerdict, delay_quantile_us, judgement_of, read_history
+from spark_analysis.plain_judge import History, JournalRow, PlainVerdict, delay_quantile_us, judgement_of, read_history
 from spark_analysis.verdict import decide_damaged
 
 KEY_FIGURES = ("delay_p50_us", "delay_p99_us", "hops", "yield", "messages", "message_bytes")
@@ -35,7 +35,7 @@ def judge_and_measure(run: Path) -> tuple[dict[str, Any], Figures]:
 
 def figures_of(manifest: RunManifest, history: History, pairs: PlainVerdict) -> Figures:
     """The figures of a run with this history and these pairs."""
-    rows = pd.DataFrame(history.rows)
+    rows = pd.DataFrame(history.rows, columns=list(JournalRow._fields))
     delivered, sent = rows[rows["kind"] == RowKind.DELIVER], rows[rows["kind"] == RowKind.SEND]
     figures = (
         delay_quantile_us(history, pairs, 0.50),

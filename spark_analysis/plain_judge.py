@@ -6,22 +6,22 @@ code. Its cost is that of every event against every subscriber: it is for runs o
 """
 
 import itertools
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-import pandas as pd
-
 from murmur_pubsub.event import fingerprint_of, unpack_attributes
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.filter_parser import parse_filter
-from murmur_pubsub.journal import NONE, RowKind, SideKind, read_segment, read_side
+from murmur_pubsub.journal import NONE, RowKind, SideKind, files_in_order, read_side, written_rows
+from murmur_pubsub.journal_format import ROW
 from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
+from spark_analysis.checked_rows import CheckedRow, CheckedRows
 from spark_analysis.connections import Connections, times_away
 from spark_analysis.excuses import Case, Excuse
 from spark_analysis.expectations import check_expectations, measured
@@ -91,7 +91,7 @@ class _Life:
 
 
 class JournalRow(NamedTuple):
-    """A row of the journal: the fields of `murmur_pubsub.journal.ROW_TYPE`, in its order."""
+    """A row of the journal: the fields of `murmur_pubsub.journal_format.ROW`, in its order."""
 
     time_us: int
     sequence: int
@@ -107,23 +107,31 @@ class JournalRow(NamedTuple):
 @dataclass(slots=True)
 class History:
     """What a journal says. `events`: id to (publication time, packed attributes). `lives`: of each subscriber's
-    subscriptions. `rows`: dtype `ROW_TYPE`, those of a node in the order in which they were written."""
+    subscriptions. `rows`: those of a node in the order in which they were written."""
 
     events: dict[tuple[int, int], tuple[int, bytes]]
     lives: dict[int, list[_Life]]
-    rows: np.ndarray
+    rows: Sequence[JournalRow]
 
     def of(self, *kinds: RowKind) -> list[JournalRow]:
         """The rows of these kinds."""
-        return [JournalRow(*fields) for fields in self.rows[np.isin(self.rows["kind"], kinds)].tolist()]
+        return [row for row in self.rows if row.kind in kinds]
+
+    @property
+    def checked(self) -> CheckedRows:
+        """Those that checks of faults look at."""
+        return CheckedRows.of(
+            CheckedRow(row.time_us, row.node, row.source, row.sequence, row.peer, row.kind, row.value)
+            for row in self.rows
+        )
 
 
 def read_history(journal: Path) -> History:
     """The history in the journal folder of one run."""
-    paths = sorted(journal.glob("*.seg"), key=lambda path: (path.name.rsplit("-", 2)[0], *_numbers(path)))
-    rows = np.concatenate([read_segment(path)[1] for path in paths])
-    settled = rows[rows["kind"] == RowKind.SETTLED]
-    settlings = sorted(zip(settled["value"].tolist(), settled["time_us"].tolist(), strict=True))
+    rows: list[JournalRow] = []
+    for path in files_in_order(journal, "seg"):
+        rows += map(JournalRow._make, ROW.iter_unpack(written_rows(str(path), path.read_bytes())[1]))
+    settlings = sorted((row.value, row.time_us) for row in rows if row.kind == RowKind.SETTLED)
 
     def settled_at(time_us: float) -> float:
         return min((at for value, at in settlings if value >= time_us), default=float("inf"))
@@ -147,15 +155,10 @@ def read_history(journal: Path) -> History:
     return History(events, lives, rows)
 
 
-def _numbers(path: Path) -> tuple[int, int]:
-    incarnation, number = path.stem.rsplit("-", 2)[1:]
-    return int(incarnation), int(number)
-
-
 def _side_records(journal: Path) -> Iterator[tuple[SideKind, list[Any]]]:
     """All records, but for subscriptions that a client issued again after a restart."""
     known = set()
-    for path in sorted(journal.glob("*.blob"), key=lambda path: (path.name.rsplit("-", 2)[0], *_numbers(path))):
+    for path in files_in_order(journal, "blob"):
         for kind, fields in read_side(path):
             if kind is SideKind.ANSWER:
                 continue
@@ -281,14 +284,16 @@ def judge_journal(manifest: RunManifest, journal: Path) -> Judgement:
 def judgement_of(manifest: RunManifest, history: History) -> Judgement:
     """The judgement of a run with this history."""
     pairs = judge_history(history, rules_of(manifest))
-    rows, last_us = history.rows, int(history.rows["time_us"].max())
+    last_us = max(row.time_us for row in history.rows)
     faults = history.of(RowKind.FAULT)
     times = {(row.sequence, row.hops): row.time_us for row in faults}
     settled = _settlings(history)
     answers = {row.sequence: (row.time_us, row.value) for row in history.of(RowKind.ANSWER)}
     steps = steps_of(manifest, times, answers)
     windows = windows_of(manifest, steps, settled)
-    checks = check_faults(windows, pd.DataFrame(rows), manifest.numbers, last_us, manifest.datagram_kinds)
+    checks = check_faults(
+        windows, history.checked if windows else CheckedRows({}), manifest.numbers, last_us, manifest.datagram_kinds
+    )
     issued = [(row.kind, row.source, row.time_us) for row in history.of(*ISSUED_ROWS.values())]
     checks += [*check_orders(steps, answers), *check_commands(steps, windows, issued)]
     checks.sort(key=lambda check: check.step)
@@ -303,9 +308,8 @@ def judgement_of(manifest: RunManifest, history: History) -> Judgement:
     secret = None if isinstance(explainer, Connections) or not windows else _conjured(history, manifest)
     excused = _excused(history, manifest, pairs, explainer) if secret is None else {}
     repairs = repairs_of(windows, manifest.recovery_limit_us)
-    published = np.array([history.events[event][0] for event, _ in pairs.required_until_us], np.int64)
-    delivered = np.array([pairs.first_us.get(pair, NEVER_US) for pair in pairs.required_until_us], np.int64)
-    recovery, late = recovered([repairs.parts(published, delivered)], repairs)
+    required = ((history.events[pair[0]][0], pairs.first_us.get(pair, NEVER_US)) for pair in pairs.required_until_us)
+    recovery, late = recovered(required, repairs)
     unsettled = unsettled_after(windows, last_us, manifest.recovery_limit_us) if manifest.has_links else None
     changes_us = {at_us for lives in history.lives.values() for life in lives for at_us in life.changes_us}
     change_us = unsettled_change(changes_us, settled, windows, last_us, manifest.recovery_limit_us)
@@ -335,10 +339,10 @@ def judgement_of(manifest: RunManifest, history: History) -> Judgement:
 def delay_quantile_us(history: History, pairs: PlainVerdict, part: float) -> float | None:
     """The smallest delay of a delivery that is no shorter than this part of all, four digits kept as Spark's tables do;
     None: nothing was delivered."""
-    delays = [at_us - history.events[event][0] for (event, _), at_us in pairs.first_us.items()]
+    delays = sorted(at_us - history.events[event][0] for (event, _), at_us in pairs.first_us.items())
     if not delays:
         return None
-    at_us = max(0, int(np.quantile(delays, part, method="inverted_cdf")))
+    at_us = max(0, delays[max(0, math.ceil(len(delays) * part - 1))])
     unit = 10 ** max(0, len(str(at_us)) - 4)
     return float(at_us - at_us % unit)
 
@@ -351,7 +355,7 @@ def _conjured(history: History, manifest: RunManifest) -> str | None:
         has = (row.source, row.sequence, row.node)
         (came if row.kind in (RowKind.PUBLISH, RowKind.RECEIVE) else carried).add(has)
     out_of_nowhere = sorted(each for each in carried - came if each[1] != NONE)
-    if not out_of_nowhere or not (history.rows["kind"] == RowKind.RECEIVE).any():
+    if not out_of_nowhere or not history.of(RowKind.RECEIVE):
         return None
     source, sequence, node = out_of_nowhere[0]
     return tell_conjured(manifest.nodes[node].name, source, sequence)
@@ -402,7 +406,7 @@ def _passages(
     history: History, events: Iterable[tuple[int, int]], names: Sequence[str]
 ) -> dict[tuple[int, int], Passage]:
     rows: dict[tuple[int, int], list[HopRow]] = {event: [] for event in events}
-    hops = bool((history.rows["kind"] == RowKind.RECEIVE).any())
+    hops = any(row.kind == RowKind.RECEIVE for row in history.rows)
     if rows:
         for row in history.of(*PASSAGE_KINDS):
             if (row.source, row.sequence) in rows:

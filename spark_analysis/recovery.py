@@ -8,17 +8,9 @@ import bisect
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
 from murmur_pubsub.faults import FaultKind
 from spark_analysis.fault_windows import NEVER_US, Window
-
-Times = npt.NDArray[np.int64]
-RECOVERY_COLUMNS = ("repair", "recovery_us", "late")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,27 +19,10 @@ class Repairs:
     `all_us`: the last repair if nothing is broken after it, else `NEVER_US`. `limit_us`: what comes this time after
     it is late."""
 
-    repaired_us: Times
-    ordered_us: Times
+    repaired_us: Sequence[int]
+    ordered_us: Sequence[int]
     all_us: int
     limit_us: int
-
-    def parts(self, published_us: Times, delivered_us: Times) -> pd.DataFrame:
-        """`RECOVERY_COLUMNS` for required pairs (a delivery at `NEVER_US`: none): by the place of a repair, the longest
-        of these pairs; -1: only `late` counts."""
-        missing = delivered_us == NEVER_US
-        seen_us = np.where(missing, published_us, delivered_us)
-        place = np.searchsorted(self.repaired_us, seen_us, "right") - 1
-        last_us = self.repaired_us[place] if len(self.repaired_us) else np.full(len(place), NEVER_US)
-        again = np.searchsorted(self.ordered_us, seen_us, "right") > np.searchsorted(self.ordered_us, last_us, "right")
-        counts = (place >= 0) & np.where(missing, ~again, last_us > published_us)
-        since_us = delivered_us - np.maximum(published_us, self.all_us)
-        late = int((~missing & (delivered_us > self.all_us) & (since_us > self.limit_us)).sum())
-        longest = pd.Series((seen_us - last_us)[counts]).groupby(place[counts]).max()
-        rows = [
-            (number, longest_us, 0) for number, longest_us in zip(longest.index.tolist(), longest.tolist(), strict=True)
-        ]
-        return pd.DataFrame([*rows, (-1, 0, late)], columns=list(RECOVERY_COLUMNS))
 
 
 def repairs_of(windows: Sequence[Window], limit_us: int) -> Repairs:
@@ -57,22 +32,29 @@ def repairs_of(windows: Sequence[Window], limit_us: int) -> Repairs:
     broken = [window for window in windows if window.step.kind not in (FaultKind.DISCONNECT, FaultKind.ORDER)]
     whole = bool(repaired) and len(repaired) == len(broken)
     ordered = sorted(window.from_us for window in windows)
-    return Repairs(
-        np.array(repaired, np.int64),
-        np.array(ordered, np.int64),
-        repaired[-1] if whole else NEVER_US,
-        limit_us,
-    )
+    return Repairs(repaired, ordered, repaired[-1] if whole else NEVER_US, limit_us)
 
 
-def recovered(parts: Sequence[pd.DataFrame], repairs: Repairs) -> tuple[dict[int, int], int]:
-    """From the parts: the recovery time after each repair by when it took effect, and how many deliveries were late."""
-    together: Any = pd.concat(parts) if parts else pd.DataFrame([], columns=list(RECOVERY_COLUMNS))
-    longest = together[together["repair"] >= 0].groupby("repair")["recovery_us"].max()
-    times = {int(repaired_us): 0 for repaired_us in repairs.repaired_us}
-    for place, recovery_us in longest.items():
-        times[int(repairs.repaired_us[place])] = int(recovery_us)
-    return times, int(together["late"].sum())
+def recovered(pairs: Iterable[tuple[int, int]], repairs: Repairs) -> tuple[dict[int, int], int]:
+    """The recovery time after each repair by when it took effect, and how many deliveries were late; `pairs`:
+    published_us and delivered_us of what was required (`NEVER_US`: not delivered)."""
+    times = dict.fromkeys(repairs.repaired_us, 0)
+    late = 0
+    for published_us, delivered_us in pairs:
+        missing = delivered_us == NEVER_US
+        since_us = delivered_us - max(published_us, repairs.all_us)
+        late += not missing and delivered_us > repairs.all_us and since_us > repairs.limit_us
+        seen_us = published_us if missing else delivered_us
+        place = bisect.bisect_right(repairs.repaired_us, seen_us) - 1
+        if place < 0:
+            continue
+        last_us = repairs.repaired_us[place]
+        ordered_since = bisect.bisect_right(repairs.ordered_us, seen_us) - bisect.bisect_right(
+            repairs.ordered_us, last_us
+        )
+        if not ordered_since if missing else last_us > published_us:
+            times[last_us] = max(times[last_us], seen_us - last_us)
+    return times, late
 
 
 def unsettled_change(

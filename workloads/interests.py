@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from workloads.zipf import DECIMALS, category_name
+
 _FILTERS_SAMPLED = 2_000
 _BISECTIONS = 30
 _LEAST_PART = 0.2
-DECIMALS = 6
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -130,8 +131,3 @@ class Interests:
         if self.categories is not None:
             matched &= events.categories[:, None] == self.categories[some]
         return int(matched.sum())
-
-
-def category_name(category: int) -> str:
-    """The value of the string attribute `category`."""
-    return f"v{category}"

@@ -7,6 +7,8 @@ from murmur_pubsub.script import Change
 from murmur_pubsub.values import Value
 from workloads.overlay import Overlay
 
+EventAttributes = dict[str, Value]
+
 TimedPublication = tuple[int, int, Mapping[str, Value]]
 """(time_us from the start of publishing, publisher number, attributes)."""
 

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.values import Domain, Value, domain_of
+from workloads.plan import EventAttributes
 from workloads.popularity import Zipf
 
 _PAIRS_MAX = 5_000_000
 _BISECTIONS = 16
 _PLACE = "workload.category, workload.ranges"
 
-EventAttributes = dict[str, Value]
 Category = tuple[Domain | None, Value]
 """The domain goes with the value: to Python `True` and `1` are the same key, to filters they are not."""
 

@@ -25,9 +25,8 @@ from murmur_pubsub.values import SENDABLE, Value, is_sendable, is_text
 from workloads.client_placement import Where, place_clients
 from workloads.limits import at_least_one, positive_rate, share_of_filters, zipf_exponent
 from workloads.overlay import Overlay
-from workloads.plan import ClientPlan, TimedPublication, Workload
+from workloads.plan import ClientPlan, EventAttributes, TimedPublication, Workload
 from workloads.popularity import Arrival, publishing_times
-from workloads.quantile_filters import EventAttributes, QuantileFilters
 
 _PAIR = re.compile(r"\[([A-Za-z_][A-Za-z0-9_.]*),('(?:[^']|'')*'|[^\],]+)\](?:,|$)")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
@@ -171,6 +170,8 @@ def _members(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def build_recorded(overlay: Overlay, options: RecordedOptions, seed: int) -> Workload:
     """The workload over the overlay."""
+    from workloads.quantile_filters import QuantileFilters  # with numpy, which other workloads do without
+
     files = list(_lines_by_file(Path(options.path)))
     available = sum(map(len, files))
     if options.publications > available:

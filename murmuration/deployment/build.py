@@ -8,12 +8,10 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FailureDetection, Fault, FaultTargets
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName
-from murmuration.deployment.churn import plan_churn
 from murmuration.deployment.fault_entries import FaultReader
 from murmuration.scenario.load import LoadedScenario
 from murmuration.scenario.options import read_options
 from workloads import OVERLAYS, WORKLOADS
-from workloads.churn.plan import ChurnPlan
 from workloads.overlay import Overlay
 from workloads.plan import Workload
 
@@ -42,18 +40,21 @@ def build_faults(
         detection = scenario.failure_detection.detection()
     except InputError as error:
         raise loaded.error_at(("failure_detection",), error.found, error.allowed) from None
-    churn = ChurnPlan(frozenset(), (), 0)
+    start_down = targets.start_down
+    steps: tuple[Fault, ...] = ()
     if scenario.churn is not None:
+        from murmuration.deployment.churn import plan_churn  # with numpy, which other scenarios do without
+
         try:
             churn = plan_churn(scenario.churn, targets, scenario.seed)
         except InputError as error:
             if not error.place.startswith("churn"):
                 raise  # it names the trace's file and line
             raise loaded.error_at(("churn",), error.found, error.allowed) from None
-    start_down = targets.start_down | churn.start_down
+        start_down, steps = start_down | churn.start_down, churn.steps
     targets = dataclasses.replace(targets, start_down=start_down)
     reader = FaultReader(targets, links, scenario.links.spec(), scenario.seed, loaded.error_at)
-    return detection, reader.read(scenario.faults, churn.steps), start_down
+    return detection, reader.read(scenario.faults, steps), start_down
 
 
 def _build(loaded: LoadedScenario, section: str, kinds: Mapping[str, Any], *upon: Any) -> Any:

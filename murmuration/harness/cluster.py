@@ -27,7 +27,8 @@ from murmur_pubsub.event import Event, unpack_attributes
 from murmur_pubsub.faults import Fault
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.filter_parser import parse_subscription
-from murmur_pubsub.journal import Phase, RowKind, SideKind, read_segment, read_side
+from murmur_pubsub.journal import Phase, RowKind, SideKind, read_side
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Answer, Publish, Subscribe, Unsubscribe
 from murmur_pubsub.script import ScriptedCommand

@@ -12,10 +12,11 @@ from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import NONE, DropReason, FaultStage, Phase, RowKind
+from murmur_pubsub.journal_rows import read_rows
 from murmur_virtual.run import VirtualRun
 from murmuration.hunt.trial import deployment_of
 from murmuration.runs.manifest import message_kinds
-from spark_analysis.plain_judge import JournalRow, read_history
+from spark_analysis.plain_judge import JournalRow
 
 _SHOWN = 5
 
@@ -47,7 +48,7 @@ def play_rows(deployment: Deployment, folder: Path) -> np.ndarray:
     """Play it with its journal in the folder; the rows, as far as it came."""
     with contextlib.suppress(RunError):
         VirtualRun(deployment, folder, lambda *_: None).play()
-    return read_history(folder).rows
+    return read_rows(folder)
 
 
 def began_us_of(rows: np.ndarray) -> int:

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from murmur_pubsub.event import unpack_attributes
-from murmur_pubsub.journal import FaultStage, RowKind, SideKind, parse_segment, parse_side
-from murmur_pubsub.journal_format import ROW_TYPE
+from murmur_pubsub.journal import FaultStage, RowKind, SideKind, parse_side
+from murmur_pubsub.journal_rows import ROW_TYPE, parse_segment
 from murmur_pubsub.journal_store import JournalStore, store_at
 from murmur_pubsub.run_manifest import RunManifest
 from murmuration.results.meanings import meanings_of

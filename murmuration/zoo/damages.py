@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.journal import RowKind, read_segment
+from murmur_pubsub.journal import RowKind
 from murmur_pubsub.journal_format import HEADER_BYTES, MAGIC_ROWS, ROW, FileName, parse_name, read_header
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.run_manifest import read_manifest
 
 _BLOCK_BYTES = 64

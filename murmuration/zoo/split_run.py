@@ -4,7 +4,8 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from murmur_pubsub.journal import JournalWriter, RowKind, SideKind, read_segment, read_side
+from murmur_pubsub.journal import JournalWriter, RowKind, SideKind, read_side
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.run_manifest import read_manifest, write_manifest
 
 

@@ -20,7 +20,8 @@ from typing import Self
 
 import psutil
 
-from murmur_pubsub.journal import RowKind, read_segment
+from murmur_pubsub.journal import RowKind
+from murmur_pubsub.journal_rows import read_segment
 
 ROOT = Path(__file__).parents[2]
 PORT = 27391

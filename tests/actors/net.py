@@ -15,7 +15,8 @@ from actors.handshake import Dialler, Party, Purpose
 from actors.live_node import LiveNode
 from murmur_pubsub.codec import FRAME_HEADER
 from murmur_pubsub.deployment import NodeSpec, RunSettings, make_machine
-from murmur_pubsub.journal import JournalWriter, Refusal, RowKind, read_segment
+from murmur_pubsub.journal import JournalWriter, Refusal, RowKind
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Machine
 from murmur_pubsub.recorder import Recorder

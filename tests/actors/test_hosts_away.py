@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import yaml
 
-from murmur_pubsub.journal import RowKind, read_segment
+from murmur_pubsub.journal import RowKind
+from murmur_pubsub.journal_rows import read_segment
 from spark_analysis.plain_judge import judge_plainly
 from tests.actors.joined import HAS_JOBS, JoinedCluster, await_publishing
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from murmur_pubsub.journal import RowKind, read_segment
+from murmur_pubsub.journal import RowKind
+from murmur_pubsub.journal_rows import read_segment
 from spark_analysis.main import analyze
 
 ROOT = Path(__file__).parents[2]

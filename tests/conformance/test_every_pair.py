@@ -169,7 +169,8 @@ def test_a_subscription_of_several_filters_gets_an_event_once_until_it_is_withdr
 
 
 def _events_dropped(journal: Path) -> set[tuple[int, int]]:
-    from murmur_pubsub.journal import RowKind, read_segment
+    from murmur_pubsub.journal import RowKind
+    from murmur_pubsub.journal_rows import read_segment
 
     dropped = set()
     for path in journal.glob("*.seg"):

@@ -6,7 +6,8 @@ from typing import Literal, NamedTuple
 
 import pytest
 
-from murmur_pubsub.journal import RowKind, read_segment
+from murmur_pubsub.journal import RowKind
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.machine import Effect, Input, NodeContext, NodeName, Received, Record, Send, Start
 from murmur_pubsub.message import message
 from murmur_pubsub.run_manifest import read_manifest

@@ -8,8 +8,9 @@ import pytest
 
 from actors.ray_session import ray_session
 from actors.run import LiveRun
-from murmur_pubsub.journal import RowKind, read_segment
+from murmur_pubsub.journal import RowKind
 from murmur_pubsub.journal_format import FileState
+from murmur_pubsub.journal_rows import read_segment
 from murmuration.deployment.build_deployment import build
 from murmuration.hunt.trial import judge_faults
 from murmuration.scenario.load import check_scenario

@@ -17,7 +17,8 @@ from actors.run import LiveRun
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.faults import Fault
-from murmur_pubsub.journal import RowKind, read_segment
+from murmur_pubsub.journal import RowKind
+from murmur_pubsub.journal_rows import read_segment
 from murmur_virtual.run import play_virtual
 from murmuration.deployment.build_deployment import build
 from murmuration.hunt.trial import Outcome, judge_faults

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from actors.ray_session import RaySession
-from murmur_pubsub.journal import read_segment
 from murmur_pubsub.journal_format import FileState
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import read_manifest
 from murmuration.runs.driver import execute

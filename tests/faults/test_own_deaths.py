@@ -13,7 +13,8 @@ import pytest
 
 from actors import actor_group
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.journal import FaultStage, RowKind, read_segment
+from murmur_pubsub.journal import FaultStage, RowKind
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.machine import Machine, NodeContext
 from murmur_pubsub.protocol_error import ProtocolError
 from murmur_pubsub.run_manifest import read_manifest

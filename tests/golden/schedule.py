@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.schedules import drawn
-from murmur_pubsub.journal import RowKind, read_segment
+from murmur_pubsub.journal import RowKind
 from murmur_pubsub.journal_format import HEADER_BYTES
+from murmur_pubsub.journal_rows import read_segment
 from murmur_virtual.run import VirtualRun
 from murmuration.hunt.coverage import ObservedRun, Reached
 from murmuration.hunt.trial import deployment_of

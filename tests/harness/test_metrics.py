@@ -13,7 +13,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.journal import RowKind, read_segment
+from murmur_pubsub.journal import RowKind
+from murmur_pubsub.journal_rows import read_segment
 from murmuration.live.metrics import RunMetrics, serving_metrics
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import LoadedScenario, check_scenario

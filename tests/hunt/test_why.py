@@ -9,13 +9,13 @@ import pytest
 import yaml
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.journal_rows import read_rows
 from murmuration.commands.main import application
 from murmuration.hunt.coverage import Reached
 from murmuration.hunt.difference import began_us_of, first_difference, play_rows
 from murmuration.hunt.trial import deployment_of
 from murmuration.hunt.why import ForkedRun, find_why, later
 from murmuration.hunt.why_report import write_why
-from spark_analysis.plain_judge import read_history
 from tests.hunt.hunting import HASTY
 
 LOSSY: dict[str, Any] = {
@@ -43,7 +43,7 @@ LOSSY: dict[str, Any] = {
 def fork_rows(at_us: int, fork: int, folder: Path) -> np.ndarray:
     deployment = later(deployment_of(LOSSY), at_us, random.Random(fork))
     ForkedRun(at_us, fork, Reached(), (), deployment, folder, lambda *_: None).play()
-    return read_history(folder).rows
+    return read_rows(folder)
 
 
 @pytest.mark.parametrize("at_us", [0, 200_000, 320_000])

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.journal import FaultStage, Phase, RowKind, read_segment, read_side
+from murmur_pubsub.journal import FaultStage, Phase, RowKind, read_side
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.run_manifest import read_manifest
 from murmuration.deployment.build_deployment import build
 from murmuration.runs import hands as hands_module

@@ -9,7 +9,7 @@ import pytest
 
 from murmur_page.frozen import write_page
 from murmur_page.recorded import recorded
-from murmur_pubsub.journal import read_segment
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.run_manifest import read_manifest
 from murmuration.harness.cluster import Cluster
 from murmuration.live.background import page_server

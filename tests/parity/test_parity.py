@@ -11,7 +11,8 @@ from actors.ray_session import RaySession
 from actors.run import LiveRun
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.event import Event
-from murmur_pubsub.journal import RowKind, read_segment
+from murmur_pubsub.journal import RowKind
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.machine import Effect
 from murmur_pubsub.protocol_error import ProtocolError
 from murmuration.deployment.build_deployment import build

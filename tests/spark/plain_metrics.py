@@ -4,7 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from murmur_pubsub.journal import DropReason, RowKind, SideKind, read_segment, read_side
+from murmur_pubsub.journal import DropReason, RowKind, SideKind, read_side
+from murmur_pubsub.journal_rows import read_segment
 
 Row = Mapping[str, int]
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmur_pubsub.journal import RowKind, SideKind, read_segment, read_side
+from murmur_pubsub.journal import RowKind, SideKind, read_side
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.run_manifest import read_manifest, write_manifest
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario

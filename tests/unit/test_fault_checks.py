@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-import pandas as pd
 import pytest
 
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import NONE, RowKind
 from murmur_pubsub.links import Delay, LinkSpec
+from spark_analysis.checked_rows import CheckedRow, CheckedRows
 from spark_analysis.fault_checks import FaultCheck, check_commands, check_faults
 from spark_analysis.fault_windows import FaultStep, Window, fault_windows
 from spark_analysis.recovery import repairs_of
@@ -27,14 +27,12 @@ def checked(
     step = FaultStep(0, FaultKind.CHANGE_LINK, "change link a-b", ("a", "b"), link=link, in_effect_us=0)
     rows = []
     for kind, (sequence, sent_us, received_us) in [(kind, each) for kind, some in enumerate(kinds) for each in some]:
-        rows.append((sent_us, sequence, kind, 0, 7, 1, 10, 1, RowKind.SEND))
+        rows.append(CheckedRow(sent_us, 0, 7, sequence, 1, RowKind.SEND, kind))
         if received_us is not None:
-            rows.append((received_us, sequence, kind, 1, 7, 0, 0, 1, RowKind.RECEIVE))
-    columns = ["time_us", "sequence", "value", "node", "source", "peer", "bytes", "hops", "kind"]
-    frame = pd.DataFrame([(0, 0, 0, 0, NONE, NONE, 0, 0, RowKind.START), *rows], columns=columns)
+            rows.append(CheckedRow(received_us, 1, 7, sequence, 0, RowKind.RECEIVE, kind))
     check, *_ = check_faults(
         [Window(step, 0, 0, 1_000_000, 1_000_000, frozenset(), frozenset({LINK})), *beside],
-        frame,
+        CheckedRows.of([CheckedRow(0, 0, NONE, 0, NONE, RowKind.START, 0), *rows]),
         NUMBERS,
         2_000_000,
         datagram_kinds,
@@ -106,13 +104,10 @@ def test_events_sent_again_and_again_do_not_count_as_chances_of_being_overtaken(
 def cut_after_a_kill(*rows: tuple[int, int, int, RowKind]) -> FaultCheck:
     """The check of a cut from 1 to 2 s; rows: time_us, node, peer, kind. Another fault was in force from 0 on."""
     step = FaultStep(0, FaultKind.CUT, "cut a-b", ("a", "b"), in_effect_us=1_000_000)
-    columns = ["time_us", "sequence", "value", "node", "source", "peer", "bytes", "hops", "kind"]
-    frame = pd.DataFrame(
-        [(time_us, 0, 0, node, 7, peer, 0, 1, kind) for time_us, node, peer, kind in rows], columns=columns
-    )
+    seen = [CheckedRow(time_us, node, 7, 0, peer, kind, 0) for time_us, node, peer, kind in rows]
     (check,) = check_faults(
         [Window(step, 1_000_000, 1_000_000, 2_000_000, 2_000_000, frozenset(), frozenset({LINK}))],
-        frame,
+        CheckedRows.of(seen),
         NUMBERS,
         3_000_000,
     )
@@ -148,7 +143,7 @@ def test_a_link_that_is_taken_away_is_in_force_until_the_rest_has_settled_and_th
     windows = fault_windows([taken, made], [(30, 30), (70, 70)], [("b0", "b1"), ("b1", "b2")])
     assert [(each.from_us, each.until_us, each.destroys) for each in windows] == [(10, 30, True), (50, 70, False)]
     repairs = repairs_of(windows, 100)
-    assert (repairs.repaired_us.tolist(), repairs.all_us) == ([52], 52)
+    assert (repairs.repaired_us, repairs.all_us) == ([52], 52)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.journal import JournalWriter, RowKind, SideKind, read_segment, read_side
+from murmur_pubsub.journal import JournalWriter, RowKind, SideKind, read_side
 from murmur_pubsub.journal_format import HEADER_BYTES, ROW
+from murmur_pubsub.journal_rows import read_segment
 
 
 def rows_of(folder: Path) -> list[int]:

@@ -9,8 +9,9 @@ import pytest
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FaultKind
-from murmur_pubsub.journal import JournalWriter, RowKind, SideKind, read_segment, read_side
+from murmur_pubsub.journal import JournalWriter, RowKind, SideKind, read_side
 from murmur_pubsub.journal_format import HEADER_BYTES, ROW, FileState
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.journal_sealing import seal_series
 from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import ClusterEntry, FaultEntry, Gathered, HostEntry, NodeEntry, RunManifest, Status

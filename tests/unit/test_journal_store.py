@@ -6,8 +6,9 @@ import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem, _MockFileSystem
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.journal import JournalWriter, RowKind, parse_segment
-from murmur_pubsub.journal_store import JournalStore, journal_names, store_at
+from murmur_pubsub.journal import JournalWriter, RowKind
+from murmur_pubsub.journal_rows import parse_segment
+from murmur_pubsub.journal_store import ArrowStore, JournalStore, journal_names, store_at
 from murmuration.runs.driver import check_store
 
 
@@ -16,8 +17,8 @@ def stores(folder: Path) -> list[JournalStore]:
     return [
         store_at(str(folder / "path")),
         store_at((folder / "uri").as_uri()),
-        JournalStore("mock://runs/first", _MockFileSystem(), "runs/first"),
-        JournalStore("sub", SubTreeFileSystem(str(folder / "base"), LocalFileSystem()), "runs/first"),
+        ArrowStore("mock://runs/first", _MockFileSystem(), "runs/first"),
+        ArrowStore("sub", SubTreeFileSystem(str(folder / "base"), LocalFileSystem()), "runs/first"),
     ]
 
 

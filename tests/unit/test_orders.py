@@ -8,7 +8,8 @@ import pytest
 
 from murmur_pubsub.codec import Codec
 from murmur_pubsub.deployment import NodeSpec
-from murmur_pubsub.journal import JournalWriter, RowKind, SideKind, read_segment, read_side
+from murmur_pubsub.journal import JournalWriter, RowKind, SideKind, read_side
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.machine import Answer, Effect, Input, NodeContext, Order
 from murmur_pubsub.recorded_inputs import packed_input, read_inputs
 from murmur_virtual.virtual_runtime import VirtualRuntime

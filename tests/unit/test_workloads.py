@@ -14,7 +14,8 @@ from workloads.overlay import FromFile, Overlay, Sized, Tree, balanced, chain, f
 from workloads.plan import Workload
 from workloads.recorded import RecordedOptions, build_recorded, parse_event, read_recorded
 from workloads.social import SocialOptions, build_social, read_friendships
-from workloads.zipf import ZipfOptions, build_zipf
+from workloads.zipf import ZipfOptions
+from workloads.zipf_workload import build_zipf
 
 QUOTE = (
     "[class,'STOCK'],[symbol,'YHOO'],[open,37.85],[high,37.99],[low,37.65],[close,37.90],"

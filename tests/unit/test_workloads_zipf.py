@@ -13,7 +13,8 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.filter_parser import parse_filter
 from workloads.overlay import Sized, Tree, balanced, chain
 from workloads.plan import Workload
-from workloads.zipf import ZipfOptions, build_zipf
+from workloads.zipf import ZipfOptions
+from workloads.zipf_workload import build_zipf
 
 
 def plain_rate(workload: Workload) -> float:

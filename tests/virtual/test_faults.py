@@ -6,7 +6,8 @@ import pytest
 
 from murmur_pubsub.deployment import NodeSpec
 from murmur_pubsub.errors import RunError
-from murmur_pubsub.journal import DropReason, JournalWriter, RowKind, read_segment
+from murmur_pubsub.journal import DropReason, JournalWriter, RowKind
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.machine import Effect, Input, Machine, Persist, Start, Stored
 from murmur_virtual.run import play_virtual
 from murmur_virtual.virtual_runtime import VirtualRuntime

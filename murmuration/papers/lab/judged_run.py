@@ -11,7 +11,8 @@ from murmur_pubsub.event import unpack_attributes
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.filter_parser import parse_filter
-from murmur_pubsub.journal import FaultStage, Phase, RowKind, SideKind, read_segment, read_side
+from murmur_pubsub.journal import FaultStage, Phase, RowKind, SideKind, read_side
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.run_manifest import read_manifest
 from murmur_pubsub.values import Value
 from murmuration.deployment.build_deployment import build

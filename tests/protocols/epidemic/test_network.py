@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from murmur_pubsub.faults import FaultKind
-from murmur_pubsub.journal import RowKind, read_segment
+from murmur_pubsub.journal import RowKind
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.message import kind_of
 from murmur_virtual.run import play_virtual
 from murmuration.deployment.build_deployment import build

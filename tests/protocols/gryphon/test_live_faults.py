@@ -14,7 +14,8 @@ from actors.ray_session import RaySession
 from actors.run import LiveRun
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError, RunError
-from murmur_pubsub.journal import RowKind, read_segment
+from murmur_pubsub.journal import RowKind
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.message import kind_of
 from murmuration.deployment.build_deployment import build
 from murmuration.hunt.trial import judge_faults

@@ -11,7 +11,8 @@ from murmur_pubsub.codec import Codec
 from murmur_pubsub.deployment import LinkPlan, NodeSpec
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.filter_parser import parse_filter
-from murmur_pubsub.journal import NONE, DropReason, JournalWriter, Phase, RowKind, read_segment
+from murmur_pubsub.journal import NONE, DropReason, JournalWriter, Phase, RowKind
+from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Effect, Input, Machine, Received, Send
 from murmur_virtual.virtual_runtime import VirtualRuntime

@@ -1,0 +1,66 @@
+"""Where the bytes of a journal's file are while it is written: in a map of the file, or in memory alone.
+
+Under WebAssembly files are memory and a map is a copy of one, so there the file gets its bytes when it is closed.
+"""
+
+import mmap
+import os
+import sys
+from pathlib import Path
+from typing import Protocol
+
+
+class Space(Protocol):
+    """`map`: the bytes of a file, of stated size."""
+
+    map: mmap.mmap | bytearray
+
+    def close(self, used: int) -> None:
+        """Cut the file to the bytes in use and close it."""
+        ...
+
+
+class MappedSpace:
+    """The file, allocated on disk and mapped: what is written outlives the process. It has its name once its beginning
+    is written: others read it while it grows."""
+
+    def __init__(self, path: Path, size: int, beginning: bytes) -> None:
+        self._path = path
+        begun = path.with_name(f"{path.name}.begun")
+        descriptor = os.open(begun, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+        try:
+            os.posix_fallocate(descriptor, 0, size)
+            self.map: mmap.mmap | bytearray = mmap.mmap(descriptor, size)
+            self.map[: len(beginning)] = beginning
+            begun.rename(path)
+        except OSError:
+            begun.unlink()
+            raise
+        finally:
+            os.close(descriptor)
+
+    def close(self, used: int) -> None:
+        assert isinstance(self.map, mmap.mmap)
+        self.map.close()
+        os.truncate(self._path, used)
+
+
+class MemorySpace:
+    """Bytes in memory until the file is closed."""
+
+    def __init__(self, path: Path, size: int, beginning: bytes) -> None:
+        self._path = path
+        path.write_bytes(beginning)
+        self.map: mmap.mmap | bytearray = bytearray(size)
+        self.map[: len(beginning)] = beginning
+
+    def close(self, used: int) -> None:
+        self._path.write_bytes(memoryview(self.map)[:used])
+
+
+def space_for(path: Path, size: int, beginning: bytes) -> Space:
+    """A new file with this beginning, and space for so many bytes. Raises FileExistsError, and OSError if there is no
+    such space."""
+    if path.exists():
+        raise FileExistsError(f"{path} is there already")
+    return MemorySpace(path, size, beginning) if sys.platform == "emscripten" else MappedSpace(path, size, beginning)

@@ -1,0 +1,105 @@
+"""Builds the synthetic workload (`workloads.zipf`): numpy tunes its filters, and counts how many events they match."""
+
+import random
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+import numpy as np
+
+from murmur_pubsub.script import Change
+from workloads.client_placement import equal_parts, place_clients
+from workloads.interests import Events, Interests
+from workloads.overlay import Overlay
+from workloads.plan import ClientPlan, Workload
+from workloads.resubscriptions import draw_changes
+from workloads.zipf import EventSource, MergedPublications, ZipfOptions, ZipfPublications, category_name
+
+_TUNED_ON = 400
+_MEASURED_ON = 1_000
+
+
+def build_zipf(overlay: Overlay, options: ZipfOptions, seed: int) -> Workload:
+    """The workload over the overlay."""
+    homes = place_clients(overlay, options.clients, options.clients_at, options.client_brokers)
+    subscribers = options.clients * options.subscribers_per_actor
+    interests = _interests(options, subscribers * options.subscriptions_per_subscriber, seed)
+    width = interests.tuned_width(_tuning_sample(options, seed), options.matching_rate)
+    low, high = interests.bounds(width)
+    texts = interests.texts(low, high)
+    published = [
+        ZipfPublications(options, seed, publisher, count)
+        for publisher, count in enumerate(equal_parts(options.publications, options.publishers))
+    ]
+    measured = _published_sample(options, published)
+    reached = interests.matching_rate(measured, low, high)
+    each = options.subscribers_per_actor * options.subscriptions_per_subscriber
+    subscriptions = {
+        number: tuple(
+            (at // options.subscriptions_per_subscriber, texts[at]) for at in range(number * each, (number + 1) * each)
+        )
+        for number in range(len(homes))
+    }
+    changes = _changes(options, subscriptions, width, seed)
+    clients = []
+    for number, home in enumerate(homes):
+        mine = tuple(published[number :: options.clients])
+        publications = mine[0] if len(mine) == 1 else MergedPublications(mine)
+        publishers = tuple(part.publisher for part in mine)
+        plan = ClientPlan(f"c{number}", home, subscriptions[number], publishers, publications, changes.get(number, ()))
+        clients.append(plan)
+    description: dict[str, float | int | str] = {
+        "kind": "zipf",
+        "seed": seed,
+        "subscribers": subscribers,
+        "subscriptions": len(texts),
+        "distinct filters": len(dict.fromkeys(texts)),
+        "publications": options.publications,
+        "publishers": options.publishers,
+        "wanted matching rate": options.matching_rate,
+        "reached matching rate": round(reached, 6),
+        "events the rate was measured on": len(measured.numbers),
+        "interval width": round(width, 6),
+    }
+    return Workload(overlay, tuple(clients), description, options.publications)
+
+
+def _changes(
+    options: ZipfOptions, subscriptions: Mapping[int, Sequence[tuple[int, str]]], width: float, seed: int
+) -> dict[int, tuple[Change, ...]]:
+    if not options.resubscriptions or options.rate_per_s is None:
+        return {}
+    others = _interests(options, options.resubscriptions, f"{seed}/resubscriptions")
+    rng = random.Random(f"{seed}/resubscriptions")
+    span_us = int(options.publications / options.rate_per_s * 1e6)
+    return draw_changes(subscriptions, others.texts(*others.bounds(width)), max(span_us, 1), rng)
+
+
+def _interests(options: ZipfOptions, total: int, seed: object) -> Interests:
+    rng = random.Random(f"{seed}/subscriptions")
+    source = EventSource(options, rng)
+    chosen = np.array([rng.sample(range(options.attributes), options.predicates) for _ in range(total)])
+    centres = np.array([[source.value() for _ in range(options.predicates)] for _ in range(total)], dtype=float)
+    wanted = EventSource(options, random.Random(f"{seed}/subscriptions/categories"))
+    categories = np.array([wanted.category() for _ in range(total)]) if options.categories else None
+    extent, whole = float(options.integers or 1), options.integers is not None
+    as_wide, in_middle = np.ones_like(centres), np.zeros_like(centres)
+    interests = Interests(chosen, centres, categories, extent, whole, as_wide, in_middle)
+    return interests.with_covered(options.covered, random.Random(f"{seed}/subscriptions/covered"))
+
+
+def _tuning_sample(options: ZipfOptions, seed: int) -> Events:
+    """Events that are not published: how many are published must not change the filters."""
+    source = EventSource(options, random.Random(f"{seed}/tuning"))
+    numbers = np.array([[source.value() for _ in range(options.attributes)] for _ in range(_TUNED_ON)], dtype=float)
+    categories = EventSource(options, random.Random(f"{seed}/tuning/categories"))
+    return Events(numbers, np.array([categories.category() for _ in range(_TUNED_ON)]))
+
+
+def _published_sample(options: ZipfOptions, published: list[ZipfPublications]) -> Events:
+    """The first events of each publisher, about `_MEASURED_ON` together, or all if there are no more."""
+    most = -(-_MEASURED_ON // len(published))
+    events = [attributes for each in published for _, _, attributes in islice(each, most)]
+    numbers = [[event[f"a{number}"] for number in range(options.attributes)] for event in events]
+    codes = {category_name(number): number for number in range(options.categories)}
+    categories = [codes.get(str(event.get("category")), 0) for event in events]
+    return Events(np.array(numbers, dtype=float), np.array(categories))
