@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 
-.PHONY: setup run test test-all lint docs bench mutants clean
+# make play: set up and build the lessons, a folder that any static server opens.
+.PHONY: setup run test test-all lint docs play bench mutants clean
 
 setup: $(STAMP)
 
@@ -35,6 +36,10 @@ docs: setup
 	$(BIN)/python -m pip install --quiet -e '.[docs]' -c constraints.txt
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+play: setup
+	@sh scripts/fetch_pyodide.sh build/pyodide $(BIN)/python
+	@$(BIN)/python -m murmuration.lessons.folder build/pyodide build/play
 
 bench: setup
 	$(BIN)/python -m benchmarks

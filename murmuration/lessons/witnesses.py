@@ -1,13 +1,12 @@
 """Short runs of every registered protocol, and a hash of all that each left behind: the same wherever Python runs.
 
-`python -m murmuration.lessons.witnesses` prints the hashes of this Python, one line of JSON for each.
+`python -m murmuration.lessons.witnesses` prints the table of this Python.
 """
 
 import dataclasses
 import hashlib
-import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,10 +101,18 @@ def journal_hash(journal: Path) -> str:
     return digest.hexdigest()
 
 
+def table(witnesses: Iterable[Witness]) -> list[str]:
+    """They as the lines of a table in Markdown."""
+    lines = ["| routing | reliability | inputs of machines | deliveries | verdict | SHA-256 of the journal |"]
+    lines.append("| --- | --- | --- | --- | --- | --- |")
+    for routing, reliability, journal, verdict, deliveries, events in witnesses:
+        lines.append(f"| {routing} | {reliability} | {events:,} | {deliveries} | {verdict} | `{journal[:32]}…` |")
+    return lines
+
+
 def main() -> None:
-    """Print the witnesses of this Python."""
-    for pair in pairs():
-        print(json.dumps(witness(*pair)._asdict()), flush=True)
+    """Print the table."""
+    print(*table(witness(*pair) for pair in pairs()), sep="\n")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "d
 LIVE = ("murmur run", "--murmur-runtime=ray")
 SKIPPED = {
     "make setup": "it is what CI begins with",
+    "make play": "it sets up first; tests/lessons builds such a folder",
     "murmur run faults": "two minutes of live actors; tests/faults plays such a run",
     "murmur page runs/faults-…": "needs that run; tests/page writes pages of others",
     "murmur serve runs": "it ends when it is interrupted; tests/page asks such a server",

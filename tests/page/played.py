@@ -1,5 +1,6 @@
 """A virtual run that is played beside the test, with hands on it, and what a person does with its page."""
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -47,14 +48,23 @@ class Played(threading.Thread):
         server.let_steer(self.folder, self.hands)
 
 
+def requested(driver: Any) -> list[str]:
+    """The addresses that the page has asked for since this was asked last."""
+    return [
+        json.loads(entry["message"])["message"]["params"]["request"]["url"]
+        for entry in driver.get_log("performance")
+        if '"Network.requestWillBeSent"' in entry["message"]
+    ]
+
+
 def is_ready(driver: Any) -> bool:
     """Does the page show its run?"""
     return bool(driver.execute_script("return document.querySelector('.live').dataset.ready !== undefined"))
 
 
-def until(condition: Callable[[], Any]) -> None:
+def until(condition: Callable[[], Any], wait_s: float = _WAIT_S) -> None:
     """Wait for it, as long as a busy computer may take."""
-    end = time.monotonic() + _WAIT_S
+    end = time.monotonic() + wait_s
     while time.monotonic() < end:
         if condition():
             return
@@ -62,12 +72,12 @@ def until(condition: Callable[[], Any]) -> None:
     raise AssertionError("it did not happen")
 
 
-def click(driver: Any, words: str) -> None:
+def click(driver: Any, words: str, among: str = "[data-live=hands] button") -> None:
     from selenium.common.exceptions import StaleElementReferenceException
 
     def clicked() -> bool:
         try:
-            buttons = driver.find_elements("css selector", "[data-live=hands] button")
+            buttons = driver.find_elements("css selector", among)
             found = [each for each in buttons if each.text == words]
             if found:
                 found[0].click()

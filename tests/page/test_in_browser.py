@@ -1,6 +1,5 @@
 """The page in a real browser: opened from disk, at two widths, by keyboard alone, and without a word to any network."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from murmuration.runs.driver import execute
 from murmuration.runs.hands import SAVED
 from murmuration.scenario.load import load_scenario
 from tests.page.browser import browser
-from tests.page.played import Played, click, is_ready, press, said, until
+from tests.page.played import Played, click, is_ready, press, requested, said, until
 
 pytestmark = pytest.mark.browser
 
@@ -165,11 +164,7 @@ def test_it_is_drawn_fits_its_window_and_asks_for_nothing(opened: Any) -> None:
     until(lambda: drawn_colours(opened, "overlay") > 20 and drawn_colours(opened, "course") > 20)
     wide, window = opened.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
     assert wide <= window, "nothing hangs over to the right"
-    asked = [
-        json.loads(entry["message"])["message"]["params"]["request"]["url"]
-        for entry in opened.get_log("performance")
-        if '"Network.requestWillBeSent"' in entry["message"]
-    ]
+    asked = requested(opened)
     assert [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
     assert [entry for entry in opened.get_log("browser") if entry["level"] == "SEVERE"] == []
 

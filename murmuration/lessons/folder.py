@@ -1,0 +1,126 @@
+"""Builds the folder of the lessons: `python -m murmuration.lessons.folder PYODIDE TARGET` (`make play`).
+
+It has all that a browser needs and asks no network: Python as WebAssembly, this project's packages and the few that
+they use as one archive, and the page. `PYODIDE` is what scripts/fetch_pyodide.sh has fetched.
+"""
+
+import argparse
+import gzip
+import json
+import shutil
+import zipfile
+from collections.abc import Iterator
+from importlib import metadata, resources
+from pathlib import Path, PurePosixPath
+
+from murmur_page.page_files import read_file
+from murmur_pubsub.errors import InputError
+from murmuration.lessons.witnesses import pairs, witness
+
+_OWN = (
+    "murmur_page", "murmur_pubsub", "murmur_virtual", "murmuration", "reliability", "routing", "spark_analysis",
+    "workloads",
+)  # fmt: skip
+_LIBRARIES = (
+    "annotated-types", "lark", "msgpack", "networkx", "pydantic", "PyYAML", "typing-inspection", "typing_extensions",
+)  # fmt: skip
+_AS_IT_IS = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide-lock.json", "python_stdlib.zip")
+_PACKED = "pyodide.asm.wasm"
+"""Packed it is a third as large; the worker unpacks it as it comes."""
+_SCRIPTS = ("lessons", "python", "same", "worker")
+_OF_PAGES = ("canvas", "course", "hands", "metrics", "overlay", "page", "run", "story", "words")
+_WRITTEN = (1980, 1, 1, 0, 0, 0)
+"""The time that the archive gives its files, so that it depends on nothing else."""
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>murmur: lessons</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="live.css">
+<link rel="stylesheet" href="lessons.css">
+</head>
+<body>
+{lessons}
+<script id="witnesses" type="application/json">{witnesses}</script>
+<script src="lessons.js" type="module"></script>
+</body>
+</html>
+"""
+
+
+def build_folder(pyodide: Path, target: Path) -> None:
+    """Make the folder anew; raises `InputError` for what is not there, or is not empty and none of these."""
+    wheels = sorted(pyodide.glob("pydantic_core-*.whl"))
+    if not wheels or not (pyodide / _PACKED).exists():
+        raise InputError(str(pyodide), "no Pyodide", "the folder that scripts/fetch_pyodide.sh has filled")
+    if target.exists():
+        if not (target / "murmur.zip").exists():
+            raise InputError(str(target), "a folder with something else", "a new folder, or one that `make play` made")
+        shutil.rmtree(target)
+    python = target / "pyodide"
+    python.mkdir(parents=True)
+    for name in _AS_IT_IS:
+        shutil.copyfile(pyodide / name, python / name)
+    packed = gzip.compress((pyodide / _PACKED).read_bytes(), mtime=0)
+    (python / f"{_PACKED}.packed").write_bytes(packed)
+    shutil.copyfile(wheels[-1], python / "pydantic_core.whl")
+    with zipfile.ZipFile(target / "murmur.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in sorted((*_own_files(), *_library_files())):
+            archive.writestr(zipfile.ZipInfo(name, _WRITTEN), content, zipfile.ZIP_DEFLATED)
+    witnesses = json.dumps([witness(*pair)._asdict() for pair in pairs()])
+    (target / "index.html").write_text(_PAGE.format(lessons=_static("lessons.html"), witnesses=witnesses))
+    (target / "live.css").write_text(read_file("live.css"))
+    (target / "lessons.css").write_text(_static("lessons.css"))
+    for name in _SCRIPTS:
+        (target / f"{name}.js").write_text(_static(f"{name}.js"))
+    for name in _OF_PAGES:
+        (target / f"{name}.js").write_text(read_file(f"{name}.js"))
+
+
+def size_of(folder: Path) -> int:
+    """The bytes of all its files."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _static(name: str) -> str:
+    return (resources.files("murmuration.lessons") / "static" / name).read_text(encoding="utf-8")
+
+
+def _own_files() -> Iterator[tuple[str, bytes]]:
+    for package in _OWN:
+        root = Path(str(resources.files(package)))
+        for path in root.rglob("*"):
+            if path.suffix in (".py", ".yaml", ".js", ".css", ".html"):
+                yield str(PurePosixPath(package, path.relative_to(root).as_posix())), path.read_bytes()
+
+
+def _library_files() -> Iterator[tuple[str, bytes]]:
+    """Sources, and licences; no compiled parts, which are for another processor, and no tests."""
+    for library in _LIBRARIES:
+        for path in metadata.distribution(library).files or ():
+            licence = any(part in path.name.upper() for part in ("LICEN", "COPYING"))
+            if path.parts[0] != ".." and "tests" not in path.parts and (path.suffix == ".py" or licence):
+                yield str(path), Path(str(path.locate())).read_bytes()
+
+
+def main() -> None:
+    """Build it, and say how it is opened."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pyodide", type=Path)
+    parser.add_argument("target", type=Path)
+    given = parser.parse_args()
+    try:
+        build_folder(given.pyodide, given.target)
+    except InputError as error:
+        parser.exit(2, f"{error}\n")
+    print(
+        f"{given.target} is made: {size_of(given.target) / 1e6:.1f} MB that ask no network. Any static server opens it:"
+    )
+    print(f"  python -m http.server --bind 127.0.0.1 --directory {given.target} 8000")
+    print("and then http://127.0.0.1:8000 in a browser.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+// The worker with Python, as the page knows it: calls that answer, and an end to one that does not.
+
+export class Python {
+  // `onReady` is called each time when a worker can be asked; `onTrouble` with words when none can.
+  constructor(onReady, onTrouble) {
+    this.onReady = onReady;
+    this.onTrouble = onTrouble;
+    this.begin();
+  }
+
+  begin() {
+    this.waiting = new Map();
+    this.calls = 0;
+    this.worker = new Worker("worker.js", { type: "module" });
+    this.worker.addEventListener("message", ({ data }) => this.take(data));
+    this.worker.addEventListener("error", (event) => this.onTrouble(event.message || "The worker could not be started."));
+  }
+
+  take({ ready, number, answer, trouble }) {
+    if (ready) { this.onReady(); return; }
+    if (number === undefined) { this.onTrouble(trouble); return; }
+    const { resolve, reject } = this.waiting.get(number);
+    this.waiting.delete(number);
+    if (trouble === undefined) resolve(answer); else reject(new Error(trouble));
+  }
+
+  ask(call, given = {}) {
+    this.calls += 1;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(this.calls, { resolve, reject });
+      this.worker.postMessage({ number: this.calls, call, given });
+    });
+  }
+
+  // End what it is at; another worker begins.
+  restart(words) {
+    this.worker.terminate();
+    for (const { reject } of this.waiting.values()) reject(new Error(words));
+    this.begin();
+  }
+}
+
+// Why this browser cannot run Python; "": it can.
+export function lacking() {
+  if (typeof WebAssembly !== "object") return "This browser has no WebAssembly, which the lessons run on.";
+  if (typeof DecompressionStream !== "function") return "This browser cannot unpack a stream (DecompressionStream): any one since 2023 can.";
+  if (typeof Worker !== "function") return "This browser has no workers, in which the lessons run.";
+  if (location.protocol === "file:") return "A page that is opened as a file may start no worker: python -m http.server opens it.";
+  return "";
+}
