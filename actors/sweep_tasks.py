@@ -5,8 +5,7 @@ that the caller may take its time over a result. Nothing is tried twice: a task 
 piece of work can be done again by a caller that knows what it left behind.
 """
 
-import collections
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +23,7 @@ _LOOK_EVERY_S = 2.0
 class TaskEnd:
     """How one piece of work ended: with a result, or with a failure in words."""
 
-    key: int
+    key: Any
     result: Any = None
     failure: str | None = None
 
@@ -41,22 +40,30 @@ def check_workers(workers: int | None) -> int:
 
 
 def tasks_as_they_finish(
-    session: RaySession, function: str, work: Mapping[int, Any], workers: int, own_process: bool = False
+    session: RaySession,
+    function: str,
+    work: Iterable[tuple[Any, Any] | None],
+    workers: int,
+    own_process: bool = False,
 ) -> Iterator[TaskEnd]:
     """Apply the function at the dotted path ("module:name") to every piece of work; the ends in the order in which
-    they come. `own_process`: a process does one piece and ends, so that a piece may measure its process. Raises
-    `RunError` if Ray is lost."""
+    they come. `work`: pieces by their keys, each asked for when it can be submitted; None is no piece, but there may be
+    one when another has ended. `own_process`: a process does one piece and ends, so that a piece may measure its
+    process. Raises `RunError` if Ray is lost."""
     calls_max = 1 if own_process else 0  # 0: a process goes on to the next piece
     options = {"num_cpus": 1, "max_retries": 0, "max_calls": calls_max, "scheduling_strategy": "SPREAD"}
     remote = ray.remote(**options)(_apply)
-    waiting = collections.deque(work)
-    under_way: dict[Any, int] = {}
+    pieces = iter(work)
+    under_way: dict[Any, Any] = {}
     search_path = own_search_path()
 
     def submit() -> None:
-        while waiting and len(under_way) < workers:
-            key = waiting.popleft()
-            under_way[remote.remote(function, work[key], search_path)] = key
+        while len(under_way) < workers:
+            following = next(pieces, None)
+            if following is None:
+                return
+            key, piece = following
+            under_way[remote.remote(function, piece, search_path)] = key
 
     submit()
     try:
@@ -72,6 +79,7 @@ def tasks_as_they_finish(
                 yield TaskEnd(key, ray.get(finished))
             except ray.exceptions.RayError as error:
                 yield TaskEnd(key, failure=words_of(error))
+            submit()  # what the result has brought
     finally:
         for reference in under_way:
             ray.cancel(reference, force=True)

@@ -64,7 +64,7 @@ def _in_chunks(bug: PlantedBug, guided: bool, seed: int, most: int) -> Iterator[
     for number in range(-(-most // _COUNT)):
         parents = corpus.parents(rng, _PARENTS) if guided else ()
         name = f"{bug.name}/{guided}/{seed}"
-        end = play_chunk(Chunk(name, quarry, f"{seed}/{number}", _COUNT, guided, parents, shrink_s=0.0))
+        end = play_chunk(Chunk(name, quarry, f"{seed}/{number}", _COUNT, guided, parents))
         for found in end.found:
             yield Wrong(number * _COUNT + found.number + 1, found.symptom.kind, dict(found.keys))
         corpus.count(end.times)

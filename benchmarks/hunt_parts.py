@@ -78,7 +78,7 @@ def main() -> None:
     for number in range(chunks):
         parents = () if given.plain else corpus.parents(rng, _COUNT)
         quarry = Quarry(routing, reliability)
-        end = play_chunk(Chunk("parts", quarry, f"0/{number}", _COUNT, not given.plain, parents, shrink_s=0.0))
+        end = play_chunk(Chunk("parts", quarry, f"0/{number}", _COUNT, not given.plain, parents))
         cpu_s += end.cpu_s
         corpus.count(end.times)
         for schedule, places in end.reached:

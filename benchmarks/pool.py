@@ -51,7 +51,7 @@ def timed(points: int, workers: int) -> float:
         with folder.opened(plan):
             work = {point.number: folder.work(point, judged=True) for point in plan.points[:points]}
             play = "murmuration.sweeps.folder:play_point"
-            for end in ends_of_tasks(play, work, Cores(workers), folder.runs, begun, shared=True):
+            for end in ends_of_tasks(play, work.items(), Cores(workers), folder.runs, begun, shared=True):
                 assert end.failure is None, end.failure
                 last = time.perf_counter()
         return last - began[0]

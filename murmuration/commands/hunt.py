@@ -4,7 +4,7 @@ import dataclasses
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,11 @@ from murmur_pubsub.errors import InputError, RunError
 from murmuration.commands.console import RunProgress
 from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.folder import HuntFolder
-from murmuration.hunt.hunt import PLAY_CHUNK, Hunt, HuntLimits, Work
+from murmuration.hunt.hunt import PLAY_PIECE, Hunt, HuntLimits, Work
 from murmuration.hunt.live import differences, play_both
 from murmuration.hunt.quarries import all_pairs, quarry_of_scenario
 from murmuration.hunt.summary import write_summary
-from murmuration.hunt.why import find_why
+from murmuration.hunt.why import PLAY_FORKS, find_why
 from murmuration.hunt.why_report import write_why
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.scenario.load import load_scenario
@@ -59,7 +59,7 @@ def go_hunting(
 
         def ends(work: Work) -> Iterator[Any]:
             progress.say("starting Ray")
-            return ends_of_tasks(PLAY_CHUNK, work, cores, out, progress.begun, shared=False)
+            return ends_of_tasks(PLAY_PIECE, work, cores, out, progress.begun)
 
         try:
             hunt.run(ends, progress.tell)
@@ -82,15 +82,20 @@ def quarries_of(scenario: Path | None, routing: Sequence[str], reliability: Sequ
     return all_pairs(routing, reliability)
 
 
-def ask_why(file: Path, forks: int, workers: int | None, out: Path | None, properties: Sequence[str]) -> None:
+def ask_why(file: Path, forks: int, cores: Cores, out: Path | None, properties: Sequence[str]) -> None:
     """Say when the scenario in the file became certain to fail."""
     if forks < 2:
         raise InputError("--forks", str(forks), "2 or more")
     find_own_modules(file)
     loaded = load_scenario(file)
-    with RunProgress(quiet=False) as progress:
-        why = find_why(loaded.data, forks, Cores(workers).workers, progress.step, properties)
     folder = out or (file.parent if file.is_file() else Path.cwd())
+    with RunProgress(quiet=False) as progress:
+
+        def ends(work: Iterable[Any]) -> Iterator[Any]:
+            progress.step("starting Ray", 0, 0)
+            return ends_of_tasks(PLAY_FORKS, work, cores, folder.resolve(), lambda: None)
+
+        why = find_why(loaded.data, forks, ends, progress.step, properties)
     print(write_why(why, loaded.data, folder), end="")
     print(f"plot: {folder / 'why.svg'}")
 
@@ -161,10 +166,11 @@ class HuntProgress:
 def line_of(hunt: Hunt) -> str:
     """How far it is, in a line."""
     state = hunt.state
+    shrinking = f", {len(hunt.to_shrink)} being shrunk" if hunt.to_shrink else ""
     lost = f", {len(state.lost)} chunks lost" if state.lost else ""
     return (
         f"{state.schedules:,} schedules, {state.per_cpu_hour:,.0f} a CPU hour, {hunt.places:,} places reached, "
-        f"{len(hunt.found.all)} findings{lost}"
+        f"{len(hunt.found.all)} findings{shrinking}{lost}"
     )
 
 

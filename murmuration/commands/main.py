@@ -374,14 +374,15 @@ def hunt_command(
     from murmuration.hunt.hunt import HuntLimits
     from murmuration.sweeps.tasks import Cores
 
+    cores = Cores(workers, address)
     if why is not None:
-        ask_why(why, forks, workers, out, properties or [])
+        ask_why(why, forks, cores, out, properties or [])
         return
     if live is not None:
         compare_live(live, out)
         return
     limits = HuntLimits(None if minutes is None else 60 * minutes, schedules)
-    cores, folder, asked = Cores(workers, address), out or Path("hunt"), properties or []
+    folder, asked = out or Path("hunt"), properties or []
     go_hunting(scenario, routing or [], reliability or [], limits, cores, folder, seed, guided, asked, as_json)
 
 

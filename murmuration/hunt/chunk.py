@@ -11,15 +11,12 @@ from murmur_pubsub.errors import InputError
 from murmuration.hunt.mutation import drawn_in_bursts, mutated
 from murmuration.hunt.properties import property_at
 from murmuration.hunt.schedule import Schedule, draw_parts
-from murmuration.hunt.shrink import Shrunk, shrink
 from murmuration.hunt.space import ScheduleSpace, space_of
 from murmuration.hunt.symptoms import Symptom, tried
 
 _PLAIN, _BURSTS = 0.1, 0.65
 """So many schedules of a guided hunt are drawn one after the other, and so many in bursts; the others are made of those
 that have reached much."""
-_SHRUNK_OF_A_SYMPTOM = 2
-"""So many schedules with one symptom does each process shrink: they may have two causes."""
 
 
 @dataclass(frozen=True)
@@ -60,19 +57,17 @@ class Chunk:
     count: int
     guided: bool = False
     parents: Sequence[Schedule] = ()
-    shrink_s: float = 60.0
 
 
 @dataclass(frozen=True)
 class Found:
-    """A schedule with a symptom. `shrunk`: None if enough with that symptom were shrunk in that process."""
+    """A schedule with a symptom."""
 
     schedule: Schedule
     keys: Mapping[str, Any]
     symptom: Symptom
     number: int
     """Which schedule of the chunk it was."""
-    shrunk: Shrunk | None
 
 
 @dataclass
@@ -91,7 +86,6 @@ class ChunkEnd:
 
 
 _reported: dict[tuple[str, str], set[str]] = {}
-_shrunk: Counter[tuple[str, str, str]] = Counter()
 
 
 def play_chunk(chunk: Chunk) -> ChunkEnd:
@@ -119,12 +113,7 @@ def play_chunk(chunk: Chunk) -> ChunkEnd:
             reported |= new
             end.reached.append((schedule, sorted(new)))
         if played.symptom is not None:
-            known = (chunk.hunt, chunk.quarry.name, played.symptom.kind)
-            _shrunk[known] += 1
-            small = None
-            if _shrunk[known] <= _SHRUNK_OF_A_SYMPTOM and chunk.shrink_s:
-                small = shrink(schedule, space, played.symptom, chunk.shrink_s)
-            end.found.append(Found(schedule, keys, played.symptom, number, small))
+            end.found.append(Found(schedule, keys, played.symptom, number))
     return end
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from murmur_pubsub.errors import InputError
 from murmuration.hunt.chunk import Found
 from murmuration.hunt.present import sizes_of, write_schedule, write_story
+from murmuration.hunt.shrink import Shrunk
 from murmuration.sweeps.folder import write_whole
 
 _FILE = "finding.json"
@@ -56,20 +57,29 @@ class FindingStore:
                 raise InputError(str(path), repr(error), "a finding as the hunt wrote it, or no such file") from None
             self.all.append(finding)
 
-    def add(self, pair: str, found: Found, origin: str) -> Finding | None:
-        """Count it; the finding if it is a new one. `origin`: which chunk's which schedule it was."""
-        keys = found.keys if found.shrunk is None else found.shrunk.keys
-        faults = kinds_of(keys)
-        for finding in self.all:
-            same = finding.pair == pair and finding.kind == found.symptom.kind
-            if same and (found.shrunk is None or finding.faults == faults):
-                finding.record["schedules"] += 1
-                self._write(finding)
-                return None
-        return self._new(pair, found, faults, keys, origin)
+    def count(self, pair: str, kind: str) -> bool:
+        """Count a schedule that was not shrunk for the first finding with its symptom; False: there is none."""
+        finding = next((each for each in self.all if (each.pair, each.kind) == (pair, kind)), None)
+        if finding is None:
+            return False
+        self._count(finding)
+        return True
 
-    def _new(self, pair: str, found: Found, faults: tuple[str, ...], keys: Mapping[str, Any], origin: str) -> Finding:
-        symptom = found.symptom if found.shrunk is None else found.shrunk.symptom
+    def add(self, pair: str, found: Found, shrunk: Shrunk, origin: str) -> None:
+        """Count it for the finding that it is, or make it a new one. `origin`: which chunk's which schedule it was."""
+        faults = kinds_of(shrunk.keys)
+        for finding in self.all:
+            if (finding.pair, finding.kind, finding.faults) == (pair, found.symptom.kind, faults):
+                self._count(finding)
+                return
+        self._new(pair, found, shrunk, faults, origin)
+
+    def _count(self, finding: Finding) -> None:
+        finding.record["schedules"] += 1
+        self._write(finding)
+
+    def _new(self, pair: str, found: Found, shrunk: Shrunk, faults: tuple[str, ...], origin: str) -> None:
+        symptom, keys = shrunk.symptom, shrunk.keys
         slug = re.sub(r"[^a-z0-9]+", "-", f"{pair} {symptom.kind}".lower()).strip("-")[:50]
         folder = self._folder / f"{len(self.all) + 1:03}-{slug}"
         folder.mkdir(exist_ok=True)
@@ -83,15 +93,14 @@ class FindingStore:
             "origin": origin,
             "before": before._asdict(),
             "after": after._asdict(),
-            "tries": 0 if found.shrunk is None else found.shrunk.tries,
-            "seconds": 0.0 if found.shrunk is None else round(found.shrunk.seconds, 1),
+            "tries": shrunk.tries,
+            "seconds": round(shrunk.seconds, 1),
         }
         finding = Finding(folder, pair, symptom.kind, faults, record)
         self.all.append(finding)
         write_schedule(folder, keys, symptom, before, self._properties)
         self._write(finding)
         write_story(folder, keys, symptom, self._properties)
-        return finding
 
     def _write(self, finding: Finding) -> None:
         write_whole(finding.folder / _FILE, json.dumps(finding.record, indent=1) + "\n")

@@ -1,13 +1,12 @@
 """A hunt: chunks of schedules over the quarries in turn, until the time or the schedules are spent.
 
-The process of a chunk plays and shrinks; this one keeps the corpus, says what the next chunk is to change, and writes
-down what comes back. A chunk whose process died is lost, and said to be.
+Other processes play; this one keeps the corpus, says what the next chunk is to change or what to try to make a finding
+small, and writes down what comes back. A chunk whose process died is lost, and said to be.
 """
 
-import collections
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -17,12 +16,13 @@ from murmuration.hunt.chunk import Chunk, ChunkEnd, Quarry
 from murmuration.hunt.corpus import Corpus
 from murmuration.hunt.findings import FindingStore
 from murmuration.hunt.folder import HuntFolder
+from murmuration.hunt.shrink_tasks import Attempt, AttemptKey, FoundSchedules
 
-PLAY_CHUNK = "murmuration.hunt.chunk:play_chunk"
+PLAY_PIECE = "murmuration.hunt.shrink_tasks:play_piece"
+_SHRINK_S = 60.0
 _COUNT = 20
 """Schedules of a chunk: two seconds or three."""
 _PARENTS = 20
-_CHUNKS_MAX = 1_000_000
 _LOST_MAX = 10
 """So many chunks one after the other may be lost."""
 
@@ -65,9 +65,9 @@ class HuntState:
         return 3_600 * self.schedules / self.cpu_s if self.cpu_s else 0.0
 
 
-Work = Mapping[int, Chunk]
+Work = Iterable[tuple[int, Chunk] | tuple[AttemptKey, Attempt] | None]
 Ends = Callable[[Work], Iterator[Any]]
-"""Plays chunks and hands back how each ended (`actors.sweep_tasks.TaskEnd`), in any order."""
+"""Plays pieces and hands back how each ended (`actors.sweep_tasks.TaskEnd`), in any order."""
 
 
 class Hunt:
@@ -82,12 +82,12 @@ class Hunt:
         self._seed = seed
         self._guided = guided
         self._rng = Random(seed)
-        self._first = 0
-        self._planned: int | None = None
-        """How many schedules are yet to be played (None: as many as there is time for)."""
+        self._given = 0
+        """How many schedules were given out to be played, those of earlier on too."""
         self.state = HuntState()
         self.corpora = {quarry.name: Corpus() for quarry in quarries}
         self.found = FindingStore(folder.findings, quarries[0].properties)
+        self.to_shrink = FoundSchedules(self.found, _SHRINK_S)
 
     @property
     def places(self) -> int:
@@ -104,29 +104,30 @@ class Hunt:
             if self._over(0.0):
                 return self.state
             before_s, began = self.state.seconds, time.monotonic()
+            self._given = self.state.schedules
             lost_in_a_row = 0
-            self._first = self.state.chunks
-            self._planned = None
-            chunks = _CHUNKS_MAX
-            if self._limits.schedules is not None:
-                self._planned = self._limits.schedules - self.state.schedules
-                chunks = -(-self._planned // _COUNT)
-            coming = ends(_ChunksToCome(self._chunk, self._first, self._first + chunks))
+            now_s = 0.0
+            coming = ends(self._pieces(lambda: self._over(now_s)))
             try:
                 for end in coming:
                     now_s = time.monotonic() - began
                     self.state.seconds = before_s + now_s
-                    lost_in_a_row = 0 if end.failure is None else lost_in_a_row + 1
-                    self._take(end.key, end.result, end.failure)
+                    if isinstance(end.key, AttemptKey):
+                        self.to_shrink.take(end.key, end.result)
+                    else:
+                        lost_in_a_row = 0 if end.failure is None else lost_in_a_row + 1
+                        self._take(end.key, end.result, end.failure)
+                    self.to_shrink.keep_what_is_over()
                     tell(self, now_s)
                     if lost_in_a_row >= _LOST_MAX:
                         raise RunError(f"{_LOST_MAX} chunks in a row were lost, the last one so: {end.failure}")
-                    if self._over(now_s):
+                    if self._over(now_s) and not self.to_shrink:
                         break
             finally:
                 close = getattr(coming, "close", None)
                 if close is not None:
                     close()
+                self.to_shrink.keep_all()
             return self.state
 
     def _over(self, now_s: float) -> bool:
@@ -135,16 +136,30 @@ class Hunt:
             return True
         return limits.seconds is not None and now_s >= limits.seconds
 
-    def _chunk(self, number: int) -> Chunk:
+    def _pieces(self, over: Callable[[], bool]) -> Work:
+        """What is worth playing next, whenever that is asked: what was found comes first."""
+        number = self.state.chunks
+        while True:
+            attempt = self.to_shrink.next_attempt()
+            left = _COUNT if self._limits.schedules is None else min(_COUNT, self._limits.schedules - self._given)
+            if attempt is not None:
+                yield attempt
+            elif left > 0 and not over():
+                self._given += left
+                yield number, self._chunk(number, left)
+                number += 1
+            else:
+                yield None
+
+    def _chunk(self, number: int, count: int) -> Chunk:
         """The chunk of that number, as it is now worth playing."""
         quarry = self.quarries[number % len(self.quarries)]
         parents = self.corpora[quarry.name].parents(self._rng, _PARENTS) if self._guided else ()
-        left = None if self._planned is None else self._planned - (number - self._first) * _COUNT
-        count = _COUNT if left is None else min(_COUNT, left)
         return Chunk(str(self._folder.folder), quarry, f"{self._seed}/{number}", count, self._guided, parents)
 
     def _take(self, number: int, end: ChunkEnd | None, failure: str | None) -> None:
-        state, pair = self.state, self.quarries[number % len(self.quarries)].name
+        state, quarry = self.state, self.quarries[number % len(self.quarries)]
+        pair = quarry.name
         state.chunks = max(state.chunks, number + 1)
         record: dict[str, Any] = {"chunk": number, "pair": pair, "at_s": round(state.seconds, 3)}
         if end is None:
@@ -155,7 +170,7 @@ class Hunt:
         new = [(schedule, sorted(self.corpora[pair].take(schedule, places))) for schedule, places in end.reached]
         self._folder.add_reached(pair, [each for each in new if each[1]])
         for found in end.found:
-            self.found.add(pair, found, f"{self._seed}/{number}/{found.number}")
+            self.to_shrink.add(quarry, found, f"{self._seed}/{number}/{found.number}")
         record |= {
             "schedules": end.schedules,
             "refused": end.refused,
@@ -186,20 +201,3 @@ class Hunt:
         state.refused += record["refused"]
         state.cpu_s += record["cpu_s"]
         state.verdicts.update(record["verdicts"])
-
-
-class _ChunksToCome(collections.abc.Mapping[int, Chunk]):
-    """Chunks by number, each made when it is asked for: it is to know what the earlier ones have reached."""
-
-    def __init__(self, make: Callable[[int], Chunk], first: int, end: int) -> None:
-        self._make = make
-        self._numbers = range(first, end)
-
-    def __getitem__(self, number: int) -> Chunk:
-        return self._make(number)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._numbers)
-
-    def __len__(self) -> int:
-        return len(self._numbers)

@@ -1,4 +1,8 @@
-"""Makes a failing schedule small: fewer faults, brokers, clients and events, with the same symptom."""
+"""Makes a failing schedule small: fewer faults, brokers, clients and events, with the same symptom.
+
+Many smaller schedules can be tried at once, on any hosts. Of those that still fail the first in order is taken, once
+all before it are known not to: so what is left is the same however many are tried at once.
+"""
 
 import copy
 import time
@@ -29,40 +33,94 @@ class Shrunk:
     seconds: float
 
 
-@dataclass(slots=True)
-class _Smallest:
+@dataclass(frozen=True, slots=True)
+class Smaller:
+    """A schedule that fails."""
+
     schedule: Schedule
     keys: dict[str, Any]
     symptom: Symptom
 
 
+class Shrinking:
+    """One schedule that is being made small, for so many seconds; at best none of the changes below leaves the symptom
+    at the end. Raises `InputError` for a schedule that cannot be."""
+
+    def __init__(self, schedule: Schedule, space: ScheduleSpace, symptom: Symptom, seconds: float = 60.0) -> None:
+        self._began = time.monotonic()
+        self._seconds = seconds
+        self._space = space
+        self._best = Smaller(schedule.with_least_numbers(space), schedule.keys(space), symptom)
+        self._tries = 0
+        self._given = 0
+        self._begin()
+
+    def next_try(self) -> tuple[int, Schedule] | None:
+        """What is to be tried next, and a number for `take`; None: nothing, until what is tried has come back."""
+        if self.over:
+            return None
+        following = next(self._changes, None)
+        if following is None:
+            self._all_given = True
+            return None
+        self._given += 1
+        return self._given - 1, following
+
+    def take(self, number: int, found: Smaller | None) -> None:
+        """What became of that one (None: it does not fail so any more)."""
+        if number < self._first:
+            return  # it was made from what has become smaller since
+        self._known[number] = found
+        while self._next in self._known:
+            smaller = self._known[self._next]
+            self._next += 1
+            self._tries += 1
+            if smaller is not None:
+                self._best = smaller
+                self._begin()
+                return
+
+    @property
+    def under_way(self) -> int:
+        """How many that are to be tried now have not come back."""
+        return self._given - self._first - len(self._known)
+
+    @property
+    def over(self) -> bool:
+        """Is the time spent, or nothing left to be tried?"""
+        done = self._all_given and not self.under_way
+        return done or time.monotonic() - self._began > self._seconds
+
+    def end(self) -> Shrunk:
+        """The smallest one so far."""
+        best = self._best
+        return Shrunk(best.schedule, best.keys, best.symptom, self._tries, time.monotonic() - self._began)
+
+    def _begin(self) -> None:
+        """With the changes of the smallest one so far."""
+        self._changes = _smaller(self._best.schedule, self._space)
+        self._all_given = False
+        self._first = self._next = self._given
+        self._known: dict[int, Smaller | None] = {}
+
+
 def shrink(schedule: Schedule, space: ScheduleSpace, symptom: Symptom, seconds: float = 60.0) -> Shrunk:
-    """The smallest one that was found in that time; at best none of the changes below leaves the symptom."""
-    began = time.monotonic()
-    best = _Smallest(schedule.with_least_numbers(space), schedule.keys(space), symptom)
-    tries = 0
-    progress = True
-    while progress:
-        progress = False
-        for smaller in _smaller(best.schedule, space):
-            if time.monotonic() - began > seconds:
-                return Shrunk(best.schedule, best.keys, best.symptom, tries, time.monotonic() - began)
-            tries += 1
-            found = _still(smaller, space, symptom.kind)
-            if found is not None:
-                best, progress = found, True
-                break
-    return Shrunk(best.schedule, best.keys, best.symptom, tries, time.monotonic() - began)
+    """The same with one try at a time, here."""
+    shrinking = Shrinking(schedule, space, symptom, seconds)
+    while (following := shrinking.next_try()) is not None:
+        number, smaller = following
+        shrinking.take(number, still_fails(smaller, space, symptom.kind))
+    return shrinking.end()
 
 
-def _still(schedule: Schedule, space: ScheduleSpace, kind: str) -> _Smallest | None:
-    """The schedule, if it still has that symptom."""
+def still_fails(schedule: Schedule, space: ScheduleSpace, kind: str) -> Smaller | None:
+    """The schedule, if it has that symptom."""
     try:
         keys = schedule.keys(space)
         symptom = tried(keys, space.properties).symptom
     except InputError:
         return None
-    return None if symptom is None or symptom.kind != kind else _Smallest(schedule, keys, symptom)
+    return None if symptom is None or symptom.kind != kind else Smaller(schedule, keys, symptom)
 
 
 def _smaller(schedule: Schedule, space: ScheduleSpace) -> Iterator[Schedule]:

@@ -13,15 +13,15 @@ import itertools
 import random
 import tempfile
 import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from murmur_pubsub.deployment import Deployment
-from murmur_pubsub.errors import InputError
+from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.journal import Phase, RowKind
 from murmur_pubsub.progress import Progress
 from murmur_pubsub.script import Change, Script
@@ -35,6 +35,8 @@ _POINTS = 8
 _ROUNDS = 5
 """The points are first spread over the run, then laid into the stretch of the largest jump."""
 _LATER_US = 100_000
+_FORKS_AT_ONCE = 5
+PLAY_FORKS = "murmuration.hunt.why:failing_forks"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,33 +63,60 @@ class Why:
     certain_us: int
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Forks:
+    """Some forks at one point in time, to be played as one task."""
+
+    keys: Mapping[str, Any]
+    at_us: int
+    numbers: range
+    kind: str
+    """The symptom's."""
+    properties: tuple[str, ...]
+
+
+Ends = Callable[[Iterable[tuple[Any, Forks] | None]], Iterator[Any]]
+"""Plays forks and hands back how each task ended (`actors.sweep_tasks.TaskEnd`), in any order."""
+
+
 def find_why(
-    keys: Mapping[str, Any], forks: int, workers: int | None, progress: Progress, properties: Sequence[str] = ()
+    keys: Mapping[str, Any], forks: int, ends: Ends, progress: Progress, properties: Sequence[str] = ()
 ) -> Why:
-    """Ask from when on the scenario of these keys fails; raises `InputError` if it does not."""
+    """Ask from when on the scenario of these keys fails; raises `InputError` if it does not, `RunError` if a task is
+    lost."""
     symptom = tried(keys, properties).symptom
     if symptom is None:
         raise InputError("--why", "a scenario that shows nothing wrong", "one that fails, such as of a finding")
-    begin_us, end_us = 0, _last_us(deployment_of(keys))
-    known: dict[int, Certainty] = {}
-    total = _POINTS * _ROUNDS
-    with ProcessPoolExecutor(workers) as pool:
-        for number in range(_ROUNDS):
+    failing: Counter[int] = Counter()
+    left: Counter[int] = Counter()
+    jump = (0, _last_us(deployment_of(keys)))
+
+    def pieces() -> Iterator[tuple[Any, Forks] | None]:
+        nonlocal jump
+        for _ in range(_ROUNDS):
+            begin_us, end_us = jump
             step_us = max(1, (end_us - begin_us) // _POINTS)
-            wanted = [at_us for at_us in range(begin_us, end_us + 1, step_us) if at_us not in known]
-            tasks = [
-                (dict(keys), at_us, fork, symptom.kind, tuple(properties)) for at_us in wanted for fork in range(forks)
-            ]
-            failed = list(pool.map(_fails, tasks, chunksize=4))
-            for place, at_us in enumerate(wanted):
-                known[at_us] = Certainty(at_us, sum(failed[place * forks : (place + 1) * forks]), forks)
-                progress("forks", number * _POINTS + place + 1, total)
-            begin_us, end_us = _largest_jump(known)
-    return Why(symptom, [known[at_us] for at_us in sorted(known)], begin_us, end_us)
+            wanted = [at_us for at_us in range(begin_us, end_us + 1, step_us) if at_us not in left]
+            left.update(dict.fromkeys(wanted, forks))
+            for at_us in wanted:
+                for first in range(0, forks, _FORKS_AT_ONCE):
+                    numbers = range(first, min(forks, first + _FORKS_AT_ONCE))
+                    yield (at_us, numbers), Forks(keys, at_us, numbers, symptom.kind, tuple(properties))
+            while any(left.values()):
+                yield None
+            jump = _largest_jump([Certainty(at_us, failing[at_us], forks) for at_us in sorted(left)])
+
+    for end in ends(pieces()):
+        at_us, numbers = end.key
+        if end.failure is not None:
+            raise RunError(f"forks {at_us / 1e6:.3f} s after publishing began were lost: {end.failure}")
+        failing[at_us] += end.result
+        left[at_us] -= len(numbers)
+        progress("forks", len(left) - len(+left), _POINTS * _ROUNDS)
+    return Why(symptom, [Certainty(at_us, failing[at_us], forks) for at_us in sorted(left)], *jump)
 
 
-def _largest_jump(known: Mapping[int, Certainty]) -> tuple[int, int]:
-    points = [known[at_us] for at_us in sorted(known)]
+def _largest_jump(points: Sequence[Certainty]) -> tuple[int, int]:
     pairs = list(itertools.pairwise(points))
     rises = [second.share - first.share for first, second in pairs]
     first, second = pairs[rises.index(max(rises))]
@@ -102,12 +131,16 @@ def _last_us(deployment: Deployment) -> int:
     return max(1, int(arrived["time_us"].max(initial=0)) - began_us_of(rows))
 
 
-def _fails(task: tuple[dict[str, Any], int, int, str, Sequence[str]]) -> bool:
-    """Has that fork the symptom?"""
-    keys, at_us, fork, kind, properties = task
-    deployment = later(deployment_of(keys), at_us, random.Random(f"{fork}/{at_us}"))
-    symptom = tried_run(deployment, functools.partial(ForkedRun, at_us, fork), properties).symptom
-    return symptom is not None and symptom.kind == kind
+def failing_forks(forks: Forks) -> int:
+    """How many of them have the symptom: the function that runs as a task."""
+    return sum(_fails(forks, number) for number in forks.numbers)
+
+
+def _fails(forks: Forks, fork: int) -> bool:
+    at_us = forks.at_us
+    deployment = later(deployment_of(forks.keys), at_us, random.Random(f"{fork}/{at_us}"))
+    symptom = tried_run(deployment, functools.partial(ForkedRun, at_us, fork), forks.properties).symptom
+    return symptom is not None and symptom.kind == forks.kind
 
 
 def later(deployment: Deployment, at_us: int, rng: random.Random) -> Deployment:

@@ -104,7 +104,7 @@ class SweepRun:
         if tasks:
             progress("starting Ray", 0, 0)
             begun = functools.partial(progress, "points", len(points) - len(waiting), len(points))
-            ends = ends_of_tasks(_PLAY, tasks, self._options.cores, self._folder.runs, begun, shared=True)
+            ends = ends_of_tasks(_PLAY, tasks.items(), self._options.cores, self._folder.runs, begun, shared=True)
             for end in stack.enter_context(contextlib.closing(ends)):
                 yield waiting[end.key], end.result, end.failure
         for number, point in waiting.items():

@@ -1,6 +1,6 @@
 """Pieces of work spread over all cores of this host or of a cluster, as Ray tasks: runs of sweeps and of papers."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ class Cores:
 
 def ends_of_tasks(
     function: str,
-    work: Mapping[int, Any],
+    work: Iterable[tuple[Any, Any] | None],
     cores: Cores,
     folder: Path,
     begun: Callable[[], None],
@@ -36,9 +36,10 @@ def ends_of_tasks(
 ) -> "Generator[TaskEnd, None, None]":
     """Apply the function at the dotted path to each piece of work, in a Ray session of its own; the ends as they come.
 
-    `begun` is called when Ray is up; `shared`: every host has to see the folder; `own_process`: no two tasks run in
-    the same process. Raises `InputError` if there cannot be that many workers or such a cluster, `RunError` if Ray is
-    lost. Closing the iterator ends all tasks.
+    `work`: pieces by their keys, and None where there is none before something has come back. `begun` is called when
+    Ray is up; `shared`: every host has to see the folder; `own_process`: no two tasks run in the same process. Raises
+    `InputError` if there cannot be that many workers or such a cluster, `RunError` if Ray is lost. Closing the iterator
+    ends all tasks.
     """
     from actors.joining import hosts_at
     from actors.ray_session import ray_session

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,12 @@ import yaml
 from murmur_pubsub.errors import InputError, RunError
 from murmuration.commands.main import application
 from murmuration.hunt.chunk import Quarry
+from murmuration.hunt.hunt import Ends
+from murmuration.hunt.shrink_tasks import play_piece
 from murmuration.hunt.symptoms import tried
-from tests.hunt.hunting import HASTY, here, hunt, lost, silent
+from tests.hunt.hunting import HASTY, here, hunt, lost, played_at_once, silent
 from tests.hunt.test_coverage import CHAIN
+from tests.hunt.test_properties import RESTLESS
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,6 +45,21 @@ def test_a_planted_bug_is_found_shrunk_and_saved_as_a_test(tmp_path: Path) -> No
     tested = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert tested.returncode == 1
     assert "required deliveries are missing" in tested.stdout
+
+
+@pytest.mark.slow
+def test_what_is_found_on_many_cores_is_what_is_found_on_one(tmp_path: Path) -> None:
+    quarry = Quarry("forwarding", RESTLESS["reliability"], scenario={**CHAIN, "broker": RESTLESS})
+
+    def found(folder: Path, ends: Ends) -> list[tuple[str, int]]:
+        hunted = hunt(folder, 20, quarry, guided=False)
+        hunted.run(ends, silent)
+        findings = hunted.found.all
+        return [((each.folder / "scenario.yaml").read_text(), each.record["schedules"]) for each in findings]
+
+    one = found(tmp_path / "one", here)
+    assert sum(count for _, count in one) > 3, "more than are shrunk"
+    assert found(tmp_path / "many", partial(played_at_once, play_piece)) == one
 
 
 def test_a_hunt_goes_on_where_it_was_stopped(tmp_path: Path) -> None:

@@ -1,13 +1,14 @@
 """What is left of a failing schedule still fails in the same way, and nothing of it can be left out."""
 
 import random
+from typing import Any
 
 import pytest
 
 from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.fault_draws import DrawnFault
 from murmuration.hunt.schedule import Schedule, draw_parts
-from murmuration.hunt.shrink import shrink
+from murmuration.hunt.shrink import Shrinking, Smaller, shrink, still_fails
 from murmuration.hunt.symptoms import tried
 from tests.hunt.test_coverage import CHAIN
 from tests.hunt.test_properties import RESTLESS
@@ -35,6 +36,35 @@ def test_one_fault_is_left_where_one_is_enough(seed: int) -> None:
     assert [set(entry) - {"at", "for"} for entry in small.keys["faults"]] == [{"kill"}], "the most common kind"
     assert small.keys["overlay"]["brokers"] == 2
     assert small.keys["workload"]["publications"] == 1
+
+
+def test_it_comes_out_the_same_however_many_are_tried_at_once_and_in_whatever_order_they_end() -> None:
+    quarry = Quarry("forwarding", RESTLESS["reliability"], scenario={**CHAIN, "broker": RESTLESS})
+    space, schedule = quarry.space(), failing(quarry, 0)
+    symptom = tried(schedule.keys(space)).symptom
+    assert symptom is not None
+    known: dict[str, Smaller | None] = {}
+
+    def still(smaller: Schedule) -> Smaller | None:
+        if repr(smaller) not in known:
+            known[repr(smaller)] = still_fails(smaller, space, symptom.kind)
+        return known[repr(smaller)]
+
+    def shrunk(at_once: int) -> tuple[dict[str, Any], int]:
+        rng, shrinking = random.Random(at_once), Shrinking(schedule, space, symptom)
+        under_way: list[tuple[int, Schedule]] = []
+        while True:
+            while len(under_way) < at_once and (following := shrinking.next_try()) is not None:
+                under_way.append(following)
+            if not under_way:
+                break
+            number, smaller = under_way.pop(rng.randrange(len(under_way)))
+            shrinking.take(number, still(smaller))
+        return shrinking.end().keys, shrinking.end().tries
+
+    one = shrunk(1)
+    assert one[1] > 10
+    assert shrunk(8) == one
 
 
 def test_time_that_is_spent_ends_it_with_what_it_has() -> None:

@@ -1,6 +1,7 @@
 """A fork is the run itself up to its point and another one behind it; forks of the end fail as the run does."""
 
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ from murmuration.commands.main import application
 from murmuration.hunt.coverage import Reached
 from murmuration.hunt.difference import began_us_of, first_difference, play_rows
 from murmuration.hunt.trial import deployment_of
-from murmuration.hunt.why import ForkedRun, find_why, later
+from murmuration.hunt.why import ForkedRun, failing_forks, find_why, later
 from murmuration.hunt.why_report import write_why
-from tests.hunt.hunting import HASTY
+from tests.hunt.hunting import HASTY, played_at_once, played_by
 
 LOSSY: dict[str, Any] = {
     "name": "lossy",
@@ -38,6 +39,9 @@ LOSSY: dict[str, Any] = {
     "links": {"delay": "2 ms", "loss": 0.3},
     "faults": [{"at": "300 ms", "kill": "n0", "for": "50 ms"}],
 }
+
+
+forks_here = partial(played_by, failing_forks)
 
 
 def fork_rows(at_us: int, fork: int, folder: Path) -> np.ndarray:
@@ -68,7 +72,7 @@ def test_where_two_runs_part_is_told_in_words() -> None:
 
 def test_a_scenario_that_shows_nothing_wrong_has_no_why(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a scenario that shows nothing wrong"):
-        find_why(LOSSY, 2, 1, lambda *_: None)
+        find_why(LOSSY, 2, forks_here, lambda *_: None)
     with pytest.raises(InputError, match="--forks: found 1; allowed: 2 or more"):
         application(["hunt", "--why", "none.yaml", "--forks", "1"], standalone_mode=False)
 
@@ -76,7 +80,8 @@ def test_a_scenario_that_shows_nothing_wrong_has_no_why(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_last_forks_all_fail_and_the_step_where_it_was_decided_is_named(tmp_path: Path) -> None:
     keys = {**LOSSY, "seed": 2, "broker": {"routing": "cells", "reliability": HASTY}}
-    why = find_why(keys, 3, None, lambda *_: None)
+    why = find_why(keys, 3, forks_here, lambda *_: None)
+    assert why == find_why(keys, 3, partial(played_at_once, failing_forks), lambda *_: None), "on many cores too"
     assert why.points[-1].share == 1.0
     assert why.points[0].share < 1.0
     text = write_why(why, yaml.safe_load(yaml.safe_dump(keys)), tmp_path)

@@ -1,6 +1,7 @@
 """Who plays and who judges the points of a sweep: tasks or this process, Spark or plain Python."""
 
 import dataclasses
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,9 @@ def points_of(folder: Path, text: str) -> tuple[SweepPoint, ...]:
     return read_sweep(file).points
 
 
-def tasks_here(function: str, work: dict[int, Any], *_: object, shared: bool) -> Any:
+def tasks_here(function: str, work: Iterable[tuple[int, Any]], *_: object, shared: bool) -> Any:
     """Tasks that are played one after the other in this process."""
-    for number, each in work.items():
+    for number, each in work:
         yield TaskEnd(number, play_point(each))
 
 

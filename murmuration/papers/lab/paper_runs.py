@@ -90,7 +90,7 @@ class PaperRuns:
         failures: list[str] = []
         ends = ends_of_tasks(
             f"{function.__module__}:{function.__qualname__}",
-            dict(enumerate(waiting)),
+            enumerate(waiting),
             self._cores,
             self.folder,
             begun=lambda: None,
