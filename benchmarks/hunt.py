@@ -118,6 +118,14 @@ def is_wrong_without_it(keys: dict[str, Any]) -> bool:
     return bool(json.loads(said.readline()))
 
 
+def end_right_code() -> None:
+    """End that process."""
+    for process in _right:
+        process.terminate()
+        process.wait()
+    _right.clear()
+
+
 def main() -> None:
     """Hunt what was not hunted yet, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -167,9 +175,7 @@ def _play(bug: PlantedBug, what: Sequence[tuple[str, int]], most: int) -> None:
     for kind, seed in what:
         result = hunt(bug, kind, seed, most)
         print(json.dumps({"bug": bug.name, "kind": kind, "seed": seed, "most": most, **result}), flush=True)
-    for process in _right:
-        process.terminate()
-        process.wait()
+    end_right_code()
 
 
 def read_results(path: Path) -> dict[tuple[str, str, int], dict[str, Any]]:

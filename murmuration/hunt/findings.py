@@ -1,7 +1,8 @@
 """What a hunt has found: one finding for each cause, however many schedules show it.
 
-Two schedules have one cause if the same symptom is left of them with the same kinds of faults, once both are shrunk. A
-schedule that was not shrunk counts for the first finding with its symptom.
+Two schedules have one cause if they show the same symptom in the same way once both are shrunk (`showing`), and the
+faults that are left are of the same sort: none, some that take something away, some that change links. A schedule that
+was not shrunk counts for the first finding with its symptom.
 """
 
 import json
@@ -9,15 +10,32 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from murmur_pubsub.errors import InputError
 from murmuration.hunt.chunk import Found
 from murmuration.hunt.present import sizes_of, write_schedule, write_story
+from murmuration.hunt.showing import how_it_shows
 from murmuration.hunt.shrink import Shrunk
+from murmuration.hunt.symptoms import Symptom
 from murmuration.sweeps.folder import write_whole
 
 _FILE = "finding.json"
+_CHANGING = ("link", "slow")
+"""Faults that take nothing away."""
+
+
+class Cause(NamedTuple):
+    """What tells causes apart. `shows`: see `showing.how_it_shows`; `faults`: the sorts of those that are left."""
+
+    shows: str
+    faults: tuple[str, ...]
+
+
+def cause_of(keys: Mapping[str, Any], symptom: Symptom, properties: Sequence[str] = ()) -> Cause:
+    """Of a shrunk scenario with that symptom."""
+    sorts = {"changes a link" if kind in _CHANGING else "takes away" for kind in kinds_of(keys)}
+    return Cause(how_it_shows(keys, symptom, properties), tuple(sorted(sorts)))
 
 
 @dataclass
@@ -28,8 +46,7 @@ class Finding:
     pair: str
     kind: str
     """The symptom's."""
-    faults: tuple[str, ...]
-    """The kinds of faults that are left in the shrunk schedule."""
+    cause: "Cause"
     record: dict[str, Any]
     """What is written in its file."""
 
@@ -52,7 +69,8 @@ class FindingStore:
         for path in sorted(self._folder.glob(f"[0-9]*/{_FILE}")):
             try:
                 record = json.loads(path.read_text())
-                finding = Finding(path.parent, record["pair"], record["symptom"], tuple(record["faults"]), record)
+                cause = Cause(str(record["shows"]), tuple(record["sorts"]))
+                finding = Finding(path.parent, record["pair"], record["symptom"], cause, record)
             except (ValueError, KeyError, TypeError) as error:
                 raise InputError(str(path), repr(error), "a finding as the hunt wrote it, or no such file") from None
             self.all.append(finding)
@@ -67,18 +85,18 @@ class FindingStore:
 
     def add(self, pair: str, found: Found, shrunk: Shrunk, origin: str) -> None:
         """Count it for the finding that it is, or make it a new one. `origin`: which chunk's which schedule it was."""
-        faults = kinds_of(shrunk.keys)
+        cause = cause_of(shrunk.keys, shrunk.symptom, self._properties)
         for finding in self.all:
-            if (finding.pair, finding.kind, finding.faults) == (pair, found.symptom.kind, faults):
+            if (finding.pair, finding.kind, finding.cause) == (pair, found.symptom.kind, cause):
                 self._count(finding)
                 return
-        self._new(pair, found, shrunk, faults, origin)
+        self._new(pair, found, shrunk, cause, origin)
 
     def _count(self, finding: Finding) -> None:
         finding.record["schedules"] += 1
         self._write(finding)
 
-    def _new(self, pair: str, found: Found, shrunk: Shrunk, faults: tuple[str, ...], origin: str) -> None:
+    def _new(self, pair: str, found: Found, shrunk: Shrunk, cause: Cause, origin: str) -> None:
         symptom, keys = shrunk.symptom, shrunk.keys
         slug = re.sub(r"[^a-z0-9]+", "-", f"{pair} {symptom.kind}".lower()).strip("-")[:50]
         folder = self._folder / f"{len(self.all) + 1:03}-{slug}"
@@ -88,7 +106,9 @@ class FindingStore:
             "pair": pair,
             "symptom": symptom.kind,
             "reason": symptom.words,
-            "faults": faults,
+            "shows": cause.shows,
+            "faults": kinds_of(keys),
+            "sorts": cause.faults,
             "schedules": 1,
             "origin": origin,
             "before": before._asdict(),
@@ -96,7 +116,7 @@ class FindingStore:
             "tries": shrunk.tries,
             "seconds": round(shrunk.seconds, 1),
         }
-        finding = Finding(folder, pair, symptom.kind, faults, record)
+        finding = Finding(folder, pair, symptom.kind, cause, record)
         self.all.append(finding)
         write_schedule(folder, keys, symptom, before, self._properties)
         self._write(finding)

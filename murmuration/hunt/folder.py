@@ -20,7 +20,7 @@ from murmuration.sweeps.folder import held_folder, write_whole
 from murmuration.version import own_version
 
 _FORMAT = "murmur-hunt"
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2
 
 
 class HuntFolder:

@@ -67,10 +67,10 @@ def _raised(error: Exception) -> Symptom:
     frames = traceback.extract_tb(error.__traceback__)
     where = f"{frames[-1].name}" if frames else "no place"
     return Symptom(
-        f"{type(error).__name__} in {where}: {_without_numbers(str(error))}", f"{type(error).__name__}: {error}"
+        f"{type(error).__name__} in {where}: {without_numbers(str(error))}", f"{type(error).__name__}: {error}"
     )
 
 
-def _without_numbers(text: str) -> str:
+def without_numbers(text: str) -> str:
     """The first line of it, as it is for any node and at any time."""
     return re.sub(r"\b[a-z]*\d[\w,.:]*", "#", text.partition("\n")[0])[:120]
