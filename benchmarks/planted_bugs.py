@@ -164,6 +164,16 @@ PLANTED_BUGS = (
         "who was only held up is not told again what is wanted there", "rpf/best_effort", "routing/rpf/router.py",
         "PeerReturned: self._on_returned,", "PeerReturned: say_forgotten,",
     ),
+    PlantedBug(
+        "the log is cut at its checkpoint, needed or not", _GRYPHON, "reliability/gryphon/pubend_log.py",
+        "Truncate(min(self._oldest, token))", "Truncate(token)",
+    ),
+    PlantedBug(
+        "patterns are taken from a neighbour whose link is gone", _EPIDEMIC,
+        "reliability/epidemic/subscription_table.py",
+        "self._change(patterns, peer, True, now_us) if peer in self.neighbours else []",
+        "self._change(patterns, peer, True, now_us)",
+    ),
 )  # fmt: skip
 
 

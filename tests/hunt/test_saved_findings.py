@@ -17,9 +17,14 @@ WITHOUT_THE_MEND = {
     "multipath_900287": ("a dead neighbour whose link went stays a neighbour", "duplicate"),
     "multipath_1007672": ("a broker behind a bridge does not pass on that it is back", "missing"),
     "multipath_move_and_kill": ("a neighbour by a move that was restarted is told nothing", "missing"),
+    "gryphon_loss_and_kill": ("the log is cut at its checkpoint, needed or not", "missing"),
+    "epidemic_kill_and_stall": (
+        "patterns are taken from a neighbour whose link is gone",
+        "raised at reliability/epidemic/subscription_table.py",
+    ),
     "rpf_stall_and_partition": ("who was only held up is not told again what is wanted there", "duplicate"),
 }
-"""The bug to be planted, and the symptom."""
+"""The bug to be planted, and how the symptom begins."""
 _PLAY = """
 import json, sys
 from benchmarks.planted_bugs import PLANTED_BUGS, planted
@@ -41,7 +46,7 @@ def played(bug: str, *schedules: dict[str, Any]) -> list[str]:
     """The symptom of each schedule with the bug, in a process that has not imported the protocol yet."""
     command = [sys.executable, "-c", _PLAY, bug]
     said = subprocess.run(command, input=json.dumps(schedules), capture_output=True, text=True, check=True)
-    return said.stdout.split()
+    return said.stdout.splitlines()
 
 
 @pytest.mark.slow
@@ -50,4 +55,6 @@ def test_a_saved_finding_is_found_again_without_the_mend_and_neither_of_two_faul
     bug, symptom = WITHOUT_THE_MEND[finding]
     keys = yaml.safe_load((FINDINGS / finding / "scenario.yaml").read_text())
     alone = [{**keys, "faults": [fault]} for fault in keys["faults"]] if len(keys["faults"]) == 2 else []
-    assert played(bug, keys, *alone) == [symptom, *("None" for _ in alone)]
+    shown, *shown_alone = played(bug, keys, *alone)
+    assert shown.startswith(symptom)
+    assert shown_alone == ["None" for _ in alone]
