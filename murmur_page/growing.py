@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from murmur_page.counted_rows import counted_rows
 from murmur_page.frame import Frame, KeptFrames
 from murmur_page.head import head_of
 from murmur_page.journal_tail import JournalTail
@@ -64,6 +65,7 @@ class GrowingRun:
             end_us = min(last_us, max(int(rows["time_us"][begin]), first_us) + width_us)
             end = int(np.searchsorted(rows["time_us"], end_us, "right"))
             end_us = max(end_us, self._end_us + 1)
-            frames.append(self._observer.frame(rows[begin:end], self._end_us, end_us))
+            counted = counted_rows(rows[begin:end], len(self.manifest.nodes))
+            frames.append(self._observer.frame(counted, self._end_us, end_us))
             self._end_us, first_us, begin = end_us, end_us, end
         return frames

@@ -5,22 +5,16 @@ fault's row does. What is on its way is what was sent and has neither arrived no
 """
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
+from murmur_page.counted import Counted, Handled
 from murmur_page.frame import Activity, Frame, LinkState, Moved, NodeState, Pair, delay_bucket
 from murmur_pubsub.faults import COMMANDS, ENDS, REPAIRS, FaultKind, takes_back
-from murmur_pubsub.journal import NONE, DropReason, FaultStage, Phase, RowKind
+from murmur_pubsub.journal import NONE, FaultStage, Phase, RowKind
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest
 
-_TOLD = (
-    RowKind.START, RowKind.STOP, RowKind.LINK_UP, RowKind.LINK_DOWN, RowKind.PHASE, RowKind.FAULT, RowKind.ANSWER,
-    RowKind.PAUSE, RowKind.SETTLED,
-)  # fmt: skip
-"""Kinds that are looked at row by row: there are few of them."""
 _UNMATCHED_MAX = 10_000
-_NEVER_SENT = (DropReason.UNREACHABLE,)
 _PHASES = {
     Phase.STARTING: "nodes are started",
     Phase.SUBSCRIBING: "clients subscribe",
@@ -40,12 +34,10 @@ class Observer:
         self.manifest = manifest
         names = manifest.numbers
         self._numbers = names
-        self._size = len(names)
-        self._is_broker = np.array([node.role == "broker" for node in manifest.nodes])
-        homes = [
+        self._is_broker = [node.role == "broker" for node in manifest.nodes]
+        self._home = [
             names[node.broker] if node.broker is not None else number for number, node in enumerate(manifest.nodes)
         ]
-        self._home = np.array(homes)
         self.nodes: dict[int, NodeState] = {}
         self.links: dict[Pair, LinkState] = {}
         self._up: set[Pair] = set()
@@ -61,65 +53,37 @@ class Observer:
         self._on_way: Counter[Pair] = Counter()
         self._waiting: dict[int, int] = {}
         self._published_us: dict[int, int] = {}
-        self._unmatched: list[tuple[int, int]] = []
-        """Deliveries, event and time, whose publication has not been read yet."""
+        self._unmatched: list[Handled] = []
+        """Deliveries whose publication has not been read yet."""
 
-    def frame(self, rows: np.ndarray, begin_us: int, end_us: int) -> Frame:
-        """The frame of these rows (dtype `ROW_TYPE`), which follow those given before."""
+    def frame(self, counted: Counted, begin_us: int, end_us: int) -> Frame:
+        """The frame of rows that add up to this and follow those given before."""
         frame = Frame(begin_us, end_us)
-        if not len(rows):
-            return frame
-        kinds = rows["kind"]
         changed = False
-        for row in rows[np.isin(kinds, _TOLD)].tolist():
+        for row in counted.told:
             changed |= self._look_at(frame, row)
         if changed:
             self._say_links(frame)
-        self._count_moved(frame, rows, kinds)
-        self._count_deliveries(frame, rows, kinds)
-        self._measure(frame, rows[kinds == RowKind.PROTOCOL])
-        lags = rows["value"][kinds == RowKind.LAG]
-        frame.lag_us = int(lags.max()) if len(lags) else 0
+        self._count_moved(frame, counted)
+        self._count_deliveries(frame, counted)
+        self._measure(frame, counted.measured)
+        frame.lag_us = counted.lag_us
         return frame
 
     # ------------------------------------------------------------------------------------- what is counted
-    def _count_moved(self, frame: Frame, rows: np.ndarray, kinds: np.ndarray) -> None:
-        sent, received = rows[kinds == RowKind.SEND], rows[kinds == RowKind.RECEIVE]
-        dropped, copied = rows[kinds == RowKind.DROP], rows[kinds == RowKind.DUPLICATE]
-        touched: set[Pair] = set()
-        for part, name, sign in ((sent, "", 1), (copied, "", 1), (received, "received", -1), (dropped, "lost", -1)):
-            part = part[part["peer"] != NONE]
-            if not len(part):
+    def _count_moved(self, frame: Frame, counted: Counted) -> None:
+        for pair, crossing in counted.crossings.items():
+            self._on_way[pair] += crossing.sent - crossing.received - (crossing.lost - crossing.unsent)
+            if not (self._is_broker[pair[0]] and self._is_broker[pair[1]]):
                 continue
-            sender, receiver = (part["peer"], part["node"]) if name == "received" else (part["node"], part["peer"])
-            carried = part["source"] != NONE
-            keys, places = np.unique(sender.astype(np.int64) * self._size + receiver, return_inverse=True)
-            totals = np.bincount(places, minlength=len(keys))
-            events = np.bincount(places, weights=carried, minlength=len(keys)).astype(int)
-            if name == "lost":
-                real = np.bincount(places, weights=~np.isin(part["value"], _NEVER_SENT), minlength=len(keys)).astype(
-                    int
-                )
-            else:
-                real = totals
-            for key, total, of_events, on_way in zip(
-                keys.tolist(), totals.tolist(), events.tolist(), real.tolist(), strict=True
-            ):
-                pair = divmod(key, self._size)
-                self._on_way[pair] += sign * on_way
-                touched.add(pair)
-                if not (self._is_broker[pair[0]] and self._is_broker[pair[1]]):
-                    continue
-                if name == "received":
-                    self._activity(frame, pair[1]).received += total
-                    continue
+            if crossing.received:
+                self._activity(frame, pair[1]).received += crossing.received
+            if crossing.sent or crossing.lost:
                 moved = frame.moved.setdefault(pair, Moved())
-                if name == "lost":
-                    moved.lost += total
-                else:
-                    moved.events += of_events
-                    moved.others += total - of_events
-        self._say_waiting(frame, {receiver for _, receiver in touched})
+                moved.events += crossing.carried
+                moved.others += crossing.sent - crossing.carried
+                moved.lost += crossing.lost
+        self._say_waiting(frame, {receiver for _, receiver in counted.crossings})
 
     def _say_waiting(self, frame: Frame, receivers: set[int]) -> None:
         if not receivers:
@@ -132,9 +96,9 @@ class Observer:
             if self._is_broker[receiver] and self._waiting.get(receiver, 0) != waiting[receiver]:
                 self._waiting[receiver] = frame.waiting[receiver] = waiting[receiver]
 
-    def _measure(self, frame: Frame, rows: np.ndarray) -> None:
+    def _measure(self, frame: Frame, rows: Iterable[tuple[int, int, int]]) -> None:
         """Take in the protocol's own rows, as far as it says what they measure."""
-        for node, topic, value in zip(*(rows[name].tolist() for name in ("node", "bytes", "value")), strict=True):
+        for node, topic, value in rows:
             counted = self._counted.get(topic)
             key = (topic, node)
             if counted is None or not self._is_broker[node]:
@@ -144,23 +108,20 @@ class Observer:
             elif self._levels.get(key, 0) != value:
                 self._levels[key] = frame.levels[key] = value
 
-    def _count_deliveries(self, frame: Frame, rows: np.ndarray, kinds: np.ndarray) -> None:
-        published, delivered = rows[kinds == RowKind.PUBLISH], rows[kinds == RowKind.DELIVER]
-        frame.published, frame.delivered = len(published), len(delivered)
-        for part, name in ((published, "published"), (delivered, "delivered")):
-            brokers, counts = np.unique(self._home[part["node"]], return_counts=True)
-            for broker, count in zip(brokers.tolist(), counts.tolist(), strict=True):
-                activity = self._activity(frame, broker)
-                setattr(activity, name, getattr(activity, name) + count)
+    def _count_deliveries(self, frame: Frame, counted: Counted) -> None:
+        frame.published, frame.delivered = len(counted.published), len(counted.delivered)
         known = self._published_us
-        known.update(zip(_event_keys(published), published["time_us"].tolist(), strict=True))
-        later: list[tuple[int, int]] = []
-        fresh = zip(_event_keys(delivered), delivered["time_us"].tolist(), strict=True)
-        for key, time_us in (*self._unmatched, *fresh):
-            if key in known:
-                frame.delays[delay_bucket(time_us - known[key])] += 1
+        for each in counted.published:
+            self._activity(frame, self._home[each.node]).published += 1
+            known[each.event] = each.time_us
+        later: list[Handled] = []
+        for each in counted.delivered:
+            self._activity(frame, self._home[each.node]).delivered += 1
+        for each in (*self._unmatched, *counted.delivered):
+            if each.event in known:
+                frame.delays[delay_bucket(each.time_us - known[each.event])] += 1
             else:
-                later.append((key, time_us))
+                later.append(each)
         self._unmatched = later[-_UNMATCHED_MAX:]
 
     def _activity(self, frame: Frame, broker: int) -> Activity:
@@ -305,9 +266,3 @@ class Observer:
 
 def _key(first: int, second: int) -> Pair:
     return (first, second) if first < second else (second, first)
-
-
-def _event_keys(rows: np.ndarray) -> list[int]:
-    """One number for each row's event."""
-    keys: list[int] = ((rows["source"].astype(np.int64) << 40) | rows["sequence"]).tolist()
-    return keys

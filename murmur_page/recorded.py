@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from murmur_page.counted_rows import counted_rows
 from murmur_page.frame import Frame, KeptFrames
 from murmur_page.head import head_of
 from murmur_page.journal_tail import NEVER_US, JournalTail, last_row_us
@@ -65,7 +66,7 @@ def _frames(folder: Path, manifest: RunManifest, width_us: int, last_us: int) ->
         for begin_us in range(-1, last_us, width_us):
             end_us = min(begin_us + width_us, last_us)
             rows = tail.until(NEVER_US if end_us == last_us else end_us)
-            frame = observer.frame(rows, begin_us, end_us)
+            frame = observer.frame(counted_rows(rows, len(manifest.nodes)), begin_us, end_us)
             if not frame.empty or end_us == last_us:
                 yield frame
     finally:

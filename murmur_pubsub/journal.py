@@ -142,6 +142,10 @@ class _OpenFile:
         self._header = header
         self._pack = pack
 
+    def show(self) -> None:
+        """Have readers see what was written."""
+        self._space.show(self.used)
+
     def seal(self, state: FileState, former: int, side_files: int = 0, side_bytes: int = 0, side: int = 0) -> int:
         """Say in the header what the file holds, cut it to that and close it; its checksum, begun from `former`."""
         with memoryview(self.map) as whole, whole[HEADER_BYTES : self.used] as body:
@@ -212,6 +216,10 @@ class JournalWriter:
         blob.map[start + RECORD.size : start + need] = body
         RECORD.pack_into(blob.map, start, len(body), kind)
         blob.used += need
+
+    def show(self) -> None:
+        """Have readers see all rows so far, where they do not anyway (`murmur_pubsub.journal_space`)."""
+        self._segment.show()
 
     def close(self) -> None:
         """Seal the open files as the last of the series. The writer cannot be used afterwards."""

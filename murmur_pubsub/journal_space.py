@@ -1,6 +1,6 @@
 """Where the bytes of a journal's file are while it is written: in a map of the file, or in memory alone.
 
-Under WebAssembly files are memory and a map is a copy of one, so there the file gets its bytes when it is closed.
+Under WebAssembly files are memory and a map is a copy, so there the file gets its bytes when they are to be seen.
 """
 
 import mmap
@@ -14,6 +14,10 @@ class Space(Protocol):
     """`map`: the bytes of a file, of stated size."""
 
     map: mmap.mmap | bytearray
+
+    def show(self, used: int) -> None:
+        """Have readers of the file see the bytes in use."""
+        ...
 
     def close(self, used: int) -> None:
         """Cut the file to the bytes in use and close it."""
@@ -39,6 +43,9 @@ class MappedSpace:
         finally:
             os.close(descriptor)
 
+    def show(self, used: int) -> None:
+        pass  # they see them as soon as they are written
+
     def close(self, used: int) -> None:
         assert isinstance(self.map, mmap.mmap)
         self.map.close()
@@ -46,13 +53,19 @@ class MappedSpace:
 
 
 class MemorySpace:
-    """Bytes in memory until the file is closed."""
+    """Bytes in memory until they are to be seen."""
 
     def __init__(self, path: Path, size: int, beginning: bytes) -> None:
         self._path = path
         path.write_bytes(beginning)
         self.map: mmap.mmap | bytearray = bytearray(size)
         self.map[: len(beginning)] = beginning
+        self._shown = len(beginning)
+
+    def show(self, used: int) -> None:
+        with self._path.open("ab") as file:
+            file.write(memoryview(self.map)[self._shown : used])
+        self._shown = used
 
     def close(self, used: int) -> None:
         self._path.write_bytes(memoryview(self.map)[:used])

@@ -5,7 +5,7 @@ hand, command by command (`murmuration.harness.cluster`).
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -90,16 +90,25 @@ class VirtualRun:
 
     def play(self) -> None:
         """Run to the end. The journal is closed whatever happens, and readable up to that point."""
+        for _ in self.stretches():
+            pass
+
+    def stretches(self) -> Iterator[None]:
+        """`play`, one stretch of publishing after the other, each as long as whoever steers lets time pass."""
         try:
             self.start()
             self._subscribe()
-            self._publish()
+            yield from self._publish()
             self.enter(Phase.DRAINING)
             self.drain()
             self.enter(Phase.STOPPED)
             self.runtime.check_invariants()
         finally:
             self.close()
+
+    def show(self) -> None:
+        """Have readers of the journal see all rows so far."""
+        self._writer.show()
 
     def close(self) -> None:
         """Close the journal."""
@@ -147,7 +156,7 @@ class VirtualRun:
         moving = self.runtime.in_flight[CONTROL_MESSAGE]
         raise RunError(f"subscriptions did not settle in {waited}: {moving} control messages are still on their way")
 
-    def _publish(self) -> None:
+    def _publish(self) -> Iterator[None]:
         runtime = self.runtime
         base_us = runtime.now_us + _PUBLISH_AFTER_US
         self._run(until_us=base_us)
@@ -162,14 +171,15 @@ class VirtualRun:
             self._to_come += 1
             runtime.call_at(base_us + self._deployment.publish_us_min, self._lasted)
         if self._steering is not None:
-            self._steer(self._steering, base_us)
+            yield from self._steer(self._steering, base_us)
         self._run(stop=self._published_all)
 
-    def _steer(self, steering: Steering, base_us: int) -> None:
+    def _steer(self, steering: Steering, base_us: int) -> Iterator[None]:
         """Publish at the pace of whoever steers, and carry out what is ordered. An order takes effect at an instant of
         its own, before which all has happened that is due: as a step of a plan it would find the same state."""
         step, held = len(self._deployment.faults), False
         while steering.held or not self._published_all():
+            yield
             held = held or steering.held
             if steering.waiting:
                 at_us = self._free_instant_us()

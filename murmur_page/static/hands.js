@@ -62,12 +62,16 @@ export class HandsPanel {
     this.show();
   }
 
+  async send(body) {
+    const answer = await fetch("do", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+    return answer.text();
+  }
+
   async post(body, words) {
     if (words) { this.pending.push(words); this.show(); }
     let said;
     try {
-      const answer = await fetch("do", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
-      said = await answer.text();
+      said = await this.send(body);
     } catch {
       said = "The server does not answer: nothing was done.";
     }

@@ -27,10 +27,10 @@ export class Overlay {
     this.metric = null; // what colours stand for, one of metricsOf
     this.gathered = new Set(); // brokers in the lasso
     this.selectedLink = null;
-    this.bounds = boundsOf(run);
   }
 
   resize() {
+    this.bounds = boundsOf(this.run);
     Object.assign(this, fitted(this.context));
   }
 

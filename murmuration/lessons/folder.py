@@ -12,10 +12,13 @@ import zipfile
 from collections.abc import Iterator
 from importlib import metadata, resources
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from murmur_page.page_files import read_file
+from murmur_page.page_files import picture, read_file
 from murmur_pubsub.errors import InputError
+from murmuration.lessons.lessons import LESSONS
 from murmuration.lessons.witnesses import pairs, witness
+from murmuration.version import own_version
 
 _OWN = (
     "murmur_page", "murmur_pubsub", "murmur_virtual", "murmuration", "reliability", "routing", "spark_analysis",
@@ -27,7 +30,7 @@ _LIBRARIES = (
 _AS_IT_IS = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide-lock.json", "python_stdlib.zip")
 _PACKED = "pyodide.asm.wasm"
 """Packed it is a third as large; the worker unpacks it as it comes."""
-_SCRIPTS = ("lessons", "python", "same", "worker")
+_SCRIPTS = ("lesson", "lessons", "python", "same", "worker")
 _OF_PAGES = ("canvas", "course", "hands", "metrics", "overlay", "page", "run", "story", "words")
 _WRITTEN = (1980, 1, 1, 0, 0, 0)
 """The time that the archive gives its files, so that it depends on nothing else."""
@@ -43,7 +46,7 @@ _PAGE = """<!DOCTYPE html>
 </head>
 <body>
 {lessons}
-<script id="witnesses" type="application/json">{witnesses}</script>
+<script id="built" type="application/json">{built}</script>
 <script src="lessons.js" type="module"></script>
 </body>
 </html>
@@ -69,8 +72,7 @@ def build_folder(pyodide: Path, target: Path) -> None:
     with zipfile.ZipFile(target / "murmur.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in sorted((*_own_files(), *_library_files())):
             archive.writestr(zipfile.ZipInfo(name, _WRITTEN), content, zipfile.ZIP_DEFLATED)
-    witnesses = json.dumps([witness(*pair)._asdict() for pair in pairs()])
-    (target / "index.html").write_text(_PAGE.format(lessons=_static("lessons.html"), witnesses=witnesses))
+    (target / "index.html").write_text(_PAGE.format(lessons=_lessons(), built=json.dumps(_built())))
     (target / "live.css").write_text(read_file("live.css"))
     (target / "lessons.css").write_text(_static("lessons.css"))
     for name in _SCRIPTS:
@@ -82,6 +84,23 @@ def build_folder(pyodide: Path, target: Path) -> None:
 def size_of(folder: Path) -> int:
     """The bytes of all its files."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _lessons() -> str:
+    return _static("lessons.html").replace("@PICTURE@", picture(alone=False))
+
+
+def _built() -> dict[str, Any]:
+    """What the page is told of where it was built."""
+    lessons = [
+        {"name": each.name, "title": each.title, "task": list(each.task), "question": each.question}
+        for each in LESSONS.values()
+    ]
+    return {
+        "version": own_version(),
+        "lessons": lessons,
+        "witnesses": [witness(*pair)._asdict() for pair in pairs()],
+    }
 
 
 def _static(name: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from murmur_pubsub.journal_format import HEADER_BYTES
 from murmur_virtual.run import play_virtual
 from murmuration.deployment.build_deployment import build
 from murmuration.registry import RELIABILITIES, ROUTINGS
@@ -94,10 +95,10 @@ def witness(routing: str, reliability: str) -> Witness:
 
 
 def journal_hash(journal: Path) -> str:
-    """The SHA-256 of a journal's files, their names among them."""
+    """The SHA-256 of what a journal's files hold, and of their names; not of their headers, which name the run."""
     digest = hashlib.sha256()
     for path in sorted(journal.iterdir()):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        digest.update(path.name.encode() + b"\0" + path.read_bytes()[HEADER_BYTES:])
     return digest.hexdigest()
 
 

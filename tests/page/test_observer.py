@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from murmur_page.counted import Counted, counted
+from murmur_page.counted_rows import counted_rows
 from murmur_page.frame import Frame, KeptFrames, delay_bucket
 from murmur_page.journal_tail import JournalTail
 from murmur_page.observer import Observer
@@ -15,6 +17,14 @@ from murmur_pubsub.measure import Measure
 from murmur_pubsub.run_manifest import read_manifest, write_manifest
 from murmuration.harness.cluster import Cluster
 from tests.spark.run_folder import RunFolder
+
+
+def count(tail: JournalTail, cluster: Cluster) -> Counted:
+    """What the rows since the last time add up to, as arrays and row by row."""
+    rows = tail.until(cluster.now_us)
+    found = counted_rows(rows, len(read_manifest(cluster.folder).nodes))
+    assert counted(rows.tolist()) == found
+    return found
 
 
 class Watched:
@@ -29,7 +39,7 @@ class Watched:
     def look(self) -> Frame:
         self.observer.manifest = read_manifest(self.cluster.folder)
         begin_us = self.frames[-1].end_us if self.frames else -1
-        frame = self.observer.frame(self.tail.until(self.cluster.now_us), begin_us, self.cluster.now_us)
+        frame = self.observer.frame(count(self.tail, self.cluster), begin_us, self.cluster.now_us)
         self.frames.append(frame)
         return frame
 
@@ -150,7 +160,7 @@ def test_frames_that_were_merged_say_what_one_frame_of_all_says(watched: Watched
         kept.add(watched.look())
         assert len(kept.frames) <= frames_max
     observer = Observer(read_manifest(cluster.folder))
-    whole = observer.frame(JournalTail(cluster.folder / "journal").until(cluster.now_us), -1, cluster.now_us)
+    whole = observer.frame(count(JournalTail(cluster.folder / "journal"), cluster), -1, cluster.now_us)
     merged = kept.frames[0]
     for frame in kept.frames[1:]:
         assert frame.begin_us == merged.end_us

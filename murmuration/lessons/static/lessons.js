@@ -1,21 +1,55 @@
-// The page of the lessons: what it says until Python is there, and its parts.
+// The page of the lessons: which there are, which one the address names, and what is said until Python is there.
 
+import { Lesson } from "./lesson.js";
 import { Python, lacking } from "./python.js";
 import { Same } from "./same.js";
+import { element } from "./story.js";
 
 const parts = Object.fromEntries([...document.querySelectorAll("[data-lessons]")].map((each) => [each.dataset.lessons, each]));
-const trouble = lacking();
+const { version, lessons, witnesses } = JSON.parse(document.getElementById("built").textContent);
 const began = performance.now();
+let lesson = null;
+
+// The lesson and the seed that the address names; words: what is wrong with it.
+function wanted() {
+  const named = new URLSearchParams(location.hash.slice(1));
+  const told = lessons.find((each) => each.name === (named.get("lesson") || lessons[0].name));
+  const seed = Number(named.get("seed") || 1);
+  if (!told) return { words: `There is no lesson ${named.get("lesson")} here.` };
+  if (!Number.isSafeInteger(seed) || seed < 0) return { words: `A seed is a whole number, and not ${named.get("seed")}.` };
+  const other = named.get("version");
+  return { told, seed, words: other && other !== version ? `The link is of murmur ${other}, this page of ${version}: the run may be another one.` : "" };
+}
+
+function address(told, seed) { return `#${new URLSearchParams({ lesson: told.name, seed, version })}`; }
 
 function begin() {
   const python = new Python(ready, (words) => { parts.state.textContent = `Python could not be started: ${words}`; });
-  const same = new Same(parts.same, python);
+  const same = new Same(parts.same, python, witnesses);
 
   function ready() {
     parts.state.textContent = `Python is ready, after ${((performance.now() - began) / 1000).toFixed(1)} s. It runs in this page alone.`;
     document.documentElement.dataset.ready = "";
     same.ready();
+    open();
   }
+
+  function open() {
+    const { told, seed, words } = wanted();
+    if (words) parts.state.textContent = words;
+    if (!told) return;
+    for (const link of parts.list.querySelectorAll("a")) link.setAttribute("aria-current", link.dataset.name === told.name ? "page" : "false");
+    if (lesson) lesson.told = told; else lesson = new Lesson(parts, python, told);
+    lesson.open(seed).catch((error) => { parts.state.textContent = `The lesson could not be begun: ${error.message}`; });
+  }
+
+  window.addEventListener("hashchange", open);
 }
 
+parts.list.append(element("ol", {}, ...lessons.map((each) => {
+  const link = element("a", { href: address(each, 1) }, each.title);
+  link.dataset.name = each.name;
+  return element("li", {}, link);
+})));
+const trouble = lacking();
 if (trouble) parts.state.textContent = trouble; else begin();

@@ -1,0 +1,162 @@
+"""A virtual run that a page carries on, stretch by stretch, with hands on it, and that is judged in the end."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from murmur_page.counted import counted
+from murmur_page.head import head_of
+from murmur_page.layout import layout_of, write_layout
+from murmur_page.observer import Observer
+from murmur_pubsub.journal import RUN_WRITER
+from murmur_pubsub.journal_format import HEADER_BYTES, ROW, FileName
+from murmur_pubsub.run_manifest import FaultEntry
+from murmur_virtual.run import VirtualRun
+from murmuration.deployment.build_deployment import build
+from murmuration.lessons.witnesses import journal_hash
+from murmuration.runs.hands import SAVED, Hands
+from murmuration.runs.manifest import manifest_of
+from murmuration.runs.run_folder import RunFolder
+from murmuration.scenario.load import check_scenario
+from spark_analysis.plain_judge import Judgement, judge_run
+
+
+class PagedHands(Hands):
+    """Hands whose time passes when the page says so; `until_us` counts from the beginning of publishing."""
+
+    until_us = 0
+
+    def pace(self, now_us: int) -> int:
+        """See `Steering`."""
+        return max(now_us, self.until_us)
+
+
+class LessonRun:
+    """A run of the scenario of these keys in a new folder. Raises `InputError` for a scenario that cannot be played,
+    and what a protocol raises while it is carried on."""
+
+    def __init__(self, keys: Mapping[str, Any], folder: Path) -> None:
+        loaded = check_scenario({**keys, "runtime": "virtual"}, "lesson")
+        built = build(loaded)
+        self.deployment = built.deployment
+        self._folder = RunFolder.make(folder, manifest_of(loaded, built))
+        self._folder.write_scenario(loaded.data)
+        write_layout(folder, layout_of(self.deployment))
+        self.hands = PagedHands(loaded, self.deployment, self._folder)
+        self._run = VirtualRun(self.deployment, self._folder.journal, lambda *_: None, steering=self.hands)
+        self._stretches = self._run.stretches()
+        self._rows = _Rows(self._folder.journal)
+        self._observer = Observer(self._folder.manifest)
+        self._told_us = -1
+        self._levels: set[tuple[int, int]] = set()
+        self.over = False
+        next(self._stretches)
+        self._began_us = self._run.runtime.now_us
+
+    @property
+    def faults(self) -> Sequence[FaultEntry]:
+        """Those of the plan, and those by hand."""
+        return self._folder.manifest.faults
+
+    def levels(self) -> dict[str, int]:
+        """The most that each measure of the protocol came to at a broker so far, by its words."""
+        words = {measure.topic: measure.words for measure in self._folder.manifest.measures}
+        most: dict[str, int] = {}
+        for topic, level in self._levels:
+            most[words[topic]] = max(level, most.get(words[topic], 0))
+        return most
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        return self._folder.folder
+
+    def head(self) -> dict[str, Any]:
+        """What a page must know before the first frame."""
+        return head_of(self.folder, self._folder.manifest)
+
+    def advance(self, stretch_us: int) -> list[dict[str, Any]]:
+        """Let this time pass, and tell the frame of it; nothing once the run is over."""
+        if self.over:
+            return []
+        try:
+            self.hands.until_us = self._run.runtime.now_us - self._began_us + stretch_us
+            next(self._stretches)
+        except StopIteration:
+            self._end()
+        return self._frames()
+
+    def order(self, entry: Mapping[str, Any]) -> str:
+        """Do this now, and say what came of it; raises `InputError` where it cannot be."""
+        answer: Future[str] = self.hands.order(entry)
+        while self.hands.waiting:
+            next(self._stretches)
+        return answer.result(timeout=0)
+
+    def play_on(self) -> list[dict[str, Any]]:
+        """Order nothing more, and play to the end."""
+        self.hands.finish()
+        while not self.over:
+            self.hands.until_us += 1_000_000
+            try:
+                next(self._stretches)
+            except StopIteration:
+                self._end()
+        return self._frames()
+
+    def judgement(self) -> Judgement:
+        """Of a run that is over."""
+        return judge_run(self.folder)
+
+    def saved(self) -> str:
+        """What was done by hand, as a scenario; without hands, the scenario itself."""
+        by_hand = self.folder / SAVED
+        return (by_hand if by_hand.exists() else self.folder / "scenario.yaml").read_text(encoding="utf-8")
+
+    def journal_hash(self) -> str:
+        """The SHA-256 of the journal of a run that is over."""
+        return journal_hash(self._folder.journal)
+
+    def _end(self) -> None:
+        self.over = True
+        writers = self._run.writers
+        self._folder.write(dataclasses.replace(self._folder.manifest, status="complete", writers=writers))
+
+    def _frames(self) -> list[dict[str, Any]]:
+        if not self.over:
+            self._run.show()
+        self._observer.manifest = self._folder.manifest
+        rows, now_us = list(self._rows.following()), self._run.runtime.now_us
+        if not rows:
+            return []
+        frame = self._observer.frame(counted(rows), self._told_us, max(now_us, self._told_us + 1))
+        self._told_us = frame.end_us
+        self._levels |= {(topic, level) for (topic, _), level in frame.levels.items()}
+        return [frame.plain()]
+
+
+class _Rows:
+    """The rows of a virtual run's journal, each once, as they are written."""
+
+    def __init__(self, journal: Path) -> None:
+        self._journal = journal
+        self._number = 0
+        self._offset = HEADER_BYTES
+
+    def following(self) -> Iterator[tuple[int, ...]]:
+        """Those that were not told before."""
+        while True:
+            path = self._journal / str(FileName(RUN_WRITER, 0, self._number, "seg"))
+            with path.open("rb") as file:
+                file.seek(self._offset)
+                data = file.read()
+            for row in ROW.iter_unpack(data[: len(data) - len(data) % ROW.size]):
+                if not row[-1]:
+                    break
+                self._offset += ROW.size
+                yield row
+            if not (self._journal / str(FileName(RUN_WRITER, 0, self._number + 1, "seg"))).exists():
+                return
+            self._number, self._offset = self._number + 1, HEADER_BYTES
