@@ -47,6 +47,7 @@ _STRUCTURED = ["irbr/best_effort", "scribe/best_effort", "rpf/best_effort"]
 _SMALL_WORLD = ["vinifera/best_effort", "ferry/best_effort"]
 _PARTS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "reliability/gryphon": (["gryphon"], ["cells/gryphon"]),
+    "reliability/durable": (["durable"], ["cells/durable"]),
     "reliability/epidemic": (["epidemic"], ["forwarding/epidemic", "flooding/epidemic"]),
     "routing/cells": (["gryphon"], ["cells/gryphon", "cells/best_effort"]),
     "routing/multipath": (["multipath"], ["multipath/best_effort"]),

@@ -70,9 +70,9 @@ class ClientMachine(Machine):
     message_types: Sequence[type] = CLIENT_MESSAGES
 
     def __init__(self, broker: str) -> None:
-        self._broker = broker
+        self.broker = broker
         self._connected = False
-        self._subscriptions: Counter[tuple[int, Filter]] = Counter()
+        self.subscriptions: Counter[tuple[int, Filter]] = Counter()
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         """See `murmur_pubsub.machine.Machine`."""
@@ -82,25 +82,25 @@ class ClientMachine(Machine):
                 return (Deliver(message.event, message.hops, message.subscribers),)
             raise TypeError(f"a client does not understand {message!r}")
         if type(input) is Publish:
-            return (Send(self._broker, Publication(input.event)),)
+            return (Send(self.broker, Publication(input.event)),)
         if type(input) is Subscribe:
             key = (input.subscriber, input.filter)
-            self._subscriptions[key] += 1
-            if self._subscriptions[key] > 1 or not self._connected:
+            self.subscriptions[key] += 1
+            if self.subscriptions[key] > 1 or not self._connected:
                 return ()
-            return (Send(self._broker, ClientSubscribe(*input)),)
+            return (Send(self.broker, ClientSubscribe(*input)),)
         if type(input) is Unsubscribe:
             key = (input.subscriber, input.filter)
-            if not self._subscriptions[key]:
+            if not self.subscriptions[key]:
                 return ()
-            self._subscriptions[key] -= 1
-            if self._subscriptions[key] or not self._connected:
+            self.subscriptions[key] -= 1
+            if self.subscriptions[key] or not self._connected:
                 return ()
-            del self._subscriptions[key]
-            return (Send(self._broker, ClientUnsubscribe(*input)),)
+            del self.subscriptions[key]
+            return (Send(self.broker, ClientUnsubscribe(*input)),)
         if type(input) is LinkUp:
             self._connected = True
-            return [Send(self._broker, ClientSubscribe(*held)) for held, count in self._subscriptions.items() if count]
+            return [Send(self.broker, ClientSubscribe(*held)) for held, count in self.subscriptions.items() if count]
         if type(input) is LinkDown:
             self._connected = False
             return ()
@@ -110,4 +110,4 @@ class ClientMachine(Machine):
 
     def check_invariants(self) -> None:
         """Subscription counts are never negative."""
-        assert all(count >= 0 for count in self._subscriptions.values())
+        assert all(count >= 0 for count in self.subscriptions.values())

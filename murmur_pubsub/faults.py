@@ -18,6 +18,7 @@ What each kind means, on both runtimes:
 - PARTITION: every link between different groups is cut, and no datagram passes between them. UNITE: all heal.
 - DISCONNECT: the link is taken out of the overlay; both ends hear at once that it is down, and what is on its way is
   lost. CONNECT: a new link between two brokers that have none, as `link` says.
+  So a client goes from one broker to another, where the protocols have clients that do: one link goes, another comes.
 - ORDER: a broker's machine is told to do something (`murmur_pubsub.machine.Order`); its answer is in the journal.
 - PUBLISH, SUBSCRIBE, UNSUBSCRIBE: a client does so, beside its script. It breaks nothing, and what it asks for is owed
   as if the script had it: a client that is started again subscribes to it again.
@@ -107,6 +108,10 @@ class PlanRules:
     there, until its process starts again; each with the argument that names the broker ("": it is the one ordered)."""
     publishers: Mapping[NodeName, int] = field(default_factory=dict)
     """The nodes at which a step may publish; each with the number of the publisher that does."""
+    roaming: frozenset[NodeName] = frozenset()
+    """The clients that may go from one broker to another."""
+    taking_clients: frozenset[NodeName] = frozenset()
+    """The brokers to which they may go."""
     subscribing: frozenset[NodeName] = frozenset()
     """The nodes at which a step may subscribe."""
     subscribers_from: int = 0
@@ -239,6 +244,8 @@ class PlanChecker:
         self._wanted: dict[int, tuple[NodeName, str] | None] = {}
         """What a subscriber wants, by steps of the plan (None: it has withdrawn that)."""
         self._divided = False
+        self._moved: set[NodeName] = set()
+        self._published: set[NodeName] = set()
 
     def check(self, fault: Fault, place: str) -> None:
         """Raise `InputError` if the step could not take effect now."""
@@ -305,6 +312,10 @@ class PlanChecker:
         own = (name, fault.wanted)
         if name not in able:
             raise InputError(place, f"{fault}", f"a node that can: {_some(sorted(able)) or 'there is none'}")
+        if fault.kind is FaultKind.PUBLISH:
+            if name in self._moved:
+                raise InputError(place, f"{fault}, which has left its broker", "a client that stays where it is")
+            self._published.add(name)
         if fault.kind is FaultKind.SUBSCRIBE:
             if fault.issuer < rules.subscribers_from or fault.issuer in self._wanted:
                 found = f"subscriber {fault.issuer}, which has a filter"
@@ -339,16 +350,22 @@ class PlanChecker:
         else:
             self._links.remove(key)
             self._cut.discard(key)
+            self._moved.update(name for name in key if name not in self._targets.brokers)
 
     def _no_change(self, key: tuple[NodeName, NodeName], connects: bool) -> tuple[str, str] | None:
         """What is wrong with a new link (or with an old one's end), and what would be allowed."""
         rules, brokers = self._targets.rules, self._targets.brokers
-        if key[0] == key[1] or not brokers.issuperset(key):
-            return "which are not two brokers", f"two of {_some(sorted(brokers))}"
+        clients = [name for name in key if name not in brokers]
+        roams = len(clients) == 1 and clients[0] in rules.roaming
+        if key[0] == key[1] or (clients and not roams):
+            others = f", or one of them and of {_some(sorted(rules.roaming))}" if rules.roaming else ""
+            return "which are not two brokers", f"two of {_some(sorted(brokers))}{others}"
         if key[0] in self._stalled or key[1] in self._stalled:
             return "one of which is stalled then", "brokers that run, or are down"
         if self._divided:
             return "during a partition", "changes of the overlay while it is not divided"
+        if roams:
+            return self._no_move(clients[0], key, connects)
         if rules.new_links is NewLinks.NONE:
             return "over a routing whose brokers know their overlay beforehand", "cut and heal"
         joins = rules.new_links is NewLinks.JOINS
@@ -365,6 +382,21 @@ class PlanChecker:
             return f"which closes a cycle by {', '.join(way)}", "two brokers without a way between them"
         if joins and self._neighbours(key[0]) and self._neighbours(key[1]):
             return "which both have neighbours", f"a link between {rules.new_links.value}"
+        return None
+
+    def _no_move(self, client: NodeName, key: tuple[NodeName, NodeName], connects: bool) -> tuple[str, str] | None:
+        """The same of a client's link."""
+        here = [
+            first if second == client else second for first, second in sorted(self._links) if client in (first, second)
+        ]
+        if client in self._published:
+            return "which has published", "a client that only subscribes"
+        if not connects:
+            return None if key in self._links else ("which are not connected then", f"{client} and {_some(here)}")
+        if here:
+            return f"which is at {here[0]} then", "a client that is at no broker"
+        if not self._targets.rules.taking_clients.intersection(key):
+            return "where no clients are", _some(sorted(self._targets.rules.taking_clients))
         return None
 
     def _neighbours(self, name: NodeName) -> list[NodeName]:

@@ -52,6 +52,7 @@ class Promise:
     """`delivery` and `order` are one of `DELIVERIES` and `ORDERS`; raises `InputError` for anything else.
 
     `order`: "publisher" means that a subscriber gets the events of one publisher in the order of their publication.
+    `durable`: subscriptions outlive connections: nothing is missing for a subscriber that comes back.
     `keeps_events`: a subscriber may be given events that were published before it subscribed. `recovers`: how long
     a failure may cost deliveries, if that is less than the scenario allows (None: as long as that).
     """
@@ -60,6 +61,7 @@ class Promise:
     order: str = "publisher"
     survives: Survival = Survival()
     keeps_events: bool = False
+    durable: bool = False
     recovers: Recovery | None = None
 
     def __post_init__(self) -> None:

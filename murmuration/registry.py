@@ -16,6 +16,7 @@ from murmur_pubsub.machine import Machine, NodeContext
 from murmur_pubsub.promise import Promise, Survival
 from reliability.best_effort import BEST_EFFORT
 from reliability.broker import Broker
+from reliability.durable.durable import DURABLE
 from reliability.epidemic.epidemic import EPIDEMIC
 from reliability.gryphon.gryphon import GRYPHON
 from reliability.layer import Reliability
@@ -39,7 +40,9 @@ ReliabilityDeclaration = ReliabilityProtocol[Any]
 ROUTINGS: Mapping[str, RoutingDeclaration] = {
     each.name: each for each in (FLOODING, FORWARDING, MULTIPATH, CELLS, IRBR, SCRIBE, RPF, VINIFERA, FERRY)
 }
-RELIABILITIES: Mapping[str, ReliabilityDeclaration] = {each.name: each for each in (BEST_EFFORT, EPIDEMIC, GRYPHON)}
+RELIABILITIES: Mapping[str, ReliabilityDeclaration] = {
+    each.name: each for each in (BEST_EFFORT, EPIDEMIC, GRYPHON, DURABLE)
+}
 
 BROKER_FACTORY = "murmuration.registry:make_broker"
 CLIENT_FACTORY = "murmuration.registry:make_client"

@@ -43,6 +43,8 @@ class ReliabilityProtocol(Generic[Parameters]):
     entrances: Callable[[Parameters, Sequence[NodeName]], Sequence[NodeName]] = _all_entrances
     """The brokers at which events may be published, of those that take clients. Raises `InputError`, its place a
     parameter."""
+    clients_roam: bool = False
+    """May a client that does not publish go from one broker to another?"""
     orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Those of its parts of brokers (`murmur_pubsub.machine.Machine.orders`)."""
     measures: Sequence[Measure] = ()

@@ -46,16 +46,19 @@ def times_away(
     limit_us: int = NEVER_US,
 ) -> dict[str, list[Away]]:
     """Client by client, when it was away; `settled`: (time_us, covers_us) of the SETTLED rows, `homes`: client to
-    broker. What happened before anything had settled does not count. `limit_us`: how long after its link is back
-    a client may be away at most."""
+    broker, at first. What happened before anything had settled does not count. `limit_us`: how long after its link is
+    back a client may be away at most."""
     settlings = sorted(settled)
     if not settlings:
         return {}
     begun_us = settlings[0][0]
     steps: dict[str, list[tuple[int, int, int]]] = {client: [] for client in homes}
-    for time_us, kind, node, peer in rows:
-        client = node if homes.get(node) == peer else peer if homes.get(peer) == node else None
-        if client is not None and time_us >= begun_us:
+    now_at: dict[str, str] = {}
+    for time_us, kind, node, peer in sorted(rows):
+        client, broker = (node, peer) if node in homes else (peer, node)
+        if kind == RowKind.LINK_UP and client in homes:
+            now_at[client] = broker
+        if client in homes and now_at.get(client, broker) == broker and time_us >= begun_us:
             steps[client].append((time_us, 0 if kind == RowKind.LINK_DOWN else 1, 0))
     found: dict[str, list[Away]] = {}
     for client, moves in steps.items():

@@ -17,9 +17,10 @@ from murmur_pubsub.journal import RowKind
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest
 from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
 from spark_analysis.checked_rows import COLUMNS, CheckedRows
-from spark_analysis.connections import Connections, LinkRow, times_away
+from spark_analysis.connections import Connections, LinkRow
 from spark_analysis.course import Course
 from spark_analysis.driver_table import frame_of
+from spark_analysis.durable_connections import connections_of
 from spark_analysis.fault_checks import ISSUED_ROWS, FaultCheck, check_commands, check_faults, check_orders
 from spark_analysis.fault_plan import steps_of, windows_of
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
@@ -68,15 +69,12 @@ class Faults:
             checks += check_faults(self.windows, rows, numbers, last_us, self._manifest.datagram_kinds)
         return sorted(checks, key=lambda check: check.step)
 
-    def explainer(self) -> AnyExcuses | Connections | None:
-        """What may excuse a finding under the run's promise; None if nothing can."""
+    def explainer(self, last_us: int) -> AnyExcuses | Connections | None:
+        """What may excuse a finding under the run's promise; None if nothing can. `last_us`: the end of the journal."""
         homes = self._manifest.homes
         if self._manifest.promise.excuses_by_connection:
-            away = times_away(self._link_rows(homes), self._course.settled, homes, self._manifest.recovery_limit_us)
-            limit_us = self._manifest.recovery_limit_us
-            return Connections(
-                away, self.windows, homes, limit_us, overlays_of(self._manifest.links, self.steps), self._manifest.lossy
-            )
+            rows, overlays = self._link_rows(homes), overlays_of(self._manifest.links, self.steps)
+            return connections_of(self._manifest, rows, self._course.settled, self.windows, overlays, last_us)
         if not self.windows:
             return None
         return excuses_of(self._manifest, self.windows, self.steps)

@@ -179,7 +179,7 @@ class _Analysis:
         secret = None
         if any(totals[name] for name in judging.COUNTED):
             names = manifest.names
-            explainer = self._faults.explainer()
+            explainer = self._faults.explainer(self._census.last_us)
             hops = explainer is not None and RowKind.RECEIVE in self._census.kinds
             if hops and explainer is not None and not isinstance(explainer, Connections):
                 secret = conjured(journal, names)

@@ -22,7 +22,8 @@ from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
 from spark_analysis.checked_rows import CheckedRow, CheckedRows
-from spark_analysis.connections import Connections, times_away
+from spark_analysis.connections import Connections
+from spark_analysis.durable_connections import connections_of
 from spark_analysis.excuses import Case, Excuse
 from spark_analysis.expectations import check_expectations, measured
 from spark_analysis.fault_checks import ISSUED_ROWS, FaultCheck, check_commands, check_faults, check_orders
@@ -42,8 +43,9 @@ Pair = tuple[tuple[int, int], int]
 class PlainVerdict:
     """Pairs by finding, as often as it counts; `delivered` are all pairs delivered, `first_us` when.
 
-    `required_until_us`: when the subscription that requires the pair was withdrawn (`NEVER_US`: it was not). `early`:
-    spurious pairs whose event is older than the subscription. `made_by`: the node of a misplaced delivery.
+    `required_until_us`: when the subscription that requires the pair was withdrawn (`NEVER_US`: it was not), and
+    `issued_us`: when the first such one was issued. `early`: spurious pairs whose event is older than the subscription.
+    `made_by`: the node of a misplaced delivery.
     """
 
     missing: list[Pair] = field(default_factory=list)
@@ -54,6 +56,7 @@ class PlainVerdict:
     altered: list[Pair] = field(default_factory=list)
     delivered: frozenset[Pair] = frozenset()
     required_until_us: dict[Pair, int] = field(default_factory=dict)
+    issued_us: dict[Pair, int] = field(default_factory=dict)
     first_us: dict[Pair, int] = field(default_factory=dict)
     early: set[Pair] = field(default_factory=set)
     made_by: dict[Pair, int] = field(default_factory=dict)
@@ -200,12 +203,12 @@ def judge_history(history: History, rules: Rules) -> PlainVerdict:
             held = [life for life in lives if life.wanted.matches(attributes)]
             if held:
                 matching[event, subscriber] = held
-            ends = []
-            for life in held:
-                if life.settled_us <= published_us <= life.withdrawn_us - rules.withdrawal_grace_us:
-                    ends.append(life.withdrawn_us)
-            if ends:
-                verdict.required_until_us[event, subscriber] = int(min(max(ends), NEVER_US))
+            before_us = published_us + rules.withdrawal_grace_us
+            requiring = [life for life in held if life.settled_us <= published_us and before_us <= life.withdrawn_us]
+            if requiring:
+                until_us = max(life.withdrawn_us for life in requiring)
+                verdict.required_until_us[event, subscriber] = int(min(until_us, NEVER_US))
+                verdict.issued_us[event, subscriber] = min(life.issued_us for life in requiring)
     counted: Counter[Pair] = Counter()
     latest: dict[tuple[int, int], int] = {}
     for row in history.of(RowKind.DELIVER):
@@ -298,11 +301,8 @@ def judgement_of(manifest: RunManifest, history: History) -> Judgement:
     checks += [*check_orders(steps, answers), *check_commands(steps, windows, issued)]
     checks.sort(key=lambda check: check.step)
     if manifest.promise.excuses_by_connection:
-        away = times_away(_link_rows(history, manifest), settled, manifest.homes, manifest.recovery_limit_us)
-        overlays, limit_us = overlays_of(manifest.links, steps), manifest.recovery_limit_us
-        explainer: AnyExcuses | Connections = Connections(
-            away, windows, manifest.homes, limit_us, overlays, manifest.lossy
-        )
+        link_rows, overlays = list(_link_rows(history, manifest)), overlays_of(manifest.links, steps)
+        explainer: AnyExcuses | Connections = connections_of(manifest, link_rows, settled, windows, overlays, last_us)
     else:
         explainer = excuses_of(manifest, windows, steps)
     secret = None if isinstance(explainer, Connections) or not windows else _conjured(history, manifest)
@@ -394,7 +394,7 @@ def _excused(
             case = Case(
                 finding, where[event], names[pairs.made_by.get(pair, lives[0].node)], history.events[event][0],
                 pairs.first_us.get(pair), overtaken.get(pair), None if until_us == NEVER_US else until_us,
-                finding == "spurious" and pair in pairs.early,
+                finding == "spurious" and pair in pairs.early, pairs.issued_us.get(pair),
             )  # fmt: skip
             excuse = explainer.explain(case, passages[event])
             if excuse is not None:

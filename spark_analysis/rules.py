@@ -17,13 +17,14 @@ class Rules:
     shortly after it had settled may. `subscription_grace_us`: an event published so shortly before a subscription may
     arrive. `keeps_events`: the promise is to keep events for later subscribers. `recovery_limit_us`: a withdrawal
     counts as settled after that, whatever the protocol says. `clocks_us`: how far clocks may be apart, so that an event
-    seems to be delivered before it is published."""
+    seems to be delivered before it is published. `durable`: subscriptions outlive connections."""
 
     withdrawal_grace_us: int = 0
     subscription_grace_us: int = 0
     keeps_events: bool = False
     recovery_limit_us: int = NEVER_US
     clocks_us: int = _CLOCKS_US
+    durable: bool = False
 
 
 def rules_of(manifest: RunManifest) -> Rules:
@@ -34,4 +35,5 @@ def rules_of(manifest: RunManifest) -> Rules:
         manifest.promise.keeps_events,
         manifest.recovery_limit_us,
         0 if manifest.runtime == "virtual" else _CLOCKS_US if manifest.cluster is not None else _ONE_CLOCK_US,
+        manifest.promise.durable,
     )

@@ -93,7 +93,8 @@ def deploy(
     except InputError as error:
         raise loaded.error_at(tuple(error.place.split(".")), error.found, error.allowed) from None
     newcomers, has_datagrams = frozenset(scenario.newcomers), scenario.datagrams is not None
-    rules = _with_clients(protocols.rules, workload, scenario.last_mile == "clients", roots)
+    roam = scenario.last_mile == "clients" and protocols.reliability.clients_roam
+    rules = _with_clients(protocols.rules, workload, scenario.last_mile == "clients", roots, roam)
     targets = targets_of(nodes, links, hosts, newcomers, rules, has_datagrams, scripts)
     detection, faults, start_down = build_faults(loaded, targets, specs_of(links))
     if overlay.structure is not None:
@@ -124,7 +125,9 @@ def deploy(
     )
 
 
-def _with_clients(rules: PlanRules, workload: Workload, are_nodes: bool, entrances: Sequence[str]) -> PlanRules:
+def _with_clients(
+    rules: PlanRules, workload: Workload, are_nodes: bool, entrances: Sequence[str], roam: bool
+) -> PlanRules:
     """The rules with what a plan may have clients do, or brokers where clients are no nodes of their own."""
     of_brokers = {name: name for name in workload.overlay.client_brokers}
     homes = {plan.name: plan.broker for plan in workload.clients} if are_nodes else of_brokers
@@ -137,6 +140,8 @@ def _with_clients(rules: PlanRules, workload: Workload, are_nodes: bool, entranc
     return dataclasses.replace(
         rules,
         publishers={name: first + place for place, (name, broker) in enumerate(homes.items()) if broker in entrances},
+        roaming=frozenset(plan.name for plan in workload.clients if roam and not plan.publishers),
+        taking_clients=frozenset(workload.overlay.client_brokers),
         subscribing=frozenset(homes),
         subscribers_from=1 + max(subscribers, default=-1),
     )

@@ -42,10 +42,12 @@ _OVERLAY_VERBS = {
     "connect": (FaultKind.CONNECT, FaultKind.DISCONNECT),
     "disconnect": (FaultKind.DISCONNECT, FaultKind.CONNECT),
 }
+_MOVE = "move_client"
 _COMMANDS = ("publish", "subscribe", "unsubscribe")
 _PREPOSITIONS = {"publish": "", "subscribe": " to", "unsubscribe": " from"}
 _VERBS = (
-    *_NODE_VERBS, *_LINK_VERBS, *_OVERLAY_VERBS, *_HOST_VERBS, *_COMMANDS, "partition", "unite", "join", "random",
+    *_NODE_VERBS, *_LINK_VERBS, *_OVERLAY_VERBS, *_HOST_VERBS, *_COMMANDS, _MOVE, "partition", "unite", "join",
+    "random",
 )  # fmt: skip
 
 
@@ -80,6 +82,7 @@ class FaultReader:
         earlier: Sequence[Fault] = (),
     ) -> None:
         self._targets = targets
+        self._planned = links
         self._links = dict(links)
         self._new_link = new_link
         self._orders = targets.rules.orders
@@ -91,6 +94,7 @@ class FaultReader:
 
     def read(self, entries: Sequence[Mapping[str, Any]], churn: Sequence[Fault] = ()) -> tuple[Fault, ...]:
         """The checked plan of these entries and of churn, in order of time; entries must be in order themselves."""
+        self._links = dict(self._planned)
         placed = [Placed(step, self._at(("churn",), "", "").place) for step in churn]
         latest_us = 0
         for number, entry in enumerate(entries):
@@ -157,6 +161,8 @@ class FaultReader:
             new = Fault(at_us, FaultKind.CONNECT, (name, to), link=self._new_link)
             self._links[link_key(name, to)] = self._new_link
             return _Steps((new, Fault(at_us, FaultKind.RESTART, (name,))), None, ("to",))
+        if verb == _MOVE:
+            return self._move(entry, path, at_us)
         if verb in self._orders:
             names = tuple(self._orders[verb])
             arguments = tuple((each, self._name(entry, path, each)) for each in names)
@@ -204,6 +210,17 @@ class FaultReader:
         changes = {name: each for name, each in entry.items() if name not in ("at", "for", verb)}
         self._links[key] = self._changed(self._new_link, changes, path)
         return _Steps((Fault(at_us, kind, ends, link=self._links[key]),), Fault(at_us, repair, ends), tuple(changes))
+
+    def _move(self, entry: Mapping[str, Any], path: tuple[str, ...], at_us: int) -> _Steps:
+        name, to = self._name(entry, path, _MOVE), self._name(entry, path, "to")
+        links = [key for key in self._links if name in key and not self._targets.brokers.issuperset(key)]
+        if not links or name in self._targets.brokers or to in links[-1]:
+            raise self._at((*path, _MOVE), repr(name), "a client, which goes from its broker to another")
+        now_at = links[-1]
+        spec = self._links.pop(now_at)
+        self._links[link_key(name, to)] = spec
+        steps = Fault(at_us, FaultKind.DISCONNECT, now_at), Fault(at_us, FaultKind.CONNECT, (name, to), link=spec)
+        return _Steps(steps, None, ("to",))
 
     def _command(self, verb: str, entry: Mapping[str, Any], path: tuple[str, ...], at_us: int) -> _Steps:
         name, key = self._name(entry, path, verb), "event" if verb == "publish" else "filter"

@@ -140,6 +140,8 @@ class FaultWriter:
         self._links = [(plan.first, plan.second) for plan in deployment.links]
         self._brokers = [each.name for each in deployment.nodes if each.role == "broker"]
         self._orders = deployment.rules.orders
+        self._roaming = sorted(deployment.rules.roaming)
+        self._taking_clients = sorted(deployment.rules.taking_clients)
         targets = deployment.fault_targets
         self._broker_set = targets.brokers
         specs = specs_of(deployment.links)
@@ -168,7 +170,7 @@ class FaultWriter:
     def least(self, fault: DrawnFault) -> DrawnFault:
         """The same fault with the least number, by which it hits the same node or link where there are fewer of them:
         brokers, and links between them, come first."""
-        if fault.kind in ("rewire", "order") or (fault.kind == "partition" and not self._has_links):
+        if fault.kind in ("rewire", "order", "move") or (fault.kind == "partition" and not self._has_links):
             return fault  # the number is a seed
         count = len(self._nodes if fault.kind in NODE_FAULTS else self._links)
         return fault._replace(number=fault.number % count)
@@ -182,6 +184,8 @@ class FaultWriter:
             return [(at_ms, {kind: name, **work, **lasting})], name
         if kind == "order":
             return self._order(at_ms, number), (kind, at_ms)
+        if kind == "move":
+            return self._move(at_ms, number, lasting_ms), (kind, at_ms)
         link = list(self._links[number % len(self._links)])
         if kind == "rewire":
             return self._rewire(at_ms, number, lasting_ms), kind
@@ -201,6 +205,17 @@ class FaultWriter:
             near = brokers_further(self._links, self._broker_set, names)
             names.append(rng.choice(near or self._brokers))
         return [(at_ms, {verb: names[0], **dict(zip(self._orders[verb], names[1:], strict=True))})]
+
+    def _move(self, at_ms: int, number: int, lasting_ms: int | None) -> list[_Timed]:
+        """A client goes to another broker, and from there to one more (or back), if it does not stay for good."""
+        if not self._roaming or len(self._taking_clients) < 2:
+            return []
+        rng = random.Random(number)
+        client = rng.choice(self._roaming)
+        entries = [(at_ms, {"move_client": client, "to": rng.choice(self._taking_clients)})]
+        if lasting_ms is not None:
+            entries.append((at_ms + lasting_ms, {"move_client": client, "to": rng.choice(self._taking_clients)}))
+        return entries
 
     def _rewire(self, at_ms: int, number: int, lasting_ms: int | None) -> list[_Timed]:
         """A link goes, and after a while another one joins what it had joined."""

@@ -34,6 +34,8 @@ FAULTS = (*NODE_FAULTS, *LINK_FAULTS, "partition", "kill", "cut", "rewire", "ord
 `rewire`: a link goes and another one comes. `order`: a verb of the protocols' own. Both only where there are any.
 """
 
+MOVES = ("move", "move")
+"""A client goes to another broker, where the protocols have clients that do."""
 _STRUCTURED_FAULTS = ("kill", "kill", "kill", "stall", "slow", "cut", "storm", "partition")
 """Links are only those to clients here; a partition divides brokers that have none."""
 _DATAGRAMS = {"delay": "1 ms"}
@@ -89,7 +91,7 @@ def space_of(routing: str, reliability: str, parameters: Mapping[str, Any] | Non
         },
         overlays=OVERLAYS_OF[router.runs_on],
         brokers_max=10 if structured else 7,
-        kinds=_STRUCTURED_FAULTS if structured else FAULTS,
+        kinds=_STRUCTURED_FAULTS if structured else (*FAULTS, *(MOVES if recovery.clients_roam else ())),
         harm=(0.0, 0.0, 0.1, 0.3) if recovery.guarantee.excuses_by_connection else (0.0,),
         parameters={each.name: _tried(each, (parameters or {}).get(each.name, {})) for each in (router, recovery)},
         more=_more_keys(router, recovery),

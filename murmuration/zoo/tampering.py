@@ -50,7 +50,7 @@ class TamperingClient(ClientMachine):
 
     def hear(self, told: Notification, now_us: int) -> Sequence[Effect]:
         """What is done with a notification."""
-        return super().handle(Received(self._broker, told), now_us)
+        return super().handle(Received(self.broker, told), now_us)
 
 
 def declared(client: type[ClientMachine] | None = None, **changes: Any) -> Callable[[type[Machine]], Any]:

@@ -9,6 +9,7 @@ numbered within a session (`reliability.gryphon.sessions`), are put in order, an
 
 from collections import deque
 from collections.abc import Sequence
+from typing import Any
 
 from murmur_pubsub.client import CLIENT_MESSAGES, ClientMachine
 from murmur_pubsub.event import Event
@@ -51,7 +52,7 @@ class GryphonClient(Machine):
         self._resending = self._idle = False
         self._session = -1
         self._next = 0
-        self._ahead: dict[int, Handed] = {}
+        self._ahead: dict[int, Any] = {}
         self._window = parameters.window
         self._to_hand_back = 0
 
@@ -135,7 +136,7 @@ class GryphonClient(Machine):
         return [effect for publisher in self._kept for effect in self._submit_more(publisher)]
 
     # --------------------------------------------------------------------------------------- subscriber
-    def _on_handed(self, message: Handed) -> Sequence[Effect]:
+    def _on_handed(self, message: Any) -> Sequence[Effect]:
         if message.session > self._session:
             self._session = message.session
             self._next = 0
@@ -150,9 +151,9 @@ class GryphonClient(Machine):
             return ()
         first = self._to_hand_back == 0
         effects: list[Effect] = []
-        here: Handed | None = message
+        here: Any = message
         while here is not None:
-            effects.append(Deliver(here.event, here.hops, here.subscribers))
+            effects += self._given(here)
             self._next += 1
             self._to_hand_back += 1
             here = self._ahead.pop(self._next, None)
@@ -161,6 +162,9 @@ class GryphonClient(Machine):
         if first:
             effects.append(SetTimer(_HAND_BACK, _HAND_BACK_DELAY_US))
         return effects
+
+    def _given(self, message: Any) -> list[Effect]:
+        return [Deliver(message.event, message.hops, message.subscribers)]
 
     def _hand_back(self) -> list[Effect]:
         self._to_hand_back = 0

@@ -49,6 +49,7 @@ from reliability.gryphon.messages import (
 )  # fmt: skip
 from reliability.gryphon.parameters import GryphonParameters, entrances
 from reliability.gryphon.pubend import Pubend
+from reliability.gryphon.pubend_log import PubendLog
 from reliability.gryphon.publishing import PUBLISHERS_WAIT, Publishing
 from reliability.gryphon.round_trip import RoundTrip
 from reliability.gryphon.sessions import Sessions
@@ -59,23 +60,23 @@ from reliability.protocol import ReliabilityProtocol
 from routing.protocol import Offer
 
 _ACCEPT_DELAY_US = 50_000
-_BETWEEN_BROKERS = frozenset(get_args(BetweenBrokers))
 
 
 class Gryphon(Reliability):
     """One broker's part; also a `reliability.layer.ClientWatcher` and a `routing.router.StreamObserver`."""
 
     message_types: tuple[type, ...] = (Data, Silence, Nack, Acks, AckExpected, Submission, Accepted, Handed, HandedBack)
+    between_brokers: frozenset[type] = frozenset(get_args(BetweenBrokers))
 
     def __init__(self, context: NodeContext, parameters: GryphonParameters, services: BrokerServices) -> None:
         self._parameters = parameters
         self._services = services
+        self._name = context.name
         self._router = services.stream_router()
         self._router.connect(self)
-        self._name = context.name
         after = parameters.give_up_after
         self._given_up = GivenUp(self._router, None if after is None else after * 1_000)
-        self._publishing = Publishing(context.name, parameters.checkpoint, parameters.log_most)
+        self._publishing = Publishing(context.name, self._make_log(), parameters.log_most)
         self.streams: dict[int, BrokerStream] = {}
         self._numbers_of: dict[NodeName, list[int]] = {}
         for number, root in parameters.numbered(self._router.brokers, self._router.roots):
@@ -119,7 +120,7 @@ class Gryphon(Reliability):
         self._now_us = now_us
         if type(input) is Received:
             message: Any = input.message
-            if type(message) in _BETWEEN_BROKERS and message.route:
+            if type(message) in self.between_brokers and message.route:
                 return self._on_detour(message)
             return self._messages[type(message)](input.source, message)
         if type(input) is TimerFired:
@@ -174,6 +175,9 @@ class Gryphon(Reliability):
             stream.check_invariants()
 
     # ------------------------------------------------------------------------------------------- set-up
+    def _make_log(self) -> PubendLog:
+        return PubendLog(self._name, self._parameters.checkpoint)
+
     def _make_stream(self, number: int, root: NodeName) -> BrokerStream:
         given, pubend = self._parameters, None
         if root == self._name:
@@ -354,10 +358,7 @@ class Gryphon(Reliability):
         begin, horizon = subend.next, knowledge.horizon(subend.next)
         if horizon > begin:
             for tick in knowledge.ticks(begin, horizon - 1):
-                event, hops, _ = knowledge.messages[tick]
-                if not self.sessions.hand_over(
-                    event, hops, self._services.subscribers(event, subend.reach(tick)), effects
-                ):
+                if not self._hand(stream.number, tick, knowledge.messages[tick], subend.reach(tick), effects):
                     self._blocked[stream.number] = None
                     break
                 subend.next = tick + 1
@@ -378,6 +379,11 @@ class Gryphon(Reliability):
             subend.ask(knowledge, stream.round_trip, self._now_us)  # from now on it is seen
             effects.append(self._timer_of("gap", stream.number, self._parameters.gct * 1_000))
         return effects
+
+    def _hand(self, number: int, tick: int, message: DataTick, until: int, effects: list[Effect]) -> bool:
+        """Hand a message of the pubend to its subscribers here; False if one of them has no room for it."""
+        event, hops, _ = message
+        return self.sessions.hand_over(event, hops, self._services.subscribers(event, until), effects)
 
     def _look_for_gap(self, stream: BrokerStream) -> list[Effect]:
         subend = stream.subend
@@ -484,15 +490,8 @@ GRYPHON = ReliabilityProtocol(
         Measure(PUBLISHERS_WAIT, "publishers have to wait", "level"),
     ),
     tried={
-        "gct": ("50 ms", "500 ms"),
-        "nrt": ("500 ms",),
-        "sit": ("100 ms",),
-        "ack_delay": ("20 ms",),
-        "forgetting": ("50 ms",),
-        "nack_chunk": ("50 ms",),
-        "cache": (5,),
-        "receive_cache": (20,),
-        "window": (5,),
+        "gct": ("50 ms", "500 ms"), "nrt": ("500 ms",), "sit": ("100 ms",), "ack_delay": ("20 ms",),
+        "forgetting": ("50 ms",), "nack_chunk": ("50 ms",), "cache": (5,), "receive_cache": (20,), "window": (5,),
         "checkpoint": (5,),
     },
-)
+)  # fmt: skip

@@ -45,7 +45,7 @@ class PubendLog:
     def recover(self, records: Sequence[bytes]) -> list[Logged]:
         """Read the log of earlier incarnations: the messages that are still there. Raises `InputError` for a record
         that is none of ours: to start as if it were not there would lose what was promised."""
-        found = []
+        found: list[Logged] = []
         for number, record in enumerate(records):
             try:
                 kind, token, *fields = msgpack.unpackb(record, strict_map_key=False)
@@ -53,16 +53,18 @@ class PubendLog:
                     logged = Logged(fields[0], fields[1], Event.from_wire(fields[2]))
                     found.append(logged)
                     self._note(token, logged)
+                    self._recover_more(kind, logged, fields[3:])
                 elif kind == "S":
                     self._in_use(*fields)
                 elif kind == "C":
-                    sequences, ticks = fields
+                    sequences, ticks, *more = fields
+                    self._recover_more(kind, None, more)
                     for publisher, sequence in sequences.items():
                         self.sequences[publisher] = max(sequence, self.sequences.get(publisher, -1))
                     for pubend, tick in ticks.items():
                         self._in_use(pubend, tick)
                 else:
-                    raise ValueError(f"a record of kind {kind!r}")
+                    self._recover_more(kind, None, fields)
                 self._token = max(self._token, token)
             except (ValueError, TypeError, KeyError, IndexError, AttributeError, WireError) as error:
                 place = f"the stable log of {self._place}, record {number + 1}"
@@ -73,7 +75,8 @@ class PubendLog:
         """The effect that logs the message, and its token."""
         self._token += 1
         self._note(self._token, logged)
-        record = msgpack.packb(["D", self._token, logged.pubend, logged.tick, logged.event.to_wire()])
+        fields = [logged.pubend, logged.tick, logged.event.to_wire(), *self._more_of(logged)]
+        record = msgpack.packb(["D", self._token, *fields])
         return self._token, Persist(self._token, record)
 
     def append_silence(self, pubend: int, tick: int) -> tuple[int, Persist]:
@@ -84,15 +87,16 @@ class PubendLog:
 
     def cut(self, final: dict[int, int]) -> list[Effect]:
         """A checkpoint, if enough of the log is done with; `final`: pubend to the tick up to which it is."""
-        while self._live and self._live[0][2] <= final.get(self._live[0][1], -1):
-            self._live.popleft()
-        oldest = self._live[0][0] if self._live else self._token + 1
+        live = self._live
+        while live and live[0][2] <= final.get(live[0][1], -1) and not self._is_kept(live[0][1], live[0][2]):
+            live.popleft()
+        oldest = live[0][0] if live else self._token + 1
         if self._cutting or oldest - self._oldest < self._checkpoint:
             return []
         self._token += 1
         self._cutting = self._token
         self._oldest = oldest
-        stored: list[Any] = ["C", self._token, self.sequences, self.ticks]
+        stored: list[Any] = ["C", self._token, self.sequences, self.ticks, *self._more_at_checkpoint()]
         return [Persist(self._token, msgpack.packb(stored))]
 
     def stored(self, token: int) -> list[Effect]:
@@ -105,6 +109,24 @@ class PubendLog:
     def __len__(self) -> int:
         """How many messages in the log are still needed."""
         return len(self._live)
+
+    # ------------------------------------------------------------------- for a log that holds more than this
+    def _more_of(self, logged: Logged) -> list[Any]:
+        """What the record of a message ends with."""
+        return []
+
+    def _more_at_checkpoint(self) -> list[Any]:
+        """What a checkpoint ends with."""
+        return []
+
+    def _recover_more(self, kind: str, logged: Logged | None, fields: list[Any]) -> None:
+        """What a record ends with (one of a message: `logged`), or has, if it is of a kind that is not known here."""
+        if kind not in ("C", "D") or fields:
+            raise ValueError(f"a record of kind {kind!r} with {len(fields)} more fields")
+
+    def _is_kept(self, pubend: int, tick: int) -> bool:
+        """Is the message needed though all brokers have acknowledged it?"""
+        return False
 
     def _note(self, token: int, logged: Logged) -> None:
         self._live.append((token, logged.pubend, logged.tick))

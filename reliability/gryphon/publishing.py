@@ -36,10 +36,10 @@ class Known(NamedTuple):
 class Publishing:
     """The pubends of one broker (none, at most brokers). `must_accept`: a publisher waits to hear something."""
 
-    def __init__(self, broker: NodeName, checkpoint: int, log_most: int) -> None:
+    def __init__(self, broker: NodeName, log: PubendLog, log_most: int) -> None:
         self.pubends: list[Pubend] = []
         self._broker = broker
-        self._log = PubendLog(broker, checkpoint)
+        self._log = log
         self._log_most = log_most
         self._full = False
         self._own: deque[Event] = deque()  # of publishers of this broker's own

@@ -8,11 +8,13 @@ elsewhere.
 
 from collections import deque
 from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Deliver, Effect, NodeName, Send
 from reliability.gryphon.messages import Handed, HandedBack
 
+Ticks: TypeAlias = tuple[int, ...]
 _new = tuple.__new__
 """Makes a NamedTuple without the Python call of its constructor, where one is made for every message."""
 
@@ -30,7 +32,7 @@ class ClientSession:
         self.client = client
         self.number = number
         self._next = 0
-        self._outstanding: deque[Handed] = deque()
+        self._outstanding: deque[Any] = deque()
         self._idle = False
 
     @property
@@ -38,20 +40,22 @@ class ClientSession:
         """How many messages the client has not handed back."""
         return len(self._outstanding)
 
-    def hand(self, event: Event, hops: int, subscribers: list[int]) -> Send:
-        """Hand the message to the client."""
-        message = _new(Handed, (self.number, self._next, event, hops, subscribers))
+    def hand(self, event: Event, hops: int, subscribers: list[int], kind: type = Handed, about: Ticks = ()) -> Send:
+        """Hand the message to the client, as one of that kind, which says so much more about it."""
+        message: Any = _new(kind, (self.number, self._next, event, hops, subscribers, *about))
         self._next += 1
         self._outstanding.append(message)
         self._idle = False
         return _new(Send, (self.client, message))
 
-    def handed_back(self, message: HandedBack) -> None:
-        """The client has everything up to that number."""
+    def handed_back(self, message: HandedBack) -> list[Any]:
+        """The client has everything up to that number; the messages of which that is news."""
+        done: list[Any] = []
         if message.session == self.number:
             while self._outstanding and self._outstanding[0].number <= message.number:
-                self._outstanding.popleft()
+                done.append(self._outstanding.popleft())
                 self._idle = False
+        return done
 
     def repeat(self) -> list[Effect]:
         """The oldest messages again, if the client has neither got nor handed back anything since the last time."""
@@ -107,10 +111,13 @@ class Sessions:
                 effects.append(sessions[client].hand(event, hops, subscribers))
         return True
 
-    def handed_back(self, client: NodeName, message: HandedBack) -> None:
-        """The client has everything up to the message's number."""
-        if client in self._of:
-            self._of[client].handed_back(message)
+    def of(self, client: NodeName) -> ClientSession | None:
+        """The client's, if its link is up."""
+        return self._of.get(client)
+
+    def handed_back(self, client: NodeName, message: HandedBack) -> list[Any]:
+        """The client has everything up to the message's number; the messages of which that is news."""
+        return self._of[client].handed_back(message) if client in self._of else []
 
     def repeat(self) -> list[Effect]:
         """To each client that has been idle, the oldest of what it has not handed back."""

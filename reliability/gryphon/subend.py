@@ -56,6 +56,10 @@ class Subend:
             self.active = starts.popleft()[0]
         return self.active
 
+    def version_at(self, tick: int) -> int:
+        """The same without a step: the tick is still to come."""
+        return max([self.active, *(version for version, begin in self._starts if begin <= tick)])
+
     def expect(self, tick: int) -> None:
         """Something was sent at the tick: whatever is not known up to there is asked for at once."""
         self._expected = max(self._expected, tick)

@@ -9,6 +9,7 @@ The head of a file is comments, then what of a scenario is not the default (`bro
     hide Ping Pong               these messages are not written down
     subscribe b0 1 x > 3         by the broker's own subscriber 1; unsubscribe the same
     publish b0 1 x=5             by the broker's own publisher 1
+    (clients, if a `workload:` has some, take the places of brokers in these two)
     lose b0 b1 Data              the next message of that class from b0 to b1 is lost; lose b0 b1 Data 3: three of them
     cut b0 b1                    both ends know at once that the link is down; join b0 b1: it is up again, or new
     crash b1                     the broker's process is gone; restart b1
@@ -41,7 +42,7 @@ from murmur_pubsub.machine import (
 )
 from murmur_pubsub.machine_around import MachineAround
 from murmur_virtual.virtual_runtime import VirtualRuntime
-from murmuration.deployment.build import build_overlay
+from murmuration.deployment.build import build_overlay, build_workload
 from murmuration.deployment.build_deployment import deploy
 from murmuration.deployment.protocols import choose_protocols
 from murmuration.scenario.load import check_scenario
@@ -142,7 +143,8 @@ class Exchange:
     def _start(self, overlay: Overlay | None) -> None:
         loaded = check_scenario(self._scenario, "exchange")
         built = overlay or build_overlay(loaded)
-        deployment = deploy(loaded, built, choose_protocols(loaded, built), Workload(built, (), {}, 0))
+        workload = build_workload(loaded, built) if self._scenario["workload"] else Workload(built, (), {}, 0)
+        deployment = deploy(loaded, built, choose_protocols(loaded, built), workload)
         writer = JournalWriter(self.folder, "run", len(deployment.nodes))
         self.runtime = VirtualRuntime(SEED, writer, dict(deployment.numbers), deployment.settings.default_link)
         self._specs = {spec.name: spec for spec in deployment.nodes}

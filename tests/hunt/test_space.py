@@ -14,8 +14,9 @@ from murmuration.scenario.load import check_scenario
 from murmuration.scenario.options import keys_of
 
 PAIRS = [
-    ("forwarding", "epidemic"), ("cells", "gryphon"), ("multipath", "best_effort"), ("irbr", "best_effort"),
-    ("scribe", "best_effort"), ("rpf", "best_effort"), ("vinifera", "best_effort"), ("ferry", "best_effort"),
+    ("forwarding", "epidemic"), ("cells", "gryphon"), ("cells", "durable"), ("multipath", "best_effort"),
+    ("irbr", "best_effort"), ("scribe", "best_effort"), ("rpf", "best_effort"), ("vinifera", "best_effort"),
+    ("ferry", "best_effort"),
 ]  # fmt: skip
 DATAGRAMS = {"datagrams": {"delay": "1 ms"}}
 DECLARED: dict[str, RoutingDeclaration | ReliabilityDeclaration] = {**ROUTINGS, **RELIABILITIES}

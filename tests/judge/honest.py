@@ -15,6 +15,7 @@ PAIRS = [
     ("forwarding", "epidemic"),
     ("flooding", "epidemic"),
     ("cells", "gryphon"),
+    ("cells", "durable"),
     ("irbr", "best_effort"),
     ("scribe", "best_effort"),
     ("rpf", "best_effort"),

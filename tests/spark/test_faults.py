@@ -25,6 +25,8 @@ pytestmark = pytest.mark.spark
 
 BOASTFUL = dataclasses.replace(BEST_EFFORT, name="boastful", guarantee=Promise("exactly_once"))
 """Best effort that promises more."""
+LASTING = dataclasses.replace(BOASTFUL, guarantee=Promise("exactly_once", durable=True), clients_roam=True)
+"""And more still."""
 
 
 @pytest.mark.slow
@@ -62,6 +64,26 @@ def test_a_guarantee_of_exactly_once_excuses_only_subscribers_that_were_away(tmp
     verdict = judge(execute(loaded, tmp_path / "run", lambda *_: None).folder)
     assert verdict["verdict"] == "invalid"
     assert 0 < verdict["explained"] < verdict["missing"], "b1's own subscribers, and not those whose events it lost"
+
+
+def test_both_judges_require_all_events_of_a_durable_subscription(tmp_path: Path) -> None:
+    """Whoever was down: only those that are not back, that withdrew, or whose publisher died are excused."""
+    workload = {**SMALL["workload"], "publishers": 2, "publications": 400, "rate_per_s": 100, "resubscriptions": 6}
+    faults = [
+        {"at": "500 ms", "kill": "b1", "for": "500 ms"},
+        {"at": "1200 ms", "move_client": "c2", "to": "b0"},
+        {"at": "1800 ms", "kill": "c0", "for": "300 ms"},
+        {"at": "2400 ms", "cut": ["c2", "b0"], "for": "500 ms"},
+        {"at": "3 s", "kill": "b3"},
+    ]
+    parts = {"reliability": "tests.spark.test_faults:LASTING"}
+    data = {**SMALL, "workload": workload, "broker": parts, "faults": faults}
+    run = execute(check_scenario(data, "test"), tmp_path / "run", lambda *_: None).folder
+    told, plain = judge(run), judge_run(run)
+    assert {key: told[key] for key in plain.numbers} == dict(plain.numbers)
+    reasons = " ".join(excuse.text for excuse in plain.excused.values())
+    assert "when the run ended" in reasons
+    assert 20 < told["explained"] < told["missing"] - 20
 
 
 def test_both_judges_follow_events_through_an_overlay_that_changes(tmp_path: Path) -> None:

@@ -78,6 +78,6 @@ def test_what_a_client_does_not_understand_it_refuses() -> None:
 def test_a_count_below_zero_is_seen() -> None:
     client = connected()
     client.check_invariants()
-    client._subscriptions[7, WANTED] = -1
+    client.subscriptions[7, WANTED] = -1
     with pytest.raises(AssertionError):
         client.check_invariants()

@@ -4,12 +4,13 @@ from murmur_pubsub.machine import Persist, Send
 from reliability.gryphon.knowledge import KnowledgeStream
 from reliability.gryphon.messages import Nack, Silence
 from reliability.gryphon.pubend import Pubend
+from reliability.gryphon.pubend_log import PubendLog
 from reliability.gryphon.publishing import Publishing
 from tests.protocols.gryphon.bench import Bench
 
 
 def test_gryphon_s2_silence_goes_up_to_the_tick_before_the_present_one() -> None:
-    publishing, pubend = Publishing("p", 10, 10), Pubend(0, KnowledgeStream())
+    publishing, pubend = Publishing("p", PubendLog("p", 10), 10), Pubend(0, KnowledgeStream())
     publishing.pubends.append(pubend)
     (persist,) = publishing.log_silence(pubend, 5_999)
     assert isinstance(persist, Persist)

@@ -15,6 +15,7 @@ from reliability.gryphon.messages import (
 )
 from reliability.gryphon.parameters import GryphonParameters
 from reliability.gryphon.pubend import Pubend
+from reliability.gryphon.pubend_log import PubendLog
 from reliability.gryphon.publishing import Publishing
 from reliability.gryphon.round_trip import RoundTrip
 from reliability.gryphon.subend import Subend
@@ -190,7 +191,7 @@ class Publisher:
     """The publishing part of a broker with one pubend; what is persisted is stored when the test says so."""
 
     def __init__(self) -> None:
-        self.part = Publishing("p", 200, 100)
+        self.part = Publishing("p", PubendLog("p", 200), 100)
         self.part.pubends.append(Pubend(0, KnowledgeStream()))
         self.part.recover([])
 

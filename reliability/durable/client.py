@@ -1,0 +1,140 @@
+"""A client with durable subscriptions: it remembers on its own disk how far it is with each pubend.
+
+Theory of operation. What a client has been delivered it records, tick by pubend, when it would hand back, and hands
+back when that is safe. So what its broker and the publishers' brokers release is what the client will never ask for
+again, whoever dies. With each new link, to the same broker or another one, it says what it subscribes to and the last
+ticks that it has; a message up to there that comes again is not delivered again.
+
+A client whose own process dies may have been delivered what it had not recorded yet. That comes once more when it is
+back: only its user could record both in one step.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgpack
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import (
+    Effect,
+    Input,
+    LinkDown,
+    LinkUp,
+    NodeName,
+    Persist,
+    Received,
+    Record,
+    Send,
+    Start,
+    Stored,
+    Subscribe,
+    Truncate,
+    Unsubscribe,
+)
+from reliability.durable.messages import DurableHanded, Recorded, Resume, ResumedAt, flat
+from reliability.durable.parameters import DurableParameters
+from reliability.gryphon.client import GryphonClient
+from reliability.gryphon.messages import HandedBack
+
+RESUMED_ELSEWHERE = 161
+"""Topic of the journal rows of a client that gets what follows another tick than it had asked for: the value is that
+tick."""
+
+
+class DurableClient(GryphonClient):
+    """The machine of a client all of whose subscriptions are durable."""
+
+    message_types: tuple[type, ...] = (*GryphonClient.message_types, Resume, Recorded, ResumedAt, DurableHanded)
+
+    def __init__(self, broker: NodeName, parameters: DurableParameters) -> None:
+        super().__init__(broker, parameters)
+        self._ticks: dict[int, int] = {}
+        self._revision = self._recorded = -1
+        self._token = 0
+        self._storing: dict[int, tuple[int, int]] = {}  # token to what may be handed back: session and number
+
+    def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
+        """See `murmur_pubsub.machine.Machine`."""
+        kind = type(input)
+        if kind is Received:
+            if input.source != self._broker or not self._connected:  # type: ignore[union-attr]
+                return ()  # of a link that is gone
+            message: Any = input.message  # type: ignore[union-attr]
+            if type(message) is DurableHanded:
+                return self._on_handed(message)
+            if type(message) is Recorded:
+                self._recorded = max(self._recorded, message.revision)
+                return ()
+            if type(message) is ResumedAt:
+                self._ticks[message.pubend] = message.tick
+                return (Record(RESUMED_ELSEWHERE, message.tick),)
+        elif kind is Stored:
+            return self._on_stored(input.token)  # type: ignore[union-attr]
+        elif kind is Start:
+            self._recover(input.records)  # type: ignore[union-attr]
+        elif kind is LinkUp:
+            self._to(input.peer)  # type: ignore[union-attr]
+            effects = super().handle(input, now_us)
+            return [*effects, self._resume()] if self._revision >= 0 else effects
+        elif kind is LinkDown and input.peer != self._broker:  # type: ignore[union-attr]
+            return ()
+        elif kind is Subscribe or kind is Unsubscribe:
+            before = self._wanted
+            effects = super().handle(input, now_us)
+            if self._wanted == before:
+                return effects
+            self._revision = max(self._revision + 1, now_us)
+            return [*effects, self._resume()] if self._connected else effects
+        return super().handle(input, now_us)
+
+    @property
+    def settling(self) -> bool:
+        """Is there something that it subscribes to, or has withdrawn, that is not on record everywhere?"""
+        return self._recorded < self._revision
+
+    @property
+    def _wanted(self) -> list[tuple[int, Filter]]:
+        return [held for held, count in self._plain.subscriptions.items() if count]
+
+    def _to(self, broker: NodeName) -> None:
+        """A link is new, and what came by an older one counts no more."""
+        self._broker = broker
+        self._plain.broker = broker
+        self._session = -1
+        self._next = 0
+        self._ahead.clear()
+
+    def _resume(self) -> Send:
+        wanted = self._wanted
+        subscribers, filters = [subscriber for subscriber, _ in wanted], [each for _, each in wanted]
+        return Send(self._broker, Resume(self._revision, subscribers, filters, flat(self._ticks)))
+
+    def _given(self, message: Any) -> list[Effect]:
+        if type(message) is not DurableHanded:
+            return super()._given(message)
+        if message.tick <= self._ticks.get(message.pubend, -1):
+            return []
+        self._ticks[message.pubend] = message.tick
+        return super()._given(message)
+
+    def _hand_back(self) -> list[Effect]:
+        self._to_hand_back = 0
+        self._token += 1
+        self._storing[self._token] = self._session, self._next - 1
+        return [Persist(self._token, msgpack.packb([self._token, self._revision, self._ticks]))]
+
+    def _on_stored(self, token: int) -> list[Effect]:
+        session, number = self._storing.pop(token)
+        effects: list[Effect] = [Truncate(token)]
+        if self._connected and session == self._session >= 0:
+            effects.append(Send(self._broker, HandedBack(session, number)))
+        return effects
+
+    def _recover(self, records: Sequence[bytes]) -> None:
+        for record in records:
+            try:
+                self._token, self._revision, self._ticks = msgpack.unpackb(record, strict_map_key=False)
+            except (ValueError, TypeError) as error:
+                place = "the stable log of a client with durable subscriptions"
+                raise InputError(place, f"{record[:40]!r} ({error})", "what it has written") from None

@@ -1,0 +1,74 @@
+"""The stable log of a publishers' broker with durable subscriptions: who wants what, and whom each message is for.
+
+Beside the records of `reliability.gryphon.pubend_log` there is ["R", token, client, revision, wanted, {pubend: last
+tick in use}]: from here on the client wants that, [[subscriber, filter], …]. A record of a message that matched ends
+with {client: [subscriber, …]}, and a checkpoint with what is on record of every client.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgpack
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.machine import NodeName, Persist
+from reliability.durable.record import DurableRecord, Wanted, wanted_of
+from reliability.gryphon.pubend_log import Logged, PubendLog
+
+
+class DurableLog(PubendLog):
+    """Keeps `record` as it goes, and takes it up again."""
+
+    def __init__(self, place: str, checkpoint: int) -> None:
+        super().__init__(place, checkpoint)
+        self.record = DurableRecord()
+        self._recovered: dict[NodeName, list[tuple[Logged, Sequence[int]]]] = {}
+
+    def recover(self, records: Sequence[bytes]) -> list[Logged]:
+        """See `PubendLog.recover`."""
+        found = super().recover(records)
+        for client in list(self._recovered):
+            self._keep_for(client)
+        return found
+
+    def enlist(self, client: NodeName, revision: int, wanted: Wanted, latest: Mapping[int, int]) -> tuple[int, Persist]:
+        """The effect that logs what a client wants from here on, and its token."""
+        self._token += 1
+        self.record.enlist(client, revision, wanted, latest)
+        plain = [[subscriber, str(each)] for subscriber, each in wanted]
+        return self._token, Persist(self._token, msgpack.packb(["R", self._token, client, revision, plain, latest]))
+
+    def _more_of(self, logged: Logged) -> list[Any]:
+        matched = self.record.match(logged.event)
+        if not matched:
+            return []
+        self.record.keep(logged.pubend, logged.tick, logged.event, matched)
+        return [matched]
+
+    def _more_at_checkpoint(self) -> list[Any]:
+        return [self.record.to_plain()]
+
+    def _recover_more(self, kind: str, logged: Logged | None, fields: list[Any]) -> None:
+        try:
+            if kind == "D" and logged is not None:
+                for client, subscribers in fields[0].items() if fields else ():
+                    self._recovered.setdefault(client, []).append((logged, subscribers))
+            elif kind == "C" and len(fields) == 1:
+                self.record.restore(fields[0])
+            elif kind == "R":
+                client, revision, wanted, latest = fields
+                if client in self.record.registrations:
+                    self._keep_for(client)
+                self.record.enlist(client, revision, wanted_of(wanted), latest)
+            else:
+                super()._recover_more(kind, logged, fields)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+
+    def _keep_for(self, client: NodeName) -> None:
+        """Keep what was read so far for a client, if a record before it or a checkpoint behind it says it is one."""
+        for logged, subscribers in self._recovered.pop(client, ()):
+            self.record.keep(logged.pubend, logged.tick, logged.event, {client: subscribers})
+
+    def _is_kept(self, pubend: int, tick: int) -> bool:
+        return self.record.keeps(pubend, tick)

@@ -1,0 +1,175 @@
+"""What clients with durable subscriptions, their brokers and the publishers' brokers tell each other.
+
+Lists of ticks are flat: [pubend, tick, pubend, tick, …]. A message between brokers is for the broker `to`, and each
+broker on the way passes it on; `route` is as in `reliability.gryphon.messages`, `hop` numbers it between two neighbours
+(`reliability.durable.hops`). Where a link breaks it is lost, and who sent it asks again.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.message import Hops, Way, message
+
+
+@message(161, control=True, way=Way.TO_BROKER)
+class Resume(NamedTuple):
+    """Client to its broker: all that it subscribes to, subscriber by subscriber, and the last tick that it has of each
+    pubend. A greater `revision` takes the place of a smaller one."""
+
+    revision: int
+    subscribers: list[int]
+    filters: Sequence[Filter]
+    ticks: list[int]
+
+
+@message(162, control=True, way=Way.TO_CLIENT)
+class Recorded(NamedTuple):
+    """Broker to client: every publishers' broker has recorded what the client subscribes to."""
+
+    revision: int
+
+
+@message(163, control=True, way=Way.TO_CLIENT)
+class ResumedAt(NamedTuple):
+    """Broker to client: of that pubend the client has `asked` for what follows a tick, and gets what follows `tick`."""
+
+    pubend: int
+    asked: int
+    tick: int
+
+
+@message(164, way=Way.TO_CLIENT)
+class DurableHanded(NamedTuple):
+    """Broker to client: as `reliability.gryphon.messages.Handed`, with the tick of the message."""
+
+    session: int
+    number: int
+    event: Event
+    hops: Hops
+    subscribers: list[int]
+    pubend: int
+    tick: int
+
+
+@message(165)
+class Enlist(NamedTuple):
+    """A client's broker to a publishers' broker: record what the client subscribes to, and that it has everything up to
+    these ticks."""
+
+    to: str
+    origin: str
+    client: str
+    revision: int
+    subscribers: list[int]
+    filters: Sequence[Filter]
+    ticks: list[int]
+    asked: int
+    hop: int
+    route: list[str]
+
+
+@message(166)
+class Enlisted(NamedTuple):
+    """The answer: that is recorded, and what follows these ticks is kept for the client."""
+
+    to: str
+    client: str
+    revision: int
+    ticks: list[int]
+    asked: int
+    hop: int
+    route: list[str]
+
+
+@message(167)
+class CatchUp(NamedTuple):
+    """A client's broker to a publishers' broker: send the next messages that matched, `most` of them."""
+
+    to: str
+    origin: str
+    client: str
+    pubend: int
+    after: int
+    most: int
+    asked: int
+    hop: int
+    route: list[str]
+
+
+@message(168)
+class Caught(NamedTuple):
+    """The answer, message by message: of those after the tick `after` this one is the first for the client."""
+
+    to: str
+    client: str
+    pubend: int
+    after: int
+    tick: int
+    event: Event
+    hops: Hops
+    subscribers: list[int]
+    asked: int
+    hop: int
+    route: list[str]
+
+
+@message(169)
+class CaughtUp(NamedTuple):
+    """The end of the answer: after the tick `after`, up to `tick`, there is nothing for the client."""
+
+    to: str
+    client: str
+    pubend: int
+    after: int
+    tick: int
+    asked: int
+    hop: int
+    route: list[str]
+
+
+@message(170)
+class Release(NamedTuple):
+    """A client's broker to a publishers' broker: the client has everything up to these ticks."""
+
+    to: str
+    origin: str
+    client: str
+    ticks: list[int]
+    asked: int
+    hop: int
+    route: list[str]
+
+
+@message(171)
+class Released(NamedTuple):
+    """The answer: that was heard."""
+
+    to: str
+    client: str
+    ticks: list[int]
+    asked: int
+    hop: int
+    route: list[str]
+
+
+@message(172)
+class HopHeard(NamedTuple):
+    """A broker to its neighbour: the message of that hop has come."""
+
+    hop: int
+
+
+BetweenDurables = Enlist | Enlisted | CatchUp | Caught | CaughtUp | Release | Released
+ToClient = Recorded | ResumedAt | DurableHanded
+
+
+def pairs(ticks: list[int]) -> dict[int, int]:
+    """Pubend to tick, of a flat list."""
+    return dict(zip(ticks[::2], ticks[1::2], strict=False))
+
+
+def flat(ticks: dict[int, int]) -> list[int]:
+    """The list again."""
+    return [each for pair in ticks.items() for each in pair]

@@ -1,0 +1,167 @@
+"""What a publishers' broker keeps of durable subscriptions: who wants what, which events matched, who has got what.
+
+An event is matched once, when it goes into the log, and the log says whom it matched; a subscriber that was away is
+caught up from that, and nothing is matched again. A message is kept until every client that it matched has it, or has
+withdrawn what it matched. A client that has withdrawn all stays on record, so that an older word of it means nothing.
+"""
+
+import itertools
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any, NamedTuple
+
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.machine import NodeName
+from routing.local_subscriptions import LocalSubscriptions
+
+Matched = Mapping[NodeName, Sequence[int]]
+"""Client to those of its subscribers that an event is for."""
+Wanted = Sequence[tuple[int, Filter]]
+"""Subscribers and their filters."""
+
+
+class Found(NamedTuple):
+    """A message kept for a client."""
+
+    tick: int
+    event: Event
+    subscribers: Sequence[int]
+
+
+class _Kept:
+    """A message, and for how many clients it is kept."""
+
+    __slots__ = ("event", "matched", "waiting")
+
+    def __init__(self, event: Event) -> None:
+        self.event = event
+        self.matched: dict[NodeName, Sequence[int]] = {}
+        self.waiting = 0
+
+
+class Registration:
+    """One client's. `has`: pubend to the tick up to which nothing is kept for it; `owed`: the ticks that are."""
+
+    __slots__ = ("has", "owed", "revision", "wanted")
+
+    def __init__(self, has: dict[int, int]) -> None:
+        self.revision = -1
+        self.wanted: list[tuple[int, Filter]] = []
+        self.has = has
+        self.owed: dict[int, deque[int]] = {pubend: deque() for pubend in has}
+
+    def still_for(self, subscribers: Sequence[int], withdrawn: Set[int], event: Event) -> list[int]:
+        """Those of the subscribers that the event is for, now that some have withdrawn a filter."""
+        matching = {subscriber for subscriber, each in self.wanted if each.matches(event.attributes)}
+        return [each for each in subscribers if each not in withdrawn or each in matching]
+
+
+class DurableRecord:
+    """Of all clients, at one publishers' broker."""
+
+    def __init__(self) -> None:
+        self.registrations: dict[NodeName, Registration] = {}
+        self._filters = LocalSubscriptions("bitset")
+        self._kept: dict[int, dict[int, _Kept]] = {}
+
+    def enlist(self, client: NodeName, revision: int, wanted: Wanted, latest: Mapping[int, int]) -> None:
+        """From now on that is what the client wants; `latest`: pubend to its last tick in use."""
+        registration = self.registrations.get(client)
+        if registration is None:
+            registration = self.registrations[client] = Registration(dict(latest))
+        if not wanted or not registration.wanted:  # what it begins with, and what it ends with, it is not owed
+            for pubend, tick in latest.items():
+                self.release(client, pubend, tick)
+        withdrawn = {subscriber for subscriber, each in registration.wanted if (subscriber, each) not in wanted}
+        registration.revision = revision
+        registration.wanted = list(wanted)
+        if withdrawn:
+            self._withdraw(client, registration, withdrawn)
+        self._filters.remove_client(client)
+        for subscriber, each in wanted:
+            self._filters.add((client, subscriber), each)
+
+    def _withdraw(self, client: NodeName, registration: Registration, withdrawn: Set[int]) -> None:
+        """What these subscribers have withdrawn, and not been handed yet, is not for them any more."""
+        for pubend, owed in registration.owed.items():
+            for tick in list(owed):
+                kept = self._kept[pubend][tick]
+                left = registration.still_for(kept.matched[client], withdrawn, kept.event)
+                kept.matched[client] = left
+                if not left:
+                    owed.remove(tick)
+                    self._release(pubend, tick)
+
+    def match(self, event: Event) -> dict[NodeName, list[int]]:
+        """Whom the event is for."""
+        return {client: found for client, found in self._filters.subscribers(event).items() if client is not None}
+
+    def keep(self, pubend: int, tick: int, event: Event, matched: Matched) -> None:
+        """Keep the message for those that it matched and that do not have it."""
+        for client, subscribers in matched.items():
+            registration = self.registrations.get(client)
+            if registration is not None and tick > registration.has.get(pubend, -1):
+                registration.owed.setdefault(pubend, deque()).append(tick)
+                kept = self._kept.setdefault(pubend, {}).setdefault(tick, _Kept(event))
+                kept.matched[client] = subscribers
+                kept.waiting += 1
+
+    def release(self, client: NodeName, pubend: int, tick: int) -> None:
+        """The client has everything of the pubend up to the tick."""
+        registration = self.registrations.get(client)
+        if registration is None:
+            return
+        registration.has[pubend] = max(tick, registration.has.get(pubend, -1))
+        owed = registration.owed.setdefault(pubend, deque())
+        while owed and owed[0] <= tick:
+            self._release(pubend, owed.popleft())
+
+    def _release(self, pubend: int, tick: int) -> None:
+        kept = self._kept[pubend][tick]
+        kept.waiting -= 1
+        if not kept.waiting:
+            del self._kept[pubend][tick]
+
+    def keeps(self, pubend: int, tick: int) -> bool:
+        """Is the message on that tick kept for somebody?"""
+        return tick in self._kept.get(pubend, ())
+
+    def after(self, client: NodeName, pubend: int, tick: int, until: int) -> Iterator[Found]:
+        """What is kept for the client after the tick, up to `until`."""
+        kept = self._kept.get(pubend, {})
+        owed = self.registrations[client].owed.get(pubend, ())
+        for each in itertools.takewhile(lambda each: each <= until, owed):
+            if each > tick:
+                yield Found(each, kept[each].event, kept[each].matched[client])
+
+    # ---------------------------------------------------------------------------------- in a stable log
+    def to_plain(self) -> list[Any]:
+        """The registrations for a checkpoint; what is kept is in the log itself."""
+        return [
+            [client, each.revision, [[subscriber, str(wanted)] for subscriber, wanted in each.wanted], each.has]
+            for client, each in self.registrations.items()
+        ]
+
+    def restore(self, plain: Sequence[Any]) -> None:
+        """Take up the registrations of a checkpoint."""
+        for client, revision, wanted, has in plain:
+            self.registrations.setdefault(client, Registration(dict(has)))
+            self.enlist(client, revision, wanted_of(wanted), {})
+            for pubend, tick in has.items():
+                self.release(client, pubend, tick)
+
+    def check_invariants(self) -> None:
+        for registration in self.registrations.values():
+            for pubend, owed in registration.owed.items():
+                assert all(tick > registration.has[pubend] for tick in owed)
+                assert sorted(set(owed)) == list(owed)
+                assert all(self.keeps(pubend, tick) for tick in owed)
+        for kept in self._kept.values():
+            assert all(each.waiting > 0 for each in kept.values())
+
+
+def wanted_of(plain: Sequence[Any]) -> list[tuple[int, Filter]]:
+    """Subscribers and filters, of a record; raises `InputError` for texts that are no filters."""
+    return [(subscriber, parse_filter(text)) for subscriber, text in plain]

@@ -1,0 +1,144 @@
+"""What a promise of durable subscriptions does not cover: next to nothing that has come to an end.
+
+A durable subscription is required for all events from its begin to its end, whoever is down meanwhile. So a subscriber
+that was away excuses a missing event only if it was still away when the run ended, and a fault on the way only if no
+path was left then. An event that a later one of its publisher has overtaken is not excused even so. A publisher that
+dies, or is not connected again, may take with it what it had not handed over, as under any promise; and what has not
+had its turn when its subscription is withdrawn need not come.
+
+A client that dies may have been delivered what it had not recorded yet: that may come once more when it is back.
+
+Plain Python over small tables, for tests as well as for Spark.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.journal import RowKind
+from murmur_pubsub.run_manifest import RunManifest
+from spark_analysis.changing_overlay import OverlayAt
+from spark_analysis.connections import Connections, LinkRow, times_away
+from spark_analysis.excuses import ON_THE_WAY_US, Case, Excuse
+from spark_analysis.fault_windows import NEVER_US, Window
+from spark_analysis.passages import Passage
+from spark_analysis.search_tree import neighbours_of, search_tree
+
+RECORDED_US = 1_000_000
+"""A client has recorded what it was delivered this long ago."""
+
+
+def connections_of(
+    manifest: RunManifest,
+    rows: Sequence[LinkRow],
+    settled: Iterable[tuple[int, int]],
+    windows: Sequence[Window],
+    overlays: Sequence[OverlayAt],
+    last_us: int,
+) -> Connections:
+    """What explains the findings of a run whose promise excuses by connection; `last_us`: the end of its journal."""
+    homes, limit_us = manifest.homes, manifest.recovery_limit_us
+    away = times_away(rows, settled, homes, limit_us)
+    if not manifest.promise.durable:
+        return Connections(away, windows, homes, limit_us, overlays, manifest.lossy)
+    last_homes = {**homes, **_last_homes(rows, homes)}
+    return DurableConnections(
+        away, windows, homes, limit_us, overlays, manifest.lossy, last_us, last_homes, tuple(settled)
+    )
+
+
+def _last_homes(rows: Sequence[LinkRow], homes: Mapping[str, str]) -> dict[str, str]:
+    """Client to the broker that it was connected to last."""
+    return {node: peer for _, kind, node, peer in sorted(rows) if kind == RowKind.LINK_UP and node in homes}
+
+
+@dataclass(frozen=True, slots=True)
+class DurableConnections(Connections):
+    """Explains findings as `Connections` does. `last_us`: the end of the run; `last_homes`: client to the broker where
+    it was then. `settled`: (time_us, covers_us) of the SETTLED rows."""
+
+    last_us: int = NEVER_US
+    last_homes: Mapping[str, str] = field(default_factory=dict)
+    settled: Sequence[tuple[int, int]] = ()
+
+    def explain(self, case: Case, passage: Passage) -> Excuse | None:
+        """Why the promise does not cover the finding, or None."""
+        if case.client not in self.homes:
+            return Connections.explain(self, case, passage)
+        if case.finding == "duplicate":
+            return self._died_before_it_had_recorded(case)
+        if case.finding == "missing":
+            excuse = self._lost_with_its_publisher(case) or self._not_back(case) or self._withdrawn(case)
+            return excuse or self._died_before_it_had_subscribed(case)
+        return Connections.explain(self, case, passage)
+
+    def _lost_with_its_publisher(self, case: Case) -> Excuse | None:
+        due_us = self.last_us if case.overtaken_us is None else case.overtaken_us
+        for each in self.away.get(case.publisher, ()):
+            if each.until_us >= due_us > each.from_us:
+                return Excuse(f"{case.publisher} was not connected to {self.homes[case.publisher]} again")
+        for window in self.windows:
+            if window.kills and case.publisher in window.nodes and due_us > window.from_us:
+                if window.until_us >= case.published_us and case.published_us <= window.in_effect_us:
+                    return Excuse(window.step.text)
+        return None
+
+    def _not_back(self, case: Case) -> Excuse | None:
+        """Was the subscriber away, or without a path, up to the end, or its broker given up?"""
+        here = {self.homes[case.client], self.last_homes[case.client]}
+        for window in self.windows:
+            if window.step.kind is FaultKind.ORDER and not here.isdisjoint(window.nodes):
+                if window.until_us >= case.published_us:
+                    return Excuse(f"{window.step.text}: nothing is promised at that broker")
+        if case.overtaken_us is not None:
+            return None
+        for each in self.away.get(case.client, ()):
+            if each.until_us >= self.last_us:
+                return Excuse(f"{case.client} was not connected when the run ended")
+        return self._apart_at_the_end(case)
+
+    def _apart_at_the_end(self, case: Case) -> Excuse | None:
+        publishers, subscribers = self.last_homes[case.publisher], self.last_homes[case.client]
+        late_us = self.last_us - ON_THE_WAY_US
+        there = [each for each in self.windows if each.severs and each.undone_us > late_us]
+        gone = any(publishers in window.nodes for window in there)
+        if not gone and subscribers in search_tree(publishers, neighbours_of(self.overlays[-1].links), there):
+            return None
+        cause = there[-1].step.text if there else "the overlay was in parts"
+        return Excuse(f"{cause}: no path was left when the run ended")
+
+    def _withdrawn(self, case: Case) -> Excuse | None:
+        """Had the event not had its turn when its subscription was withdrawn?"""
+        if case.withdrawn_us is None or (case.overtaken_us or NEVER_US) <= case.withdrawn_us:
+            return None
+        for each in self.away.get(case.client, ()):
+            if each.from_us <= case.withdrawn_us and each.until_us + self.limit_us >= case.published_us:
+                return Excuse(f"{case.client} had been away, and withdrew before the event had its turn")
+        if self.lossy:
+            return Excuse(f"links lose messages: it had not had its turn when {case.client} withdrew")
+        return self._held_up(case) or self._behind_others(case)
+
+    def _died_before_it_had_subscribed(self, case: Case) -> Excuse | None:
+        """Nobody but the client knows of a subscription that has not settled. If it dies, it has to begin anew."""
+        if case.issued_us is None:
+            return None
+        covering = (time_us for time_us, covers_us in self.settled if covers_us >= case.issued_us)
+        first_us = min(covering, default=NEVER_US)
+        for window in self.windows:
+            if window.kills and case.client in window.nodes and case.issued_us <= window.in_effect_us:
+                if window.from_us <= first_us and case.published_us <= window.until_us:
+                    return Excuse(f"{window.step.text}: its subscription had not settled")
+        return None
+
+    def _died_before_it_had_recorded(self, case: Case) -> Excuse | None:
+        about = [window for window in self.windows if case.client in window.nodes]
+        for window in about:
+            if not window.kills or case.delivered_us is None:
+                continue
+            since_us = window.from_us - RECORDED_US
+            for other in about:  # while it is held up it records nothing
+                if not other.kills and other.from_us <= window.from_us and other.undone_us >= since_us:
+                    since_us = min(since_us, other.from_us - RECORDED_US)
+            if since_us <= case.delivered_us <= window.in_effect_us:
+                return Excuse(f"{window.step.text}: it had not recorded what it was delivered")
+        return None

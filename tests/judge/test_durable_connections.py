@@ -1,0 +1,103 @@
+"""What the judge excuses of durable subscriptions: next to nothing that has come to an end."""
+
+import dataclasses
+
+import pytest
+
+from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.journal import RowKind
+from spark_analysis.changing_overlay import OverlayAt
+from spark_analysis.connections import Away, times_away
+from spark_analysis.durable_connections import DurableConnections
+from spark_analysis.excuses import Case
+from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
+from spark_analysis.passages import Passage
+
+LINKS = (("c0", "b0"), ("b0", "b1"), ("b1", "c1"))
+HOMES = {"c0": "b0", "c1": "b1"}
+END_US = 20_000_000
+JUDGE = DurableConnections({}, (), HOMES, 30_000_000, [OverlayAt(0, LINKS, True)], False, END_US, HOMES)
+MISSING = Case("missing", "c0", "c1", published_us=5_000_000)
+
+
+def window(kind: FaultKind, name: str, from_us: int, until_us: int) -> Window:
+    step = FaultStep(0, kind, f"{kind.name.lower()} {name}", (name,))
+    return Window(step, from_us, from_us, until_us, until_us, frozenset({name}))
+
+
+KILL = FaultKind.KILL
+CASES = {
+    "nothing happened": ({}, MISSING, None),
+    "the subscriber was away and is back": (
+        {"away": {"c1": [Away(4_000_000, 6_000_000)]}}, MISSING, None,
+    ),
+    "the subscriber is away at the end": (
+        {"away": {"c1": [Away(4_000_000, NEVER_US)]}}, MISSING, "c1 was not connected when the run ended",
+    ),
+    "it is away at the end and has later events": (
+        {"away": {"c1": [Away(4_000_000, NEVER_US)]}}, MISSING._replace(overtaken_us=6_000_000), None,
+    ),
+    "its own broker died and is back": ({"windows": [window(KILL, "b1", 4_000_000, 6_000_000)]}, MISSING, None),
+    "its own broker is dead at the end": (
+        {"windows": [window(KILL, "b1", 4_000_000, NEVER_US)]}, MISSING, "no path was left when the run ended",
+    ),
+    "its former broker is dead at the end": (
+        {
+            "windows": [window(KILL, "b1", 4_000_000, NEVER_US)], "last_homes": {"c0": "b0", "c1": "b0"},
+            "overlays": [OverlayAt(0, (("c0", "b0"), ("b0", "b1"), ("b0", "c1")), True)],
+        },
+        MISSING, None,
+    ),
+    "it was away and withdrew": (
+        {"away": {"c1": [Away(4_000_000, 6_000_000)]}}, MISSING._replace(withdrawn_us=7_000_000), "had been away",
+    ),
+    "it withdrew": ({}, MISSING._replace(withdrawn_us=7_000_000), None),
+    "its publisher died with it": ({"windows": [window(KILL, "c0", 5_100_000, 6_000_000)]}, MISSING, "kill c0"),
+    "its publisher died before": ({"windows": [window(KILL, "c0", 3_000_000, 4_000_000)]}, MISSING, None),
+    "its publisher is not back": ({"away": {"c0": [Away(4_000_000, NEVER_US)]}}, MISSING, "c0 was not connected"),
+    "it died before its subscription had settled": (
+        {"windows": [window(KILL, "c1", 4_500_000, 6_000_000)], "settled": [(4_600_000, 4_600_000)]},
+        MISSING._replace(issued_us=4_400_000), "its subscription had not settled",
+    ),
+    "it died after its subscription had settled": (
+        {"windows": [window(KILL, "c1", 4_500_000, 6_000_000)], "settled": [(4_450_000, 4_450_000)]},
+        MISSING._replace(issued_us=4_400_000), None,
+    ),
+    "it died just after it was delivered": (
+        {"windows": [window(KILL, "c1", 6_000_000, 7_000_000)]},
+        MISSING._replace(finding="duplicate", delivered_us=5_900_000), "it had not recorded",
+    ),
+    "it stood still from then on until it died": (
+        {"windows": [window(FaultKind.STALL, "c1", 6_000_000, 7_990_000), window(KILL, "c1", 8_000_000, 9_000_000)]},
+        MISSING._replace(finding="duplicate", delivered_us=5_900_000), "it had not recorded",
+    ),
+    "it died long after it was delivered": (
+        {"windows": [window(KILL, "c1", 8_000_000, 9_000_000)]},
+        MISSING._replace(finding="duplicate", delivered_us=5_900_000), None,
+    ),
+    "its broker died just after it was delivered": (
+        {"windows": [window(KILL, "b1", 6_000_000, 7_000_000)]},
+        MISSING._replace(finding="duplicate", delivered_us=5_900_000), None,
+    ),
+    "out of order": (
+        {"away": {"c1": [Away(4_000_000, 6_000_000)]}}, MISSING._replace(finding="out_of_order"), None,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_durable_subscription_is_excused_only_by_what_its_promise_names(name: str) -> None:
+    changes, case, told = CASES[name]
+    excuse = dataclasses.replace(JUDGE, **changes).explain(case, Passage({}, {}))  # type: ignore[arg-type]
+    assert (excuse is None) == (told is None), excuse
+    assert excuse is None or str(told) in excuse.text
+
+
+def test_a_client_that_goes_to_another_broker_is_away_only_meanwhile() -> None:
+    """That its former broker notices late means nothing any more."""
+    up, down = RowKind.LINK_UP, RowKind.LINK_DOWN
+    rows = [
+        (1_000, up, "c1", "b1"), (9_000, down, "c1", "b1"), (9_500, up, "c1", "b0"), (9_500, up, "b0", "c1"),
+        (30_000, down, "b1", "c1"),
+    ]  # fmt: skip
+    assert times_away(rows, [(2_000, 1_000), (11_000, 10_000)], HOMES)["c1"] == [Away(9_000, 11_000)]

@@ -1,0 +1,391 @@
+"""The parts of durable subscriptions one by one: record, log, catch-up stream, hops, client."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgpack
+import pytest
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
+from murmur_pubsub.filter_parser import parse_filter
+from murmur_pubsub.machine import (
+    Deliver,
+    Effect,
+    LinkDown,
+    LinkUp,
+    Persist,
+    Received,
+    Record,
+    Send,
+    Start,
+    Stored,
+    Subscribe,
+    TimerFired,
+    Truncate,
+    Unsubscribe,
+)
+from reliability.durable.catching_up import CatchUpStream
+from reliability.durable.client import RESUMED_ELSEWHERE, DurableClient
+from reliability.durable.hops import FIRST_US, Hops
+from reliability.durable.keeper import Keeper
+from reliability.durable.log import DurableLog
+from reliability.durable.messages import (
+    CatchUp,
+    Caught,
+    CaughtUp,
+    DurableHanded,
+    Enlist,
+    Enlisted,
+    HopHeard,
+    Recorded,
+    Release,
+    Resume,
+    ResumedAt,
+)
+from reliability.durable.parameters import DurableParameters
+from reliability.gryphon.knowledge import KnowledgeStream
+from reliability.gryphon.messages import HandedBack
+from reliability.gryphon.pubend import Pubend
+from reliability.gryphon.pubend_log import Logged, PubendLog
+
+ALL = parse_filter("x >= 0")
+
+
+def event(sequence: int, x: int = 1) -> Event:
+    return Event(3, sequence, 0, {"x": x})
+
+
+# ------------------------------------------------------------------------------------------ record and log
+def a_log() -> DurableLog:
+    log = DurableLog("p", 200)
+    log.enlist("c", 1, [(1, ALL)], {0: 9})
+    log.enlist("d", 1, [(2, parse_filter("x > 5")), (3, ALL)], {0: 9})
+    return log
+
+
+def kept(log: DurableLog, client: str, after: int = -1, until: int = 1_000) -> list[tuple[int, list[int]]]:
+    return [(tick, sorted(subscribers)) for tick, _, subscribers in log.record.after(client, 0, after, until)]
+
+
+def test_a_message_is_kept_until_every_client_that_it_matched_has_it() -> None:
+    log = a_log()
+    for tick, x in ((10, 1), (11, 7), (12, -1)):
+        log.append(Logged(0, tick, event(tick, x)))
+    assert kept(log, "c") == [(10, [1]), (11, [1])]
+    assert kept(log, "d") == [(10, [3]), (11, [2, 3])]
+    assert kept(log, "c", after=10, until=10) == []
+    assert [log.record.keeps(0, tick) for tick in (10, 11, 12)] == [True, True, False]
+    log.record.release("c", 0, 11)
+    log.record.release("c", 0, 10)
+    assert (kept(log, "c"), log.record.keeps(0, 10)) == ([], True)
+    log.record.release("d", 0, 10)
+    assert [log.record.keeps(0, tick) for tick in (10, 11)] == [False, True]
+    log.record.check_invariants()
+
+
+def test_what_a_client_begins_and_ends_with_it_is_not_owed() -> None:
+    log = a_log()
+    log.append(Logged(0, 10, event(10)))
+    log.enlist("c", 2, [], {0: 10})
+    assert kept(log, "c") == []
+    log.append(Logged(0, 11, event(11)))
+    log.enlist("c", 3, [(1, ALL)], {0: 11})
+    log.append(Logged(0, 12, event(12)))
+    assert kept(log, "c") == [(12, [1])]
+    log.enlist("c", 4, [(1, ALL), (4, ALL)], {0: 12})
+    log.append(Logged(0, 13, event(13)))
+    assert kept(log, "c") == [(12, [1]), (13, [1, 4])], "more filters change nothing of what was matched before"
+
+
+def test_what_a_subscriber_withdraws_it_is_not_owed_also_when_the_log_is_read_again() -> None:
+    log = DurableLog("p", 200)
+    effects = [log.enlist("c", 1, [(1, ALL), (2, ALL), (3, ALL)], {0: 9})[1], log.append(Logged(0, 10, event(10)))[1]]
+    effects.append(log.enlist("c", 2, [(2, ALL), (3, parse_filter("x > 5"))], {0: 10})[1])
+    effects.append(log.append(Logged(0, 11, event(11)))[1])
+    again = DurableLog("p", 200)
+    again.recover(records_of(*effects))
+    for each in (log, again):
+        assert kept(each, "c") == [(10, [2]), (11, [2])]
+        each.record.check_invariants()
+    log.enlist("c", 3, [(3, parse_filter("x > 5"))], {0: 11})
+    assert kept(log, "c") == []
+    assert not log.record.keeps(0, 10)
+
+
+def records_of(*effects: Persist) -> list[bytes]:
+    return [effect.record for effect in effects]
+
+
+def test_a_log_that_is_read_again_says_whom_its_messages_are_for_without_matching_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = DurableLog("p", 1)
+    records = records_of(log.enlist("c", 1, [(1, ALL)], {0: 9})[1])
+    records += records_of(*(log.append(Logged(0, tick, event(tick)))[1] for tick in (10, 11, 12)))
+    log.record.release("c", 0, 10)
+    (checkpoint,) = log.cut({0: 12})
+    assert isinstance(checkpoint, Persist)
+    assert log.stored(checkpoint.token) == [Truncate(3)], "the log is cut behind what nobody lacks"
+    monkeypatch.setattr("reliability.durable.record.DurableRecord.match", None)
+    again = DurableLog("p", 1)
+    found = again.recover([*records[2:], checkpoint.record])
+    assert [logged.tick for logged in found] == [11, 12]
+    assert kept(again, "c") == [(11, [1]), (12, [1])]
+    assert again.record.registrations["c"].revision == 1
+    again.record.check_invariants()
+
+
+@pytest.mark.parametrize("fields", [["R", 1, "c", 1, [[1, "x >"]], {0: 9}], ["R", 1, "c"], ["C", 1, {}, {}, [], []]])
+def test_a_log_with_a_senseless_record_is_refused(fields: Sequence[Any]) -> None:
+    with pytest.raises(InputError, match="the stable log of p, record 1"):
+        DurableLog("p", 200).recover([msgpack.packb(fields)])
+
+
+def test_a_log_of_durable_subscriptions_is_none_of_guaranteed_delivery() -> None:
+    _, persist = DurableLog("p", 200).enlist("c", 1, [(1, ALL)], {0: 9})
+    with pytest.raises(InputError, match="a log that this protocol has written"):
+        PubendLog("p", 200).recover([persist.record])
+
+
+# --------------------------------------------------------------------------------------- publishers' broker
+class Publishers:
+    """A publishers' broker's keeper, and what it has sent."""
+
+    def __init__(self) -> None:
+        self.log = DurableLog("p", 200)
+        self.pubend = Pubend(0, KnowledgeStream())
+        self.sent: list[Any] = []
+        self.keeper = Keeper(self.log, {0: self.pubend}, self.post)
+
+    def post(self, message: Any) -> Sequence[Effect]:
+        self.sent.append(message)
+        return []
+
+    def enlist(self, revision: int, *ticks: int, subscriber: int = 1) -> list[Any]:
+        return self.keeper.enlist(Enlist("p", "s", "c", revision, [subscriber], [ALL], list(ticks), 5, 0, []))
+
+    def put(self, tick: int) -> None:
+        token, _ = self.log.append(Logged(0, tick, event(tick)))
+        self.pubend.being_logged(token, tick, Logged(0, tick, event(tick)))
+        self.pubend.stored(token)
+
+    def answer(self) -> Any:
+        (message,) = self.sent
+        self.sent.clear()
+        return message
+
+
+def test_a_client_hears_that_it_is_recorded_when_the_log_has_it() -> None:
+    p = Publishers()
+    (persist,) = p.enlist(4)
+    assert p.enlist(4) == p.enlist(3) == [], "it is on its way, and an older word means nothing"
+    (later,) = p.enlist(6, subscriber=2)
+    assert p.sent == []
+    assert p.keeper.stored(persist.token) == [], "a later revision is on its way"
+    assert p.keeper.stored(later.token) == []
+    assert p.answer() == Enlisted("s", "c", 6, [0, -1], 5, 0, [])
+    assert p.keeper.stored(77) is None
+    assert p.log.record.registrations["c"].wanted == [(2, ALL)]
+
+
+def test_a_client_resumes_from_its_tick_or_from_what_its_publishers_broker_knows_of() -> None:
+    p = Publishers()
+    p.put(10)
+    (persist,) = p.enlist(1)
+    p.keeper.stored(persist.token)
+    assert p.answer().ticks == [0, 10], "a new subscription begins here"
+    for tick in (20, 21, 22):
+        p.put(tick)
+    for given, begins in ((21, 21), (22, 22), (10, 22), (5_000, 22)):
+        p.enlist(1, 0, given)
+        assert p.answer().ticks == [0, begins], f"{given}: released ticks are gone, and one never given counts for none"
+
+
+def test_a_client_is_caught_up_step_by_step_with_what_is_safely_in_the_log() -> None:
+    p = Publishers()
+    (persist,) = p.enlist(1)
+    p.keeper.stored(persist.token)
+    p.sent.clear()
+    for tick in (20, 21, 22):
+        p.put(tick)
+    p.log.append(Logged(0, 30, event(30)))  # on its way into the log
+    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 5, 2, 9, 0, []))
+    assert [(type(each), each.after, each.tick) for each in p.sent] == [(Caught, 5, 20), (Caught, 20, 21)]
+    p.sent.clear()
+    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 21, 2, 9, 0, []))
+    assert [(type(each), each.after, each.tick) for each in p.sent] == [(Caught, 21, 22), (CaughtUp, 22, 22)]
+    p.sent.clear()
+    for senseless in (("x", 0, 5), ("c", 8, 5)):
+        assert p.keeper.catch_up(CatchUp("p", "s", *senseless, 2, 9, 0, [])) == []
+    p.keeper.release(Release("p", "s", "c", [0, 9_999, 77, 3], 9, 0, []))
+    assert p.log.record.registrations["c"].has == {0: 22}, "nobody has what was never given"
+
+
+# ------------------------------------------------------------------------------------------- catch-up stream
+def step(after: int, tick: int) -> Caught:
+    return Caught("s", "c", 0, after, tick, event(tick), 1, [1], 9, 0, [])
+
+
+def end(after: int, tick: int) -> CaughtUp:
+    return CaughtUp("s", "c", 0, after, tick, 9, 0, [])
+
+
+def taken(stream: CatchUpStream) -> list[int]:
+    ticks = []
+    while (found := stream.following()) is not None:
+        stream.go_on(found)
+        ticks.append(stream.tick)
+    return ticks
+
+
+def test_steps_are_taken_in_order_however_they_come() -> None:
+    stream = CatchUpStream(5, 200)
+    assert stream.ask(1_000, 7) == 10
+    for each in (step(12, 15), end(15, 40), step(10, 12), step(12, 15), step(2, 4)):
+        stream.put(each, 8)
+        assert taken(stream) == []
+    assert stream.due_us == 8
+    stream.put(step(5, 10), 9)
+    assert taken(stream) == [10, 12, 15, 40]
+    assert (stream.at_end, stream.left) == (True, 0)
+    stream.put(step(38, 50), 9)
+    assert taken(stream) == [50], "it is the first after the tick 38, so after 40 as well"
+
+
+def test_a_step_that_a_withdrawal_has_made_untrue_holds_nothing_up() -> None:
+    stream = CatchUpStream(5, 200)
+    stream.put(step(8, 10), 0)  # what was on the tick 8 is lost, and no more kept
+    stream.put(end(5, 30), 0)
+    assert taken(stream) == [30]
+
+
+def test_more_is_asked_for_when_all_has_come_and_less_when_nothing_comes() -> None:
+    stream = CatchUpStream(0, 25)
+    asked = []
+    for _ in range(3):
+        asked.append(stream.ask(1_000, 0))
+        for tick in range(stream.tick, stream.tick + asked[-1]):
+            stream.put(step(tick, tick + 1), 0)
+            taken(stream)
+        assert stream.left == 0
+    assert asked == [10, 20, 25]
+    stream.ask(1_000, 0)
+    stream.put_off()
+    assert (stream.ask(1_000, 0), stream.ask(3, 0)) == (10, 3)
+
+
+# ------------------------------------------------------------------------------------------------------ hops
+def test_a_message_is_repeated_until_the_neighbour_has_heard_it() -> None:
+    hops = Hops()
+    first, second = (hops.send("m", step(0, tick), 0) for tick in (1, 2))
+    assert [each.message.hop for each in (first, second)] == [1, 2]  # type: ignore[attr-defined]
+    assert hops.repeat(FIRST_US - 1) == []
+    hops.heard("m", 1)
+    hops.heard("other", 2)
+    assert hops.repeat(FIRST_US) == [second]
+    assert hops.repeat(3 * FIRST_US - 1) == []
+    assert hops.repeat(3 * FIRST_US) == [second], "each time after twice as long"
+    hops.link_down("m")
+    assert not hops
+    assert hops.repeat(1 << 40) == []
+
+
+def test_a_message_that_came_is_not_taken_again_until_the_link_is_another_one() -> None:
+    hops = Hops()
+    message = step(0, 1)._replace(hop=7)
+    assert hops.take("m", message) == (True, [Send("m", HopHeard(7))])
+    assert hops.take("m", message) == (False, [Send("m", HopHeard(7))])
+    assert hops.take("n", message)[0]
+    hops.link_down("m")
+    assert hops.take("m", message)[0]
+
+
+# ---------------------------------------------------------------------------------------------------- client
+class Client:
+    """A client's machine on its own."""
+
+    def __init__(self, records: Sequence[bytes] = ()) -> None:
+        self.machine = DurableClient("s", DurableParameters())
+        self.give(Start(records))
+
+    def give(self, input: Any, now_us: int = 1_000) -> list[Any]:
+        return list(self.machine.handle(input, now_us))
+
+    def hand(self, number: int, tick: int, session: int = 1, broker: str = "s") -> list[int]:
+        message = DurableHanded(session, number, event(tick), 2, [1], 0, tick)
+        return [each.event.sequence for each in self.give(Received(broker, message)) if type(each) is Deliver]
+
+    def record(self) -> Persist:
+        (persist,) = self.give(TimerFired(("client", "hand back")))
+        assert isinstance(persist, Persist)
+        return persist
+
+    def resumed(self, broker: str) -> Resume:
+        resume = self.give(LinkUp(broker, True))[-1]
+        assert isinstance(resume, Send)
+        assert resume.to == broker
+        assert isinstance(resume.message, Resume)
+        return resume.message
+
+
+def test_a_client_hands_back_what_it_has_recorded() -> None:
+    client = Client()
+    client.give(Subscribe(1, ALL))
+    assert client.resumed("s").ticks == []
+    assert client.hand(0, 10) + client.hand(1, 12) == [10, 12]
+    persist = client.record()
+    assert client.give(Stored(persist.token)) == [Truncate(persist.token), Send("s", HandedBack(1, 1))]
+
+
+def test_a_client_says_at_another_broker_what_it_has_and_takes_nothing_twice() -> None:
+    client = Client()
+    client.give(Subscribe(1, ALL))
+    client.resumed("s")
+    client.hand(0, 10, session=900)
+    persist = client.record()
+    client.give(LinkDown("s", "test"))
+    assert client.give(Stored(persist.token)) == [Truncate(persist.token)], "that session is over"
+    assert client.resumed("t").ticks == [0, 10]
+    assert client.hand(1, 11, session=900) == [], "from the broker before"
+    assert client.give(LinkDown("s", "late")) == []
+    assert client.hand(0, 10, session=1, broker="t") + client.hand(1, 12, session=1, broker="t") == [12]
+
+
+def test_a_client_that_is_started_again_goes_on_from_what_it_had_recorded() -> None:
+    client = Client()
+    client.give(Subscribe(1, ALL), 7_000)
+    client.resumed("s")
+    client.hand(0, 10)
+    persist = client.record()
+    client.hand(1, 12)
+    again = Client([persist.record])
+    again.give(Subscribe(1, ALL), 20)
+    resume = again.resumed("s")
+    assert (resume.ticks, resume.revision) == ([0, 10], 7_001), "a clock that goes back makes no revision older"
+    assert again.hand(0, 12) == [12]
+    with pytest.raises(InputError, match="the stable log of a client"):
+        Client([b"\xc1"])
+
+
+def test_a_client_is_settling_until_all_that_it_wants_is_on_record() -> None:
+    client = Client()
+    assert not client.machine.settling
+    client.give(Subscribe(1, ALL), 50)
+    assert client.machine.settling
+    assert client.resumed("s").revision == 50
+    assert client.give(Subscribe(1, ALL), 60) == [], "it holds that already"
+    client.give(Received("s", Recorded(50)))
+    assert not client.machine.settling
+    *_, send = client.give(Unsubscribe(1, ALL), 55), client.give(Unsubscribe(1, ALL), 55)
+    assert send[-1] == Send("s", Resume(55, [], [], []))
+    assert client.machine.settling
+
+
+def test_a_client_that_is_resumed_at_another_tick_journals_it_and_goes_on_there() -> None:
+    client = Client()
+    client.give(Subscribe(1, ALL))
+    client.resumed("s")
+    client.hand(0, 500)
+    assert client.give(Received("s", ResumedAt(0, 500, 90))) == [Record(RESUMED_ELSEWHERE, 90)]
+    assert client.hand(1, 91) == [91]

@@ -1,0 +1,52 @@
+"""Durable subscriptions under random faults: who comes back misses nothing, gets nothing twice, and all in order."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from benchmarks.schedules import drawn
+from murmuration.hunt.space import FAULTS, MOVES
+from murmuration.hunt.trial import play_schedule
+from spark_analysis.plain_judge import Judgement
+from tests.protocols.durable.planted_bugs import BUGS
+from tests.schedules import examples, play, schedules
+
+PAIR = "cells/durable"
+PARTS = {"routing": "cells", "reliability": "durable", "matching": "bitset"}
+FIRST = 950_000
+SHOWN_AFTER = {
+    "a seam between the streams": 10,
+    "released when it is handed over": 37,
+    "a log that forgets whom a message is for": 66,
+    "nothing is asked for again": 4,
+    "a client that begins anew": 10,
+    "more is released than the client has": 4,
+}
+"""How many of the schedules with seeds from FIRST on it takes to find each planted bug."""
+
+
+def left(judgement: Judgement) -> dict[str, Any]:
+    """The findings that nothing excuses."""
+    return {name: judgement.left(name) for name in ("missing", "duplicate", "spurious", "out_of_order")}
+
+
+@examples(5, 100)
+def test_a_durable_subscriber_gets_everything_once_and_in_order(examples: int) -> None:
+    def holds(data: dict[str, Any]) -> None:
+        outcome = play(data)
+        assert not any(left(outcome.judgement).values())
+        assert [check for check in outcome.checks if check.outcome == "failed"] == []
+
+    schedule = schedules(PARTS, (*FAULTS, *MOVES), overlays=("cells", "chain", "star"), losses=(0.0, 0.1))
+    settings(max_examples=examples)(given(schedule)(holds))()
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_a_planted_bug_shows(name: str) -> None:
+    """The schedules are worth nothing if they do not see what goes wrong."""
+    seed = FIRST + SHOWN_AFTER[name] - 1
+    planted = play_schedule(drawn(f"cells/{BUGS[name]}", seed)).judgement
+    assert any(left(planted).values()), f"python -m benchmarks.schedules --pair cells/{BUGS[name]} --show {seed}"
+    assert planted.numbers["verdict"] == "invalid"
+    assert play_schedule(drawn(PAIR, seed)).judgement.numbers["verdict"] == "valid"

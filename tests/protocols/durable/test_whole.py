@@ -1,0 +1,185 @@
+"""Durable subscriptions on small clusters in virtual time: who comes back gets what it missed, once and in order."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from murmur_pubsub.errors import InputError
+from murmuration.deployment.build_deployment import build
+from murmuration.harness.cluster import Cluster
+from murmuration.scenario.load import check_scenario
+from spark_analysis.plain_judge import Judgement, judge_run
+
+CHAIN = {"kind": "chain", "brokers": 3}
+QUICK = {"failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"}}
+DURABLE = {"routing": "cells", "reliability": "durable"}
+
+
+@contextmanager
+def a_cluster(**keys: Any) -> Iterator[Cluster]:
+    given = {"overlay": CHAIN, "clients": {"alice": "b0", "bob": "b2", "carol": "b2"}, **DURABLE, **QUICK, **keys}
+    with Cluster.start(**given) as cluster:
+        yield cluster
+
+
+def publish(cluster: Cluster, first: int, count: int) -> None:
+    """Alice publishes that many events, 20 ms apart."""
+    for number in range(first, first + count):
+        cluster.clients["alice"].publish({"x": number})
+        cluster.advance("20 ms")
+
+
+def judged(cluster: Cluster) -> Judgement:
+    """The run's verdict: nothing may be missing or wrong, and nothing excused."""
+    cluster.end()
+    judgement = judge_run(cluster.folder)
+    assert judgement.numbers["verdict"] == "valid", judgement.numbers["reason"]
+    return judgement
+
+
+def numbers(cluster: Cluster, name: str) -> list[int]:
+    """What the client was delivered, in its order."""
+    return [int(each.sequence) for each in cluster.clients[name].deliveries()]
+
+
+def _leaves_for_b1(cluster: Cluster) -> None:
+    cluster.faults.disconnect("bob", "b2")
+    cluster.faults.connect("bob", "b1")
+
+
+Step = Callable[[Cluster], None]
+AWAY: dict[str, tuple[Step, Step]] = {
+    "its link is cut": (
+        lambda cluster: cluster.faults.cut("bob", "b2"), lambda cluster: cluster.faults.heal("bob", "b2"),
+    ),
+    "it is disconnected": (
+        lambda cluster: cluster.faults.disconnect("bob", "b2"), lambda cluster: cluster.faults.connect("bob", "b2"),
+    ),
+    "its broker dies": (lambda cluster: cluster.faults.kill("b2"), lambda cluster: cluster.faults.restart("b2")),
+    "it goes to another broker": (
+        lambda cluster: cluster.faults.disconnect("bob", "b2"), lambda cluster: cluster.faults.connect("bob", "b1"),
+    ),
+    "it goes to the publisher's broker": (
+        lambda cluster: cluster.faults.disconnect("bob", "b2"), lambda cluster: cluster.faults.connect("bob", "b0"),
+    ),
+    "its broker dies for good": (
+        lambda cluster: cluster.faults.kill("b2"), _leaves_for_b1,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", AWAY)
+def test_a_subscriber_that_was_away_gets_what_it_missed_once_and_in_order(case: str) -> None:
+    goes, comes = AWAY[case]
+    with a_cluster() as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        publish(cluster, 0, 10)
+        goes(cluster)
+        publish(cluster, 10, 30)
+        comes(cluster)
+        publish(cluster, 40, 10)
+        cluster.drain()
+        assert numbers(cluster, "bob") == list(range(50))
+        judgement = judged(cluster)
+    assert judgement.numbers["required"] == 50
+    assert judgement.numbers["explained"] == 0
+
+
+def test_a_client_that_was_killed_gets_all_and_again_only_what_it_had_not_recorded() -> None:
+    with a_cluster() as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        publish(cluster, 0, 20)
+        cluster.faults.kill("bob")
+        publish(cluster, 20, 20)
+        cluster.faults.restart("bob")
+        publish(cluster, 40, 5)
+        cluster.drain()
+        got = numbers(cluster, "bob")
+        judgement = judged(cluster)
+    assert sorted(set(got)) == list(range(45))
+    twice = [each for each in range(45) if got.count(each) > 1]
+    assert twice
+    assert twice == list(range(twice[0], 20)), "the last ones before it died"
+    assert len(judgement.pairs.duplicate) == len(twice)
+    assert judgement.left("duplicate") == []
+
+
+def test_the_publishers_broker_may_die_while_a_subscriber_is_away() -> None:
+    with a_cluster(parameters={"durable": {"checkpoint": 5}}) as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.clients["carol"].subscribe("x >= 10")
+        cluster.settle()
+        publish(cluster, 0, 10)
+        cluster.faults.disconnect("bob", "b2")
+        publish(cluster, 10, 30)
+        cluster.advance("2 s")  # all others have acknowledged
+        cluster.faults.kill("b0")
+        cluster.advance("500 ms")
+        cluster.faults.restart("b0")
+        cluster.advance("500 ms")
+        cluster.faults.connect("bob", "b1")
+        publish(cluster, 40, 10)
+        cluster.drain()
+        assert numbers(cluster, "bob") == list(range(50))
+        assert numbers(cluster, "carol") == list(range(10, 50))
+        judged(cluster)
+
+
+def test_others_are_not_held_up_by_one_that_is_slow() -> None:
+    """Under `gryphon` a client whose window is full holds up its broker; here it falls behind, and catches up."""
+    with a_cluster(parameters={"durable": {"window": 5}}) as cluster:
+        for name in ("bob", "carol"):
+            cluster.clients[name].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.slow("bob", "200 ms")
+        publish(cluster, 0, 50)
+        assert len(numbers(cluster, "carol")) >= 45
+        assert len(numbers(cluster, "bob")) < 20
+        cluster.faults.slow("bob", "0 ms")
+        cluster.drain()
+        assert numbers(cluster, "bob") == numbers(cluster, "carol") == list(range(50))
+        judged(cluster)
+
+
+def test_a_subscriber_that_is_not_back_when_the_run_ends_is_the_only_excuse() -> None:
+    with a_cluster() as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.clients["carol"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.disconnect("bob", "b2")
+        publish(cluster, 0, 10)
+        cluster.drain()
+        judgement = judged(cluster)
+    assert judgement.numbers["missing"] == judgement.numbers["explained"] == 10
+
+
+BAD_MOVES = {
+    "of a client that publishes": ({"at": "1 s", "move_client": "c0", "to": "b2"}, "c0"),
+    "of a broker": ({"at": "1 s", "move_client": "b1", "to": "b2"}, "a client"),
+    "of nobody": ({"at": "1 s", "move_client": "c9", "to": "b2"}, "a client"),
+    "to where it is": ({"at": "1 s", "move_client": "c2", "to": "b2"}, "a client"),
+    "to a client": ({"at": "1 s", "move_client": "c2", "to": "c1"}, "c1"),
+    "without an end": ({"at": "1 s", "move_client": "c2"}, "to"),
+    "for a time": ({"at": "1 s", "move_client": "c2", "to": "b1", "for": "1 s"}, "for"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_MOVES)
+def test_a_move_that_cannot_be_is_refused(case: str) -> None:
+    entry, told = BAD_MOVES[case]
+    workload = {"kind": "zipf", "clients": 3, "publishers": 1, "publications": 10}
+    keys = {"runtime": "virtual", "overlay": CHAIN, "workload": workload, "broker": DURABLE, "faults": [entry]}
+    with pytest.raises(InputError, match=told):
+        build(check_scenario(keys, "scenario"))
+
+
+def test_under_any_other_protocol_clients_stay_where_they_are() -> None:
+    workload = {"kind": "zipf", "clients": 3, "publishers": 1, "publications": 10}
+    move = {"at": "1 s", "move_client": "c2", "to": "b1"}
+    broker = {"routing": "cells", "reliability": "gryphon"}
+    with pytest.raises(InputError, match="two of b0, b1, b2"):
+        build(check_scenario({"overlay": CHAIN, "workload": workload, "broker": broker, "faults": [move]}, "scenario"))
