@@ -25,8 +25,8 @@ from murmuration.hunt.trial import in_force_in_recovery, play_schedule
 
 PAIRS = (
     "cells/gryphon", "cells/durable", "multipath/best_effort", "forwarding/epidemic", "flooding/epidemic",
-    "forwarding/best_effort", "flooding/best_effort", "cells/best_effort", "irbr/best_effort", "scribe/best_effort",
-    "rpf/best_effort", "vinifera/best_effort", "ferry/best_effort",
+    "forwarding/best_effort", "flooding/best_effort", "cells/best_effort", "irbr/best_effort",
+    "irbr_members/best_effort", "scribe/best_effort", "rpf/best_effort", "vinifera/best_effort", "ferry/best_effort",
 )  # fmt: skip
 _CHUNK = 100
 

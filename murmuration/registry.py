@@ -25,6 +25,7 @@ from routing.cells.router import CELLS
 from routing.ferry.router import FERRY
 from routing.flooding import FLOODING
 from routing.forwarding import FORWARDING
+from routing.irbr.members import IRBR_MEMBERS
 from routing.irbr.router import IRBR
 from routing.local_subscriptions import INDEXES
 from routing.multipath.router import MULTIPATH
@@ -38,7 +39,8 @@ RoutingDeclaration = RoutingProtocol[Any]
 ReliabilityDeclaration = ReliabilityProtocol[Any]
 
 ROUTINGS: Mapping[str, RoutingDeclaration] = {
-    each.name: each for each in (FLOODING, FORWARDING, MULTIPATH, CELLS, IRBR, SCRIBE, RPF, VINIFERA, FERRY)
+    each.name: each
+    for each in (FLOODING, FORWARDING, MULTIPATH, CELLS, IRBR, IRBR_MEMBERS, SCRIBE, RPF, VINIFERA, FERRY)
 }
 RELIABILITIES: Mapping[str, ReliabilityDeclaration] = {
     each.name: each for each in (BEST_EFFORT, EPIDEMIC, GRYPHON, DURABLE)

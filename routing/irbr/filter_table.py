@@ -125,6 +125,10 @@ class FilterTable:
             self.remove(wide, wanted)
         return filters
 
+    def holds(self, wide: IdentifierRange, wanted: Filter) -> bool:
+        """Is there exactly that entry?"""
+        return wanted in self._ranges.get(wide, ())
+
     def since_us(self, wide: IdentifierRange, wanted: Filter) -> int:
         """Since when the entry is there."""
         return self._since_us[self._ranges[wide][wanted]]
@@ -141,9 +145,13 @@ class FilterTable:
         """The ranges with a filter that an event with these attributes matches."""
         return self._index.destinations(attributes)
 
+    def matching_entries(self, attributes: Mapping[str, Value]) -> list[tuple[IdentifierRange, Filter]]:
+        """The entries whose filter an event with these attributes matches."""
+        return [self._entries[key] for key in self._index.matching(attributes)]
+
     def matching(self, attributes: Mapping[str, Value]) -> list[Filter]:
         """The filters that an event with these attributes matches."""
-        return list(dict.fromkeys(self._entries[key][1] for key in self._index.matching(attributes)))
+        return list(dict.fromkeys(wanted for _, wanted in self.matching_entries(attributes)))
 
     def digest(self, wide: IdentifierRange) -> int:
         """A number that says whether two nodes hold the same filters for a range."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.message import message
-from routing.pastry.messages import RangeFields
+from routing.pastry.messages import PastryPeerFields, RangeFields
 
 
 @message(60, control=True)
@@ -67,3 +67,56 @@ class Summary(NamedTuple):
 
 
 IRBR_MESSAGES: tuple[type, ...] = (RangeSubscription, Cancellation, Transfer, SummaryRequest, Summary)
+
+
+# ------------------------------------------------------------------------------- with the members of ranges
+# `routing.irbr.members` has these in place of those above. A member of a range is a node in it whose own subscribers
+# want exactly that filter; ["", 0, 0] where none is known.
+@message(65, control=True)
+class MemberSubscription(NamedTuple):
+    """`RangeSubscription`, from that member."""
+
+    origin: int
+    number: int
+    subscriber: RangeFields
+    filter: Filter
+    destination: RangeFields
+    member: PastryPeerFields
+
+
+@message(66, control=True)
+class MemberCancellation(NamedTuple):
+    """`Cancellation`, with a member for each of the added filters."""
+
+    origin: int
+    number: int
+    subscriber: RangeFields
+    cancelled: Sequence[Filter]
+    added: Sequence[Filter]
+    known: Sequence[Filter]
+    destination: RangeFields
+    members: Sequence[PastryPeerFields]
+
+
+@message(67, control=True)
+class MemberTransfer(NamedTuple):
+    """`Transfer`, with a member for each entry."""
+
+    ranges: Sequence[RangeFields]
+    filters: Sequence[Filter]
+    destination: RangeFields
+    members: Sequence[PastryPeerFields]
+
+
+@message(68, control=True)
+class MemberSummary(NamedTuple):
+    """`Summary`, with a member for each filter."""
+
+    length: int
+    filters: Sequence[Filter]
+    members: Sequence[PastryPeerFields]
+
+
+MEMBER_MESSAGES: tuple[type, ...] = (
+    MemberSubscription, MemberCancellation, MemberTransfer, SummaryRequest, MemberSummary,
+)  # fmt: skip

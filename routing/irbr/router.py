@@ -30,6 +30,7 @@ Concurrent operations (the text leaves them to a report that is lost). The rules
 Too much in a table costs messages only; too little costs events: so additions never wait, and removals may.
 """
 
+import functools
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
@@ -87,9 +88,7 @@ class Irbr(OverPastry, GossipRouter):
             RangeSubscription: self._on_subscription,
             Cancellation: self._on_cancellation,
             Transfer: self._on_transfer,
-            SummaryRequest: lambda source, message: [
-                Send(source, Summary(message.length, self._summary(message.length)))
-            ],
+            SummaryRequest: lambda source, message: [Send(source, self._summary_message(message.length))],
             Summary: self._on_summary,
         }
         self.watchers = {
@@ -163,15 +162,15 @@ class Irbr(OverPastry, GossipRouter):
         for length in range(self._space.digits, 0, -1):
             if length < shorter_than:
                 subscriber = self._space.range_of(self._own, length)
-                effects += self._to_row(
-                    length,
-                    lambda cell: RangeSubscription(self._own, self._number, subscriber, wanted, cell),  # noqa: B023
-                )
+                effects += self._to_row(length, functools.partial(self._subscription, subscriber, wanted))
             if length in covered_at:
                 break
         return effects
 
-    def _on_subscription(self, source: NodeName, message: RangeSubscription) -> list[Effect]:
+    def _subscription(self, subscriber: IdentifierRange, wanted: Filter, cell: IdentifierRange) -> Any:
+        return RangeSubscription(self._own, self._number, subscriber, wanted, cell)
+
+    def _on_subscription(self, source: NodeName, message: Any) -> list[Effect]:
         destination = IdentifierRange(*message.destination)
         if not self._space.contains(destination, self._own):
             return self._redirect(destination, message)
@@ -209,15 +208,15 @@ class Irbr(OverPastry, GossipRouter):
         return effects
 
     def _cancel_row(self, length: int, gone: IdentifierRange, filters: list[Filter], added: FilterSet) -> list[Effect]:
-        adds = list(added)
+        return self._to_row(length, functools.partial(self._cancellation, gone, filters, list(added)), besides=gone)
 
-        def cancellation(cell: IdentifierRange) -> Cancellation:
-            known = [held for held in self.table.of(cell) if any(each.covers(held) for each in filters)]
-            return Cancellation(self._own, self._number, gone, filters, adds, known, cell)
+    def _cancellation(
+        self, gone: IdentifierRange, filters: list[Filter], added: list[Filter], cell: IdentifierRange
+    ) -> Any:
+        known = [held for held in self.table.of(cell) if any(each.covers(held) for each in filters)]
+        return Cancellation(self._own, self._number, gone, filters, added, known, cell)
 
-        return self._to_row(length, cancellation, besides=gone)
-
-    def _on_cancellation(self, source: NodeName, message: Cancellation) -> list[Effect]:
+    def _on_cancellation(self, source: NodeName, message: Any) -> list[Effect]:
         destination, gone = IdentifierRange(*message.destination), IdentifierRange(*message.subscriber)
         if not self._space.contains(destination, self._own):
             return self._redirect(destination, message)
@@ -255,9 +254,12 @@ class Irbr(OverPastry, GossipRouter):
                 around.put(wanted)
         filters += around
         ranges += [self._space.range_of(self._own, cell.length)] * len(around)
-        return [Send(change.peer.name, Transfer(ranges, filters, cell))] if filters else []
+        return [Send(change.peer.name, self._transfer(ranges, filters, cell))] if filters else []
 
-    def _on_transfer(self, source: NodeName, message: Transfer) -> list[Effect]:
+    def _transfer(self, ranges: list[IdentifierRange], filters: list[Filter], cell: IdentifierRange) -> Any:
+        return Transfer(ranges, filters, cell)
+
+    def _on_transfer(self, source: NodeName, message: Any) -> list[Effect]:
         if len(message.ranges) != len(message.filters):
             raise WireError(f"{len(message.filters)} filters of {len(message.ranges)} ranges")
         destination = IdentifierRange(*message.destination)
@@ -268,7 +270,7 @@ class Irbr(OverPastry, GossipRouter):
             if not self._space.contains(wide, self._own) and self._put(wide, wanted):
                 ranges.append(wide)
                 filters.append(wanted)
-        return self._within(destination, lambda cell: Transfer(ranges, filters, cell)) if filters else []
+        return self._within(destination, functools.partial(self._transfer, ranges, filters)) if filters else []
 
     # ------------------------------------------------------------------- what a representative knows
     def _note(self, asking: NodeName, length: int) -> int:
@@ -288,6 +290,9 @@ class Irbr(OverPastry, GossipRouter):
             self._summaries[length] = (filters, digest(filters))
         return self._summaries[length][0]
 
+    def _summary_message(self, length: int) -> Any:
+        return Summary(length, self._summary(length))
+
     def _on_answered(self, change: Answered) -> list[Effect]:
         cell = self.pastry.table.cell_of(change.peer.identifier)
         stands = self.pastry.table.get(cell)
@@ -297,7 +302,7 @@ class Irbr(OverPastry, GossipRouter):
             return []
         return [Send(change.peer.name, SummaryRequest(change.length))]
 
-    def _on_summary(self, source: NodeName, message: Summary) -> list[Effect]:
+    def _on_summary(self, source: NodeName, message: Any) -> list[Effect]:
         cell = next((cell for cell, peer in self.pastry.table.cells() if peer.name == source), None)
         if cell is None or cell.length != message.length:
             return []

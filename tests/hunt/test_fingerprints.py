@@ -60,7 +60,7 @@ def test_a_broker_of_multipath_bridges_a_neighbour_looks_behind_it_for_another_a
     assert any(state.startswith("membership, move end") for state in states(order))
 
 
-@pytest.mark.parametrize("routing", ["irbr", "scribe", "rpf"])
+@pytest.mark.parametrize("routing", ["irbr", "irbr_members", "scribe", "rpf"])
 def test_a_pastry_node_has_silent_peers_and_vacant_cells_and_joins_again(routing: str) -> None:
     states = _states(routing, "best_effort", _RING, _KILL, **_DATAGRAMS)
     assert _holds(states, "Pastry joined", "vacant cells")

@@ -17,12 +17,13 @@ PAIRS = [
     ("cells", "gryphon"),
     ("cells", "durable"),
     ("irbr", "best_effort"),
+    ("irbr_members", "best_effort"),
     ("scribe", "best_effort"),
     ("rpf", "best_effort"),
     ("vinifera", "best_effort"),
     ("ferry", "best_effort"),
 ]
-STRUCTURED = ("irbr", "scribe", "rpf", "vinifera", "ferry")
+STRUCTURED = ("irbr", "irbr_members", "scribe", "rpf", "vinifera", "ferry")
 _DATAGRAMS = {"datagrams": {"delay": "1 ms"}}
 
 

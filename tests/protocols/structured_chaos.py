@@ -43,7 +43,7 @@ class Chaos:
         base, digits = self.rng.choice(SHAPES)
         delay = self.rng.choice((CONSTANT, Delay("uniform", 500, 15_000)))
         self.network = StructuredNetwork(
-            routing, digits, self.leaf_set, delay, seed, _NODES_MAX, base=base, ordered=routing != "irbr",
+            routing, digits, self.leaf_set, delay, seed, _NODES_MAX, base=base, ordered=routing in ("scribe", "rpf"),
             parameters={routing: {"resets": self.rng.random() < 0.5}},
         )  # fmt: skip
         self.text = f"{routing}, seed {seed}: {self.kind}, leaf set {self.leaf_set}, base {base}, {delay.kind}"

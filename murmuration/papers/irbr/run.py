@@ -23,7 +23,7 @@ from murmuration.papers.lab.measured_network import MeasuredNetwork
 from murmuration.registry import routing_named
 from reliability.best_effort import Forwarded
 from reliability.epidemic.parameters import EpidemicParameters
-from routing.irbr.messages import IRBR_MESSAGES
+from routing.irbr.messages import IRBR_MESSAGES, MEMBER_MESSAGES
 from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PastryPeer
@@ -48,9 +48,9 @@ _DELAY_US = 1_000
 PROBE_US = 2_000_000
 PROBE_TIMEOUT_US = 500_000
 _NEVER_US = 3_600_000_000
-_OPERATIONS = frozenset(
-    {*IRBR_MESSAGES, TreeSubscription, TreeCancellation, Detached, PathFilter, PathWithdrawn, PathReleased}
-)
+_TREE_OPERATIONS = (TreeSubscription, TreeCancellation, Detached)
+_PATH_OPERATIONS = (PathFilter, PathWithdrawn, PathReleased)
+_OPERATIONS = frozenset((*IRBR_MESSAGES, *MEMBER_MESSAGES, *_TREE_OPERATIONS, *_PATH_OPERATIONS))
 
 
 @dataclass(frozen=True, slots=True)

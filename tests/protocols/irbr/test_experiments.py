@@ -78,7 +78,7 @@ def test_irbr_s6_events_are_lost_until_failures_are_found_and_none_afterwards(ro
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("broker.routing=forwarding", "irbr, scribe, rpf"),
+        ("broker.routing=forwarding", "irbr, irbr_members, scribe, rpf"),
         ("overlay.base=6", "power of two"),
         ("overlay.digits=2", "at most 16"),
         ("datagrams=null", "talk by datagrams"),
