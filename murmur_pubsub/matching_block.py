@@ -33,6 +33,8 @@ _GAP_MAX = 2_048
 _ANSWERABLE_MAX = 256
 _FEW_WORDS = 1_024
 """With so many words of candidates or fewer, codes decide sooner than rows what may be covered."""
+_WORDS_AT_ONCE = 4_096
+"""So many words of filters are asked for destinations before it is seen whether any is missing still."""
 _Numbers = npt.NDArray[np.intp]
 
 
@@ -199,7 +201,24 @@ class Block(Generic[Destination]):
         exclude: Destination | None,
     ) -> None:
         """Put the destinations of matching entries into `found`, which has some already."""
-        sure, unsure = self._matches(names, attributes)
+        able = self._able(names)
+        rows = self._rows(names, attributes)
+        for begin in range(0, len(able), _WORDS_AT_ONCE):
+            self._add_destinations(
+                *self._matches(able, rows, begin, begin + _WORDS_AT_ONCE), attributes, found, exclude
+            )
+            # As long as too few are found, they are not compared with those that there are.
+            if len(found) >= len(self._destinations) - 1 and found.keys() | {exclude} >= self._owner_of.keys():
+                break
+
+    def _add_destinations(
+        self,
+        sure: _Numbers,
+        unsure: _Numbers,
+        attributes: Mapping[str, Value],
+        found: dict[Destination, None],
+        exclude: Destination | None,
+    ) -> None:
         for owner in np.flatnonzero(np.bincount(self._owners.take(sure))).tolist():
             destination = self._destinations[owner]
             if exclude is None or destination != exclude:
@@ -212,7 +231,8 @@ class Block(Generic[Destination]):
 
     def matching(self, names: tuple[str, ...], attributes: Mapping[str, Value]) -> npt.NDArray[np.int64]:
         """The keys of the entries whose filter the event matches."""
-        sure, unsure = self._matches(names, attributes)
+        able = self._able(names)
+        sure, unsure = self._matches(able, self._rows(names, attributes), 0, len(able))
         filters = self._filters
         evaluated = [number for number in unsure.tolist() if filters[number].matches(attributes)]
         return self._keys.take(np.concatenate((sure, evaluated)) if evaluated else sure)
@@ -258,10 +278,10 @@ class Block(Generic[Destination]):
                 within &= ~np.logical_or.reduce(beyond)
         return numbers[within]
 
-    def _matches(self, names: tuple[str, ...], attributes: Mapping[str, Value]) -> tuple[_Numbers, _Numbers]:
-        """(numbers of entries that match, of entries to be evaluated), each ascending."""
-        candidates = self._able(names)
-        words = len(candidates)
+    def _rows(self, names: tuple[str, ...], attributes: Mapping[str, Value]) -> list[Row]:
+        """The rows of the event's values; their codes are noted."""
+        words = self.used_words
+        rows = []
         for name, by_type, base in self._answerable[names].steps:
             value = attributes[name]
             cells = by_type.get(type(value))
@@ -275,12 +295,22 @@ class Block(Generic[Destination]):
                     equal = cells.equal(value, words)
                     if equal is not None:
                         row = row[:words] | equal
-            np.bitwise_and(candidates, row[:words], candidates)
+            rows.append(row)
+        return rows
+
+    def _matches(self, able: Row, rows: Sequence[Row], begin: int, end: int) -> tuple[_Numbers, _Numbers]:
+        """(numbers of entries that match, of entries to be evaluated) from one word to another, each ascending; takes
+        out of `able`, those that the event may match, what it does not."""
+        candidates = able[begin:end]
+        end = begin + len(candidates)
+        for row in rows:
+            np.bitwise_and(candidates, row[begin:end], candidates)
         numbers = _numbers_of(candidates)
         if not len(numbers):
             return numbers, numbers
-        rows = np.ascontiguousarray(self._codes.take(numbers, axis=0).T)
-        slots, lows, widths = rows.reshape(3, self._coded, len(numbers))
+        numbers += begin * WORD_BITS
+        codes = np.ascontiguousarray(self._codes.take(numbers, axis=0).T)
+        slots, lows, widths = codes.reshape(3, self._coded, len(numbers))
         met = self._met.take(slots)
         beyond = met - lows  # wraps around below an interval, to more than any width
         within = np.logical_and.reduce(beyond <= widths)
@@ -320,13 +350,12 @@ def ascending(keys: list[int], of_blocks: list[npt.NDArray[np.int64]]) -> list[i
 def _numbers_of(row: Row) -> _Numbers:
     """The numbers in a set, ascending."""
     # Words without a bit, or bytes if most words have one, are dropped before bits are unpacked to a byte each.
-    words = np.flatnonzero(row != 0)
-    if len(words) * 4 < len(row):
-        octets = row.take(words).astype("<u8", copy=False).view(np.uint8)
-        where = (words[:, None] * 8 + np.arange(8)).ravel()
+    octets = row.astype("<u8", copy=False).view(np.uint8)
+    where, shift = np.flatnonzero(row != 0), 6
+    if len(where) * 4 < len(row):
+        octets = octets.reshape(-1, 8).take(where, axis=0).ravel()
     else:
-        octets = row.astype("<u8", copy=False).view(np.uint8)
-        where = np.flatnonzero(octets != 0)
+        where, shift = np.flatnonzero(octets != 0), 3
         octets = octets.take(where)
     bits = np.flatnonzero(np.unpackbits(octets, bitorder="little").view(np.bool_))
-    return where.take(bits >> 3) * 8 + (bits & 7)
+    return (where.take(bits >> shift) << shift) + (bits & (1 << shift) - 1)

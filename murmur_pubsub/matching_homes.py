@@ -3,7 +3,7 @@
 New filters wait in a short list of newcomers. A few thousand live in levels (`murmur_pubsub.matching_level`), each at
 least twice as large as the next: a level is built in bulk, so levels that are not much larger are merged into it.
 Beyond that, filters go into blocks (`murmur_pubsub.matching_block`), which take them 64 at a time and are never built
-anew.
+anew. When a larger block is opened those before it are moved into it: what an event costs grows with the blocks to ask.
 
 Whatever takes longer than a few milliseconds is a task in short steps, of which each call takes one: merging levels,
 opening a block, moving filters out of what is mostly struck out. A filter is in one place at any time.
@@ -190,8 +190,9 @@ class Homes(Generic[Destination]):
         similar = self._similar_levels()
         if similar:
             return self._merge(similar)
+        newest = next(reversed(self._blocks.values()), None)
         for where, block in self._blocks.items():
-            if _is_hollow(block):
+            if _is_hollow(block) or (newest is not None and block.capacity < newest.capacity):
                 return self._move_out(where)
         return None
 

@@ -6,6 +6,7 @@ import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -43,6 +44,7 @@ SMALL_TABLE_BOUNDS: list[tuple[object, str, int]] = [
     (matching_homes, "_CAPACITY_MAX", 128),
     (matching_homes, "_CAPACITY_GROWTH", 2),
     (matching_homes, "_LISTED_AT_ONCE", 3),
+    (matching_block, "_WORDS_AT_ONCE", 1),
     (matching_level, "_PLANS_MAX", 2),
     (matching_level, "_STRUCK_MAX", 2),
     (matching_level, "_MANY_BITS", 1),
@@ -403,6 +405,43 @@ def test_blocks_that_follow_each_other_share_their_edges() -> None:
     cuts = [block.cuts for block in homes._blocks.values()]
     assert len(cuts) > 1
     assert all(each is cuts[0] for each in cuts)
+
+
+def test_a_larger_block_takes_over_what_smaller_ones_hold() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name, value in SMALL_TABLE_BOUNDS:
+            patch.setattr(module, name, value)
+        patch.setattr(matching_homes, "_CAPACITY_MAX", 512)
+        homes = settled(MatchingIndex(), [f"x BETWEEN {key * 7 % 10} AND 20" for key in range(300)])
+        (block,) = homes._blocks.values()
+    assert block.capacity == 512
+    assert len(block) > 128, "more than were added since it was opened"
+
+
+def test_a_block_is_asked_for_destinations_until_all_it_has_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name, value in SMALL_TABLE_BOUNDS:
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(matching_homes, "_CAPACITY_MIN", 1_024)
+    index = MatchingIndex[int]()
+    homes = settled(index, [])
+    for key in range(600):
+        index.add(key, parse_filter(f"x > {key} AND y > 0"), key % 3)
+    settled(index, [])
+    (block,) = homes._blocks.values()
+    asked: list[int] = []
+    original = block._matches
+
+    def noting(able: matching_columns.Row, rows: list[matching_columns.Row], begin: int, end: int) -> Any:
+        asked.append(begin)
+        return original(able, rows, begin, end)
+
+    monkeypatch.setattr(block, "_matches", noting)
+    for y, exclude, words in ((1, None, 1), (1, 0, 1), (0, None, block.used_words)):
+        asked.clear()
+        found: dict[int, None] = {}
+        block.add_destinations(("x", "y"), {"x": 1_000, "y": y}, found, exclude)
+        assert sorted(found) == [each for each in range(3) if y and each != exclude]
+        assert asked == list(range(words))
 
 
 def test_a_block_is_asked_first_if_levels_seldom_find_every_destination(monkeypatch: pytest.MonkeyPatch) -> None:
