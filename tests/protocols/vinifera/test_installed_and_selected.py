@@ -9,7 +9,9 @@ from murmur_pubsub.machine import LinkDown, NodeContext, Received, Send, Start, 
 from murmur_pubsub.places import RingPlace
 from routing.smallworld.contacts import Contacts
 from routing.smallworld.messages import Beat, BeatAnswer, Exchange, GossipPeer, Install
+from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key
 from routing.smallworld.ring import RING_SIZE
+from routing.vinifera.hashing import AttributeDomain
 from routing.vinifera.interests import OwnInterests
 from routing.vinifera.parameters import ViniferaParameters
 from routing.vinifera.router import VINIFERA, Vinifera
@@ -151,3 +153,14 @@ def test_vinifera_s4e_who_has_moved_away_has_no_load_of_its_former_range() -> No
         router.load.add(value)
     router.on_moved_away()
     assert router.load.events == 0
+
+
+def test_a_subscription_is_registered_where_events_without_the_attributes_it_wants_absent_come_by() -> None:
+    domains = {name: AttributeDomain(name, 0, 100) for name in ("x", "y")}
+    interests = OwnInterests(domains, NodeContext("", 1).random(""))
+    wanted, absent = parse_filter("x > 50 AND y IS NULL"), parse_filter("y IS NULL")
+    interests.change([wanted])
+    assert interests.regions() == {(attribute_key("x"), absent): [(domains["x"].hash(50), RING_SIZE - 1)]}
+    interests.change([absent])
+    everywhere = [(ANY_ATTRIBUTE, absent), (attribute_key("x"), absent), (attribute_key("y"), absent)]
+    assert list(interests.regions()) == everywhere

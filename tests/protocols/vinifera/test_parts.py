@@ -20,7 +20,7 @@ from murmur_pubsub.places import RingPlace
 from routing.smallworld.content_table import ContentTable, Entry
 from routing.smallworld.messages import Beat, BeatAnswer, GossipPeer, Install
 from routing.smallworld.peer_sampling import PeerSampling
-from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key, pack_profile, unpack_profile
+from routing.smallworld.profile import attribute_key, pack_profile, unpack_profile
 from routing.smallworld.quarantine import Quarantine
 from routing.smallworld.rendezvous import DOWN, UP
 from routing.smallworld.ring import RING_SIZE, KnownRing, clockwise
@@ -161,16 +161,6 @@ def test_vinifera_s4b3_a_subscription_is_registered_on_one_attribute() -> None:
     regions = interests.regions()
     assert len(regions) == 2
     assert (attribute_key("y"), parse_filter("TRUE")) in regions, "a filter without the primary attribute has its own"
-
-
-def test_a_subscription_is_registered_where_events_without_the_attributes_it_wants_absent_come_by() -> None:
-    interests = OwnInterests(PERCENT, random.Random(1))
-    wanted, absent = parse_filter("x > 5 AND y IS NULL"), parse_filter("y IS NULL")
-    interests.change([wanted])
-    assert interests.regions() == {(attribute_key("x"), absent): [(percent(5), RING_SIZE - 1)]}
-    interests.change([absent])
-    everywhere = [(ANY_ATTRIBUTE, absent), (attribute_key("x"), absent), (attribute_key("y"), absent)]
-    assert list(interests.regions()) == everywhere
 
 
 def test_vinifera_s4b4_an_event_has_a_target_for_each_attribute() -> None:
