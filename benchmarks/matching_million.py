@@ -1,10 +1,11 @@
 """The matching index up to a million filters: questions, changes, the worst stall and memory, beside scans in one run.
 
-    python -m benchmarks.matching_million [SHAPE ...] [--before CHECKOUT]
+    python -m benchmarks.matching_million [SHAPE ...] [--before CHECKOUT] [--quotes RECORDING]
 
 Shapes: `three` (three intervals over ten attributes), `hem` (ten intervals of width 0.4 over twenty, as the papers on
-HEM and OEM have it), `symbols` (three equalities over ten attributes of fifty symbols), each with a number of
-filters: `hem:1000000`. With a checkout of another state of murmur, the same is measured with its index. Each row is
+HEM and OEM have it), `symbols` (three equalities over ten attributes of fifty symbols), `lots` (rules over city lots)
+and `quotes` (recorded ones, `docs/paper-figure.md` says where they are), each with a number of filters: `hem:1000000`.
+With a checkout of another state of murmur, the same is measured with its index. Each row is
 measured in a process of its own.
 
 Microseconds and stalls are processor time: wall time on a busy computer says more about the neighbours. The collector
@@ -28,12 +29,13 @@ import psutil
 
 from benchmarks.matching import Event, us_each
 from benchmarks.packed_scan import packed_scan
+from benchmarks.rule_sets import city_lots, recorded_quotes
 from benchmarks.table import print_table
 from murmur_pubsub.filter import Constraint, Filter
 from murmur_pubsub.matching import MatchingIndex
 from murmur_pubsub.values import Value
 
-SHAPES = ("three:6552", "three:120000", "hem:1000000", "symbols:10000", "symbols:50000")
+SHAPES = ("three:6552", "three:120000", "hem:1000000", "symbols:10000", "symbols:50000", "lots:100000", "quotes:20000")
 NEIGHBOURS = 8
 _EVENTS = 200
 _REMOVED = 50_000
@@ -49,8 +51,13 @@ def _interval(low: float, high: float) -> Constraint:
     return Constraint("number", None, low, False, high, False)
 
 
-def _drawn(shape: str, count: int) -> tuple[list[str], list[Filter], list[Event]]:
-    """(attributes, filters, events), the same each time."""
+def _drawn(shape: str, count: int, quotes: Path | None) -> tuple[list[Filter], list[Event]]:
+    """(filters, events), the same each time."""
+    if shape == "lots":
+        return city_lots(count)
+    if shape == "quotes":
+        assert quotes is not None
+        return recorded_quotes(quotes, count)
     rng = random.Random(f"{shape}/{count}")
     names = [f"a{number:02}" for number in range(20 if shape == "hem" else 10)]
     filters = []
@@ -67,13 +74,13 @@ def _drawn(shape: str, count: int) -> tuple[list[str], list[Filter], list[Event]
                 constraints[name] = _interval(max(0.0, centre - width / 2), min(1.0, centre + width / 2))
         filters.append(Filter(constraints))
     value: Callable[[], Value] = (lambda: rng.randrange(50)) if shape == "symbols" else rng.random
-    return names, filters, [{name: value() for name in names} for _ in range(_EVENTS)]
+    return filters, [{name: value() for name in names} for _ in range(_EVENTS)]
 
 
-def measure(shape: str, count: int) -> dict[str, float | None]:
-    """One row of the table; some answers are checked against the scan, or one by one if there are no intervals."""
+def measure(shape: str, count: int, quotes: Path | None = None) -> dict[str, float | None]:
+    """One row of the table; some answers are checked against the scan, or one by one if there is none."""
     gc.disable()
-    names, filters, events = _drawn(shape, count)
+    filters, events = _drawn(shape, count, quotes)
     rss = psutil.Process().memory_info().rss
     index = MatchingIndex[int]()
     longest = asking = 0.0
@@ -93,7 +100,7 @@ def measure(shape: str, count: int) -> dict[str, float | None]:
     megabytes = (psutil.Process().memory_info().rss - rss) / 1e6
     for _ in range(10_000):  # what is under way comes to its end
         index.destinations({})
-    scan = None if shape == "symbols" else packed_scan(filters, names)
+    scan = packed_scan(filters, events)
     for event in events[:3]:
         expected = scan(event) if scan else [key for key, each in enumerate(filters) if each.matches(event)]
         assert index.matching(event) == expected
@@ -119,13 +126,14 @@ def measure(shape: str, count: int) -> dict[str, float | None]:
     }
 
 
-def _measured_apart(shape: str, checkout: Path) -> dict[str, float | None]:
+def _measured_apart(shape: str, checkout: Path, quotes: Path | None) -> dict[str, float | None]:
     """The row that a process of its own finds, with the index of that checkout."""
     here = Path(__file__).resolve().parents[1]
+    given = [] if quotes is None else ["--quotes", str(quotes.resolve())]
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "murmur_pubsub").symlink_to(checkout.resolve() / "murmur_pubsub")
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "benchmarks.matching_million", "--row", shape],
+            [sys.executable, "-P", "-m", "benchmarks.matching_million", "--row", shape, *given],
             env={**os.environ, "PYTHONPATH": f"{folder}:{here}"}, stdout=subprocess.PIPE, text=True, check=True,
         )  # fmt: skip
     return json.loads(done.stdout)  # type: ignore[no-any-return]
@@ -151,17 +159,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("shapes", nargs="*", metavar="SHAPE", default=list(SHAPES))
     parser.add_argument("--before", type=Path, metavar="CHECKOUT")
+    parser.add_argument("--quotes", type=Path, metavar="RECORDING")
     parser.add_argument("--row", metavar="SHAPE", help="print the figures of one shape as JSON, and nothing else")
     arguments = parser.parse_args()
     if arguments.row is not None:
         shape, count = arguments.row.split(":")
-        print(json.dumps(measure(shape, int(count))))
+        print(json.dumps(measure(shape, int(count), arguments.quotes)))
         return
     rows = []
     for shape in arguments.shapes:
+        if shape.startswith("quotes:") and arguments.quotes is None:
+            print(f"{shape} is left out: no --quotes RECORDING was given", file=sys.stderr)
+            continue
         if arguments.before is not None:
-            rows.append(_cells(shape, "before", _measured_apart(shape, arguments.before)))
-        rows.append(_cells(shape, "this", _measured_apart(shape, Path(__file__).parents[1])))
+            rows.append(_cells(shape, "before", _measured_apart(shape, arguments.before, arguments.quotes)))
+        rows.append(_cells(shape, "this", _measured_apart(shape, Path(__file__).parents[1], arguments.quotes)))
     print_table("Matching, us of processor time", _HEADINGS, rows)
 
 
