@@ -129,6 +129,21 @@ def test_the_publishers_broker_may_die_while_a_subscriber_is_away() -> None:
         judged(cluster)
 
 
+def test_a_log_that_is_full_of_what_an_absent_subscriber_lacks_makes_publishers_wait_and_loses_nothing() -> None:
+    with a_cluster(parameters={"durable": {"log_most": 20, "checkpoint": 5}}) as cluster:
+        for name in ("bob", "carol"):
+            cluster.clients[name].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.disconnect("bob", "b2")
+        publish(cluster, 0, 50)
+        cluster.advance("2 s")
+        assert numbers(cluster, "carol") == list(range(20)), "the others wait with the publishers"
+        cluster.faults.connect("bob", "b1")
+        cluster.drain()
+        assert numbers(cluster, "bob") == numbers(cluster, "carol") == list(range(50))
+        judged(cluster)
+
+
 def test_others_are_not_held_up_by_one_that_is_slow() -> None:
     """Under `gryphon` a client whose window is full holds up its broker; here it falls behind, and catches up."""
     with a_cluster(parameters={"durable": {"window": 5}}) as cluster:
