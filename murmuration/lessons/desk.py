@@ -9,6 +9,7 @@ from typing import Any
 from murmur_pubsub.errors import InputError
 from murmuration.lessons.lesson_run import LessonRun
 from murmuration.lessons.lessons import LESSONS, End, Lesson
+from murmuration.lessons.own_router import try_router
 from murmuration.lessons.witnesses import witness
 
 
@@ -77,6 +78,10 @@ class Desk:
         return {"more": frames, "told": told, "over": self._run.over}
 
 
+def _try_router(code: str, number: int) -> dict[str, Any]:
+    return try_router(code, number)._asdict()
+
+
 _DESK = Desk()
 _CALLS: Mapping[str, Callable[..., Any]] = {
     "witness": _DESK.witness,
@@ -84,6 +89,7 @@ _CALLS: Mapping[str, Callable[..., Any]] = {
     "advance": _DESK.advance,
     "do": _DESK.do,
     "decide": _DESK.decide,
+    "try": _try_router,
 }
 
 

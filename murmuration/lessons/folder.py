@@ -17,6 +17,7 @@ from typing import Any
 from murmur_page.page_files import picture, read_file
 from murmur_pubsub.errors import InputError
 from murmuration.lessons.lessons import LESSONS
+from murmuration.lessons.own_router import STARTER, TASK, TITLE, TRIALS
 from murmuration.lessons.witnesses import pairs, witness
 from murmuration.version import own_version
 
@@ -30,7 +31,7 @@ _LIBRARIES = (
 _AS_IT_IS = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide-lock.json", "python_stdlib.zip")
 _PACKED = "pyodide.asm.wasm"
 """Packed it is a third as large; the worker unpacks it as it comes."""
-_SCRIPTS = ("lesson", "lessons", "python", "same", "worker")
+_SCRIPTS = ("lesson", "lessons", "own", "python", "same", "worker")
 _OF_PAGES = ("canvas", "course", "hands", "metrics", "overlay", "page", "run", "story", "words")
 _WRITTEN = (1980, 1, 1, 0, 0, 0)
 """The time that the archive gives its files, so that it depends on nothing else."""
@@ -92,13 +93,14 @@ def _lessons() -> str:
 
 def _built() -> dict[str, Any]:
     """What the page is told of where it was built."""
-    lessons = [
+    lessons: list[dict[str, Any]] = [
         {"name": each.name, "title": each.title, "task": list(each.task), "question": each.question}
         for each in LESSONS.values()
     ]
+    own = {"name": "own", "title": TITLE, "task": list(TASK), "code": STARTER, "trials": len(TRIALS)}
     return {
         "version": own_version(),
-        "lessons": lessons,
+        "lessons": [*lessons, own],
         "witnesses": [witness(*pair)._asdict() for pair in pairs()],
     }
 

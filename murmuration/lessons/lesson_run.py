@@ -10,6 +10,7 @@ from murmur_page.counted import counted
 from murmur_page.head import head_of
 from murmur_page.layout import layout_of, write_layout
 from murmur_page.observer import Observer
+from murmur_pubsub.errors import RunError
 from murmur_pubsub.journal import RUN_WRITER
 from murmur_pubsub.journal_format import HEADER_BYTES, ROW, FileName
 from murmur_pubsub.run_manifest import FaultEntry
@@ -34,10 +35,11 @@ class PagedHands(Hands):
 
 
 class LessonRun:
-    """A run of the scenario of these keys in a new folder. Raises `InputError` for a scenario that cannot be played,
-    and what a protocol raises while it is carried on."""
+    """A run of the scenario of these keys in a new folder. `inputs_max`: a run whose machines take more floods (None:
+    it may). Raises `InputError` for a scenario that cannot be played, and while it is carried on `ProtocolError` for
+    what a protocol does wrong, and `RunError` for a flood."""
 
-    def __init__(self, keys: Mapping[str, Any], folder: Path) -> None:
+    def __init__(self, keys: Mapping[str, Any], folder: Path, inputs_max: int | None = None) -> None:
         loaded = check_scenario({**keys, "runtime": "virtual"}, "lesson")
         built = build(loaded)
         self.deployment = built.deployment
@@ -45,7 +47,8 @@ class LessonRun:
         self._folder.write_scenario(loaded.data)
         write_layout(folder, layout_of(self.deployment))
         self.hands = PagedHands(loaded, self.deployment, self._folder)
-        self._run = VirtualRun(self.deployment, self._folder.journal, lambda *_: None, steering=self.hands)
+        self._run = VirtualRun(self.deployment, self._folder.journal, self._hear, steering=self.hands)
+        self._inputs_max = inputs_max
         self._stretches = self._run.stretches()
         self._rows = _Rows(self._folder.journal)
         self._observer = Observer(self._folder.manifest)
@@ -59,6 +62,11 @@ class LessonRun:
     def faults(self) -> Sequence[FaultEntry]:
         """Those of the plan, and those by hand."""
         return self._folder.manifest.faults
+
+    @property
+    def inputs(self) -> int:
+        """How many inputs machines took."""
+        return self._run.runtime.processed
 
     def levels(self) -> dict[str, int]:
         """The most that each measure of the protocol came to at a broker so far, by its words."""
@@ -118,6 +126,10 @@ class LessonRun:
     def journal_hash(self) -> str:
         """The SHA-256 of the journal of a run that is over."""
         return journal_hash(self._folder.journal)
+
+    def _hear(self, step: str, done: int, total: int) -> None:
+        if self._inputs_max is not None and self.inputs > self._inputs_max:
+            raise RunError(f"It floods: machines took {self.inputs:,} inputs, and there is no end of it.")
 
     def _end(self) -> None:
         self.over = True

@@ -10,6 +10,7 @@ from selenium.webdriver.common.keys import Keys
 
 from murmuration.lessons.folder import size_of
 from murmuration.lessons.lessons import LESSONS
+from murmuration.lessons.own_router import STARTER
 from murmuration.lessons.witnesses import journal_hash, pairs
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import load_scenario
@@ -109,6 +110,26 @@ def test_each_lesson_opens_and_a_link_of_another_version_or_to_nothing_is_said(a
     until(lambda: "There is no lesson nothing" in window.execute_script(state))
     window.get(f"{address}/#lesson=losing&seed=-1")
     until(lambda: "A seed is a whole number" in window.execute_script(state))
+
+
+def test_a_router_written_in_the_page_is_tried_and_one_that_loops_is_ended(address: str, window: Any) -> None:
+    """The page stays awake meanwhile, and the next router is tried by a new worker."""
+    window.get(f"{address}/#lesson=own&seed=1")
+    until(lambda: window.execute_script("return 'ready' in document.documentElement.dataset"), 120)
+    own = "document.querySelector('[data-lessons=own]')"
+    said_of_it = f"return {own}.querySelector('[role=status]').textContent"
+
+    def tries(line: str, words: str) -> None:
+        made = STARTER.replace("return []  # here", line)
+        window.execute_script(f"{own}.querySelector('textarea').value = arguments[0]", made)
+        click(window, "Try it", "[data-lessons=own] button")
+        until(lambda: words in window.execute_script(said_of_it), 120)
+
+    tries("return []", "Not yet: 0 of 3 are valid")
+    window.execute_script("window.setTimeout = ((plain) => (what, ms) => plain(what, Math.min(ms, 3000)))(setTimeout)")
+    tries("while True: pass", "it loops")
+    tries("return [Hop(peer) for peer in self._neighbors]", "in Own.next_hops")
+    tries("return [Hop(peer) for peer in self._neighbours if peer != came_from]", "Solved")
 
 
 def test_every_protocol_leaves_the_same_journal_here_and_as_webassembly(address: str, window: Any) -> None:

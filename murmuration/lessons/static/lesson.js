@@ -18,8 +18,7 @@ export class Lesson {
 
   // Begin the run of this seed.
   async open(seed) {
-    this.turn += 1;
-    this.over = true;
+    this.close();
     const { turn, told } = this;
     const opened = await this.python.ask("open", { lesson: told.name, seed });
     if (turn !== this.turn) return;
@@ -37,6 +36,12 @@ export class Lesson {
     this.page.resize();
     this.showTask();
     this.root.dataset.ready = "";
+  }
+
+  // Its run is of no interest any more.
+  close() {
+    this.turn += 1;
+    this.over = true;
   }
 
   take({ more, told, over }) {

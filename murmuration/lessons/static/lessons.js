@@ -1,6 +1,7 @@
 // The page of the lessons: which there are, which one the address names, and what is said until Python is there.
 
 import { Lesson } from "./lesson.js";
+import { Own } from "./own.js";
 import { Python, lacking } from "./python.js";
 import { Same } from "./same.js";
 import { element } from "./story.js";
@@ -26,6 +27,8 @@ function address(told, seed) { return `#${new URLSearchParams({ lesson: told.nam
 function begin() {
   const python = new Python(ready, (words) => { parts.state.textContent = `Python could not be started: ${words}`; });
   const same = new Same(parts.same, python, witnesses);
+  const own = lessons.find((each) => each.code);
+  new Own(parts.own, python, own);
 
   function ready() {
     parts.state.textContent = `Python is ready, after ${((performance.now() - began) / 1000).toFixed(1)} s. It runs in this page alone.`;
@@ -39,6 +42,12 @@ function begin() {
     if (words) parts.state.textContent = words;
     if (!told) return;
     for (const link of parts.list.querySelectorAll("a")) link.setAttribute("aria-current", link.dataset.name === told.name ? "page" : "false");
+    parts.own.hidden = told !== own;
+    if (told === own) {
+      parts.task.hidden = parts.picture.hidden = true;
+      if (lesson) lesson.close();
+      return;
+    }
     if (lesson) lesson.told = told; else lesson = new Lesson(parts, python, told);
     lesson.open(seed).catch((error) => { parts.state.textContent = `The lesson could not be begun: ${error.message}`; });
   }

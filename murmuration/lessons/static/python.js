@@ -11,13 +11,14 @@ export class Python {
   begin() {
     this.waiting = new Map();
     this.calls = 0;
+    this.started = new Promise((resolve) => { this.start = resolve; });
     this.worker = new Worker("worker.js", { type: "module" });
     this.worker.addEventListener("message", ({ data }) => this.take(data));
     this.worker.addEventListener("error", (event) => this.onTrouble(event.message || "The worker could not be started."));
   }
 
   take({ ready, number, answer, trouble }) {
-    if (ready) { this.onReady(); return; }
+    if (ready) { this.start(); this.onReady(); return; }
     if (number === undefined) { this.onTrouble(trouble); return; }
     const { resolve, reject } = this.waiting.get(number);
     this.waiting.delete(number);
@@ -32,7 +33,17 @@ export class Python {
     });
   }
 
-  // End what it is at; another worker begins.
+  // The same; what has no answer after so many seconds is ended, and another worker begins.
+  async askFor(seconds, call, given) {
+    await this.started; // what it takes to begin is not its fault
+    const timer = setTimeout(() => this.restart(`It did not come back for ${seconds} s: it loops. Python begins anew.`), seconds * 1e3);
+    try {
+      return await this.ask(call, given);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
   restart(words) {
     this.worker.terminate();
     for (const { reject } of this.waiting.values()) reject(new Error(words));
