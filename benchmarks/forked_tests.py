@@ -46,8 +46,8 @@ class ForkedTests:
     def play(
         self, path: str, after: str, tests: Sequence[str], pairs: Sequence[str], schedules: int, seconds_max: float
     ) -> dict[str, Any]:
-        """Make the file at that path be the text `after`, then run the tests up to the first that fails, then that many
-        random schedules, shared by the pairs, up to the first that is not valid.
+        """Make the file at that path be the text `after`, then run the tests up to the first that fails, then hunt the
+        pairs with that many schedules, up to the first that shows something wrong.
 
         Returns `said`: what failed, and how ("" if nothing has), and `seconds` of CPU of each test that has passed;
         or `cannot`: why this change cannot be made so.
@@ -75,7 +75,7 @@ class _Server:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """In place of running what was collected."""
-        import benchmarks.schedules  # noqa: F401 (not earlier: pytest has to see murmuration's plugin imported)
+        import benchmarks.short_hunt  # noqa: F401 (not earlier: pytest has to see murmuration's plugin imported)
 
         items = {item.nodeid: item for item in session.items}
         functions = functions_by_code()
@@ -105,6 +105,9 @@ class _Server:
         except CannotSwapError as error:
             say(cannot=str(error))
             return
+        from benchmarks.hunt import end_right_code
+        from benchmarks.short_hunt import short_hunt
+
         tests = [items[each] for each in request["tests"]]
         for item, following in zip(tests, [*tests[1:], None], strict=True):
             say(begins=item.nodeid)
@@ -114,12 +117,12 @@ class _Server:
                 say(said=self._said)
                 return
             say(passed=item.nodeid, seconds=round(time.process_time() - began, 4))
-        for seed in range(request["schedules"] // max(1, len(request["pairs"]))):
-            for pair in request["pairs"]:
-                say(begins=f"{pair} {seed}")
-                if reason := _what_is_wrong(pair, seed):
-                    say(said=f"{pair} {seed}: {reason}")
-                    return
+        say(begins="the hunt")
+        for said in short_hunt(request["pairs"], request["schedules"], Path.cwd()):
+            if said:
+                end_right_code()
+                say(said=said)
+                return
         say(said="")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -131,18 +134,6 @@ class _Server:
     def _tell(self, what: Any) -> None:
         self._tells.write(json.dumps(what) + "\n")
         self._tells.flush()
-
-
-def _what_is_wrong(pair: str, seed: int) -> str:
-    from benchmarks.schedules import drawn
-    from murmuration.hunt.trial import play_schedule
-
-    try:
-        outcome = play_schedule(drawn(pair, seed))
-    except Exception as error:  # whatever a protocol raises is a finding
-        return repr(error)[:200]
-    numbers = outcome.judgement.numbers
-    return str(numbers["reason"]) if numbers["verdict"] == "invalid" else ""
 
 
 def _outcome(reads: int, child: int, seconds_max: float) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 `python -m benchmarks.hunt FILE [--seeds 5] [--most 1000] [--bug NAME ...] [--kind KIND ...]` plants each bug of
 `benchmarks.planted_bugs` in a process of its own and hunts until a schedule shows something wrong that the right code
-does not show. FILE keeps a line of JSON for each bug, kind and seed; what is there is not played again. The table is
-printed at the end.
+does not show. FILE keeps a line of JSON for each bug, kind and seed; what is there is not played again, so that the
+comparison can be interrupted, or played in pieces (`--minutes`). Bugs that took little time so far come first. A line
+says how much is left; the table is printed at the end.
 
 Kinds: `plain` draws every schedule; `guided` hunts as `murmur hunt` does; `alone` draws schedules with one fault on
 links that lose nothing: what these do not show needs two faults to meet.
@@ -12,19 +13,22 @@ links that lose nothing: what these do not show needs two faults to meet.
 import argparse
 import dataclasses
 import json
+import os
 import random
 import statistics
 import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.planted_bugs import PLANTED_BUGS, PlantedBug, fits, planted
+from benchmarks.planted_bugs import PLANTED_BUGS, ROOT, PlantedBug, fits, planted
 
 KINDS = ("plain", "guided", "alone")
+Results = Mapping[tuple[str, str, int], Mapping[str, Any]]
+"""Lines of FILE by bug, kind and seed."""
 _COMPARED = ("plain", "guided")
 _COUNT = 10
 _PARENTS = 10
@@ -106,11 +110,14 @@ for line in sys.stdin:
 _right: list[subprocess.Popen[str]] = []
 
 
-def is_wrong_without_it(keys: dict[str, Any]) -> bool:
-    """Does the schedule show something wrong in the right code? One process of that is kept."""
+def is_wrong_without_it(keys: dict[str, Any], root: Path = ROOT) -> bool:
+    """Does the schedule show something wrong in the right code, which is in that folder? One process of that is
+    kept."""
     if not _right:
         command = [sys.executable, "-c", _RIGHT_CODE]
-        _right.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        environment = {**os.environ, "PYTHONPATH": str(root)}
+        pipe = subprocess.PIPE
+        _right.append(subprocess.Popen(command, cwd=root, env=environment, stdin=pipe, stdout=pipe, text=True))
     asked, said = _right[0].stdin, _right[0].stdout
     assert asked is not None
     assert said is not None
@@ -146,14 +153,36 @@ def main() -> None:
     for bug in wanted:
         if bug not in fitting:
             print(f"{bug.name}: {bug.file} has changed, and the bug does not fit it any more")
-    ends_at = None if given.minutes is None else time.monotonic() + 60 * given.minutes
+    ends_at = float("inf") if given.minutes is None else time.monotonic() + 60 * given.minutes
+    kinds = given.kinds or list(_COMPARED)
     for seed in range(given.seeds):
-        for bug in fitting:
+        spent = seconds_spent(read_results(given.file))
+        for bug in sorted(fitting, key=lambda each: spent.get(each.name, float("inf"))):
             done = read_results(given.file)
-            left = [(kind, seed) for kind in given.kinds or _COMPARED if (bug.name, kind, seed) not in done]
-            if left and (ends_at is None or time.monotonic() < ends_at):
+            left = [(kind, seed) for kind in kinds if (bug.name, kind, seed) not in done]
+            if left and time.monotonic() < ends_at:
+                print(what_is_left(done, [each.name for each in fitting], kinds, given.seeds), flush=True)
                 _play_apart(bug, left, given)
     print_table(read_results(given.file), given.most)
+
+
+def seconds_spent(done: Results) -> dict[str, float]:
+    """CPU seconds that a hunt of each bug took, on the average of those that are done."""
+    spent: defaultdict[str, list[float]] = defaultdict(list)
+    for (name, _, _), result in done.items():
+        spent[name].append(result["cpu_s"])
+    return {name: statistics.fmean(each) for name, each in spent.items()}
+
+
+def what_is_left(done: Results, names: Sequence[str], kinds: Sequence[str], seeds: int) -> str:
+    """In words; a bug that was not hunted yet is taken for one like the others."""
+    spent = seconds_spent(done)
+    usual_s = statistics.fmean(spent.values()) if spent else 0.0
+    wanted = [(name, kind, seed) for name in names for kind in kinds for seed in range(seeds)]
+    left = [name for name, kind, seed in wanted if (name, kind, seed) not in done]
+    seconds = sum(spent.get(name, usual_s) for name in left)
+    hours = f", about {seconds / 3_600:.1f} CPU hours" if spent else ""
+    return f"{len(left):,} of {len(wanted):,} hunts left{hours}"
 
 
 def _play_apart(bug: PlantedBug, left: Sequence[tuple[str, int]], given: argparse.Namespace) -> None:
@@ -186,7 +215,7 @@ def read_results(path: Path) -> dict[tuple[str, str, int], dict[str, Any]]:
     return {(line["bug"], line["kind"], line["seed"]): line for line in lines}
 
 
-def print_table(done: dict[tuple[str, str, int], dict[str, Any]], most: int) -> None:
+def print_table(done: Results, most: int) -> None:
     """The median of each bug over the seeds, and that of all; what was not found counts as `most`."""
     counts: defaultdict[str, defaultdict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for (name, kind, _), result in done.items():

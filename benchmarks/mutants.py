@@ -1,13 +1,13 @@
-"""How many random changes to the protocols' code are noticed: by the quick tests, by random schedules, or by neither.
+"""How many random changes to the protocols' code are noticed: by the quick tests, by a short hunt, or by neither.
 
 `python -m benchmarks.mutants FILE [--count 300] [--seed 1] [--under reliability/gryphon ...]` draws that many changes
 (`benchmarks.mutations`) of `murmur_pubsub`, `routing` and `reliability`. It makes one at a time: in a fork of a process
 that has imported all tests, or in a copy of the tree, if the change is of what runs while a module is imported. Then it
 runs the tests of that part that reach the changed line, the quickest first, until one fails; then others that do and
-need neither Ray nor Spark, up to `--others` seconds of them; then `--schedules` random schedules of the pairs that the
-part takes part in. FILE keeps a line of JSON for each; a run that was interrupted goes on where it was. FILE.lines
-keeps which test runs what. `--again` plays again what nothing had noticed, and `--seconds` begins no change after that
-time. The table and the survivors are printed at the end.
+need neither Ray nor Spark, up to `--others` seconds of them; then a short guided hunt (`benchmarks.short_hunt`) with
+`--schedules` schedules of the pairs that the part takes part in. FILE keeps a line of JSON for each; a run that was
+interrupted goes on where it was. FILE.lines keeps which test runs what. `--again` plays again what nothing had noticed,
+and `--seconds` begins no change after that time. The table and the survivors are printed at the end.
 """
 
 import argparse
@@ -102,7 +102,7 @@ class Effort:
 def noticed_by(
     tree: Path, forked: ForkedTests, mutation: Mutation, touched: TouchedLines, effort: Effort
 ) -> tuple[str, str]:
-    """Make the change, and say what notices it: "its tests", "other tests", "schedules" or "nothing"; and who first."""
+    """Make the change, and say what notices it: "its tests", "other tests", "the hunt" or "nothing"; and who first."""
     folders, pairs = _PARTS[part_of(mutation.path)]
     own = tuple(f"tests/protocols/{name}/" for name in folders) or ("tests/unit/",)
     own = (*own, "tests/golden/")
@@ -123,7 +123,7 @@ def noticed_by(
     if not said:
         return "nothing", ""
     name = said.partition(" ")[2]
-    return "its tests" if name.startswith(own) else "other tests" if name.startswith("tests/") else "schedules", said
+    return "its tests" if name.startswith(own) else "other tests" if name.startswith("tests/") else "the hunt", said
 
 
 def _played_anew(
@@ -138,11 +138,16 @@ def _played_anew(
         os.utime(path, (0, crc32(path.read_bytes())))
         if tests and (said := _complaint(tree, "pytest", *QUICK, "-x", "-p", "benchmarks.cpu_limit", *tests)):
             return said
-        asked = ["--count", str(schedules), *(argument for pair in pairs for argument in ("--pair", pair))]
-        return _complaint(tree, "benchmarks.schedules", "--fail", "--workers", "1", *asked) if schedules else ""
+        asked = ["--schedules", str(schedules), "--right", str(ROOT)]
+        return _complaint(tree, "benchmarks.short_hunt", *pairs, *asked) if schedules else ""
     finally:
         path.write_text(source)
         os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))
+
+
+def pairs_of(path: str) -> Sequence[str]:
+    """The pairs of protocols that the file's part takes part in."""
+    return _PARTS[part_of(path)][1]
 
 
 def part_of(path: str) -> str:
@@ -212,7 +217,7 @@ class Played:
         for each in self.ends.values():
             for part in (part_of(each["path"]), "~all"):
                 by_part.setdefault(part, Counter())[each["noticed_by"]] += 1
-        names = ("its tests", "other tests", "schedules", "nothing")
+        names = ("its tests", "other tests", "the hunt", "nothing")
         lines = [f"{'part':24}{'changes':>8}" + "".join(f"{name:>{len(name) + 2}}" for name in names)]
         for part, counts in sorted(by_part.items()):
             columns = "".join(f"{counts[name]:>{len(name) + 2}}" for name in names)

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import NodeName
@@ -18,6 +19,7 @@ TableVersion = tuple[int, int]
 class Table:
     """One broker's filters. `heard`, `forgotten`: see `routing.cells.messages.WholeTable`."""
 
+    remembers: ClassVar = ("heard",)  # of each root one incarnation
     incarnation: int
     version: int = 0
     filters: dict[Filter, int] = field(default_factory=dict)

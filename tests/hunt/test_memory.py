@@ -9,6 +9,7 @@ from murmuration.hunt.memory import kept_by
 from murmuration.hunt.symptoms import tried
 from reliability.gryphon.parameters import GryphonParameters
 from reliability.gryphon.subend import Subend
+from routing.cells.tables import Table
 from tests.hunt.properties_asked import Hoarding, Remembering, Restless
 from tests.hunt.test_coverage import CHAIN
 
@@ -48,6 +49,11 @@ def test_a_protocol_that_keeps_every_event_is_found_unless_it_says_so(protocol: 
     if is_found:
         assert symptom is not None
         assert "entries in Hoarding.passed though nothing is broken any more" in symptom.words
+
+
+def test_the_incarnations_that_a_broker_has_heard_of_are_no_memory_that_grows() -> None:
+    table = Table(0, heard={f"p{number}": 1 for number in range(60)})
+    assert not kept_by(table)
 
 
 @pytest.mark.parametrize("step", [0, 10])

@@ -147,7 +147,7 @@ def test_what_runs_while_a_module_is_imported_cannot_be_changed_later(
 
 
 @pytest.mark.slow
-def test_a_fork_plays_tests_and_schedules_up_to_the_first_that_fails() -> None:
+def test_a_fork_plays_tests_and_hunts_up_to_the_first_that_fails() -> None:
     path = "routing/flooding.py"
     source = (ROOT / path).read_text()
     nowhere = source.replace("peer != came_from", "peer == came_from")
@@ -155,7 +155,7 @@ def test_a_fork_plays_tests_and_schedules_up_to_the_first_that_fails() -> None:
     forked = ForkedTests(ROOT, ["tests/unit/test_intervals.py"])
     try:
         played = forked.play(path, nowhere, forked.tests[:2], ["flooding/best_effort"], 5, 60)
-        assert played["said"].startswith("flooding/best_effort 0: ")
+        assert played["said"].startswith("flooding/best_effort, schedule ")
         assert list(played["seconds"]) == forked.tests[:2]
         assert forked.play(path, source + "\n\nCONSTANT = 1\n", [], [], 0, 60) == {"cannot": "no function differs"}
     finally:
