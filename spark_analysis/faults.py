@@ -135,11 +135,13 @@ class Faults:
 
 
 def _checked(rows: pd.DataFrame) -> CheckedRows:
-    in_order = rows.sort_values("time_us", kind="stable")
+    by_node: dict[Any, pd.DataFrame] = {
+        node: each.sort_values("time_us", kind="stable") for node, each in rows.groupby("node")
+    }
     return CheckedRows(
         {
-            int(str(node)): [array(code, each[name].to_numpy(code).tobytes()) for name, code in COLUMNS.items()]
-            for node, each in in_order.groupby("node")
+            int(node): [array(code, each[name].to_numpy(code).tobytes()) for name, code in COLUMNS.items()]
+            for node, each in by_node.items()
         }
     )
 
