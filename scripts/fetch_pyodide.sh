@@ -7,7 +7,7 @@ version=314.0.7
 npm_sum=d18bd7c4485f11da4b7dbfd790cd8114078c44eab488c517d9bcf31fda4eb6dc8c716930abe1db139bb2b860fcd8b37bcb6abe48dbe2ffa579244b0e943d91d4
 target=$1
 python=$2
-core=$(sed -n 's/^pydantic_core==//p' "$(dirname "$0")/../constraints.txt")
+core=$(sed -n 's/^pydantic_core==//p' "${0%/*}/../constraints.txt")
 [ -s "$target/complete-$version-$core" ] && exit 0
 mkdir -p "$target"
 folder=$(mktemp -d)

@@ -87,3 +87,17 @@ def test_without_npm_the_site_is_made_all_the_same(bare: Path) -> None:
     done = play(bare, "fetch_mermaid.sh", "mermaid")
     assert done.returncode == 0
     assert "pictures of states will be shown as text" in done.stderr
+
+
+def test_without_npm_the_lessons_cannot_be_built_and_it_is_said(bare: Path) -> None:
+    done = play(bare, "fetch_pyodide.sh", "pyodide", "python")
+    assert done.returncode == 1
+    assert done.stderr == "make play: npm is missing, which fetches Pyodide (apt-get install npm).\n"
+
+
+def test_a_pyodide_that_is_not_what_it_was_is_refused(bare: Path) -> None:
+    (bare / "sha512sum").symlink_to(Path("/usr/bin/sha512sum"))
+    command(bare / "npm", "echo something else >pyodide-314.0.7.tgz")
+    done = play(bare, "fetch_pyodide.sh", "pyodide", "python")
+    assert done.returncode == 1
+    assert "is not what it was: its sum differs" in done.stderr
