@@ -1,10 +1,10 @@
-"""The actors of a live run by node name: started, asked, killed, started again.
+"""The nodes of a live run in their actors: started, asked, killed, started again.
 
 A node is in service unless a fault took it out: it is `down` (its actor is dead) or `stalled` (its process is
 stopped). Asking skips nodes out of service, and one that goes out of service while it is asked is no error. An actor
-that has died without being told to is such a fault too; one that lives and does not answer ends the run by name, with
-the input that its machine has not come back from. Faults come from a thread of their own, so a node is marked before
-anything is done to it.
+that has died without being told to is such a fault too, of each node in it; one that lives and does not answer ends the
+run by name, with the input that its machine has not come back from. Faults come from a thread of their own, so a node
+is marked before anything is done to it.
 """
 
 import dataclasses
@@ -19,8 +19,9 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from actors.actor_settings import ActorSettings
 from actors.clock import Clock
-from actors.node_actor import Listening, NodeActor
+from actors.node_actor import NodeActor
 from actors.processes import ProcessPlace
+from actors.resident import Arrival, Listening
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError, RunError
 from murmur_pubsub.faults import link_key
@@ -45,11 +46,12 @@ _LOSS_NOTICED_S = 60.0
 class ActorGroup:
     """All actors of one run.
 
-    `hosts`: Ray's identifiers of the hosts, by their number in the deployment; `scratch`: the folders of those
-    that keep journals and logs for themselves. `watched`: a `HostWatch` notices when a host is gone. `on_death(name)`
-    is told of an actor that has died by itself, and takes it out of service. `held_up` were
-    stalled or slowed down once: their lag is no fault of the host. `cut` are the links that a fault keeps down,
-    `partition` is the group of each node while datagrams pass within groups only.
+    Nodes that share an actor are asked by one call, and those of the others by one each. `hosts`: Ray's identifiers of
+    the hosts, by their number in the deployment; `scratch`: the folders of those that keep journals and logs for
+    themselves. `watched`: a `HostWatch` notices when a host is gone. `on_death(names)` is told of an actor that has
+    died by itself, and takes its nodes out of service. `held_up` were stalled or slowed down once: their lag is no
+    fault of the host. `cut` are the links that a fault keeps down, `partition` is the group of each node while
+    datagrams pass within groups only.
     """
 
     def __init__(
@@ -87,10 +89,16 @@ class ActorGroup:
         self._clock = clock
         self._ahead_us: dict[NodeName, int] = {}
         """By how much each node's clock is ahead of the driver's, at most."""
-        self.on_death: Callable[[NodeName], None] | None = None
+        self.on_death: Callable[[Sequence[NodeName]], None] | None = None
         options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "max_task_retries": 0}
         self._remote = ray.remote(**options, concurrency_groups={"watch": 1})(NodeActor)
-        self._actors: dict[NodeName, Any] = {}
+        shared = {name: number for number, nodes in enumerate(deployment.actors) for name in nodes}
+        alone = [spec.name for spec in deployment.nodes if spec.name not in shared]
+        self._actor_of = shared | {name: number for number, name in enumerate(alone, len(deployment.actors))}
+        """The number of each node's actor."""
+        self._actors: dict[int, Any] = {}
+        self._without_process: dict[int, None] = {}
+        """The actors whose processes were seen to be gone."""
         self.addresses: dict[NodeName, tuple[str, int]] = {}
         self._brokers = frozenset(spec.name for spec in deployment.nodes if spec.role == "broker")
         self._peers: dict[NodeName, list[NodeName]] = {spec.name: [] for spec in deployment.nodes}
@@ -118,7 +126,27 @@ class ActorGroup:
     @property
     def in_service(self) -> list[NodeName]:
         """The nodes that are there and can be asked."""
-        return [name for name in list(self._actors) if self._serves(name)]
+        return [name for name in list(self.addresses) if self._serves(name)]
+
+    @property
+    def actor_count(self) -> int:
+        """How many actors there are when no node is down."""
+        return len(set(self._actor_of.values()))
+
+    def shares(self, name: NodeName) -> bool:
+        """Are there other nodes, up or down, that belong into the actor of that one?"""
+        return self._actor_of[name] < len(self._deployment.actors) and len(self.together(name)) > 1
+
+    def together(self, name: NodeName) -> tuple[NodeName, ...]:
+        """The nodes that belong into the actor of that one, itself among them."""
+        number = self._actor_of[name]
+        return self._deployment.actors[number] if number < len(self._deployment.actors) else (name,)
+
+    def waves(self, names: Sequence[NodeName], actors: int) -> list[list[NodeName]]:
+        """The nodes, this number of actors after the other, each with all of its nodes."""
+        numbers = list(dict.fromkeys(self._actor_of[name] for name in names))
+        waves = [numbers[begin : begin + actors] for begin in range(0, len(numbers), actors)]
+        return [[name for name in names if self._actor_of[name] in set(wave)] for wave in waves]
 
     def scripted(self) -> list[NodeName]:
         """The nodes in service that have a script to play."""
@@ -141,47 +169,53 @@ class ActorGroup:
 
     # ------------------------------------------------------------------------------------------ starting
     def start(self, names: Sequence[NodeName]) -> None:
-        """Start the processes of (the next incarnation of) these nodes and have them listen; `introduce` starts their
-        machines."""
-        for name in names:
-            script = self._deployment.scripts.get(name)
-            incarnation = self.incarnations[name] = self.incarnations.get(name, -1) + 1
-            options: dict[str, Any] = {}
-            number = self._deployment.hosts.get(name, 0)
-            if len(self.hosts) > 1:
-                host = self.hosts[number]
-                options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node_id=host, soft=False)
-            settings = self._settings_at.get(number, self.settings)
-            # Of the former incarnation's clock only this is known, and its last input lies behind the driver's now.
-            not_before_us = self._clock.now_us() + self._ahead_us.pop(name, 0) if incarnation else 0
-            arguments = (self.specs[name], settings, script, incarnation, not_before_us)
-            self._actors[name] = self._remote.options(**options).remote(*arguments)
-        for name in names:
-            listening: Listening = self._answer(name, self._actors[name].listen.remote(), wanted=True)
-            self.addresses[name] = (listening.host, listening.port)
-            self.places[name] = listening.place
+        """Make (the next incarnation of) these nodes, in new processes where theirs are not there, and have them
+        listen; `introduce` starts their machines."""
+        pending: dict[tuple[NodeName, ...], Any] = {}
+        for number, nodes in self._by_actor(names).items():
+            if number not in self._actors or number in self._without_process:
+                self._actors[number] = self._new_process(nodes[0])
+                self._without_process.pop(number, None)
+            pending[tuple(nodes)] = self._actors[number].listen.remote([self._arrival(name) for name in nodes])
+        for here, reference in pending.items():
+            found: dict[NodeName, Listening] = self._answer(here, reference, wanted=True)
+            for name, listening in found.items():
+                self.addresses[name] = (listening.host, listening.port)
+                self.places[name] = listening.place
+
+    def _new_process(self, name: NodeName) -> Any:
+        number = self._deployment.hosts.get(name, 0)
+        options: dict[str, Any] = {}
+        if len(self.hosts) > 1:
+            options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node_id=self.hosts[number], soft=False)
+        return self._remote.options(**options).remote(self._settings_at.get(number, self.settings))
+
+    def _arrival(self, name: NodeName) -> Arrival:
+        incarnation = self.incarnations[name] = self.incarnations.get(name, -1) + 1
+        # Of the former incarnation's clock only this is known, and its last input lies behind the driver's now.
+        not_before_us = self._clock.now_us() + self._ahead_us.pop(name, 0) if incarnation else 0
+        return Arrival(self.specs[name], self._deployment.scripts.get(name), incarnation, not_before_us)
 
     def introduce(self, names: Sequence[NodeName]) -> None:
         """Tell these nodes their links and the addresses of all nodes, which starts their machines, and only then let
         them dial."""
-        arguments = {}
-        for name in names:
-            specs = {peer: self.link_specs[link_key(name, peer)] for peer in self._peers[name]}
-            arguments[name] = (specs, self._brokers, self.addresses)
-        self.ask("attach", arguments=arguments)
+        self.tell("meet", self._brokers, self.addresses, nodes=names)
+        specs = {name: {peer: self.link_specs[link_key(name, peer)] for peer in self._peers[name]} for name in names}
+        self.ask("attach", arguments={name: (specs[name],) for name in names})
         self.ask("dial", arguments={name: (self._dials[name],) for name in names})
 
-    def bring_back(self, name: NodeName) -> None:
-        """A node that is down starts again, under its old name at a new address. The others are told of that first, so
-        that they can answer what it sends as it starts."""
-        self.start([name])
-        moved = (name, self.addresses[name])
+    def bring_back(self, names: Sequence[NodeName]) -> None:
+        """Nodes that are down start again, under their old names at new addresses. The others are told of that first,
+        so that they can answer what these send as they start."""
+        self.start(names)
+        moved = {name: self.addresses[name] for name in names}
         for other in list(self.stalled):
-            self._actors[other].moved.remote(*moved)  # it hears of it later
-        self.ask("moved", self.in_service, common=moved)
-        del self.down[name]
-        self.ask("sever", arguments={name: self.cut_off_from(name)})
-        self.introduce([name])
+            self._actors[self._actor_of[other]].moved.remote(moved)  # it hears of it later
+        self.tell("moved", moved)
+        for name in names:
+            del self.down[name]
+        self.ask("sever", arguments={name: self.cut_off_from(name) for name in names})
+        self.introduce(names)
 
     # -------------------------------------------------------------------------------------------- asking
     def ask(
@@ -193,20 +227,29 @@ class ActorGroup:
     ) -> dict[NodeName, Any]:
         """The answers of the actors in service to one call, by node. Raises what a call raised, and `RunError` naming
         an actor that does not answer; one that has died is out of service from then on."""
-        names = list(nodes) if nodes is not None else list(arguments if arguments is not None else self._actors)
+        names = list(nodes) if nodes is not None else list(arguments if arguments is not None else self.addresses)
         pending = {}
-        for name in names:
-            if self._serves(name):
-                call = getattr(self._actors[name], what)
-                pending[name] = call.remote(*(arguments[name] if arguments is not None else common))
+        for number, here in self._by_actor(names).items():
+            given = {name: common if arguments is None else arguments[name] for name in here if self._serves(name)}
+            if given:
+                pending[tuple(given)] = self._actors[number].ask.remote(what, given)
         return self._answers(pending)
 
+    def tell(self, what: str, *arguments: Any, nodes: Iterable[NodeName] | None = None) -> None:
+        """Make a call that is for an actor as a whole, of all with nodes (of these) in service."""
+        serving = [name for name in (self.in_service if nodes is None else nodes) if self._serves(name)]
+        pending = {}
+        for number, here in self._by_actor(serving).items():
+            pending[tuple(here)] = getattr(self._actors[number], what).remote(*arguments)
+        self._answers(pending)
+
     def status(self) -> dict[NodeName, dict[str, Any]]:
-        """What each node in service says of itself, asked in turn; raises why one has failed."""
-        asked_us, pending = {}, {}
-        for name in self.in_service:
-            asked_us[name] = self._clock.now_us()
-            pending[name] = self._actors[name].status.remote()
+        """What each node in service says of itself, asked actor by actor; raises why one has failed."""
+        asked_us: dict[NodeName, int] = {}
+        pending = {}
+        for number, here in self._by_actor(self.in_service).items():
+            asked_us |= dict.fromkeys(here, self._clock.now_us())
+            pending[tuple(here)] = self._actors[number].ask.remote("status", dict.fromkeys(here, ()))
             time.sleep(BETWEEN_QUESTIONS_S)
         answers = self._answers(pending)
         for name, status in answers.items():
@@ -233,11 +276,20 @@ class ActorGroup:
     # -------------------------------------------------------------------------------------------- ending
     def kill(self, name: NodeName) -> None:
         """Kill the node's actor."""
-        ray.kill(self._actors[name])
+        ray.kill(self._actors[self._actor_of[name]])
+
+    def crash(self, name: NodeName) -> None:
+        """Have the node gone, and the others of its actor go on. It is out of service already."""
+        self._answer((name,), self._actors[self._actor_of[name]].crash.remote(name), wanted=True)
+
+    def process_gone(self, names: Iterable[NodeName]) -> None:
+        """The processes of these nodes are gone: they start in new ones."""
+        for name in names:
+            self._without_process[self._actor_of[name]] = None
 
     def kill_all(self) -> None:
         """Kill every actor; those that are dead already stay so."""
-        for actor in self._actors.values():
+        for actor in list(self._actors.values()):
             ray.kill(actor)
 
     def host_lost(self, number: int) -> None:
@@ -245,14 +297,24 @@ class ActorGroup:
         left = [each for each in self.hosts if each != self.hosts[number]]
         self.hosts[number] = left[number % len(left)]
 
+    def _by_actor(self, names: Iterable[NodeName]) -> dict[int, list[NodeName]]:
+        together: dict[int, list[NodeName]] = {}
+        for name in names:
+            together.setdefault(self._actor_of[name], []).append(name)
+        return together
+
     def _serves(self, name: NodeName) -> bool:
-        return name in self._actors and name not in self.down and name not in self.stalled
+        return name in self.addresses and name not in self.down and name not in self.stalled
 
-    def _answers(self, pending: Mapping[NodeName, Any]) -> dict[NodeName, Any]:
-        answers = {name: self._answer(name, reference) for name, reference in pending.items()}
-        return {name: answer for name, answer in answers.items() if answer is not _NOBODY}
+    def _answers(self, pending: Mapping[tuple[NodeName, ...], Any]) -> dict[NodeName, Any]:
+        """What the nodes said, by node; `pending`: the calls, each by the nodes of one actor that it is for."""
+        answers: dict[NodeName, Any] = {}
+        for names, reference in pending.items():
+            answers |= self._answer(names, reference) or {}
+        return answers
 
-    def _answer(self, name: NodeName, reference: Any, wanted: bool = False) -> Any:
+    def _answer(self, names: Sequence[NodeName], reference: Any, wanted: bool = False) -> Any:
+        """What the actor of these nodes answers; None if none of them is in service any more."""
         asked = time.monotonic()
         look_again = asked + _OVERDUE_S
         at: tuple[int, ...] | None = None
@@ -260,29 +322,35 @@ class ActorGroup:
             try:
                 return ray.get(reference, timeout=_LOOK_AGAIN_S)
             except ray.exceptions.RayTaskError as error:
-                raise self._told(name, error.cause) from error
+                raise self._told(names[0], error.cause) from error
             except ray.exceptions.RayActorError as error:
                 if wanted or self.on_death is None:
-                    raise RunError(f"the actor of {name} died: {error}") from error
-                if self._serves(name) and not self._vanished(name):
-                    self.on_death(name)
-                return _NOBODY
+                    raise RunError(f"the actor of {names[0]} died: {error}") from error
+                self._note_death(names[0])
+                return None
             except ray.exceptions.GetTimeoutError as error:
-                if not wanted and not self._serves(name):
-                    return _NOBODY
+                if not wanted and not any(map(self._serves, names)):
+                    return None
                 waited = time.monotonic() - asked
                 if waited > _ANSWER_TIMEOUT_S:
-                    raise RunError(f"the actor of {name} did not answer in {_ANSWER_TIMEOUT_S:.0f} s") from error
+                    raise RunError(f"the actor of {names[0]} did not answer in {_ANSWER_TIMEOUT_S:.0f} s") from error
                 if asked + waited > look_again:
                     look_again = asked + waited + _OVERDUE_LOOK_S
-                    before, (at, overdue) = at, self._at_work(name, f"{waited:.0f} s")
+                    before, (at, overdue) = at, self._at_work(names[0], f"{waited:.0f} s")
                     if overdue is not None and at == before:
-                        raise self._told(name, overdue) from error
+                        raise self._told(names[0], overdue) from error
+
+    def _note_death(self, name: NodeName) -> None:
+        """The process that holds this node is gone."""
+        serving = [each for each in self.together(name) if self._serves(each)]
+        if serving and self.on_death is not None and not self._vanished(serving[0]):
+            self.on_death(serving)
 
     def _at_work(self, name: NodeName, waited: str) -> tuple[tuple[int, ...] | None, ProtocolError | None]:
         """What the node's machine is at, and the error if it never comes back; twice None if nobody can say."""
         try:
-            said = ray.get(self._actors[name].at_work.remote(waited), timeout=_OVERDUE_LOOK_S)
+            actor = self._actors[self._actor_of[name]]
+            said = ray.get(actor.at_work.remote(waited), timeout=_OVERDUE_LOOK_S)
         except ray.exceptions.RayError:
             return None, None
         return said or (None, None)
@@ -303,7 +371,8 @@ class ActorGroup:
         deadline = time.monotonic() + _LOSS_NOTICED_S
         while self._watched and self._serves(name) and time.monotonic() < deadline:
             try:
-                ray.get(self._actors[name].status.remote(), timeout=_LOOK_AGAIN_S)
+                actor = self._actors[self._actor_of[name]]
+                ray.get(actor.ask.remote("status", {name: ()}), timeout=_LOOK_AGAIN_S)
             except ray.exceptions.ActorDiedError:
                 if self.places[name].host in living_hosts():
                     return False
@@ -316,6 +385,3 @@ class ActorGroup:
 def living_hosts() -> dict[str, tuple[str, str]]:
     """Ray's identifiers of the hosts that live, with their names and addresses."""
     return {node["NodeID"]: (node["NodeName"], node["NodeManagerAddress"]) for node in ray.nodes() if node["Alive"]}
-
-
-_NOBODY: Any = object()

@@ -80,6 +80,15 @@ class Entrance:
             self._writing.cancel()
         self._write()
 
+    def abandon(self) -> None:
+        """Close every half-open connection and journal nothing, as if the process were gone."""
+        self._closed = True
+        for connection in list(self._half_open):
+            self.passed(connection)
+            connection.abort()
+        if self._writing is not None:
+            self._writing.cancel()
+
     def _wait_for(self, connection: HalfOpen) -> None:
         due = self._loop.time() + HANDSHAKE_S
         self._half_open[connection] = self._loop.call_at(due, self._too_slow, connection, due)

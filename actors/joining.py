@@ -9,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from actors.actor_memory import fitting_actors
 from murmur_pubsub.errors import InputError
 
 _LOOK_TIMEOUT_S = 120.0
@@ -48,7 +47,7 @@ class HostProbe:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host of a cluster: Ray's identifier, its name, address and zone there, how many actors fit, how far its
+    """A host of a cluster: Ray's identifier, its name, address and zone there, its bytes for actors, how far its
     clock is ahead of this host's (microseconds), and where it keeps journals until they are gathered (None: it
     writes straight into the run folder)."""
 
@@ -56,7 +55,7 @@ class Host:
     name: str
     address: str
     zone: str | None
-    room: int
+    memory: int
     clock_us: int
     scratch: str | None
 
@@ -90,7 +89,7 @@ def hosts_at(address: str, folder: Path, store: str | None = None, shared: bool 
             probe.name,
             probe.address,
             probe.zone,
-            fitting_actors(probe.memory),
+            probe.memory,
             round(probe.clock_us),
             probe.scratch if number else None,
         )

@@ -1,14 +1,15 @@
 """Carries out the steps of a fault plan on live actors, and proves that each took effect.
 
-A step is journaled twice: when it is ordered, and when it is seen to be in effect. A kill is over when the process
-is gone, a stall when the kernel says that it is stopped, a cut or a change of a link when both ends have answered;
-a step that does not take effect is a `RunError`, because a run without the faults it claims proves nothing.
-What the journal shows on top of that (a dead node writes nothing, nothing passes a cut link) the analysis checks.
+A step is journaled twice: when it is ordered, and when it is seen to be in effect. A kill is over when the process is
+gone (or its actor has answered, if the node shares it with others that live on), a stall when the kernel says that it
+is stopped, a cut or a change of a link when both ends have answered; a step that does not take effect is a `RunError`,
+because a run without the faults it claims proves nothing. What the journal shows on top of that (a dead node writes
+nothing, nothing passes a cut link) the analysis checks.
 """
 
 import signal
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ray
@@ -49,6 +50,10 @@ class LiveFaultInjector:
         self._lose_host = lose_host
         self.observed: dict[int, Fault] = {}
         self._gone: list[NodeName] = []
+        self._own_deaths: dict[NodeName, None] = {}
+        """The nodes that died though nobody had told them to, until they are started again."""
+        self._killed: dict[tuple[NodeName, ...], list[NodeName]] = {}
+        """Which nodes the kill of an actor took down."""
         self._next_step = len(deployment.faults)
         self._one_at_a_time = threading.RLock()
         """Taken again by a thread that finds out in the middle of a step that another node has died."""
@@ -71,27 +76,32 @@ class LiveFaultInjector:
         """A host went away by itself, after `since_us`: its nodes are out of service."""
         group = self._group
         with self._one_at_a_time:
-            for name in self.nodes_on(number):
-                group.down[name] = None
+            lost = self.nodes_on(number)
+            group.down |= dict.fromkeys(lost)
+            group.process_gone(lost)
+            for name in lost:
                 group.stalled.pop(name, None)
             step, fault = self._observe(FaultKind.LOSE_HOST, host=number)
             self._recorder.fault(since_us, step, fault, FaultStage.ORDERED)
             self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
 
-    def died(self, name: NodeName, since_us: int) -> None:
-        """A node's process is gone, though nobody has told it to, since some time after `since_us`. It stays away until
-        a step of the plan starts it again. Raises `RunError` if the process is there: then it only says nothing."""
+    def died(self, names: Sequence[NodeName], since_us: int) -> None:
+        """The process of these nodes is gone, though nobody has told it to, since some time after `since_us`. Each
+        stays away until a step of the plan starts it again. Raises `RunError` if the process is there: then it only
+        says nothing."""
         group = self._group
         with self._one_at_a_time:
-            if name in group.down:
-                return  # another thread has seen it
-            await_state(group.places[name], "gone")
-            group.down[name] = None
-            group.stalled.pop(name, None)
-            self._gone.append(name)
-            step, fault = self._observe(FaultKind.KILL, nodes=(name,))
-            self._recorder.fault(since_us, step, fault, FaultStage.ORDERED)
-            self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
+            names = [name for name in names if name not in group.down]  # another thread may have seen it
+            if not names:
+                return
+            await_state(group.places[names[0]], "gone")
+            self._take_down(names)
+            group.process_gone(names)
+            self._own_deaths |= dict.fromkeys(names)
+            for name in names:
+                step, fault = self._observe(FaultKind.KILL, nodes=(name,))
+                self._recorder.fault(since_us, step, fault, FaultStage.ORDERED)
+                self._recorder.fault(self._clock.now_us(), step, fault, FaultStage.IN_EFFECT)
             self.seal_gone()
 
     def host_returned(self, number: int, identifier: str) -> None:
@@ -138,8 +148,12 @@ class LiveFaultInjector:
         match fault.kind:
             case FaultKind.KILL:
                 self.kill(fault.nodes[0], fault.sigkill)
+            case FaultKind.KILL_ACTOR:
+                self._kill_actor(fault.nodes)
             case FaultKind.RESTART:
-                self.restart(fault.nodes[0])
+                self.restart(fault.nodes)
+            case FaultKind.RESTART_ACTOR:
+                self.restart(self._killed.pop(fault.nodes))
             case FaultKind.STALL:
                 self.stall(fault.nodes[0])
             case FaultKind.RESUME:
@@ -167,35 +181,60 @@ class LiveFaultInjector:
             case FaultKind.LOSE_HOST:
                 self._lose(fault.host)
             case FaultKind.RETURN_HOST:
-                for name in self.nodes_on(fault.host):
-                    if name in self._group.down:
-                        self.restart(name)
+                self.restart([name for name in self.nodes_on(fault.host) if name in self._group.down])
 
     def _issue(self, fault: Fault) -> None:
         commands = self._command_steps.commands(fault, self._clock.now_us())
         self._confirm("issue", {fault.nodes[0]: (commands,)}, lambda issued: issued == len(commands))
 
     def kill(self, name: NodeName, sigkill: bool = False) -> None:
-        """End the node's process and see it gone."""
-        group = self._group
-        group.down[name] = None
-        place = group.places[name]
+        """End the node: its process, and see it gone; or the node alone, if others share that process."""
+        if not self._group.shares(name):
+            self._end_process((name,), sigkill)
+            return
+        self._group.down[name] = None
+        self._group.crash(name)
+        self._take_down((name,))
+
+    def _kill_actor(self, nodes: tuple[NodeName, ...]) -> None:
+        down = self._group.down
+        self._killed[nodes] = [name for name in nodes if name not in down or name in self._own_deaths]
+        up = [name for name in nodes if name not in down]
+        if up:
+            self._end_process(up)
+
+    def _end_process(self, names: Sequence[NodeName], sigkill: bool = False) -> None:
+        """End the process of these nodes, which are all that are up in it, and see it gone."""
+        group, first = self._group, names[0]
+        place, stalled = group.places[first], first in group.stalled
+        group.down |= dict.fromkeys(names)
         if sigkill:
             send_signal(place, signal.SIGKILL)
         else:
-            group.kill(name)
-            if name in group.stalled:  # Ray asks first, and a stopped process does not answer
+            group.kill(first)
+            if stalled:  # Ray asks first, and a stopped process does not answer
                 send_signal(place, signal.SIGKILL)
         await_state(place, "gone")
-        self._gone.append(name)
-        group.stalled.pop(name, None)
+        group.process_gone(names)
+        self._take_down(names)
 
-    def restart(self, name: NodeName) -> None:
-        """Start the node's next incarnation and let it go on with its script."""
-        self._group.bring_back(name)
+    def _take_down(self, names: Sequence[NodeName]) -> None:
+        """They are out of service; what they wrote is theirs no longer."""
+        group = self._group
+        group.down |= dict.fromkeys(names)
+        self._gone += names
+        for name in names:
+            group.stalled.pop(name, None)
+
+    def restart(self, names: Sequence[NodeName]) -> None:
+        """Start the next incarnations of these nodes and let them go on with their scripts."""
+        group = self._group
+        group.bring_back(names)
+        for name in names:
+            self._own_deaths.pop(name, None)
         if self.base_us is not None:
-            self._group.ask("catch_up", [name], common=(self.base_us,))
-            self._group.ask("issue", [name], common=(self._command_steps.again(name),))
+            group.ask("catch_up", names, common=(self.base_us,))
+            group.ask("issue", arguments={name: (self._command_steps.again(name),) for name in names})
 
     def stall(self, name: NodeName) -> None:
         """Stop the node's process and see it stopped."""
@@ -277,12 +316,11 @@ class LiveFaultInjector:
         lost = [name for name in self.nodes_on(host) if name not in self._group.down]
         places = [self._group.places[name] for name in lost]
         self._group.down |= dict.fromkeys(lost)
-        for name in lost:
-            self._group.stalled.pop(name, None)
         self._lose_host(host)
-        for place in places:
+        for place in set(places):
             await_state(place, "gone", 60.0)
-        self._gone += lost
+        self._group.process_gone(self.nodes_on(host))
+        self._take_down(lost)
         self._group.host_lost(host)
 
     def nodes_on(self, host: int) -> list[NodeName]:

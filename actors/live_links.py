@@ -53,6 +53,14 @@ class LiveLinks:
         for connection in (*self._datagrams.values(), *self._incoming):
             connection.close()
 
+    def abandon(self) -> None:
+        """Break everything off, as if the process were gone: what is buffered is lost, and nothing is dialled again."""
+        self._owner.entrance.abandon()
+        for task in (*self._dialling.values(), *self._carrying.values(), *([self._beating] if self._beating else ())):
+            task.cancel()
+        for connection in (*self._connections.values(), *self._datagrams.values(), *self._incoming):
+            connection.abort()
+
     # ------------------------------------------------------------------------------------------- links
     def dial_always(self, peers: list[NodeName]) -> None:
         """From now on dial these peers whenever the link to them is down."""
@@ -107,6 +115,9 @@ class LiveLinks:
                     await connection.settled
             except (OSError, TimeoutError):
                 connection.abort()
+            except asyncio.CancelledError:
+                connection.abort()  # it might still become a link
+                raise
             if peer not in self._connections:
                 await asyncio.sleep(clock.wall_s(detection.reconnect_us))
 

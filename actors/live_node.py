@@ -50,7 +50,8 @@ from murmur_pubsub.protocol_error import ProtocolError, frames_below, overdue_er
 from murmur_pubsub.recorder import Recorder
 from murmur_pubsub.run_manifest import LATE_US
 
-_READ_BYTES = 256 * 1024
+_READ_BUFFER = memoryview(bytearray(256 * 1024))
+"""All connections of the process read into it: what is read is taken at once, on one loop."""
 
 
 @dataclass(slots=True)
@@ -102,7 +103,7 @@ class LiveNode:
         self._seed = settings.run.seed
         self.links = LiveLinks(self, self.connections, settings.run)
         self.entrance = Entrance(lambda reason, count: recorder.refused(self.clock.now_us(), reason, count))
-        self.read_buffer = memoryview(bytearray(_READ_BYTES))
+        self.read_buffer = _READ_BUFFER
         self._links_made = 0
         self._codec = Codec(machine.message_types)
         self._read, self._read_client = self._codec.heard_by(spec.role)
@@ -136,6 +137,17 @@ class LiveNode:
         now_us = self.clock.now_us()
         self._recorder.plain(now_us, RowKind.START, self.party.incarnation)
         self.take_input(Start(records))
+
+    def crash(self) -> None:
+        """Be gone at once, as if the process were: the machine hears and the journal gets nothing more, and peers see
+        their connections break."""
+        self.failure = RunError(f"{self.party.name} was killed")
+        self._recorder.fall_silent()
+        for timer in self._timers.values():
+            timer.cancel()
+        self.links.abandon()
+        self.connections.clear()  # so that no connection is taken for a link that broke, and dialled again
+        self._dirty.clear()
 
     def take_input(self, input: Input) -> None:
         """Hand the machine an input, carry out what follows, and let the frames go."""
@@ -209,6 +221,9 @@ class LiveNode:
         if not frames:
             return None
         known = frames[0].f_locals
+        whose: object = known["self"]
+        if whose is not self:
+            return None  # it is another node of the same actor that keeps the thread
         taken, now_us = known.get("taken", known.get("input")), known.get("now_us", 0)
         error = overdue_error(*self.party, now_us, taken, waited, frames)
         return (id(frames[0]), known.get("number", 0), now_us), error

@@ -56,6 +56,14 @@ class LogKeeper:
         if self._storage is not None:
             self._storage.close()
 
+    async def abandon(self) -> None:
+        """Lose what was not synced, as if the process were gone. A sync that is under way ends first: of a process that
+        dies, too, the disk may have what nobody was told of."""
+        if self._syncing is not None:
+            self._syncing.cancel()
+        if self._storage is not None:
+            await asyncio.to_thread(self._storage.close)
+
     def _opened(self) -> StableStorage:
         if self._storage is None:
             self._path.parent.mkdir(exist_ok=True)

@@ -1,298 +1,101 @@
-"""The Ray actor around a node: what the driver may ask of a broker or client while it runs.
+"""The Ray actor around nodes: one each, or as many as the scenario's `density` puts into it.
 
 Ray starts, names, watches and kills these actors and carries the calls below; events never travel in actor
 calls. Imports stay light: every one is paid for by every actor.
 """
 
-import asyncio
 import gc
-import os
-import socket
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import ray
 
 from actors.actor_settings import ActorSettings
-from actors.connection import Connection
 from actors.handshake import Address
-from actors.live_node import LiveNode
-from actors.log_keeper import LogKeeper
-from actors.processes import ProcessPlace, own_place
+from actors.processes import own_place
+from actors.resident import Arrival, Household, Listening, Resident
 from actors.scratch import make_scratch
 from actors.search_path import extend_search_path
-from murmur_pubsub.deployment import NodeSpec, make_machine
-from murmur_pubsub.journal import JournalWriter, RowKind, inputs_file
-from murmur_pubsub.links import LinkSpec
-from murmur_pubsub.machine import Machine, NodeName, Order, Publish, Subscribe, Unsubscribe
+from murmur_pubsub.errors import InputError, RunError
+from murmur_pubsub.machine import NodeName
 from murmur_pubsub.protocol_error import ProtocolError
-from murmur_pubsub.recorded_inputs import InputRecorder
-from murmur_pubsub.recorder import Recorder
-from murmur_pubsub.script import Player, Script, ScriptedCommand
-
-_BACKLOG = 1_024
-"""So many connections may wait until the machine has started: all nodes of a structured overlay join through a few."""
-_PUBLISH_BATCH = 64
-"""The most events that a publisher that is behind publishes before it lets its links breathe."""
-
-
-class Listening(NamedTuple):
-    """Where a node is reached, and where its process is."""
-
-    host: str
-    port: int
-    place: ProcessPlace
 
 
 class NodeActor:
-    """One incarnation of a node of a live run.
+    """The process of some nodes of a live run. Nodes come by `listen`, and again after a crash; all of them are told
+    by `meet` and `moved` where the nodes of the run are; `ask` puts one question to several."""
 
-    The driver calls `listen`, `attach` (which starts the machine), `dial`, then `subscribe` and `publish` (or
-    `catch_up`, after a restart), and at the end `leave` and `stop`. The calls under "faults" carry out what a fault
-    plan does to links and pace. `not_before_us`: no time that the machine is handed lies before that.
-    """
-
-    def __init__(
-        self,
-        spec: NodeSpec,
-        settings: ActorSettings,
-        script: Script | None,
-        incarnation: int,
-        not_before_us: int,
-    ) -> None:
-        self._spec = spec
+    def __init__(self, settings: ActorSettings) -> None:
         self._settings = settings
-        self._player = None if script is None else Player(script)
-        self._incarnation = incarnation
-        self._not_before_us = not_before_us
-        self._node: LiveNode | None = None
-        self._server: asyncio.Server | None = None
-        self._publishing: asyncio.Task[None] | None = None
-        self._leaving: list[Connection] = []
+        self._household = Household(settings)
 
-    async def listen(self) -> Listening:
-        """Make the node's machine, and open its socket and journal. Who connects before `attach` waits in the kernel.
-        Raises `ProtocolError` for a machine that cannot be made."""
-        settings = self._settings
-        machine = self._make_machine()
+    async def listen(self, arrivals: Sequence[Arrival]) -> dict[NodeName, Listening]:
+        """Make these nodes, with sockets and journals. Raises `ProtocolError` for a machine that cannot be made."""
+        settings, residents = self._settings, self._household.residents
+        others = len(residents)
+        extend_search_path(settings.search_path)
         if settings.scratch is not None:
             make_scratch(Path(settings.scratch))
         Path(settings.journal_folder).mkdir(parents=True, exist_ok=True)
-        number = settings.numbers[self._spec.name]
-        self._writer = JournalWriter(
-            Path(settings.journal_folder), self._spec.name, number, self._incarnation, run=settings.run.identifier
-        )
-        recorder = Recorder(self._writer, number, settings.numbers, settings.run.journal_hops)
-        keeper = self._keeper = LogKeeper(Path(settings.storage_folder) / f"{self._spec.name}.sqlite", self._spec.name)
-        self._node = LiveNode(self._spec, self._incarnation, machine, recorder, settings, keeper, self._not_before_us)
-        self._recorder = recorder
+        coming = {arrival.spec.name: Resident(arrival, self._household) for arrival in arrivals}
+        if not others:
+            # What the imports made lives as long as the actor: the collector need not walk it again and again.
+            _freeze()
+            gc.set_threshold(50_000, 20, 50)
         host = settings.host or ray.util.get_node_ip_address()
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._socket = socket.create_server((host, 0), family=family, backlog=_BACKLOG)
-        host, port = self._socket.getsockname()[:2]
-        return Listening(host, port, own_place(ray.get_runtime_context().get_node_id()))
+        place = own_place(ray.get_runtime_context().get_node_id())
+        listening = {name: Listening(*resident.listen(host), place) for name, resident in coming.items()}
+        residents.update(coming)
+        return listening
 
-    def _make_machine(self) -> Machine:
-        settings = self._settings
-        extend_search_path(settings.search_path)
-        machine = make_machine(self._spec, settings.run.seed, self._incarnation)
-        # What the imports made lives as long as the actor: the collector need not walk it again and again.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(50_000, 20, 50)
-        if not settings.run.keep_inputs:
-            return machine
-        path = Path(settings.journal_folder) / inputs_file(self._spec.name, self._incarnation)
-        return InputRecorder(machine, path.open("ab", buffering=0).write)
+    async def meet(self, brokers: frozenset[NodeName], addresses: Mapping[NodeName, Address]) -> None:
+        """Learn which nodes are brokers, and where nodes are reached."""
+        self._household.brokers = brokers
+        self._household.addresses.update(addresses)
 
-    async def attach(
-        self, links: Mapping[NodeName, LinkSpec], brokers: frozenset[NodeName], addresses: Mapping[NodeName, Address]
-    ) -> None:
-        """Learn the node's links, which nodes are brokers, and where nodes are reached; the first time, start the
-        machine, and only then let in who has connected."""
-        node = self._running
-        node.link_specs.update(links)
-        node.brokers |= brokers
-        node.links.addresses.update(addresses)
-        if self._server is None:
-            node.links.begin()
-            node.start(self._keeper.records())
-            loop = asyncio.get_running_loop()
-            self._server = await loop.create_server(lambda: Connection(node), sock=self._socket, backlog=_BACKLOG)
-
-    async def dial(self, peers: list[NodeName]) -> None:
-        """From now on keep the links to these peers up: they are this end's to dial."""
-        self._running.links.dial_always(peers)
-
-    async def moved(self, peer: NodeName, address: Address) -> None:
-        """The peer has a new incarnation at a new address."""
-        self._running.links.addresses[peer] = address
-
-    # -------------------------------------------------------------------------------------------- faults
-    async def sever(self, peers: list[NodeName], partitioned: frozenset[NodeName] = frozenset()) -> list[NodeName]:
-        """Let nothing pass on the links to the peers, and no datagrams to those `partitioned`; all severed."""
-        links = self._running.links
-        for peer in peers:
-            links.sever(peer)
-        links.partition_from(partitioned)
-        return list(links.severed)
-
-    async def mend(self, peers: list[NodeName]) -> list[NodeName]:
-        """Let the links come up again, and all datagrams pass; those that are still severed."""
-        links = self._running.links
-        for peer in peers:
-            links.mend(peer)
-        links.partition_from(frozenset())
-        return list(links.severed)
-
-    async def change_link(self, peer: NodeName, spec: LinkSpec) -> LinkSpec | None:
-        """The link to the peer is like that from now on; what the model in use says."""
-        node = self._running
-        node.change_link(peer, spec)
-        connection = node.connections.get(peer)
-        return node.link_specs[peer] if connection is None or connection.link is None else connection.link.spec
-
-    async def disconnect(self, peer: NodeName) -> None:
-        """There is no link to the peer any more."""
-        self._running.link_specs.pop(peer, None)
-        self._running.links.leave(peer)
-
-    async def order(self, order: Order) -> None:
-        """Tell the machine to do something; its answer goes to the journal."""
-        self._running.take_input(order)
-
-    async def slow_down(self, work_us: int) -> int:
-        """Each message costs this time in addition; 0 ends it."""
-        self._running.work_us = work_us
-        return self._running.work_us
-
-    # -------------------------------------------------------------------------------------------- script
-    async def subscribe(self) -> int:
-        """Issue the subscriptions of the script; how many there were."""
-        if self._player is None:
-            return 0
-        return await self._issue_all(self._player.subscriptions())
-
-    async def catch_up(self, base_us: int) -> int:
-        """After a restart: issue the subscriptions of the script so far again, and go on with its timed part."""
-        if self._player is None:
-            return 0
-        issued = await self._issue_all(self._player.catch_up(self._running.clock.now_us() - base_us))
-        await self.publish(base_us)
-        return issued
-
-    async def issue(self, commands: list[ScriptedCommand]) -> int:
-        """Carry out commands that come from no script."""
-        return await self._issue_all(commands)
+    async def moved(self, addresses: Mapping[NodeName, Address]) -> None:
+        """These nodes have new incarnations at new addresses."""
+        self._household.addresses.update(addresses)
 
     async def begin(self) -> None:
-        """Get ready for publishing, which is about to begin.
+        """Get ready for publishing, which is about to begin: what subscriptions made is walked by the collector now,
+        and not amid the events."""
+        _freeze()
+        for resident in self._household.residents.values():
+            resident.begin()
 
-        Subscriptions come in a burst, and nodes fall behind in it: no delay of an event is the longer for that. What
-        they made is walked by the collector now, and not amid the events.
-        """
-        gc.collect()
-        gc.freeze()
-        self._running.forget_lag()
+    async def ask(self, what: str, arguments: Mapping[NodeName, tuple[Any, ...]]) -> dict[NodeName, Any]:
+        """The answers of those nodes that are here; raises the first of what they raise, when all were asked."""
+        answers: dict[NodeName, Any] = {}
+        failure: Exception | None = None
+        for name, given in arguments.items():
+            resident = self._household.residents.get(name)
+            if resident is None:
+                continue
+            try:
+                answers[name] = await getattr(resident, what)(*given)
+            except (InputError, RunError, ProtocolError) as error:
+                failure = failure or error
+            except Exception as error:
+                failure = failure or RunError(f"the actor of {name} failed: {error!r}")
+        if failure is not None:
+            raise failure
+        return answers
 
-    async def publish(self, base_us: int) -> None:
-        """Begin to play the timed part of the script, its times counted from `base_us`; returns at once."""
-        if self._player is not None:
-            self._publishing = asyncio.get_running_loop().create_task(self._play(self._player, base_us))
-
-    async def status(self) -> dict[str, Any]:
-        """Counters, the node's time, whether the script is still being played, and why the node has failed."""
-        node = self._running
-        counters = node.counters
-        playing = self._publishing is not None and not self._publishing.done()
-        waiting, settling = node.says("waiting"), node.says("settling")
-        failure: BaseException | None = node.failure
-        if self._publishing is not None and self._publishing.done() and failure is None:
-            failure = self._publishing.exception()
-        sent, received = node.links.control_counts()
-        return {name: getattr(counters, name) for name in counters.__slots__} | {
-            "refused": node.entrance.refused,
-            "dropped": self._recorder.drops,
-            "queued": sum(connection.unsent for connection in node.connections.values()),
-            "incarnation": self._incarnation,
-            "control_sent": sent,
-            "control_received": received,
-            "playing": playing,
-            "waiting": waiting,
-            "settling": settling,
-            "now_us": node.clock.now_us(),
-            "cpu_us": int(time.process_time() * 1e6),
-            "failure": failure,
-            "pid": os.getpid(),
-            "links": [(peer, connection.peer_incarnation) for peer, connection in node.connections.items()],
-        }
-
-    async def leave(self) -> None:
-        """Take no more notice of links. All nodes leave before any stops, so that none reports its peers as gone."""
-        node = self._running
-        if self._server is not None:
-            self._server.close()
-        node.links.end()
-        self._leaving = list(node.connections.values())
-        node.connections.clear()
-        for connection in self._leaving:
-            connection.pause_reading(True)
-        self._recorder.plain(node.clock.now_us(), RowKind.LAG, node.counters.lag_us_max)
-        self._recorder.plain(node.clock.now_us(), RowKind.STOP)
-
-    async def stop(self) -> None:
-        """Close links and journal; raises `ProtocolError` if the machine's invariants do not hold."""
-        for connection in self._leaving:
-            connection.close()
-        self._keeper.close()
-        self._writer.close()
-        self._running.check_invariants()
+    async def crash(self, name: NodeName) -> None:
+        """Have one node gone, as if it had been alone in this process and that had been killed."""
+        await self._household.residents.pop(name).crash()
 
     @ray.method(concurrency_group="watch")
     async def at_work(self, waited: str) -> tuple[tuple[int, ...], ProtocolError] | None:
-        """What the machine is at: this call is answered, by a thread of its own, when no other is."""
-        return None if self._node is None else self._node.at_work(waited)
+        """What a machine is at that keeps this actor from answering: a thread of its own answers this call."""
+        for resident in list(self._household.residents.values()):
+            if (said := resident.at_work(waited)) is not None:
+                return said
+        return None
 
-    @property
-    def _running(self) -> LiveNode:
-        assert self._node is not None, "listen() comes first"
-        return self._node
 
-    async def _play(self, player: Player, base_us: int) -> None:
-        node = self._running
-        while (due_us := player.next_us) is not None:
-            wait_us = base_us + due_us - node.clock.now_us()
-            if wait_us > 0:
-                await asyncio.sleep(node.clock.wall_s(wait_us))
-                continue
-            node.note_lag(-wait_us)
-            if self._spec.broker is not None and node.congested(self._spec.broker):
-                await asyncio.sleep(0.001)
-                continue
-            for _ in range(_PUBLISH_BATCH):
-                if player.next_us is None or player.next_us + base_us > node.clock.now_us():
-                    break
-                self._issue(player.take(node.clock.now_us()))
-            await asyncio.sleep(0)
-
-    async def _issue_all(self, commands: list[ScriptedCommand]) -> int:
-        for number, scripted in enumerate(commands):
-            self._issue(scripted)
-            if number % _PUBLISH_BATCH == 0:
-                await asyncio.sleep(0)
-        return len(commands)
-
-    def _issue(self, scripted: ScriptedCommand) -> None:
-        node = self._running
-        command, ordinal = scripted
-        if type(command) is Publish:
-            self._recorder.published(node.clock.now_us(), command.event)
-            node.counters.published += 1
-        else:
-            assert isinstance(command, Subscribe | Unsubscribe)
-            now_us = node.clock.now_us()
-            withdrawn = type(command) is Unsubscribe
-            self._recorder.subscription(now_us, command.subscriber, command.filter, withdrawn, ordinal)
-        node.take_input(command)
+def _freeze() -> None:
+    gc.collect()
+    gc.freeze()

@@ -10,7 +10,7 @@ more.
 import contextlib
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -44,7 +44,7 @@ _SETTLE_LIMIT_US = 600_000_000
 """Subscriptions that take longer never settle, though something moves all the time."""
 
 Heard = Callable[[Mapping[NodeName, Mapping[str, Any]]], None]
-"""Takes the status of each node in service (`NodeActor.status`)."""
+"""Takes the status of each node in service (`Resident.status`)."""
 
 
 class LiveRun:
@@ -98,7 +98,7 @@ class LiveRun:
         self.group.on_death = self._note_death
         self._watch = HostWatch(session, self.fault_injector, lambda: self._answered_us) if watched else None
         self._faults: FaultThread | None = None
-        asking_s = BETWEEN_QUESTIONS_S * len(deployment.nodes)
+        asking_s = BETWEEN_QUESTIONS_S * self.group.actor_count
         self._round_s = max(_POLL_S, asking_s)
         self._rest_s = self._round_s - asking_s
         self._changing = any(script.changes for script in deployment.scripts.values())
@@ -165,10 +165,11 @@ class LiveRun:
         """Start the actors and wait for their links."""
         group = self.group
         names = [spec.name for spec in self._deployment.nodes if spec.name not in group.down]
-        for begin in range(0, len(names), _WAVE):
-            wave = names[begin : begin + _WAVE]
+        begun = 0
+        for wave in group.waves(names, _WAVE):
             group.start(wave)
-            self._progress(PHASE_STEPS[Phase.STARTING], begin + len(wave), len(names))
+            begun += len(wave)
+            self._progress(PHASE_STEPS[Phase.STARTING], begun, len(names))
         group.introduce(names)
         if self._watch is not None:
             self._watch.start()
@@ -227,7 +228,7 @@ class LiveRun:
 
     def _publish(self) -> None:
         deployment = self._deployment
-        self.group.ask("begin")
+        self.group.tell("begin")
         base_us = self._clock.now_us() + int(_PUBLISH_AFTER_US / deployment.settings.time_dilation)
         self.fault_injector.base_us = base_us
         faults = self._faults = FaultThread(deployment, self.fault_injector, self._clock, base_us)
@@ -310,8 +311,8 @@ class LiveRun:
             self.fault_injector.kill(name, sigkill=True)
         self.fault_injector.seal_gone()
 
-    def _note_death(self, name: NodeName) -> None:
-        self.fault_injector.died(name, self._answered_us)
+    def _note_death(self, names: Sequence[NodeName]) -> None:
+        self.fault_injector.died(names, self._answered_us)
         self._unsettled = True  # those that are left have to settle without it
 
     def _ask_all(self) -> dict[NodeName, dict[str, Any]]:
@@ -332,7 +333,7 @@ class LiveRun:
         totals: dict[str, int] = {}
         for status in statuses.values():
             for key, value in status.items():
-                if key not in ("failure", "pid", "links", "due", "late", "lag_us_max", "now_us"):
+                if key not in ("failure", "links", "due", "late", "lag_us_max", "now_us"):
                     totals[key] = totals.get(key, 0) + value
         for name, status in statuses.items():
             self._published_by[name, self.group.incarnations[name]] = status["published"]

@@ -77,8 +77,9 @@ class StableStorage:
             raise InputError(str(self.path), f"a damaged database ({error})", "a stable log of this node") from error
 
     def close(self) -> None:
-        """Close the file; what was not synced is lost."""
-        self._database.close()
+        """Close the file, after a sync that is under way; what was not synced is lost."""
+        with self._lock:
+            self._database.close()
 
     def _is_new(self) -> bool:
         """Is nothing in the database? Also where its process was killed while making it."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from murmur_page.counted import Counted, Handled
 from murmur_page.frame import Activity, Frame, LinkState, Moved, NodeState, Pair, delay_bucket
-from murmur_pubsub.faults import COMMANDS, ENDS, REPAIRS, FaultKind, takes_back
+from murmur_pubsub.faults import COMMANDS, DEATHS, ENDS, REPAIRS, FaultKind, takes_back
 from murmur_pubsub.journal import NONE, FaultStage, Phase, RowKind
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest
 
@@ -207,7 +207,7 @@ class Observer:
 
     def _carry_out(self, frame: Frame, entry: FaultEntry) -> None:
         kind, numbers = entry.kind, [self._numbers[name] for name in entry.nodes]
-        if kind in (FaultKind.KILL, FaultKind.LOSE_HOST):
+        if kind in DEATHS:
             for number in numbers:
                 self._set_node(frame, number, "down")
                 self._up = {pair for pair in self._up if pair[0] != number}

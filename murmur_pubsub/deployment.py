@@ -101,6 +101,8 @@ class Deployment:
     """What the protocols say of faults: those of the plan heed it, and so must any others."""
     hosts: Mapping[NodeName, int] = field(default_factory=dict)
     """Node to the number of its host (absent: 0)."""
+    actors: tuple[tuple[NodeName, ...], ...] = ()
+    """Nodes that share an actor, and so a process, in a live run; a node that is in none of them has its own."""
 
     @property
     def numbers(self) -> dict[NodeName, int]:
@@ -111,7 +113,16 @@ class Deployment:
     def fault_targets(self) -> FaultTargets:
         """What a plan for it is checked against."""
         has_datagrams = self.settings.default_link is not None
-        return targets_of(self.nodes, self.links, self.hosts, self.start_down, self.rules, has_datagrams, self.scripts)
+        return targets_of(
+            self.nodes,
+            self.links,
+            self.hosts,
+            self.start_down,
+            self.rules,
+            has_datagrams,
+            self.scripts,
+            self.actors,
+        )
 
 
 def targets_of(
@@ -122,6 +133,7 @@ def targets_of(
     rules: PlanRules,
     has_datagrams: bool,
     scripts: Mapping[NodeName, Script],
+    actors: Sequence[tuple[NodeName, ...]] = (),
 ) -> FaultTargets:
     """What a fault plan for these nodes and links is checked against."""
     return FaultTargets(
@@ -133,6 +145,7 @@ def targets_of(
         rules,
         has_datagrams,
         lambda name, wanted: subscribers_of(scripts.get(name), wanted),
+        actors,
     )
 
 

@@ -146,6 +146,10 @@ class _OpenFile:
         """Have readers see what was written."""
         self._space.show(self.used)
 
+    def abandon(self) -> None:
+        """Close it as it is, in the way of a process that ends: somebody else has to seal it."""
+        self._space.abandon()
+
     def seal(self, state: FileState, former: int, side_files: int = 0, side_bytes: int = 0, side: int = 0) -> int:
         """Say in the header what the file holds, cut it to that and close it; its checksum, begun from `former`."""
         with memoryview(self.map) as whole, whole[HEADER_BYTES : self.used] as body:
@@ -227,6 +231,12 @@ class JournalWriter:
         if self._blob is not None:
             self._close_blob(self._blob, FileState.LAST)
         self._segment.seal(FileState.LAST, self._checksum, self._blob_number, self._side_bytes, self._side_checksum)
+
+    def abandon(self) -> None:
+        """Leave the open files as a process does that is killed. The writer cannot be used afterwards."""
+        self._segment.abandon()
+        if self._blob is not None:
+            self._blob.abandon()
 
     def _next_segment(self) -> _OpenFile:
         # The new one first: if the disk is full this raises, and the former one is still open and whole.

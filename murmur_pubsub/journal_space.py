@@ -23,6 +23,10 @@ class Space(Protocol):
         """Cut the file to the bytes in use and close it."""
         ...
 
+    def abandon(self) -> None:
+        """Write no more, and leave the file as it is."""
+        ...
+
 
 class MappedSpace:
     """The file, allocated on disk and mapped: what is written outlives the process. It has its name once its beginning
@@ -51,6 +55,10 @@ class MappedSpace:
         self.map.close()
         os.truncate(self._path, used)
 
+    def abandon(self) -> None:
+        assert isinstance(self.map, mmap.mmap)
+        self.map.close()
+
 
 class MemorySpace:
     """Bytes in memory until they are to be seen."""
@@ -69,6 +77,9 @@ class MemorySpace:
 
     def close(self, used: int) -> None:
         self._path.write_bytes(memoryview(self.map)[:used])
+
+    def abandon(self) -> None:
+        pass  # what was not shown is lost
 
 
 def space_for(path: Path, size: int, beginning: bytes) -> Space:

@@ -1,6 +1,6 @@
 """Journal rows in the words of a runtime: both record what happens to a node through this."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from murmur_pubsub.event import Event, contents_of, fingerprint_of
@@ -18,15 +18,19 @@ class Recorder:
     not reach their peers.
     """
 
-    __slots__ = ("_numbers", "_row", "_writer", "drops", "hops", "node")
+    __slots__ = ("_numbers", "_row", "_side", "drops", "hops", "node")
 
     def __init__(self, writer: JournalWriter, node: int, numbers: Mapping[str, int], hops: bool = True) -> None:
-        self._writer = writer
-        self._row = writer.row
+        self._row: Callable[..., None] = writer.row
+        self._side: Callable[..., None] = writer.side
         self._numbers = numbers
         self.node = node
         self.hops = hops
         self.drops = 0
+
+    def fall_silent(self) -> None:
+        """Write nothing from now on, whatever happens to what is left of the node."""
+        self._row = self._side = _write_nothing
 
     def plain(self, now_us: int, kind: RowKind, value: int = 0, peer: str | None = None) -> None:
         """A row about the node itself or one of its links."""
@@ -67,7 +71,7 @@ class Recorder:
         """A publisher of this node published the event: its attributes go to the side file first. Raises `InputError`
         for one that may not be."""
         event.check()
-        self._writer.side(SideKind.EVENT, event.to_wire())
+        self._side(SideKind.EVENT, event.to_wire())
         self._row(now_us, RowKind.PUBLISH, self.node, event.source, event.sequence, value=len(event.blob))
 
     def delivered(self, now_us: int, event: Event, hops: int, subscriber: int) -> None:
@@ -78,7 +82,7 @@ class Recorder:
     def subscription(self, now_us: int, subscriber: int, wanted: Filter, withdrawn: bool, ordinal: int) -> None:
         """A subscriber of this node subscribed, or withdrew; `ordinal` as in `murmur_pubsub.script.ScriptedCommand`."""
         side_kind = SideKind.UNSUBSCRIBE if withdrawn else SideKind.SUBSCRIBE
-        self._writer.side(side_kind, (now_us, self.node, subscriber, str(wanted), ordinal))
+        self._side(side_kind, (now_us, self.node, subscriber, str(wanted), ordinal))
         kind = RowKind.UNSUBSCRIBE if withdrawn else RowKind.SUBSCRIBE
         self._row(now_us, kind, self.node, source=subscriber, sequence=ordinal)
 
@@ -99,7 +103,7 @@ class Recorder:
 
     def answered(self, now_us: int, answer: Answer) -> None:
         """What has become of an order."""
-        self._writer.side(SideKind.ANSWER, (now_us, self.node, answer.number, answer.refusal))
+        self._side(SideKind.ANSWER, (now_us, self.node, answer.number, answer.refusal))
         refused = int(bool(answer.refusal))
         self._row(now_us, RowKind.ANSWER, self.node, sequence=answer.number, value=refused)
 
@@ -109,6 +113,10 @@ class Recorder:
 
     def _number(self, name: str | None) -> int:
         return NONE if name is None else self._numbers.get(name, NONE)
+
+
+def _write_nothing(*_: object, **__: object) -> None:
+    """In place of a writer that is gone."""
 
 
 def _event_of(message: Any) -> tuple[int, int, int]:

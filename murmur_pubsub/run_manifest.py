@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import REPAIRS, FaultKind
+from murmur_pubsub.faults import DEATHS, REPAIRS, FaultKind
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.measure import Measure
 from murmur_pubsub.plain_data import from_plain, to_plain
@@ -55,7 +55,7 @@ class FaultEntry:
     time_us: int | None = None
     """When it was due, counted from the beginning of publishing as in a scenario (None: before that)."""
     nodes: tuple[str, ...] = ()
-    """The node it is about, the two ends of a link, or all nodes of a lost host."""
+    """The node it is about, the two ends of a link, or all nodes of an actor or of a lost host."""
     groups: tuple[tuple[str, ...], ...] = ()
     """The sides of a partition."""
     link: LinkSpec | None = None
@@ -70,6 +70,8 @@ class FaultEntry:
     """Somebody ordered it while the run went on."""
     issuer: int = -1
     """The publisher or subscriber whose command it is."""
+    in_process: bool = False
+    """A kill that threw one node away while its process went on, with the other nodes of its actor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,8 @@ class RunManifest:
     overlay: OverlayEntry = OverlayEntry()
     links: tuple[tuple[str, str], ...] = ()
     """All links, those between clients and their brokers too."""
+    actors: tuple[tuple[str, ...], ...] = ()
+    """Nodes that share an actor, and so a process, in a live run; a node that is in none of them has its own."""
     lossy: bool = False
     """Do links lose messages all the time, as the scenario has them?"""
     workload: Mapping[str, Any] = field(default_factory=dict)
@@ -241,6 +245,12 @@ class RunManifest:
     def by_themselves(self) -> list[str]:
         """What broke though nobody had ordered it, in words."""
         return [fault.text for fault in self.faults if fault.by_itself and fault.kind not in REPAIRS]
+
+    @property
+    def kills(self) -> tuple[int, int]:
+        """How many steps of a live run ended processes, and how many threw a node away in one that went on."""
+        kills = [fault.in_process for fault in self.faults if fault.kind in DEATHS and self.runtime == "ray"]
+        return len(kills) - sum(kills), sum(kills)
 
     @property
     def has_links(self) -> bool:

@@ -16,6 +16,8 @@ class VirtualFaultInjector:
         self._specs = {spec.name: spec for spec in deployment.nodes}
         self._links = {link_key(plan.first, plan.second): plan.spec for plan in deployment.links}
         self._hosts = deployment.hosts
+        self._killed: dict[tuple[NodeName, ...], list[NodeName]] = {}
+        """Which nodes the kill of an actor took down."""
 
     def carry_out(self, step: int, fault: Fault) -> None:
         """Do what the fault says, now, as that step of the plan."""
@@ -52,6 +54,13 @@ class VirtualFaultInjector:
                 runtime.links.partition(fault.groups)
             case FaultKind.UNITE:
                 runtime.links.unite()
+            case FaultKind.KILL_ACTOR:
+                up = self._killed[nodes] = [name for name in nodes if self._is_up(name)]
+                for name in up:
+                    self._kill(name)
+            case FaultKind.RESTART_ACTOR:
+                for name in self._killed.pop(nodes):
+                    self._start(name)
             case FaultKind.LOSE_HOST:
                 for name in self._on(fault.host):
                     if not runtime.nodes[name].down:
@@ -63,6 +72,9 @@ class VirtualFaultInjector:
 
     def _on(self, host: int) -> list[NodeName]:
         return [name for name in self._specs if self._hosts.get(name, 0) == host]
+
+    def _is_up(self, name: NodeName) -> bool:
+        return name in self._runtime.nodes and not self._runtime.nodes[name].down
 
     def _kill(self, name: NodeName, silently: bool = False) -> None:
         self._runtime.crash(name, silently)

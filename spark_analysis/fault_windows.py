@@ -12,24 +12,23 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from murmur_pubsub.faults import COMMANDS, RECONFIGURES, REPAIRS, FaultKind, link_key, takes_back
+from murmur_pubsub.faults import COMMANDS, DEATHS, RECONFIGURES, REPAIRS, RETURNS, FaultKind, link_key, takes_back
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.promise import Recovery
 
 NEVER_US = 1 << 62
-DEATHS = (FaultKind.KILL, FaultKind.LOSE_HOST)
-_RETURNS = (FaultKind.RESTART, FaultKind.RETURN_HOST)
-_NODE_FAULTS = (FaultKind.KILL, FaultKind.STALL, FaultKind.SLOW, FaultKind.LOSE_HOST)
+_NODE_FAULTS = (*DEATHS, FaultKind.STALL, FaultKind.SLOW)
 _LINK_FAULTS = (FaultKind.CUT, FaultKind.CHANGE_LINK, *RECONFIGURES)
 _REPAIR_OF = {
     FaultKind.KILL: (FaultKind.RESTART, FaultKind.RETURN_HOST),
-    FaultKind.STALL: (FaultKind.RESUME, FaultKind.KILL, FaultKind.LOSE_HOST),
-    FaultKind.SLOW: (FaultKind.SLOW, FaultKind.KILL, FaultKind.LOSE_HOST),
+    FaultKind.KILL_ACTOR: (FaultKind.RESTART_ACTOR, FaultKind.RETURN_HOST),
+    FaultKind.STALL: (FaultKind.RESUME, *DEATHS),
+    FaultKind.SLOW: (FaultKind.SLOW, *DEATHS),
     FaultKind.CUT: (FaultKind.HEAL, FaultKind.DISCONNECT),
     FaultKind.CHANGE_LINK: (FaultKind.CHANGE_LINK, FaultKind.DISCONNECT),
     FaultKind.DISCONNECT: (FaultKind.CONNECT,),
     FaultKind.PARTITION: (FaultKind.UNITE,),
-    FaultKind.ORDER: _RETURNS,
+    FaultKind.ORDER: RETURNS,
     FaultKind.LOSE_HOST: (FaultKind.RETURN_HOST,),
 }
 
@@ -178,10 +177,10 @@ def fault_windows(
             there[link_key(*step.nodes)] = (step.nodes[0], step.nodes[1])
         elif step.kind is FaultKind.DISCONNECT:
             there.pop(link_key(*step.nodes), None)
-        comes = step.kind in _RETURNS and not has_links and not set(step.nodes) & down
+        comes = step.kind in RETURNS and not has_links and not set(step.nodes) & down
         if step.kind in DEATHS:
             down |= set(step.nodes)
-        elif step.kind in _RETURNS:
+        elif step.kind in RETURNS:
             down -= set(step.nodes)
         if step.ordered_us is None or (step.kind in REPAIRS and not comes) or _breaks_nothing(step):
             continue
@@ -226,7 +225,7 @@ def _founded_anew(steps: Iterable[FaultStep], brokers: frozenset[str], joining_u
         for name in brokers.intersection(step.nodes):
             if step.kind in DEATHS:
                 away_until[name] = NEVER_US
-            elif step.kind in _RETURNS:
+            elif step.kind in RETURNS:
                 away_until[name] = in_effect_us + joining_us
         if step.kind is FaultKind.PARTITION:
             sides = [brokers.intersection(group) for group in step.groups]

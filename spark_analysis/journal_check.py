@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.faults import DEATHS, FaultKind
 from murmur_pubsub.journal import FAULTS_WRITER, RUN_WRITER
 from murmur_pubsub.journal_format import (
     HEADER_BYTES,
@@ -34,7 +34,6 @@ from murmur_pubsub.journal_store import JournalStore
 from murmur_pubsub.run_manifest import RunManifest
 
 _ENDED = (FileState.LAST, FileState.LAST_OF_DEAD)
-_TAKES_AWAY = (FaultKind.KILL, FaultKind.LOSE_HOST)
 _STALLS = (FaultKind.STALL, FaultKind.RESUME)
 
 
@@ -265,7 +264,7 @@ class _Surveyor:
         steps = self._faults.get(name.writer, [])
         stalls = [kind for kind in steps if kind in _STALLS]
         stalled = stalls[-1:] == [FaultKind.STALL]
-        return stalled or name.incarnation < sum(kind in _TAKES_AWAY for kind in steps)
+        return stalled or name.incarnation < sum(kind in DEATHS for kind in steps)
 
     def _damaged(self, file: str, what: str) -> None:
         self.survey.damages.append(Damage(file, what))

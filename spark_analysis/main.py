@@ -213,6 +213,7 @@ class _Analysis:
             recovery.longest_us,
             secret,
             manifest.by_themselves,
+            manifest.kills,
         )
         verdict = decide(facts)
         self._folder.write_json("verdict", verdict)

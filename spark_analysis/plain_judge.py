@@ -332,6 +332,7 @@ def judgement_of(manifest: RunManifest, history: History) -> Judgement:
         longest_us,
         secret,
         manifest.by_themselves,
+        manifest.kills,
     )
     return Judgement(decide(facts), pairs, excused, checks, windows)
 

@@ -44,7 +44,8 @@ class Facts:
     """What is known of a run. `counts`: by the names in `COUNTS`, and required, delivered, published. `explained`:
     findings that are excused, by name; `by_tables`: how many of them because tables were disturbed. `faults`: how many
     had each outcome of `fault_checks`. `late`: required deliveries that came too long after the last repair.
-    `by_themselves`: what broke though nobody had ordered it, in words.
+    `by_themselves`: what broke though nobody had ordered it, in words. `kills`: how many kills ended processes, and how
+    many ended a node in a process that went on.
     `unsettled`: after what subscriptions had not settled in time (None: they had). `limit_us`: that time. `conjured`:
     why nothing is excused, in words (None: the journal shows the ways of events).
     """
@@ -62,6 +63,7 @@ class Facts:
     recovery_us: int | None = None
     conjured: str | None = None
     by_themselves: Sequence[str] = ()
+    kills: tuple[int, int] = (0, 0)
 
     def left(self, name: str) -> int:
         """The findings of that name that nothing excuses."""
@@ -81,6 +83,8 @@ def decide(facts: Facts) -> dict[str, Any]:
         "explained": sum(facts.explained.get(name, 0) for name in COUNTS),
         "explained_by_tables": facts.by_tables,
         **{f"faults_{name}": facts.faults.get(name, 0) for name in ("took_effect", "not_exercised", "failed")},
+        "kills_of_processes": facts.kills[0],
+        "kills_in_process": facts.kills[1],
         "late": facts.late,
         "recovery_us": facts.recovery_us,
         "promise": facts.promise.delivery,

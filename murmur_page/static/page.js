@@ -115,7 +115,7 @@ export class Page {
   sayLegend() {
     const faults = new Set(this.run.faults.map((fault) => fault.kind));
     const entries = [["○ → ●", ""], ["▬ ▶", "messages on a link: width by the square root of their rate"], ["◔", "on the way to a broker"]];
-    if (faults.has("kill") || faults.has("lose_host")) entries.push(["⊗", "down"]);
+    if (faults.has("kill") || faults.has("kill_actor") || faults.has("lose_host")) entries.push(["⊗", "down"]);
     if (faults.has("stall")) entries.push(["▣", "stalled"]);
     if (faults.has("slow")) entries.push(["△", "slow"]);
     if (faults.has("cut") || faults.has("partition")) entries.push(["┄×┄", "cut"]);

@@ -60,10 +60,10 @@ def _java() -> Finding:
 
 
 def _memory() -> Finding:
-    from actors.actor_memory import fitting_actors
+    from actors.room import fitting_nodes
 
     available = psutil.virtual_memory().available
-    fitting = fitting_actors(available)
+    fitting = fitting_nodes(available)
     return Finding(
         "memory",
         fitting >= 32,

@@ -5,7 +5,7 @@ import random
 from collections.abc import Mapping, Sequence
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import Fault, FaultKind
+from murmur_pubsub.faults import DEATHS, RETURNS, Fault, FaultKind
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.places import RingPlace
 from workloads.overlay import Overlay
@@ -61,9 +61,9 @@ def _check_alive(
         about = through in fault.nodes or (
             fault.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST) and hosts.get(through) == fault.host
         )
-        if fault.kind in (FaultKind.KILL, FaultKind.LOSE_HOST) and about:
+        if fault.kind in DEATHS and about:
             down = True
-        elif fault.kind in (FaultKind.RESTART, FaultKind.RETURN_HOST):
-            if down and not (about and fault.kind is FaultKind.RETURN_HOST):
+        elif fault.kind in RETURNS:
+            if down and not (about and fault.kind is not FaultKind.RESTART):
                 raise InputError(place, f"{through!r}, which is down when it should let in: {fault}", allowed)
             down = down and not about

@@ -12,6 +12,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import NewLinks, PlanRules
 from murmur_pubsub.script import Change, Script
 from murmur_pubsub.values import Value
+from murmuration.deployment.actor_placement import share_actors
 from murmuration.deployment.bootstrap import join_plan
 from murmuration.deployment.build import build_faults, build_overlay, build_workload
 from murmuration.deployment.host_placement import HostRoom, local_hosts, place_brokers
@@ -95,7 +96,8 @@ def deploy(
     newcomers, has_datagrams = frozenset(scenario.newcomers), scenario.datagrams is not None
     roam = scenario.last_mile == "clients" and protocols.reliability.clients_roam
     rules = _with_clients(protocols.rules, workload, scenario.last_mile == "clients", roots, roam)
-    targets = targets_of(nodes, links, hosts, newcomers, rules, has_datagrams, scripts)
+    actors = share_actors(nodes, scenario.density, hosts)
+    targets = targets_of(nodes, links, hosts, newcomers, rules, has_datagrams, scripts, actors)
     detection, faults, start_down = build_faults(loaded, targets, specs_of(links))
     if overlay.structure is not None:
         places = join_plan(overlay, faults, start_down, hosts, scenario.seed)
@@ -119,6 +121,7 @@ def deploy(
         start_down=start_down,
         rules=rules,
         hosts=hosts,
+        actors=actors,
         publish_us_min=scenario.lasts,
         drain_us=scenario.drain.quiet,
         drain_limit_us=scenario.drain.limit,

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
-from murmur_pubsub.faults import COMMANDS, Fault, FaultKind, FaultTargets, check_plan, link_key
+from murmur_pubsub.faults import COMMANDS, Fault, FaultKind, FaultTargets, link_key
 from murmur_pubsub.filter_parser import parse_subscription, subscription_text
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName
+from murmur_pubsub.plan_checker import check_plan
 from murmuration.scenario.durations import parse_duration
 from murmuration.scenario.options import At, read_options
 from murmuration.scenario.schema import changed_link
@@ -38,6 +39,10 @@ _HOST_VERBS = {
     "lose_host": (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST),
     "return_host": (FaultKind.RETURN_HOST, None),
 }
+_ACTOR_VERBS = {
+    "kill_actor": (FaultKind.KILL_ACTOR, FaultKind.RESTART_ACTOR),
+    "restart_actor": (FaultKind.RESTART_ACTOR, None),
+}
 _OVERLAY_VERBS = {
     "connect": (FaultKind.CONNECT, FaultKind.DISCONNECT),
     "disconnect": (FaultKind.DISCONNECT, FaultKind.CONNECT),
@@ -46,8 +51,8 @@ _MOVE = "move_client"
 _COMMANDS = ("publish", "subscribe", "unsubscribe")
 _PREPOSITIONS = {"publish": "", "subscribe": " to", "unsubscribe": " from"}
 _VERBS = (
-    *_NODE_VERBS, *_LINK_VERBS, *_OVERLAY_VERBS, *_HOST_VERBS, *_COMMANDS, _MOVE, "partition", "unite", "join",
-    "random",
+    *_NODE_VERBS, *_LINK_VERBS, *_OVERLAY_VERBS, *_ACTOR_VERBS, *_HOST_VERBS, *_COMMANDS, _MOVE, "partition", "unite",
+    "join", "random",
 )  # fmt: skip
 
 
@@ -147,6 +152,10 @@ class FaultReader:
             return self._overlay_steps(verb, entry, path, at_us)
         if verb in _COMMANDS:
             return self._command(verb, entry, path, at_us)
+        if verb in _ACTOR_VERBS:
+            kind, repair = _ACTOR_VERBS[verb]
+            nodes = self._targets.actor_of(self._name(entry, path, verb))
+            return _Steps((Fault(at_us, kind, nodes),), None if repair is None else Fault(at_us, repair, nodes))
         if verb in _HOST_VERBS:
             if type(value) is not int:
                 raise self._at((*path, verb), repr(value), "the number of a host, from 0")

@@ -17,7 +17,7 @@ _NAMED_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class HostRoom:
-    """A host to put nodes on; `room`: how many actors fit (None: not known); `zone`: of its cloud."""
+    """A host to put nodes on; `room`: how many of the run fit (None: not known); `zone`: of its cloud."""
 
     name: str
     address: str
@@ -54,12 +54,12 @@ def place_brokers(brokers: Sequence[NodeName], policy: Policy, hosts: Sequence[H
 
 
 def check_room(placed: Mapping[NodeName, int], others: int, hosts: Sequence[HostRoom]) -> None:
-    """Raise `InputError` if a host has not the memory for its actors; `others` are on the first one."""
+    """Raise `InputError` if a host has not the memory for its nodes; `others` are on the first one."""
     for number, host in enumerate(hosts):
-        actors = sum(at == number for at in placed.values()) + (others if number == 0 else 0)
-        if host.room is not None and actors > host.room:
-            found = f"{actors} actors on host {host.address} ({host.name})"
-            raise InputError("placement", found, f"at most {host.room} there, or more hosts")
+        nodes = sum(at == number for at in placed.values()) + (others if number == 0 else 0)
+        if host.room is not None and nodes > host.room:
+            found = f"{nodes} nodes on host {host.address} ({host.name})"
+            raise InputError("placement", found, f"at most {host.room} there, or more hosts, or a higher density")
 
 
 def _packed(brokers: Sequence[NodeName], hosts: Sequence[HostRoom]) -> dict[NodeName, int]:

@@ -5,8 +5,9 @@ from typing import Any
 
 from murmur_pubsub.deployment import Deployment, specs_of
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import Fault, FaultKind, PlanChecker, link_key
+from murmur_pubsub.faults import Fault, FaultKind, link_key
 from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.plan_checker import PlanChecker
 from murmuration.scenario.durations import duration_of
 from murmuration.scenario.schema import changed_link
 
@@ -24,7 +25,8 @@ class FaultHandle:
         self._new_link = new_link
         self._orders = deployment.rules.orders
         self._names = [spec.name for spec in deployment.nodes]
-        self._checker = PlanChecker(deployment.fault_targets)
+        self._targets = deployment.fault_targets
+        self._checker = PlanChecker(self._targets)
 
     def runs(self, name: str) -> bool:
         """Is the node neither down nor stalled?"""
@@ -35,7 +37,8 @@ class FaultHandle:
         self._checker.check(fault, f"{fault}, which was observed")
 
     def kill(self, name: str, sigkill: bool = False) -> None:
-        """End the node's process: by Ray, or by the operating system's SIGKILL."""
+        """End the node's process: by Ray, or by the operating system's SIGKILL. Of nodes that share an actor this one
+        is thrown away, and the process goes on."""
         self._do(Fault(0, FaultKind.KILL, (name,), sigkill=sigkill))
 
     def restart(self, name: str) -> None:
@@ -108,6 +111,14 @@ class FaultHandle:
     def unite(self) -> None:
         """End the partition."""
         self._do(Fault(0, FaultKind.UNITE))
+
+    def kill_actor(self, name: str) -> None:
+        """End the process of the actor that holds the node, with all nodes in it (the scenario's `density`)."""
+        self._do(Fault(0, FaultKind.KILL_ACTOR, self._targets.actor_of(name)))
+
+    def restart_actor(self, name: str) -> None:
+        """Start that actor again, with the nodes that `kill_actor` took down."""
+        self._do(Fault(0, FaultKind.RESTART_ACTOR, self._targets.actor_of(name)))
 
     def lose_host(self, number: int) -> None:
         """Take the host away, with all its nodes."""

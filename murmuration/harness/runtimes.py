@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
-from murmur_pubsub.faults import Fault, FaultKind
+from murmur_pubsub.faults import RETURNS, Fault, FaultKind
 from murmur_pubsub.journal import Phase
 from murmur_pubsub.script import ScriptedCommand
 from murmuration.harness.runtime import ClusterRuntime
@@ -24,12 +24,12 @@ def cluster_runtime(runtime: str, deployment: Deployment, folder: Path) -> Itera
     if runtime == "virtual":
         yield _VirtualClusterRuntime(deployment, folder)
         return
-    from actors.actor_memory import check_memory
     from actors.ray_session import ray_session
+    from actors.room import check_room
     from actors.run import LiveRun
 
     check_actors_modules()
-    check_memory(len(deployment.nodes))
+    check_room(deployment)
     hosts = 1 + max(deployment.hosts.values(), default=0)
     with ray_session(len(deployment.nodes), hosts=hosts) as session:
         run = LiveRun(deployment, folder, lambda *_: None, "127.0.0.1", session)
@@ -109,7 +109,7 @@ class _LiveClusterRuntime:
         self._run.fault_injector.carry_out(step, fault)
         if fault.kind is FaultKind.RETURN_HOST:
             return self._run.fault_injector.nodes_on(fault.host)
-        return fault.nodes if fault.kind is FaultKind.RESTART else ()
+        return fault.nodes if fault.kind in RETURNS else ()
 
     def advance(self, stretch_us: int) -> None:
         time.sleep(self._run.wall_s(stretch_us))

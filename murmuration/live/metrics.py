@@ -45,7 +45,7 @@ class RunMetrics(Collector):
         self._statuses: Mapping[str, Mapping[str, Any]] = {}
 
     def hear(self, statuses: Mapping[str, Mapping[str, Any]]) -> None:
-        """Take what the nodes in service say of themselves (`actors.node_actor.NodeActor.status`)."""
+        """Take what the nodes in service say of themselves (`actors.resident.Resident.status`)."""
         with self._lock:
             self._statuses = statuses
             self._seen.update(dict.fromkeys(statuses))

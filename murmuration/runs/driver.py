@@ -94,9 +94,12 @@ def execute(
     if cluster is not None:
         cluster.check(deployment)
     elif scenario.runtime == "ray":
-        from actors.actor_memory import check_memory
+        from actors.room import check_room
 
-        check_memory(len(deployment.nodes))
+        try:
+            check_room(deployment)
+        except InputError as error:
+            raise loaded.error_at((error.place,), error.found, error.allowed) from None
     manifest = replace(
         manifest_of(loaded, built),
         journal=store,

@@ -19,7 +19,8 @@ import yaml
 
 from murmur_pubsub.deployment import Deployment, specs_of
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import COMMANDS, Fault, FaultKind, check_plan
+from murmur_pubsub.faults import COMMANDS, Fault, FaultKind
+from murmur_pubsub.plan_checker import check_plan
 from murmur_pubsub.run_manifest import FaultEntry
 from murmuration.deployment.fault_entries import FaultReader
 from murmuration.runs.manifest import fault_entry

@@ -26,11 +26,18 @@ class JoinedCluster:
     """The host of the driver is the first."""
     scratch: Mapping[int, str]
     """The run's folder on each host that keeps journals until they are gathered, by the host's number."""
+    density: int = 1
+    """How many nodes share an actor."""
 
     @property
     def rooms(self) -> list[HostRoom]:
         """The hosts, with their room for nodes."""
-        return [HostRoom(each.name, each.address, each.room, each.zone) for each in self.hosts]
+        from actors.room import fitting_nodes
+
+        return [
+            HostRoom(each.name, each.address, fitting_nodes(each.memory, self.density), each.zone)
+            for each in self.hosts
+        ]
 
     def check(self, deployment: Deployment) -> None:
         """Raise `InputError` for a deployment that does not fit, or whose faults would break hosts of the cluster."""
@@ -79,4 +86,4 @@ def join(loaded: LoadedScenario, address: str, folder: Path, store: str | None =
         raise loaded.error_at(("hosts",), found, f"at most {len(hosts)}, or a larger cluster")
     own = f"murmur-{folder.name}-{secrets.token_hex(4)}"
     kept = {number: f"{each.scratch}/{own}" for number, each in enumerate(hosts) if each.scratch is not None}
-    return JoinedCluster(address, tuple(hosts), kept)
+    return JoinedCluster(address, tuple(hosts), kept, scenario.density)

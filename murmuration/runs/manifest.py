@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from murmur_pubsub.deployment import Deployment, make_machine
-from murmur_pubsub.faults import Fault, FaultKind
+from murmur_pubsub.faults import Fault, FaultKind, actor_of
 from murmur_pubsub.message import is_datagram, kind_of
 from murmur_pubsub.run_manifest import FaultEntry, NodeEntry, OverlayEntry, RunManifest
 from murmuration.deployment.build_deployment import BuiltScenario
@@ -46,6 +46,7 @@ def manifest_of_deployment(deployment: Deployment, name: str, runtime: Literal["
         nodes=(*nodes, NodeEntry("driver", "driver")),
         links=tuple((plan.first, plan.second) for plan in deployment.links),
         lossy=any(plan.spec.loss for plan in deployment.links),
+        actors=deployment.actors,
         faults=tuple(fault_entry(fault, deployment) for fault in deployment.faults),
         datagram_kinds=_datagram_kinds(deployment),
     )
@@ -56,11 +57,12 @@ def fault_entry(fault: Fault, deployment: Deployment, by_itself: bool = False) -
     of_host = fault.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST)
     on_host = tuple(name for name, host in deployment.hosts.items() if host == fault.host)
     nodes = on_host if of_host else fault.nodes
-    text = _happened(fault) if by_itself else str(fault)
+    shared = fault.kind is FaultKind.KILL and not by_itself and len(actor_of(nodes[0], deployment.actors)) > 1
+    text = _happened(fault) if by_itself else f"{fault}{' in its process' if shared else ''}"
     given_up = deployment.rules.given_up(fault)
     return FaultEntry(
         text, fault.kind, fault.time_us, nodes, fault.groups, fault.link, fault.work_us, given_up, by_itself,
-        issuer=fault.issuer,
+        issuer=fault.issuer, in_process=shared,
     )  # fmt: skip
 
 

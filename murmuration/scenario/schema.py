@@ -201,6 +201,9 @@ class Scenario(_Section):
     placement: Literal["spread", "pack"] | dict[str, int | str] = "spread"
     """Of brokers on hosts: `spread` (in turn), `pack` (a host is filled first), or a mapping of brokers to hosts
     (number, name, address or zone; the others are spread)."""
+    density: Annotated[int, Field(ge=1)] = 1
+    """How many brokers, or clients, share an actor in a live run; each has a machine, socket, journal and death of its
+    own all the same."""
     datagrams: Links | None = None
     """A link (keys below) for messages between nodes without one, and for those that always travel so; without it they
     are dropped. They have no order."""

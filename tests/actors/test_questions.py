@@ -1,5 +1,7 @@
 """How actors are asked how they are: a question costs time, which all of them must not spend at once."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,13 +17,14 @@ from tests.deployments import Shape, random_deployment
 class Asked:
     """An actor that answers at once; the question is noted."""
 
-    def __init__(self, log: list[object], clock: Clock, name: str) -> None:
-        self._log, self._clock, self._name = log, clock, name
-        self.status = self
+    def __init__(self, log: list[object], clock: Clock) -> None:
+        self._log, self._clock = log, clock
+        self.ask = self
 
-    def remote(self) -> dict[str, Any]:
-        self._log.append(self._name)
-        return {"failure": None, "now_us": self._clock.now_us()}
+    def remote(self, what: str, arguments: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        assert what == "status"
+        self._log.append(" ".join(arguments))
+        return {name: {"failure": None, "now_us": self._clock.now_us()} for name in arguments}
 
 
 class Counted(Clock):
@@ -42,6 +45,10 @@ def log() -> list[object]:
 
 @pytest.fixture
 def group(log: list[object], monkeypatch: pytest.MonkeyPatch) -> ActorGroup:
+    return asked_group(log, monkeypatch, ())
+
+
+def asked_group(log: list[object], monkeypatch: pytest.MonkeyPatch, actors: tuple[tuple[str, ...], ...]) -> ActorGroup:
     clock = Counted()
 
     def wait(seconds: float) -> None:
@@ -49,12 +56,12 @@ def group(log: list[object], monkeypatch: pytest.MonkeyPatch) -> ActorGroup:
         clock.at_us += int(seconds * 1e6)
 
     monkeypatch.setattr("actors.actor_group.time.sleep", wait)
-    deployment = random_deployment(1, Shape(brokers=3, clients=1))
+    deployment = replace(random_deployment(1, Shape(brokers=3, clients=1)), actors=actors)
     settings = ActorSettings(deployment.settings, "token", "journal", "storage", deployment.numbers, 0, None)
     group = ActorGroup(deployment, settings, clock, ["host"])
-    names = [spec.name for spec in deployment.nodes]
-    group._actors = {name: Asked(log, clock, name) for name in names}
-    monkeypatch.setattr(group, "_answer", lambda name, answer: answer)
+    group.addresses = {spec.name: ("127.0.0.1", 1) for spec in deployment.nodes}
+    group._actors = dict.fromkeys(range(group.actor_count), Asked(log, clock))
+    monkeypatch.setattr(group, "_answer", lambda names, answer: answer)
     return group
 
 
@@ -62,6 +69,29 @@ def test_one_is_asked_after_the_other(group: ActorGroup, log: list[object]) -> N
     group.status()
     wait = BETWEEN_QUESTIONS_S
     assert log == ["b0", wait, "b1", wait, "b2", wait, "c0", wait]
+
+
+def test_nodes_that_share_an_actor_are_asked_together(log: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
+    group = asked_group(log, monkeypatch, (("b0", "b2"),))
+    answers = group.status()
+    wait = BETWEEN_QUESTIONS_S
+    assert log == ["b0 b2", wait, "b1", wait, "c0", wait]
+    assert sorted(answers) == ["b0", "b1", "b2", "c0"]
+    assert [group.shares(name) for name in ("b0", "b1", "b2")] == [True, False, True]
+
+
+def test_a_node_that_is_down_is_not_asked_and_the_others_of_its_actor_are(
+    log: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = asked_group(log, monkeypatch, (("b0", "b2"), ("b1", "c0")))
+    group.down |= dict.fromkeys(["b2", "b1", "c0"])
+    assert list(group.status()) == ["b0"]
+    assert [each for each in log if isinstance(each, str)] == ["b0"]
+
+
+def test_actors_start_in_waves_each_with_all_of_its_nodes(log: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
+    group = asked_group(log, monkeypatch, (("b0", "b2"),))
+    assert group.waves(["b0", "b1", "b2", "c0"], 2) == [["b0", "b1", "b2"], ["c0"]]
 
 
 def test_a_clock_is_compared_with_the_time_when_its_own_node_was_asked(group: ActorGroup) -> None:
@@ -123,7 +153,7 @@ def played(monkeypatch: pytest.MonkeyPatch, unsettled: bool) -> list[int]:
     )
     run: Any = LiveRun.__new__(LiveRun)
     run._deployment = SimpleNamespace(settings=SimpleNamespace(time_dilation=1.0), publish_us_min=2_000_000)
-    run.group = SimpleNamespace(ask=lambda *_, **__: None, scripted=list)
+    run.group = SimpleNamespace(ask=lambda *_, **__: None, tell=lambda *_: None, scripted=list)
     run.fault_injector = SimpleNamespace(base_us=0)
     run._clock, run._steering, run._watch, run._changing, run._rest_s = clock, None, None, False, 0.1
     run._unsettled, run._look_for_settling = unsettled, lambda _: False

@@ -53,13 +53,18 @@ def test_an_actor_that_dies_is_a_fault_that_was_seen_and_the_run_goes_on(live_ra
             run.group.kill("b1")
 
     asked: list[tuple[str, list[str]]] = []
-    ask = run.group.ask
+    ask, tell = run.group.ask, run.group.tell
 
     def listen(what: str, nodes: Sequence[str] | None = None, *more: Any, **named: Any) -> Any:
         asked.append((what, sorted(run.group.in_service if nodes is None else nodes)))
         return ask(what, nodes, *more, **named)
 
+    def listen_to_call(what: str, *arguments: Any, **named: Any) -> None:
+        asked.append((what, sorted(run.group.in_service)))
+        tell(what, *arguments, **named)
+
     run.group.ask = listen  # type: ignore[assignment]
+    run.group.tell = listen_to_call  # type: ignore[method-assign]
     run._progress = kill_when_publishing
     run.play()
     begun, published = (next(each for each in asked if each[0] == method) for method in ("begin", "publish"))

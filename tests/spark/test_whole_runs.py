@@ -86,6 +86,7 @@ def test_a_right_run_is_valid(right_run: tuple[Path, dict[str, Any]]) -> None:
         "required": delivered, "delivered": delivered, "published": 60, "delivery_rate": 1.0,
         "explained": 0, "explained_by_tables": 0,
         "faults_took_effect": 0, "faults_not_exercised": 0, "faults_failed": 0,
+        "kills_of_processes": 0, "kills_in_process": 0,
         "late": 0, "recovery_us": None, "promise": "best_effort", "expectations": [],
         "verdict": "valid", "finding": None,
         "reason": "every required delivery was made, once, in order, and no other",

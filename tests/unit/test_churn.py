@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.faults import FaultKind, FaultTargets, check_plan
+from murmur_pubsub.faults import FaultKind, FaultTargets
+from murmur_pubsub.plan_checker import check_plan
 from workloads.churn.generator import GeneratedChurn, generate
 from workloads.churn.plan import churn_plan
 from workloads.churn.sessions import Availability, ChurnSession, select

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from actors.actor_memory import check_memory
-from murmur_pubsub.errors import InputError
 from spark_analysis.plain_judge import judge_plainly
 
 ROOT = Path(__file__).parents[2]
@@ -94,9 +92,3 @@ def test_doctor_fails_where_something_is_missing() -> None:
     result = murmur("doctor", PATH="/nowhere", JAVA_HOME="")
     assert result.returncode == 1
     assert "openjdk" in result.stdout
-
-
-def test_too_little_memory_is_said_with_the_number_that_fits() -> None:
-    check_memory(32, available_bytes=8 * 10**9)
-    with pytest.raises(InputError, match=r"at most 13 actors"):
-        check_memory(32, available_bytes=2 * 10**9 + 1024)

@@ -16,10 +16,10 @@ from murmur_pubsub.faults import (
     FaultTargets,
     NewLinks,
     PlanRules,
-    check_plan,
     link_key,
 )
 from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.plan_checker import check_plan
 from murmuration.deployment.build_deployment import build
 from murmuration.scenario.load import load_scenario
 from workloads.overlay import Tree, balanced
@@ -279,3 +279,34 @@ def test_of_many_names_that_are_allowed_eight_are_listed(count: int, end: str) -
     with pytest.raises(InputError) as error:
         check_plan([Fault(0, FaultKind.KILL, ("nobody",))], targets)
     assert error.value.allowed.endswith(f"n6, {end}")
+
+
+SHARED = replace(TARGETS, actors=(("b0", "b1"), ("b2", "b3")))
+KILL_ACTOR, RESTART_ACTOR = FaultKind.KILL_ACTOR, FaultKind.RESTART_ACTOR
+
+
+@pytest.mark.parametrize(
+    ("plan", "found"),
+    [
+        (steps((KILL_ACTOR, "b0")), "kill actor of b0; allowed: all nodes of one actor"),
+        (steps((KILL_ACTOR, "b0-b1"), (KILL_ACTOR, "b0-b1")), "kill actor of b0, b1, which are down then"),
+        (steps((KILL, "b0"), (KILL, "b1"), (KILL_ACTOR, "b0-b1")), "kill actor of b0, b1, which are down then"),
+        (steps((RESTART_ACTOR, "b0-b1")), "restart actor of b0, b1, which was not killed"),
+        (steps((KILL_ACTOR, "b0-b1"), (KILL, "b1")), "kill b1, which is down then"),
+        (steps((KILL_ACTOR, "b0-b1"), (RESTART, "b1")), "restart b1, whose actor was killed; allowed: restart_actor"),
+        (steps((STALL, "b0")), "a stall of b0, whose process is that of 2 nodes; allowed: kill without a signal"),
+        ([Fault(0, SLOW, ("b0",), work_us=5)], "a slow of b0, whose process is that of 2 nodes"),
+        ([Fault(0, KILL, ("b0",), sigkill=True)], "a SIGKILL of b0, whose process is that of 2 nodes"),
+    ],
+)  # fmt: skip
+def test_a_plan_for_shared_actors_that_could_not_take_effect_is_refused(plan: list[Fault], found: str) -> None:
+    with pytest.raises(InputError) as caught:
+        check_plan(plan, SHARED)
+    assert found in str(caught.value)
+
+
+def test_the_restart_of_an_actor_brings_back_what_its_kill_took_down_and_nothing_else() -> None:
+    both = "b0-b1"
+    check_plan(steps((KILL, "b0"), (KILL_ACTOR, both), (RESTART_ACTOR, both), (RESTART, "b0"), (KILL, "b1")), SHARED)
+    check_plan(steps((KILL_ACTOR, "b2-b3"), (RESTART_ACTOR, "b2-b3"), (RESTART, "b3")), SHARED)
+    check_plan(steps((KILL_ACTOR, "c0"), (RESTART_ACTOR, "c0"), (STALL, "c0")), SHARED)

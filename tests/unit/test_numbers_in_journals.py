@@ -45,4 +45,4 @@ def test_a_probe_is_given_some_time_and_less_than_up_to_the_next(timeout_us: int
 
 
 def test_what_ends_a_fault_and_breaks_nothing_is_a_repair() -> None:
-    assert [each.name for each in REPAIRS] == ["RESTART", "RESUME", "HEAL", "UNITE", "RETURN_HOST"]
+    assert [each.name for each in REPAIRS] == ["RESTART", "RESUME", "HEAL", "UNITE", "RETURN_HOST", "RESTART_ACTOR"]

@@ -2,7 +2,9 @@
 
 import pytest
 
+from murmur_pubsub.deployment import NodeSpec
 from murmur_pubsub.errors import InputError
+from murmuration.deployment.actor_placement import share_actors
 from murmuration.deployment.host_placement import HostRoom, check_room, local_hosts, place_brokers
 
 BROKERS = ["b0", "b1", "b2", "b3", "b4"]
@@ -43,8 +45,27 @@ def test_unknown_brokers_and_hosts_are_refused(policy: dict[str, str | int], mes
         place_brokers(BROKERS, policy, HOSTS)
 
 
-def test_more_actors_than_a_host_has_memory_for_are_refused() -> None:
+def test_more_nodes_than_a_host_has_memory_for_are_refused() -> None:
     placed = place_brokers(BROKERS, "pack", HOSTS)
     check_room(placed, 0, HOSTS)
-    with pytest.raises(InputError, match=r"3 actors on host 10.0.0.1 \(head\); allowed: at most 2"):
+    with pytest.raises(InputError, match=r"3 nodes on host 10.0.0.1 \(head\); allowed: at most 2"):
         check_room(placed, 1, HOSTS)
+
+
+def specs(brokers: int, clients: int) -> list[NodeSpec]:
+    return [NodeSpec(f"b{number}", "broker", "none") for number in range(brokers)] + [
+        NodeSpec(f"c{number}", "client", "none") for number in range(clients)
+    ]
+
+
+def test_each_node_has_an_actor_of_its_own_unless_a_density_is_asked_for() -> None:
+    assert share_actors(specs(3, 3), 1, {}) == ()
+
+
+def test_neighbours_of_one_role_share_an_actor() -> None:
+    assert share_actors(specs(5, 3), 2, {}) == (("b0", "b1"), ("b2", "b3"), ("b4",), ("c0", "c1"), ("c2",))
+
+
+def test_nodes_on_different_hosts_share_no_actor() -> None:
+    hosts = {"b0": 0, "b1": 1, "b2": 0, "b3": 1}
+    assert share_actors(specs(4, 1), 4, hosts) == (("b0", "b2"), ("b1", "b3"), ("c0",))

@@ -41,6 +41,7 @@ FULL = RunManifest(
     scenario_file="/home/me/small.yaml",
     overlay=OverlayEntry(("b0", "b1"), (("b0", "b1"),)),
     links=(("b0", "b1"), ("c0", "b0")),
+    actors=(("b0", "b1"),),
     lossy=True,
     workload={"publications": 5},
     message_kinds={16: "Forwarded"},
@@ -52,7 +53,7 @@ FULL = RunManifest(
     expect={"delivery_rate": 0.5, "unexplained": 3},
     promise=Promise("exactly_once", survives=Survival(brokers_away=1), recovers=Recovery(13, 14)),
     faults=(
-        FaultEntry("kill b0", FaultKind.KILL, 1_000, ("b0",)),
+        FaultEntry("kill b0 in its process", FaultKind.KILL, 1_000, ("b0",), in_process=True),
         FaultEntry("partition", FaultKind.PARTITION, groups=(("b0",), ("c0",))),
         FaultEntry(
             "change link b0-b1", FaultKind.CHANGE_LINK, nodes=("b0", "b1"), link=LinkSpec(Delay("uniform", 1, 5))
@@ -94,6 +95,13 @@ def test_a_manifest_resolves_names_numbers_and_what_is_away() -> None:
     assert FULL.homes == {"c0": "b0"}
     assert FULL.away == {"b0"}
     assert FULL.completeness == "incomplete"
+
+
+def test_kills_of_processes_are_told_from_those_inside_one() -> None:
+    faults = (*FULL.faults, FaultEntry("kill actor of b0", FaultKind.KILL_ACTOR, 2_000, ("b0",)))
+    live = dataclasses.replace(FULL, runtime="ray", faults=faults)
+    assert live.kills == (1, 1)
+    assert dataclasses.replace(live, runtime="virtual").kills == (0, 0), "there are no processes"
 
 
 def test_a_manifest_tells_what_a_second_of_a_core_brought() -> None:
