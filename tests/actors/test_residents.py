@@ -54,6 +54,8 @@ class House:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.errors: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: self.errors.append(context))
         settings = ActorSettings(
             RunSettings(1), "token", str(folder), str(folder / "logs"), NUMBERS, time.time_ns(), "127.0.0.1"
         )
@@ -96,6 +98,7 @@ def test_a_crash_breaks_the_links_of_one_node_and_leaves_the_others_of_its_proce
         with socket.socket() as stranger:
             assert stranger.connect_ex((host, port)) != 0, "nobody listens where it was"
         assert house.kinds("b1") == before, "the dead write nothing, not even that their links are gone"
+        assert house.errors == []
         await house.add("b1", incarnation=1)
         await until(lambda: house.up("b1") == ["b0", "b2"])
         for each in residents.values():
@@ -144,13 +147,14 @@ def test_a_node_that_crashes_while_it_dials_comes_up_nowhere(tmp_path: Path) -> 
         house = House(tmp_path)
         residents = house.household.residents
         await house.add("b1")
-        for incarnation in range(5):
+        for incarnation in range(25):
             dialling = await house.add("b0", incarnation)
             for _ in range(incarnation):
                 await asyncio.sleep(0)
             await residents.pop("b0").crash()
             before = len(house.rows("b0", incarnation))
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
+            assert house.errors == [], "what is left of the dead does nothing"
             assert house.up("b1") == [], "no link to the dead"
             assert len(house.rows("b0", incarnation)) == before
             assert dialling._running.connections == {}
