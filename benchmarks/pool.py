@@ -2,20 +2,26 @@
 
 The same points of a sweep, played and judged by plain Python, with one worker and with one for each core. Timed from
 the moment at which Ray is there to the last point's end. The ideal is one worker's time over the number of workers.
+Beside it the same by bare processes without Ray, which share caches and memory too.
 `python -m benchmarks.pool [POINTS]`, 60 points by default, of about a second each.
 """
 
+import multiprocessing
 import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from benchmarks.table import print_table
-from murmuration.sweeps.folder import SweepFolder
+from murmuration.sweeps.folder import SweepFolder, play_point
 from murmuration.sweeps.plan import read_sweep
 from murmuration.sweeps.tasks import Cores, ends_of_tasks
 
+Work = dict[int, dict[str, Any]]
+Played = Callable[[Work, int, Path], float]
 SWEEP = """
 scenario: parity
 set: {{overlay.brokers: 12, workload.clients: 12, workload.publications: 1000}}
@@ -28,33 +34,49 @@ def main() -> None:
     """Print the table."""
     points = int(sys.argv[1]) if len(sys.argv) > 1 else 60
     cores = os.cpu_count() or 1
-    alone_s = timed(points, 1)
-    rows = [("1", f"{alone_s:.1f}", "1.00")]
-    for workers in sorted({2, cores} - {1}):
-        took_s = timed(points, workers)
-        rows.append((str(workers), f"{took_s:.1f}", f"{alone_s / workers / took_s:.2f}"))
+    rows = []
+    for name, played in (("tasks", as_tasks), ("bare processes", by_bare_processes)):
+        alone_s = timed(played, points, 1)
+        rows.append((f"{name}, 1", f"{alone_s:.1f}", "1.00"))
+        for workers in sorted({2, cores} - {1}):
+            took_s = timed(played, points, workers)
+            rows.append((f"{name}, {workers}", f"{took_s:.1f}", f"{alone_s / workers / took_s:.2f}"))
     print_table(f"{points} points of a sweep, {cores} cores", ("workers", "seconds", "of the ideal"), rows)
 
 
-def timed(points: int, workers: int) -> float:
-    """Seconds from Ray's being there to the end of the last point."""
+def timed(played: Played, points: int, workers: int) -> float:
+    """Seconds from the workers' being there to the end of the last point."""
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "pool.yaml"
         file.write_text(SWEEP.format(seeds=-(-points // 5)))
         plan = read_sweep(file)
         folder = SweepFolder(Path(place) / "sweep")
-        began = [0.0]
-
-        def begun() -> None:
-            began[0] = time.perf_counter()
-
         with folder.opened(plan):
             work = {point.number: folder.work(point, judged=True) for point in plan.points[:points]}
-            play = "murmuration.sweeps.folder:play_point"
-            for end in ends_of_tasks(play, work.items(), Cores(workers), folder.runs, begun, shared=True):
-                assert end.failure is None, end.failure
-                last = time.perf_counter()
-        return last - began[0]
+            return played(work, workers, folder.runs)
+
+
+def as_tasks(work: Work, workers: int, runs: Path) -> float:
+    """As a sweep plays its points."""
+    times: list[float] = []
+
+    def note() -> None:
+        times.append(time.perf_counter())
+
+    play = f"{play_point.__module__}:{play_point.__qualname__}"
+    for end in ends_of_tasks(play, work.items(), Cores(workers), runs, begun=note, shared=True):
+        assert end.failure is None, end.failure
+        note()
+    return times[-1] - times[0]
+
+
+def by_bare_processes(work: Work, workers: int, runs: Path) -> float:
+    """Each point by whichever process is free."""
+    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+        pool.map(time.sleep, [0.5] * workers, chunksize=1)
+        began = time.perf_counter()
+        pool.map(play_point, list(work.values()), chunksize=1)
+        return time.perf_counter() - began
 
 
 if __name__ == "__main__":
