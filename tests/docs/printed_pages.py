@@ -21,7 +21,7 @@ _PROGRESS = re.compile(
 )
 _STUMBLES = re.compile(r"^murmur: |Traceback|Warning|not to be trusted|command not found")
 _RATES = re.compile(r"[\d.,]+(?= (?:ms|s|us|publications|deliveries)\b|/s)|(?<=to )[\d,.]+")
-_SLOW_HOST = ("behind emulated time",)
+_SLOW_HOST = ("are not to be trusted (raise time_dilation",)
 _MARK = "\x1e"
 
 
