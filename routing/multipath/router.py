@@ -103,7 +103,6 @@ class MultipathRouter(Router):
             wire.Neighbours: lambda source, message, _: self.membership.on_neighbours(source, message),
             wire.OriginSubscriptions: lambda source, message, _: self.spread.on_table(source, message),
             wire.SubscriptionChanged: lambda source, message, _: self.spread.on_change(source, message),
-            wire.TableTaken: lambda source, message, _: self.spread.on_taken(source, message),
             wire.Departed: lambda source, message, _: self.membership.on_departed(source, message),
             wire.LoadExchange: self._on_load,
             wire.SoftLinkRequest: self._on_soft_link_request,
@@ -139,7 +138,7 @@ class MultipathRouter(Router):
         if self.membership.must_watch:
             self.membership.watching = True
             effects = [*effects, SetTimer(("routing", "watch"), self.parameters.watch_us)]
-        return [*effects, *self.spread.retell_later()] if self.spread.has_untaken else effects
+        return effects
 
     def _take(self, input: Input, now_us: int) -> Sequence[Effect]:
         if type(input) is Received:
@@ -177,17 +176,17 @@ class MultipathRouter(Router):
     def settling(self) -> bool:
         """Where no link tells of a broker's end and beginning, or leads to nobody: until all is told, its side may hear
         nothing."""
-        return bool(self.membership.unsure) or self.membership.alone > 0 or self.spread.has_untaken
+        return bool(self.membership.unsure) or self.membership.alone > 0
 
     def take_remarks(self) -> Sequence[Record]:
         remarks, self._remarks = self._remarks, []
         return remarks
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
-        return [*self.spread.change_own(wanted, True), *self.spread.retell_later()]
+        return self.spread.change_own(wanted, True)
 
     def unsubscribe(self, wanted: Filter) -> Sequence[Effect]:
-        return [*self.spread.change_own(wanted, False), *self.spread.retell_later()]
+        return self.spread.change_own(wanted, False)
 
     def is_duplicate(self, event: Event) -> bool:
         """Has this publication been here before? Only a broker in the middle of a Δ-move asks itself."""
@@ -290,8 +289,6 @@ class MultipathRouter(Router):
             return [SetTimer(("routing", "meter"), self.parameters.meter_us)]
         if what == "watch":
             return self.membership.watch()
-        if what == "retell":
-            return self.spread.retell()
         if what == "desk":
             return self.desk.on_timer()
         if what in ("again", "moved"):

@@ -4,10 +4,6 @@ An origin numbers the changes of its table. A broker passes on what is news to i
 overtaken another, and sends whole tables to a neighbour that comes (back). So whatever way a statement takes, over two
 links during a move or over a bridge while a broker is away, it is counted once.
 
-Where no link of the runtime leads to a broker, nobody tells of what is lost on the way: a partition may be over before
-a request to that broker goes unanswered. So it says which version of a table it has now, and while that is not the one
-of which it was sent news, the whole table is told again, ever more slowly.
-
 The way to an origin changes with Δ-moves only. A broker that a move has passed by, since it or a neighbour was away,
 has a way that is no longer so. Therefore a table says which move was the last to change the way: a later one's holds.
 """
@@ -15,12 +11,9 @@ has a way that is no longer so. Therefore a table says which move was the last t
 from collections.abc import Sequence
 
 from murmur_pubsub.filter import Filter
-from murmur_pubsub.machine import Effect, NodeName, Send, SetTimer
+from murmur_pubsub.machine import Effect, NodeName, Send
 from routing.multipath.knowledge import Knowledge
-from routing.multipath.messages import Departed, OriginSubscriptions, Path, SubscriptionChanged, TableTaken
-
-_RETELL_US = 100_000
-"""Before a table is told again for the first time; twice as long before each next time, up to the time of `watch`."""
+from routing.multipath.messages import Departed, OriginSubscriptions, Path, SubscriptionChanged
 
 
 class SubscriptionSpread:
@@ -30,10 +23,6 @@ class SubscriptionSpread:
         self._knowledge = knowledge
         self._early: dict[NodeName, dict[tuple[int, int], tuple[NodeName, SubscriptionChanged]]] = {}
         self._gone: dict[NodeName, int] = {}
-        self._untaken: dict[NodeName, dict[NodeName, tuple[int, int]]] = {}
-        """By broker that no link leads to, and origin: the version that it was told and has not answered for."""
-        self._retell_after_us = 0
-        """How long the timer runs; 0: it does not."""
 
     def change_own(self, wanted: Filter, held: bool) -> list[Effect]:
         """A filter of this broker's own subscribers has come or gone."""
@@ -69,67 +58,6 @@ class SubscriptionSpread:
 
     def on_table(self, source: NodeName, table: OriginSubscriptions) -> list[Effect]:
         """A whole table, which may be of an origin not heard of before."""
-        return [*self._take_table(source, table), *self._answer(source, table)]
-
-    def on_change(self, source: NodeName, change: SubscriptionChanged) -> list[Effect]:
-        """One change."""
-        return [*self._take_change(source, change), *self._answer(source, change)]
-
-    def _answer(self, source: NodeName, told: OriginSubscriptions | SubscriptionChanged) -> list[Effect]:
-        """What is known of the origin now, to a broker that no link leads to. Of an origin that is gone or this broker
-        itself, and by one that is not heard, nothing more is wanted."""
-        network, origin, version = self._knowledge.network, told.origin, (told.epoch, told.version)
-        if source in network.up:
-            return []
-        if network.hears(source) and self._gone.get(origin, -1) < told.epoch and origin != self._knowledge.name:
-            version = self._knowledge.mst.versions.get(origin, (told.epoch, 0))
-        return [Send(source, TableTaken(origin, *version))]
-
-    def on_taken(self, source: NodeName, taken: TableTaken) -> list[Effect]:
-        """A broker that no link leads to has this version of the origin's table."""
-        untaken = self._untaken.get(source, {})
-        if (taken.epoch, taken.version) >= untaken.get(taken.origin, (0, 0)):
-            untaken.pop(taken.origin, None)
-            if not untaken:
-                self._untaken.pop(source, None)
-        return []
-
-    @property
-    def has_untaken(self) -> bool:
-        """Is there a broker that has not said that it has what it was told?"""
-        return bool(self._untaken)
-
-    def retell_later(self) -> list[Effect]:
-        """Start the timer, if there is something that may have to be told again and it does not run."""
-        if not self._untaken or self._retell_after_us:
-            return []
-        self._retell_after_us = _RETELL_US
-        return [SetTimer(("routing", "retell"), _RETELL_US)]
-
-    def retell(self) -> list[Effect]:
-        """Tell the tables again that were not taken, to those brokers for whom they still are."""
-        knowledge = self._knowledge
-        network, mst = knowledge.network, knowledge.mst
-        relays = {peer: distance for peer, distance in network.relays() if peer not in network.up}
-        by_origin = mst.by_origin()
-        effects: list[Effect] = []
-        for peer, origins in list(self._untaken.items()):
-            direction = peer if relays.get(peer, 1) == 1 else network.mom.first_hop(peer)
-            for origin in list(origins):
-                if peer not in relays or origin not in by_origin or mst.ppaths[origin][:1] == (direction,):
-                    del origins[origin]
-                    continue
-                ppath, moved = self._ppath_for(peer, relays[peer], origin), mst.moved.get(origin, 0)
-                filters = by_origin[origin]
-                effects.append(Send(peer, OriginSubscriptions(origin, *mst.versions[origin], ppath, moved, filters)))
-            if not origins:
-                del self._untaken[peer]
-        self._retell_after_us = min(2 * self._retell_after_us, knowledge.parameters.watch_us) if self._untaken else 0
-        if self._untaken:
-            effects.append(SetTimer(("routing", "retell"), self._retell_after_us))
-        return effects
-
-    def _take_table(self, source: NodeName, table: OriginSubscriptions) -> list[Effect]:
         mst = self._knowledge.mst
         origin = table.origin
         version = (table.epoch, table.version)
@@ -170,7 +98,8 @@ class SubscriptionSpread:
         ppath = tuple(table.ppath)
         return ppath != known and (ppath[:1] == known[:1] or known[0] not in self._knowledge.network.peers)
 
-    def _take_change(self, source: NodeName, change: SubscriptionChanged) -> list[Effect]:
+    def on_change(self, source: NodeName, change: SubscriptionChanged) -> list[Effect]:
+        """One change."""
         mst = self._knowledge.mst
         origin = change.origin
         version = (change.epoch, change.version)
@@ -224,7 +153,7 @@ class SubscriptionSpread:
         for old in [each for each in early if each <= (epoch, version)]:
             del early[old]
         held_back = early.pop((epoch, version + 1), None)
-        return [] if held_back is None else self._take_change(*held_back)
+        return [] if held_back is None else self.on_change(*held_back)
 
     def _pass_on(self, statement: OriginSubscriptions | SubscriptionChanged, source: NodeName | None) -> list[Effect]:
         origin = statement.origin
@@ -235,8 +164,6 @@ class SubscriptionSpread:
             direction = peer if distance == 1 else knowledge.network.mom.first_hop(peer)
             if peer in (source, origin) or knowledge.mst.ppaths[origin][:1] == (direction,):
                 continue  # in the origin's own direction all are told from there
-            if peer not in knowledge.network.up and peer not in knowledge.network.also:
-                self._untaken.setdefault(peer, {})[origin] = (statement.epoch, statement.version)
             if peer in knowledge.network.also:
                 # No neighbour any more: it hears the news, but not that its way has changed.
                 news = statement._replace(ppath=self._ppath_for(peer, distance, origin))
