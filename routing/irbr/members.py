@@ -32,7 +32,7 @@ from routing.irbr.messages import (
 )
 from routing.irbr.router import Irbr, IrbrParameters
 from routing.pastry.changes import Answered, PeerFailed, RoundEnded
-from routing.pastry.identifiers import FULL_RANGE, IdentifierRange
+from routing.pastry.identifiers import IdentifierRange
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer, PastryPeerFields
 from routing.pastry.recovery import pastry_recovers
 from routing.protocol import Offer, RoutingProtocol, RunsOn
@@ -65,21 +65,16 @@ class IrbrMembers(Irbr):
         }
         self.watchers[PeerFailed] = self._on_peer_failed
 
-    def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
-        """See `Irbr.next_hops`."""
-        destination = self._range_of(header) if header else FULL_RANGE
-        if not self._space.contains(destination, self._own):
-            return self._outside(destination)
-        entrances: dict[IdentifierRange, PastryPeer | None] = {}
+    def _into_wanting(self, event: Event, destination: IdentifierRange) -> list[Hop]:
+        members: dict[IdentifierRange, PastryPeer | None] = {}
         for wide, wanted in self.table.matching_entries(event.attributes):
-            if wide.length > destination.length and entrances.get(wide) is None:
-                entrances[wide] = self._answering_member(wide, wanted)
-        hops = []
-        for wide, member in entrances.items():
-            entrance = member or self.pastry.table.get(wide) or self._redirected(wide)
-            if entrance is not None:
-                hops.append(Hop(entrance.name, wide))
-        return hops
+            if wide.length > destination.length and members.get(wide) is None:
+                members[wide] = self._answering_member(wide, wanted)
+        return [
+            hop
+            for wide, member in members.items()
+            for hop in (self._enter(wide) if member is None else [Hop(member.name, wide)])
+        ]
 
     def _answering_member(self, wide: IdentifierRange, wanted: Filter) -> PastryPeer | None:
         """The member of the entry, if it is known and answers."""
@@ -160,8 +155,8 @@ class IrbrMembers(Irbr):
     def _on_summary(self, source: NodeName, message: Any) -> list[Effect]:
         if len(message.members) != len(message.filters):
             raise WireError(f"{len(message.members)} members of {len(message.filters)} filters")
-        cell = next((cell for cell, peer in self.pastry.table.cells() if peer.name == source), None)
-        if cell is not None and cell.length == message.length:
+        cell = self._cell_of(source, message.length)
+        if cell is not None:
             self._learn([(cell, wanted) for wanted in message.filters], message.members)
         return super()._on_summary(source, message)
 

@@ -120,6 +120,10 @@ class Irbr(OverPastry, GossipRouter):
         destination = self._range_of(header) if header else FULL_RANGE
         if not self._space.contains(destination, self._own):
             return self._outside(destination)
+        return self._into_wanting(event, destination)
+
+    def _into_wanting(self, event: Event, destination: IdentifierRange) -> list[Hop]:
+        """To those parts of the destination, which this node is in, that want the event."""
         return self._into(self.table.destinations(event.attributes), destination)
 
     def patterns_of(self, event: Event) -> Sequence[Filter]:
@@ -136,13 +140,12 @@ class Irbr(OverPastry, GossipRouter):
 
     def _into(self, ranges: Iterable[IdentifierRange], destination: IdentifierRange) -> list[Hop]:
         """To those of the ranges that are parts of the destination."""
-        hops = []
-        for wide in ranges:
-            if wide.length > destination.length:
-                stands = self.pastry.table.get(wide) or self._redirected(wide)
-                if stands is not None:
-                    hops.append(Hop(stands.name, wide))
-        return hops
+        return [hop for wide in ranges if wide.length > destination.length for hop in self._enter(wide)]
+
+    def _enter(self, wide: IdentifierRange) -> list[Hop]:
+        """By the node that stands for the range, or towards its middle."""
+        stands = self.pastry.table.get(wide) or self._redirected(wide)
+        return [] if stands is None else [Hop(stands.name, wide)]
 
     def _outside(self, destination: IdentifierRange) -> list[Hop]:
         """Towards a range that this node is not in."""
@@ -303,8 +306,8 @@ class Irbr(OverPastry, GossipRouter):
         return [Send(change.peer.name, SummaryRequest(change.length))]
 
     def _on_summary(self, source: NodeName, message: Any) -> list[Effect]:
-        cell = next((cell for cell, peer in self.pastry.table.cells() if peer.name == source), None)
-        if cell is None or cell.length != message.length:
+        cell = self._cell_of(source, message.length)
+        if cell is None:
             return []
         patience_us = (self._space.digits + 1) * self.pastry.place.probe_us
         said = FilterSet.of(message.filters)
@@ -315,6 +318,11 @@ class Irbr(OverPastry, GossipRouter):
         for wanted in said:
             self._put(cell, wanted)
         return []
+
+    def _cell_of(self, peer: NodeName, length: int) -> IdentifierRange | None:
+        """The range of that length that the peer stands for."""
+        cells = self.pastry.table.cells()
+        return next((cell for cell, stands in cells if stands.name == peer and cell.length == length), None)
 
     # -------------------------------------------------------------------------------------- empty ranges
     def _redirected(self, wide: IdentifierRange) -> PastryPeer | None:
