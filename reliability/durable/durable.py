@@ -62,10 +62,10 @@ class Durable(Gryphon):
         self._brokers = frozenset(self._router.brokers)
         self._to_self: deque[BetweenDurables] = deque()
         self._hops = Hops()
-        self._keeper = Keeper(self._log, self._own_pubends(), self._post)
-        nrt, least, most = (1_000 * each for each in (parameters.nrt, parameters.nrt_least, parameters.nrt_most))
+        own = {pubend.number: pubend for pubend in self._publishing.pubends}
+        self._keeper = Keeper(self._log, own, self._post)
         self._holders = Holders(
-            context.name, self._numbers_of, self.sessions, RoundTrip(nrt, least, most), most, parameters.window,
+            context.name, self._numbers_of, self.sessions, RoundTrip.of(parameters), parameters.window,
             parameters.catch_up, lambda number: self.streams[number].subend, self._post,
         )  # fmt: skip
         self._messages[Resume] = self._on_resume
@@ -126,9 +126,6 @@ class Durable(Gryphon):
     # ---------------------------------------------------------------- set-up
     def _make_log(self) -> DurableLog:
         return self._log
-
-    def _own_pubends(self) -> dict[int, Any]:
-        return {pubend.number: pubend for pubend in self._publishing.pubends}
 
     # -------------------------------------------- from one broker to another
     def _post(self, message: BetweenDurables) -> list[Effect]:

@@ -37,8 +37,8 @@ SubendOf = Callable[[int], Subend | None]
 
 class Holders:
     """Those of one broker. `roots`: publishers' broker to the numbers of its pubends. `window`: see `Sessions`;
-    `wait_most_us`: the longest before something is said again; `catch_up`: the most messages that are asked for at a
-    time. `stirred`: there may be something to be answered that was not there when this was last False."""
+    `catch_up`: the most messages that are asked for at a time. `stirred`: there may be something to be answered that
+    was not there when this was last False."""
 
     def __init__(
         self,
@@ -46,7 +46,6 @@ class Holders:
         roots: Mapping[NodeName, Sequence[int]],
         sessions: Sessions,
         round_trip: RoundTrip,
-        wait_most_us: int,
         window: int,
         catch_up: int,
         subend_of: SubendOf,
@@ -58,7 +57,6 @@ class Holders:
         self._root_of = {number: root for root, numbers in roots.items() for number in numbers}
         self._sessions = sessions
         self._round_trip = round_trip
-        self._wait_most_us = wait_most_us
         self._window = window
         self._catch_up = catch_up
         self._subend_of = subend_of
@@ -205,7 +203,7 @@ class Holders:
     @property
     def wait_us(self) -> int:
         """After how long to repeat what is not answered."""
-        return min(self._round_trip.nrt_us << min(self._unanswered, 2), self._wait_most_us)
+        return min(self._round_trip.nrt_us << min(self._unanswered, 2), self._round_trip.most_us)
 
     def repeat(self, now_us: int) -> list[Effect]:
         """Say again what was not answered."""

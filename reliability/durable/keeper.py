@@ -29,7 +29,7 @@ Post = Callable[[BetweenDurables], Sequence[Effect]]
 
 
 class Keeper:
-    """Of one broker; `pubends`: its own, by number (the mapping of the broker itself, which fills it)."""
+    """Of one broker; `pubends`: its own, by number."""
 
     def __init__(self, log: DurableLog, pubends: Mapping[int, Pubend], post: Post) -> None:
         self._log = log

@@ -188,9 +188,7 @@ class Gryphon(Reliability):
             knowledge = KnowledgeStream(given.cache)
         else:
             knowledge = KnowledgeStream(given.receive_cache, keeps_oldest=True)
-        nrt, least, most = (1_000 * each for each in (given.nrt, given.nrt_least, given.nrt_most))
-        round_trip = RoundTrip(nrt, least, most)
-        given_up = self._given_up.branches
+        round_trip, given_up = RoundTrip.of(given), self._given_up.branches
         return BrokerStream(number, root, self._router, knowledge, pubend, given.nack_chunk, round_trip, given_up)
 
     def _recover(self, records: Sequence[bytes]) -> Sequence[Effect]:

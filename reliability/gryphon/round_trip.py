@@ -7,6 +7,8 @@ the answer to a nack that was repeated is measured too: on lossy links nearly al
 otherwise be repeated ever more often.
 """
 
+from reliability.gryphon.parameters import GryphonParameters
+
 _MEAN_GAIN = 1 / 8
 _DEVIATION_GAIN = 1 / 4
 _DEVIATIONS = 4
@@ -15,16 +17,22 @@ _DEVIATIONS = 4
 class RoundTrip:
     """The estimate of one broker for one stream."""
 
-    __slots__ = ("_least_us", "_mean_and_deviation_us", "_most_us", "heard_us", "nrt_us")
+    __slots__ = ("_least_us", "_mean_and_deviation_us", "heard_us", "most_us", "nrt_us")
 
     def __init__(self, first_us: int, least_us: int, most_us: int) -> None:
         self.nrt_us = first_us
         """The nack repetition threshold at present: the first one until something was measured."""
         self.heard_us = -1
         """When something of the stream came last."""
+        self.most_us = most_us
+        """The longest that is ever waited."""
         self._least_us = least_us
-        self._most_us = most_us
         self._mean_and_deviation_us: tuple[float, float] | None = None
+
+    @classmethod
+    def of(cls, parameters: GryphonParameters) -> "RoundTrip":
+        """One with these thresholds, before anything was measured."""
+        return cls(1_000 * parameters.nrt, 1_000 * parameters.nrt_least, 1_000 * parameters.nrt_most)
 
     def measured(self, took_us: int) -> None:
         """An answer has come so long after its nack was sent."""
@@ -36,4 +44,4 @@ class RoundTrip:
             mean_us += _MEAN_GAIN * error_us
             deviation_us += _DEVIATION_GAIN * (abs(error_us) - deviation_us)
         self._mean_and_deviation_us = mean_us, deviation_us
-        self.nrt_us = min(max(int(mean_us + _DEVIATIONS * deviation_us), self._least_us), self._most_us)
+        self.nrt_us = min(max(int(mean_us + _DEVIATIONS * deviation_us), self._least_us), self.most_us)
