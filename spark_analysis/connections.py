@@ -113,9 +113,9 @@ class Connections:
         for each in self.away.get(case.client, ()):
             if each.until_us >= case.published_us and due_us > each.from_us:
                 return Excuse(f"{case.client} was not connected to {self.homes[case.client]}")
-        for each in self.away.get(case.publisher, ()):
-            if each.until_us >= due_us > each.from_us:
-                return Excuse(f"{case.publisher} was not connected to {self.homes[case.publisher]} again")
+        not_handed_over = self._publisher_not_back(case, due_us)
+        if not_handed_over is not None:
+            return not_handed_over
         home = self.homes.get(case.client, case.client)
         for window in self.windows:
             if window.step.kind is FaultKind.ORDER and home in window.nodes:
@@ -134,8 +134,18 @@ class Connections:
         if case.withdrawn_us is None:
             return None
         if self.lossy and case.withdrawn_us < due_us:
-            return Excuse(f"links lose messages: it had not had its turn when {case.client} withdrew")
+            return self._lost_before_it_withdrew(case)
         return self._held_up(case) or (self._behind_others(case) if case.withdrawn_us < due_us else None)
+
+    def _publisher_not_back(self, case: Case, due_us: int) -> Excuse | None:
+        """Was the publisher's link down, and not up again when the event was due?"""
+        for each in self.away.get(case.publisher, ()):
+            if each.until_us >= due_us > each.from_us:
+                return Excuse(f"{case.publisher} was not connected to {self.homes[case.publisher]} again")
+        return None
+
+    def _lost_before_it_withdrew(self, case: Case) -> Excuse:
+        return Excuse(f"links lose messages: it had not had its turn when {case.client} withdrew")
 
     def _parted(self, case: Case, due_us: int) -> Excuse | None:
         """Was there no path from one broker to the other, from the publication until the event was due, that lasted

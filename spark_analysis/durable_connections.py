@@ -74,9 +74,9 @@ class DurableConnections(Connections):
 
     def _lost_with_its_publisher(self, case: Case) -> Excuse | None:
         due_us = self.last_us if case.overtaken_us is None else case.overtaken_us
-        for each in self.away.get(case.publisher, ()):
-            if each.until_us >= due_us > each.from_us:
-                return Excuse(f"{case.publisher} was not connected to {self.homes[case.publisher]} again")
+        not_handed_over = self._publisher_not_back(case, due_us)
+        if not_handed_over is not None:
+            return not_handed_over
         for window in self.windows:
             if window.kills and case.publisher in window.nodes and due_us > window.from_us:
                 if window.until_us >= case.published_us and case.published_us <= window.in_effect_us:
@@ -115,7 +115,7 @@ class DurableConnections(Connections):
             if each.from_us <= case.withdrawn_us and each.until_us + self.limit_us >= case.published_us:
                 return Excuse(f"{case.client} had been away, and withdrew before the event had its turn")
         if self.lossy:
-            return Excuse(f"links lose messages: it had not had its turn when {case.client} withdrew")
+            return self._lost_before_it_withdrew(case)
         return self._held_up(case) or self._behind_others(case)
 
     def _died_before_it_had_subscribed(self, case: Case) -> Excuse | None:
