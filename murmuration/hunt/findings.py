@@ -32,10 +32,10 @@ class Cause(NamedTuple):
     faults: tuple[str, ...]
 
 
-def cause_of(keys: Mapping[str, Any], symptom: Symptom, properties: Sequence[str] = ()) -> Cause:
+def cause_of(keys: Mapping[str, Any], symptom: Symptom) -> Cause:
     """Of a shrunk scenario with that symptom."""
     sorts = {"changes a link" if kind in _CHANGING else "takes away" for kind in kinds_of(keys)}
-    return Cause(how_it_shows(keys, symptom, properties), tuple(sorted(sorts)))
+    return Cause(how_it_shows(keys, symptom), tuple(sorted(sorts)))
 
 
 @dataclass
@@ -85,7 +85,7 @@ class FindingStore:
 
     def add(self, pair: str, found: Found, shrunk: Shrunk, origin: str) -> None:
         """Count it for the finding that it is, or make it a new one. `origin`: which chunk's which schedule it was."""
-        cause = cause_of(shrunk.keys, shrunk.symptom, self._properties)
+        cause = cause_of(shrunk.keys, shrunk.symptom)
         for finding in self.all:
             if (finding.pair, finding.kind, finding.cause) == (pair, found.symptom.kind, cause):
                 self._count(finding)

@@ -4,38 +4,37 @@ Of an event that was not delivered that is where its way ended, and what became 
 delivered wrongly, the messages that it came by; of anything else, what was said.
 """
 
+import contextlib
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from murmuration.hunt.present import whole_scenario
-from murmuration.hunt.symptoms import Symptom, tried, without_numbers
+from murmuration.hunt.symptoms import Symptom, without_numbers
+from murmuration.hunt.trial import deployment_of, judge_faults
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
 from spark_analysis.event_way import EventWay, follow
 from spark_analysis.plain_judge import Pair, read_history
+from spark_analysis.verdict import COUNTS
 from spark_analysis.way_ends import WayEnds
 
 
-def how_it_shows(keys: Mapping[str, Any], symptom: Symptom, properties: Sequence[str] = ()) -> str:
+def how_it_shows(keys: Mapping[str, Any], symptom: Symptom) -> str:
     """In words, of the scenario of these keys, which has that symptom."""
-    outcome = tried(keys, properties).outcome
-    if outcome is None or not hasattr(outcome.judgement.pairs, symptom.kind):
-        return without_numbers(symptom.words)
-    left = outcome.judgement.left(symptom.kind)
-    if not left:
-        return without_numbers(symptom.words)
-    with tempfile.TemporaryDirectory() as folder:
-        run = Path(folder) / "run"
-        try:
-            execute(check_scenario(whole_scenario(keys), "schedule"), run, lambda *_: None)
-        except RunError:
-            return without_numbers(symptom.words)
-        return _way_of(run, left[0], symptom.kind)
+    if symptom.kind in COUNTS:
+        with tempfile.TemporaryDirectory() as folder:
+            run = Path(folder) / "run"
+            with contextlib.suppress(RunError):
+                execute(check_scenario(whole_scenario(keys), "schedule"), run, lambda *_: None)
+                judgement = judge_faults(deployment_of(keys), Path(read_manifest(run).journal_at(run))).judgement
+                if left := judgement.left(symptom.kind):
+                    return _way_of(run, left[0], symptom.kind)
+    return without_numbers(symptom.words)
 
 
 def _way_of(run: Path, pair: Pair, kind: str) -> str:
