@@ -19,6 +19,9 @@ DEFAULT_RECOVERY_LIMIT_US = 30_000_000
 """How long after a fault or its repair tables may be disturbed, unless a scenario says otherwise."""
 DELIVERIES = ("at_most_once", "best_effort", "at_least_once", "exactly_once")
 ORDERS = ("publisher", "none")
+GIVEN_UP = 162
+"""Topic of the journal rows of a client that is told what was given up for it: of one publisher the events from the
+number `value` to that of the row's event, as far as they are for this client and it does not have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +51,22 @@ class Recovery:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What a durable subscription that is away may cost. `lease_us`: what has waited for it for so long may be given
+    up, if nothing was heard of it for as long (None: never). The subscriber is told of it: see `GIVEN_UP`."""
+
+    lease_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Promise:
     """`delivery` and `order` are one of `DELIVERIES` and `ORDERS`; raises `InputError` for anything else.
 
     `order`: "publisher" means that a subscriber gets the events of one publisher in the order of their publication.
     `durable`: subscriptions outlive connections: nothing is missing for a subscriber that comes back.
     `keeps_events`: a subscriber may be given events that were published before it subscribed. `recovers`: how long
-    a failure may cost deliveries, if that is less than the scenario allows (None: as long as that).
+    a failure may cost deliveries, if that is less than the scenario allows (None: as long as that). `limits`: those
+    of durable subscriptions.
     """
 
     delivery: str = "best_effort"
@@ -63,6 +75,7 @@ class Promise:
     keeps_events: bool = False
     durable: bool = False
     recovers: Recovery | None = None
+    limits: Limits = Limits()
 
     def __post_init__(self) -> None:
         for key, value, allowed in (("delivery", self.delivery, DELIVERIES), ("order", self.order, ORDERS)):

@@ -82,7 +82,11 @@ def reliability_named(name: str) -> ReliabilityDeclaration:
 
 
 def promise(
-    routing: RoutingDeclaration, reliability: ReliabilityDeclaration, parameters: Any, traits: OverlayTraits
+    routing: RoutingDeclaration,
+    reliability: ReliabilityDeclaration,
+    parameters: Any,
+    reliability_parameters: Any,
+    traits: OverlayTraits,
 ) -> Promise:
     """What the two protocols promise of deliveries; `parameters` are the routing's. Raises `InputError` for a promise
     that is none."""
@@ -96,7 +100,8 @@ def promise(
         raise InputError("broker.routing", found, "one that survives a murmur_pubsub.promise.Survival")
     order = guarantee.order if routing.keeps_order else "none"
     recovers = None if routing.recovers is None or traits.ring is None else routing.recovers(traits.ring)
-    return dataclasses.replace(guarantee, order=order, survives=survives, recovers=recovers)
+    limits = reliability.limits(reliability_parameters)
+    return dataclasses.replace(guarantee, order=order, survives=survives, recovers=recovers, limits=limits)
 
 
 def check_parts(
@@ -159,7 +164,18 @@ def declared_as(name: str, part: type[Any], place: str = "broker") -> Any:
     return declaration(name=name, make=part, parameters=NoParameters, orders=part.orders)
 
 
-_DECLARED = ("guarantee", "keeps_order", "measures", "needs", "offers", "promise", "recovers", "runs_on", "survives")
+_DECLARED = (
+    "guarantee",
+    "keeps_order",
+    "limits",
+    "measures",
+    "needs",
+    "offers",
+    "promise",
+    "recovers",
+    "runs_on",
+    "survives",
+)
 """What only a declaration can say, and what one might take for it."""
 
 

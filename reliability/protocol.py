@@ -7,7 +7,7 @@ from typing import Any, Generic
 from murmur_pubsub.client import ClientMachine
 from murmur_pubsub.machine import Machine, NodeContext, NodeName
 from murmur_pubsub.measure import Measure
-from murmur_pubsub.promise import Promise
+from murmur_pubsub.promise import Limits, Promise
 from reliability.layer import BrokerServices, Reliability
 from routing.protocol import Offer, OverlayTraits, Parameters, RoutingProtocol
 
@@ -18,6 +18,10 @@ def _plain_client(broker: NodeName, parameters: object) -> Machine:
 
 def _all_entrances(parameters: object, client_brokers: Sequence[NodeName]) -> Sequence[NodeName]:
     return client_brokers
+
+
+def _no_limits(parameters: object) -> Limits:
+    return Limits()
 
 
 def _works_over_all(parameters: object, traits: OverlayTraits, routing: RoutingProtocol[Any]) -> None:
@@ -36,6 +40,8 @@ class ReliabilityProtocol(Generic[Parameters]):
     """A frozen dataclass: its fields are what a scenario may say under `broker.parameters` and the protocol's name."""
     guarantee: Promise = field(default_factory=Promise)
     """What it promises of deliveries; the judge holds it to that."""
+    limits: Callable[[Parameters], Limits] = _no_limits
+    """How its parameters limit that."""
     needs: frozenset[Offer] = frozenset()
     """What the routing below it must offer."""
     client: Callable[[NodeName, Parameters], Machine] = _plain_client

@@ -4,7 +4,8 @@ A durable subscription is required for all events from its begin to its end, who
 that was away excuses a missing event only if it was still away when the run ended, and a fault on the way only if no
 path was left then. An event that a later one of its publisher has overtaken is not excused even so. A publisher that
 dies, or is not connected again, may take with it what it had not handed over, as under any promise; and what has not
-had its turn when its subscription is withdrawn need not come.
+had its turn when its subscription is withdrawn need not come. With a lease, what was given up for a subscriber that
+was away for longer is excused, event by event, by what the subscriber was told (`spark_analysis.given_up`).
 
 A client that dies may have been delivered what it had not recorded yet: that may come once more when it is back.
 
@@ -13,6 +14,7 @@ Plain Python over small tables, for tests as well as for Spark.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import RowKind
@@ -21,6 +23,7 @@ from spark_analysis.changing_overlay import OverlayAt
 from spark_analysis.connections import Connections, LinkRow, times_away
 from spark_analysis.excuses import ON_THE_WAY_US, Case, Excuse
 from spark_analysis.fault_windows import NEVER_US, Window
+from spark_analysis.given_up import Word, Words, joined
 from spark_analysis.passages import Passage
 from spark_analysis.search_tree import neighbours_of, search_tree
 
@@ -35,31 +38,48 @@ def connections_of(
     windows: Sequence[Window],
     overlays: Sequence[OverlayAt],
     last_us: int,
+    words: Iterable[Word] = (),
 ) -> Connections:
-    """What explains the findings of a run whose promise excuses by connection; `last_us`: the end of its journal."""
+    """What explains the findings of a run whose promise excuses by connection; `last_us`: the end of its journal;
+    `words`: what clients were told of what was given up."""
     homes, limit_us = manifest.homes, manifest.recovery_limit_us
     away = times_away(rows, settled, homes, limit_us)
     if not manifest.promise.durable:
         return Connections(away, windows, homes, limit_us, overlays, manifest.lossy)
-    last_homes = {**homes, **_last_homes(rows, homes)}
+    stays = _stays(rows, homes)
+    told = Words(words, manifest.promise.limits, manifest.lossy)
     return DurableConnections(
-        away, windows, homes, limit_us, overlays, manifest.lossy, last_us, last_homes, tuple(settled)
+        away, windows, homes, limit_us, overlays, manifest.lossy, last_us, stays, tuple(settled), told
     )
 
 
-def _last_homes(rows: Sequence[LinkRow], homes: Mapping[str, str]) -> dict[str, str]:
-    """Client to the broker that it was connected to last."""
-    return {node: peer for _, kind, node, peer in sorted(rows) if kind == RowKind.LINK_UP and node in homes}
+class Stay(NamedTuple):
+    """A client had its link to that broker, until it had one to another (`NEVER_US`: it had none)."""
+
+    broker: str
+    from_us: int
+    until_us: int
+
+
+def _stays(rows: Sequence[LinkRow], homes: Mapping[str, str]) -> dict[str, list[Stay]]:
+    """Those of each client, in their order."""
+    stays = {client: [Stay(home, 0, NEVER_US)] for client, home in homes.items()}
+    for time_us, kind, node, peer in sorted(rows):
+        if kind == RowKind.LINK_UP and node in homes and stays[node][-1].broker != peer:
+            stays[node][-1] = stays[node][-1]._replace(until_us=time_us)
+            stays[node].append(Stay(peer, time_us, NEVER_US))
+    return stays
 
 
 @dataclass(frozen=True, slots=True)
 class DurableConnections(Connections):
-    """Explains findings as `Connections` does. `last_us`: the end of the run; `last_homes`: client to the broker where
-    it was then. `settled`: (time_us, covers_us) of the SETTLED rows."""
+    """Explains findings as `Connections` does. `last_us`: the end of the run; `stays`: client to the brokers where
+    it was, in order. `settled`: (time_us, covers_us) of the SETTLED rows. `words`: see `spark_analysis.given_up`."""
 
     last_us: int = NEVER_US
-    last_homes: Mapping[str, str] = field(default_factory=dict)
+    stays: Mapping[str, Sequence[Stay]] = field(default_factory=dict)
     settled: Sequence[tuple[int, int]] = ()
+    words: Words | None = None
 
     def explain(self, case: Case, passage: Passage) -> Excuse | None:
         """Why the promise does not cover the finding, or None."""
@@ -69,7 +89,7 @@ class DurableConnections(Connections):
             return self._died_before_it_had_recorded(case)
         if case.finding == "missing":
             excuse = self._lost_with_its_publisher(case) or self._not_back(case) or self._withdrawn(case)
-            return excuse or self._died_before_it_had_subscribed(case)
+            return excuse or self._died_before_it_had_subscribed(case) or self._given_up(case)
         return Connections.explain(self, case, passage)
 
     def _lost_with_its_publisher(self, case: Case) -> Excuse | None:
@@ -85,11 +105,12 @@ class DurableConnections(Connections):
 
     def _not_back(self, case: Case) -> Excuse | None:
         """Was the subscriber away, or without a path, up to the end, or its broker given up?"""
-        here = {self.homes[case.client], self.last_homes[case.client]}
         for window in self.windows:
-            if window.step.kind is FaultKind.ORDER and not here.isdisjoint(window.nodes):
-                if window.until_us >= case.published_us:
-                    return Excuse(f"{window.step.text}: nothing is promised at that broker")
+            if window.step.kind is FaultKind.ORDER and window.until_us >= case.published_us:
+                since_us = max(window.from_us, case.published_us)
+                for stay in self.stays[case.client]:
+                    if stay.broker in window.nodes and stay.from_us <= window.until_us and stay.until_us >= since_us:
+                        return Excuse(f"{window.step.text}: nothing is promised at that broker")
         if case.overtaken_us is not None:
             return None
         for each in self.away.get(case.client, ()):
@@ -98,7 +119,7 @@ class DurableConnections(Connections):
         return self._apart_at_the_end(case)
 
     def _apart_at_the_end(self, case: Case) -> Excuse | None:
-        publishers, subscribers = self.last_homes[case.publisher], self.last_homes[case.client]
+        publishers, subscribers = (self.stays[each][-1].broker for each in (case.publisher, case.client))
         late_us = self.last_us - ON_THE_WAY_US
         there = [each for each in self.windows if each.severs and each.undone_us > late_us]
         gone = any(publishers in window.nodes for window in there)
@@ -117,6 +138,13 @@ class DurableConnections(Connections):
         if self.lossy:
             return self._lost_before_it_withdrew(case)
         return self._held_up(case) or self._behind_others(case)
+
+    def _given_up(self, case: Case) -> Excuse | None:
+        if self.words is None:
+            return None
+        silences = [(each.from_us, each.until_us) for each in self.away.get(case.client, ())]
+        silences += [(window.from_us, window.until_us) for window in self.windows]
+        return self.words.explain(case, joined(silences))
 
     def _died_before_it_had_subscribed(self, case: Case) -> Excuse | None:
         """Nobody but the client knows of a subscription that has not settled. If it dies, it has to begin anew."""

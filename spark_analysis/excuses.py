@@ -48,7 +48,8 @@ class Case(NamedTuple):
     publisher, client: the nodes where the event was published and where its subscriber is. delivered_us: first
     delivery (None: none). overtaken_us: when the subscriber first got a later event of the publisher (None: never).
     withdrawn_us: until when the subscription was held (None: it still is). early: the event is older than the
-    subscription. issued_us: when the subscription that requires it was issued (None: not asked for).
+    subscription. issued_us: when the subscription that requires it was issued (None: not asked for). event: its
+    publisher's number and its own (None: not asked for).
     """
 
     finding: str
@@ -60,6 +61,7 @@ class Case(NamedTuple):
     withdrawn_us: int | None = None
     early: bool = False
     issued_us: int | None = None
+    event: tuple[int, int] | None = None
 
 
 class Excuse(NamedTuple):

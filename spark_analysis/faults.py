@@ -14,6 +14,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from murmur_pubsub.faults import COMMANDS
 from murmur_pubsub.journal import RowKind
+from murmur_pubsub.promise import GIVEN_UP
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest
 from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
 from spark_analysis.checked_rows import COLUMNS, CheckedRows
@@ -24,6 +25,7 @@ from spark_analysis.durable_connections import connections_of
 from spark_analysis.fault_checks import ISSUED_ROWS, FaultCheck, check_commands, check_faults, check_orders
 from spark_analysis.fault_plan import steps_of, windows_of
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
+from spark_analysis.given_up import Word, words_of
 from spark_analysis.journal_source import Journal
 from spark_analysis.recovery import repairs_of, unsettled_after
 from spark_analysis.recovery_parts import RECOVERY_COLUMNS, recovered_in_parts, recovery_part
@@ -74,7 +76,8 @@ class Faults:
         homes = self._manifest.homes
         if self._manifest.promise.excuses_by_connection:
             rows, overlays = self._link_rows(homes), overlays_of(self._manifest.links, self.steps)
-            return connections_of(self._manifest, rows, self._course.settled, self.windows, overlays, last_us)
+            settled = self._course.settled
+            return connections_of(self._manifest, rows, settled, self.windows, overlays, last_us, self._words())
         if not self.windows:
             return None
         return excuses_of(self._manifest, self.windows, self.steps)
@@ -120,6 +123,13 @@ class Faults:
         rows = rows.where(F.col("node").isin(clients) | F.col("peer").isin(clients))
         found = rows.select("time_us", "kind", "node", "peer").collect()
         return [(row["time_us"], row["kind"], names[row["node"]], names[row["peer"]]) for row in found]
+
+    def _words(self) -> list[Word]:
+        if not self._manifest.promise.durable:
+            return []
+        told = self._journal.of(RowKind.PROTOCOL).where(F.col("bytes") == GIVEN_UP)
+        found = told.select("time_us", "node", "source", "sequence", "value").collect()
+        return words_of([tuple(row) for row in found], self._manifest.names)
 
     def _involved(self, numbers: dict[str, int], last_us: int) -> CheckedRows:
         """The rows of all nodes that a fault is about, while it is in force, and those about its links."""

@@ -152,7 +152,7 @@ def _rows_of(
             case = Case(
                 finding, readers.publishers[source], client, int(pair["event_us"]), _maybe(pair["delivered_us"]),
                 _maybe(pair.get("overtaken_us")), _withdrawn(pair["required_until_us"]), early,
-                _maybe(pair["issued_us"]),
+                _maybe(pair["issued_us"]), (source, sequence),
             )  # fmt: skip
             if (source, sequence) not in passages:
                 passages[source, sequence] = passage_of(_hop_rows(pair.get("rows")), readers.names, readers.hops)

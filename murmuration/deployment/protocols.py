@@ -47,7 +47,9 @@ class ChosenProtocols:
     @property
     def promise(self) -> Promise:
         """What they promise of deliveries; raises `InputError` for a promise that is none."""
-        return promise(self.routing, self.reliability, self.routing_parameters, self.traits)
+        return promise(
+            self.routing, self.reliability, self.routing_parameters, self.reliability_parameters, self.traits
+        )
 
     @property
     def measures(self) -> tuple[Measure, ...]:

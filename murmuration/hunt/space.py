@@ -124,7 +124,7 @@ def _more_keys(router: RoutingDeclaration, recovery: ReliabilityDeclaration) -> 
             recovery.check(recovery.parameters(), traits, router)
         except InputError:
             return None
-        return promise(router, recovery, parameters, traits)
+        return promise(router, recovery, parameters, recovery.parameters(), traits)
 
     every = frozenset(RunsOn)
     with_them, without = (promised(OverlayTraits("an overlay", every, has_datagrams=has)) for has in (True, False))

@@ -84,6 +84,7 @@ def judge_faults(deployment: Deployment, journal: Path) -> Outcome:
             routing_named(parts["routing"]),
             reliability_named(parts["reliability"]),
             parts["routing_parameters"],
+            parts["reliability_parameters"],
             OverlayTraits(
                 "the overlay",
                 frozenset(),

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import NodeName
-from reliability.durable.messages import Caught, CaughtUp
+from reliability.durable.messages import CatchUpStep, Caught, CaughtUp
 
 _FIRST = 10
 """Messages that are asked for at first; twice as many each time that all have come, and so many again if nothing
@@ -37,7 +37,7 @@ class CatchUpStream:
         self.due_us = 0
         self._most = min(_FIRST, limit)
         self._limit = limit
-        self._ahead: dict[int, Caught | CaughtUp] = {}
+        self._ahead: dict[int, CatchUpStep] = {}
         self._ends: list[int] = []
 
     def ask(self, room: int, due_us: int) -> int:
@@ -53,7 +53,7 @@ class CatchUpStream:
         self.left = 0
         self.at_end = False
 
-    def put(self, step: Caught | CaughtUp, due_us: int) -> None:
+    def put(self, step: CatchUpStep, due_us: int) -> None:
         """A step has come, and the next one is overdue at that time; what is no news, or too much, is dropped."""
         if type(step) is CaughtUp and step.after <= self.tick >= step.tick:
             self.go_on(step._replace(tick=self.tick))
@@ -64,7 +64,7 @@ class CatchUpStream:
             self._ahead[step.tick] = step
             heapq.heappush(self._ends, step.tick)
 
-    def following(self) -> Caught | CaughtUp | None:
+    def following(self) -> CatchUpStep | None:
         """The step that goes on from `tick`, if it is here. One that a withdrawal has made untrue may be here too."""
         while self._ends and self._ends[0] <= self.tick:
             del self._ahead[heapq.heappop(self._ends)]
@@ -72,13 +72,13 @@ class CatchUpStream:
             return self._ahead[self._ends[0]]
         return next((self._ahead[end] for end in sorted(self._ends) if self._ahead[end].after <= self.tick), None)
 
-    def go_on(self, step: Caught | CaughtUp) -> None:
+    def go_on(self, step: CatchUpStep) -> None:
         """The step was taken."""
         self.tick = step.tick
         self.at_end = type(step) is CaughtUp
         if self.at_end:
             self.left = 0
-        elif self.left:
+        elif self.left and type(step) is Caught:
             self.left -= 1
             if not self.left:
                 self._most = min(2 * self._most, self._limit)

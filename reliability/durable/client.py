@@ -15,6 +15,7 @@ from typing import Any
 import msgpack
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import (
     Effect,
@@ -32,6 +33,7 @@ from murmur_pubsub.machine import (
     Truncate,
     Unsubscribe,
 )
+from murmur_pubsub.promise import GIVEN_UP
 from reliability.durable.messages import DurableHanded, Recorded, Resume, ResumedAt, flat
 from reliability.durable.parameters import DurableParameters
 from reliability.gryphon.client import GryphonClient
@@ -67,8 +69,7 @@ class DurableClient(GryphonClient):
                 self._recorded = max(self._recorded, message.revision)
                 return ()
             if type(message) is ResumedAt:
-                self._ticks[message.pubend] = message.tick
-                return (Record(RESUMED_ELSEWHERE, message.tick),)
+                return self._on_resumed_at(message)
         elif kind is Stored:
             return self._on_stored(input.token)  # type: ignore[union-attr]
         elif kind is Start:
@@ -87,6 +88,13 @@ class DurableClient(GryphonClient):
             self._revision = max(self._revision + 1, now_us)
             return [*effects, self._resume()] if self._connected else effects
         return super().handle(input, now_us)
+
+    def _on_resumed_at(self, message: ResumedAt) -> list[Effect]:
+        self._ticks[message.pubend] = message.tick
+        told = message.given_up
+        lost = zip(told[::3], told[1::3], told[2::3], strict=False)
+        rows = [Record(GIVEN_UP, first, event=Event(publisher, last, 0, {})) for publisher, first, last in lost]
+        return [Record(RESUMED_ELSEWHERE, message.tick), *rows]
 
     @property
     def settling(self) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 from murmur_pubsub.machine import Deliver, Effect, Input, LinkDown, NodeContext, NodeName, Received
 from murmur_pubsub.measure import Measure
-from murmur_pubsub.promise import Promise, Survival
+from murmur_pubsub.promise import GIVEN_UP, Promise, Survival
 from reliability.durable.client import RESUMED_ELSEWHERE, DurableClient
 from reliability.durable.holders import Holders
 from reliability.durable.hops import FIRST_US, Hops
@@ -30,6 +30,7 @@ from reliability.durable.messages import (
     DurableHanded,
     Enlist,
     Enlisted,
+    GivenUp,
     HopHeard,
     Release,
     Released,
@@ -63,7 +64,8 @@ class Durable(Gryphon):
         self._to_self: deque[BetweenDurables] = deque()
         self._hops = Hops()
         own = {pubend.number: pubend for pubend in self._publishing.pubends}
-        self._keeper = Keeper(self._log, own, self._post)
+        self._leased_us = parameters.limits.lease_us
+        self._keeper = Keeper(self._log, own, self._post, self._leased_us)
         self._holders = Holders(
             context.name, self._numbers_of, self.sessions, RoundTrip.of(parameters), parameters.window,
             parameters.catch_up, lambda number: self.streams[number].subend, self._post,
@@ -71,15 +73,17 @@ class Durable(Gryphon):
         self._messages[Resume] = self._on_resume
         self._messages[HopHeard] = self._on_hop_heard
         self._answers: Mapping[type, Callable[[NodeName, Any], Sequence[Effect]]] = {
-            Enlist: lambda source, message: self._keeper.enlist(message),
-            CatchUp: lambda source, message: self._keeper.catch_up(message),
+            Enlist: lambda source, message: self._keeper.enlist(message, self._now_us),
+            CatchUp: lambda source, message: self._keeper.catch_up(message, self._now_us),
             Release: self._on_release,
             Enlisted: lambda source, message: self._holders.enlisted(message, self._now_us),
             Caught: lambda source, message: self._holders.caught(message, self._now_us),
             CaughtUp: lambda source, message: self._holders.caught(message, self._now_us),
+            GivenUp: lambda source, message: self._holders.caught(message, self._now_us),
             Released: lambda source, message: self._holders.released(message, self._now_us),
         }
         self._broker_timers["durable"] = lambda: self._holders.repeat(self._now_us)
+        self._broker_timers["lease"] = self._give_up
         self._broker_timers["hops"] = lambda: self._hops.repeat(self._now_us)
         self._broker_timers["release"] = lambda: self._holders.release(self._now_us)
 
@@ -166,6 +170,8 @@ class Durable(Gryphon):
             self._holders.stirred = False
             if self._holders.waiting:
                 effects += self._set_once("durable", self._holders.wait_us)
+        if self._leased_us is not None and "lease" not in timers and self._log.record.keeps_any:
+            effects += self._set_once("lease", self._leased_us)
         if "hops" not in timers and self._hops:
             effects += self._set_once("hops", FIRST_US)
         if effects and "sessions" not in timers and self.sessions.any_outstanding:
@@ -173,12 +179,21 @@ class Durable(Gryphon):
         return effects
 
     # ---------------------------------------------------- publishers' broker
+    def _recover(self, records: Sequence[bytes]) -> Sequence[Effect]:
+        self._keeper.begun_us = self._now_us
+        return super()._recover(records)
+
+    def _give_up(self) -> list[Effect]:
+        again_us = self._keeper.give_up(self._now_us)
+        effects = [] if again_us is None else self._set_once("lease", again_us - self._now_us)
+        return [*effects, *self._publishing.cut_log(self._now_us)]
+
     def _on_stored(self, token: int) -> Sequence[Effect]:
         effects = self._keeper.stored(token)
         return super()._on_stored(token) if effects is None else effects
 
     def _on_release(self, source: NodeName, message: Release) -> Sequence[Effect]:
-        return [*self._keeper.release(message), *self._publishing.cut_log(self._now_us)]
+        return [*self._keeper.release(message, self._now_us), *self._publishing.cut_log(self._now_us)]
 
     # --------------------------------------------------- subscribers' broker
     def _on_resume(self, source: NodeName, message: Resume) -> Sequence[Effect]:
@@ -214,10 +229,15 @@ DURABLE = ReliabilityProtocol(
     make=Durable,
     parameters=DurableParameters,
     guarantee=Promise("exactly_once", survives=Survival(any_path=True), durable=True),
+    limits=lambda parameters: parameters.limits,
     needs=GRYPHON.needs,
     client=DurableClient,
     clients_roam=True,
     entrances=GRYPHON.entrances,
-    measures=(*GRYPHON.measures, Measure(RESUMED_ELSEWHERE, "clients resumed at another tick", "rows")),
-    tried={**GRYPHON.tried, "catch_up": (5, 20)},
+    measures=(
+        *GRYPHON.measures,
+        Measure(RESUMED_ELSEWHERE, "clients resumed at another tick", "rows"),
+        Measure(GIVEN_UP, "publishers of whose events some were given up for a client", "rows"),
+    ),
+    tried={**GRYPHON.tried, "catch_up": (5, 20), "lease": ("1 s", "3 s")},
 )

@@ -14,11 +14,12 @@ from reliability.durable.catching_up import CatchUpStream, Holder
 from reliability.durable.keeper import Post
 from reliability.durable.messages import (
     CatchUp,
+    CatchUpStep,
     Caught,
-    CaughtUp,
     DurableHanded,
     Enlist,
     Enlisted,
+    GivenUp,
     Recorded,
     Release,
     Released,
@@ -96,7 +97,7 @@ class Holders:
             holder.streams[number] = CatchUpStream(tick, self._catch_up)
             if has != tick:
                 holder.has[number] = tick
-                effects.append(Send(holder.client, ResumedAt(number, has, tick)))
+                effects.append(Send(holder.client, ResumedAt(number, has, tick, [])))
         if not holder.unlisted:
             effects.append(Send(holder.client, Recorded(holder.revision)))
         return [*effects, *self.go_on(holder, now_us)]
@@ -112,7 +113,7 @@ class Holders:
         return effects
 
     # ---------------------------------------------------------------------------------------------------- catching up
-    def caught(self, message: Caught | CaughtUp, now_us: int) -> list[Effect]:
+    def caught(self, message: CatchUpStep, now_us: int) -> list[Effect]:
         """A step of a catch-up stream has come."""
         self._heard(message.asked, now_us)
         holder = self.of.get(message.client)
@@ -139,6 +140,10 @@ class Holders:
                     return effects
                 about = (number, step.tick)
                 effects.append(session.hand(step.event, step.hops, step.subscribers, DurableHanded, about))
+            elif type(step) is GivenUp:
+                if any(each.pubend == number for each in session.not_handed_back):
+                    return effects  # what came before may be lost on the last mile: the client would skip it
+                effects.append(Send(holder.client, ResumedAt(number, stream.tick, step.tick, step.events)))
             stream.go_on(step)
         subend, following = self._subend_of(number), stream.tick + 1
         if subend is not None and subend.next <= following and subend.version_at(following) >= holder.version:

@@ -3,6 +3,9 @@
 Theory of operation. What a client wants is logged before anybody hears that it is recorded, so that everything which is
 put on a tick from then on is matched with it, also after a restart. What is asked for is answered with what is kept and
 is safely in the log. What a client has is kept for it no more, and the log is cut behind it.
+
+With a lease, what has waited for a client for so long is given up if nothing was heard of the client for as long; the
+client is told so when it asks for what follows. While this broker was away no lease ran: it could hear nothing.
 """
 
 import itertools
@@ -17,6 +20,7 @@ from reliability.durable.messages import (
     CaughtUp,
     Enlist,
     Enlisted,
+    GivenUp,
     Release,
     Released,
     flat,
@@ -29,17 +33,22 @@ Post = Callable[[BetweenDurables], Sequence[Effect]]
 
 
 class Keeper:
-    """Of one broker; `pubends`: its own, by number."""
+    """Of one broker; `pubends`: its own, by number. `lease_us`: see `murmur_pubsub.promise.Limits`. `begun_us`: since
+    when it can hear of clients."""
 
-    def __init__(self, log: DurableLog, pubends: Mapping[int, Pubend], post: Post) -> None:
+    def __init__(self, log: DurableLog, pubends: Mapping[int, Pubend], post: Post, lease_us: int | None = None) -> None:
+        self.begun_us = 0
+        self._lease_us = lease_us
+        self._heard_us: dict[NodeName, int] = {}
         self._log = log
         self._pubends = pubends
         self._post = post
         self._recording: dict[int, NodeName] = {}  # token to client
         self._asking: dict[NodeName, Enlist] = {}
 
-    def enlist(self, message: Enlist) -> list[Effect]:
+    def enlist(self, message: Enlist, now_us: int) -> list[Effect]:
         """A client's broker says what it wants."""
+        self._heard_us[message.client] = now_us
         known = self._log.record.registrations.get(message.client)
         if not self._pubends or (known is not None and message.revision < known.revision):
             return []
@@ -77,14 +86,20 @@ class Keeper:
         answer = Enlisted(message.origin, message.client, registration.revision, flat(begins), message.asked, 0, [])
         return [*self._post(answer)]
 
-    def catch_up(self, message: CatchUp) -> list[Effect]:
+    def catch_up(self, message: CatchUp, now_us: int) -> list[Effect]:
         """A client is to be caught up: the next messages that are kept for it."""
+        self._heard_us[message.client] = now_us
         pubend = self._pubends.get(message.pubend)
-        if pubend is None or message.client not in self._log.record.registrations:
+        registration = self._log.record.registrations.get(message.client)
+        if pubend is None or registration is None:
             return []
         _, origin, client, number, after, most, asked, *_ = message
         until = pubend.knowledge.newest
         effects: list[Effect] = []
+        lost = registration.lost.get(number)
+        if lost is not None and lost.tick > after:
+            effects += self._post(GivenUp(origin, client, number, after, lost.tick, lost.flat, asked, 0, []))
+            after = lost.tick
         count = 0
         found = self._log.record.after(client, number, after, until)
         for tick, event, subscribers in itertools.islice(found, max(0, most)):
@@ -96,9 +111,24 @@ class Keeper:
             effects += self._post(CaughtUp(origin, client, number, after, max(after, until), asked, 0, []))
         return effects
 
-    def release(self, message: Release) -> list[Effect]:
+    def release(self, message: Release, now_us: int) -> list[Effect]:
         """A client has more than before."""
+        self._heard_us[message.client] = now_us
         for number, tick in pairs(message.ticks).items():
             if number in self._pubends:
                 self._log.record.release(message.client, number, min(tick, self._pubends[number].last))
         return [*self._post(Released(message.origin, message.client, message.ticks, message.asked, 0, []))]
+
+    def give_up(self, now_us: int) -> int | None:
+        """Give up what nobody may be waiting for any more; when to look again (None: nothing is kept)."""
+        assert self._lease_us is not None
+        record, dues_us = self._log.record, []
+        for client, registration in record.registrations.items():
+            heard_us = self._heard_us.get(client, self.begun_us)
+            for number, owed in registration.owed.items():
+                if heard_us + self._lease_us <= now_us:
+                    record.give_up(client, number, (now_us - self._lease_us) // 1_000)
+                if owed:
+                    dues_us.append(max(heard_us, owed[0] * 1_000) + self._lease_us)
+        # Not at each message of many: a look goes over all clients.
+        return max(min(dues_us), now_us + self._lease_us // 8) if dues_us else None

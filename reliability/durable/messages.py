@@ -33,11 +33,13 @@ class Recorded(NamedTuple):
 
 @message(163, control=True, way=Way.TO_CLIENT)
 class ResumedAt(NamedTuple):
-    """Broker to client: of that pubend the client has `asked` for what follows a tick, and gets what follows `tick`."""
+    """Broker to client: of that pubend the client has `asked` for what follows a tick, and gets what follows `tick`.
+    `given_up` is as in `GivenUp`."""
 
     pubend: int
     asked: int
     tick: int
+    given_up: list[int]
 
 
 @message(164, way=Way.TO_CLIENT)
@@ -161,7 +163,24 @@ class HopHeard(NamedTuple):
     hop: int
 
 
-BetweenDurables = Enlist | Enlisted | CatchUp | Caught | CaughtUp | Release | Released
+@message(173)
+class GivenUp(NamedTuple):
+    """A step of an answer: of what follows the tick `after`, the publishers' broker has given up all up to `tick`.
+    `events`: [publisher, first number, last number, …] of what the client had not acknowledged by then."""
+
+    to: str
+    client: str
+    pubend: int
+    after: int
+    tick: int
+    events: list[int]
+    asked: int
+    hop: int
+    route: list[str]
+
+
+BetweenDurables = Enlist | Enlisted | CatchUp | Caught | CaughtUp | GivenUp | Release | Released
+CatchUpStep = Caught | CaughtUp | GivenUp
 ToClient = Recorded | ResumedAt | DurableHanded
 
 

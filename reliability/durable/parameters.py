@@ -1,7 +1,10 @@
-"""The parameters of durable subscriptions: those of guaranteed delivery, and how catching up goes."""
+"""The parameters of durable subscriptions: those of guaranteed delivery, how catching up goes, and what is kept."""
 
 from dataclasses import dataclass
 
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.promise import Limits
+from murmur_pubsub.units import Milliseconds
 from reliability.gryphon.parameters import GryphonParameters
 
 
@@ -11,3 +14,17 @@ class DurableParameters(GryphonParameters):
 
     catch_up: int = 200
     """Messages of a pubend that a client is caught up with at a time."""
+    lease: Milliseconds | None = None
+    """What has waited for a client for so long is given up, if nothing was heard of the client for as long (none: it is
+    kept without an end)."""
+
+    def __post_init__(self) -> None:
+        GryphonParameters.__post_init__(self)  # slots: super() would be that of the class before they were added
+        if self.lease is not None and self.lease < 2 * self.ack_delay:
+            found = f"lease {self.lease} ms with ack_delay {self.ack_delay} ms"
+            raise InputError("lease", found, "at least twice ack_delay: nothing is heard of a client sooner than that")
+
+    @property
+    def limits(self) -> Limits:
+        """How they limit what durable subscriptions are promised."""
+        return Limits(None if self.lease is None else self.lease * 1_000)

@@ -3,6 +3,9 @@
 An event is matched once, when it goes into the log, and the log says whom it matched; a subscriber that was away is
 caught up from that, and nothing is matched again. A message is kept until every client that it matched has it, or has
 withdrawn what it matched. A client that has withdrawn all stays on record, so that an older word of it means nothing.
+
+What is given up for a client is kept no more, though the client does not have it. From which event to which that was
+stays on record until the client says that it has what follows: then it has been told.
 """
 
 import itertools
@@ -41,16 +44,45 @@ class _Kept:
         self.waiting = 0
 
 
-class Registration:
-    """One client's. `has`: pubend to the tick up to which nothing is kept for it; `owed`: the ticks that are."""
+class Lost:
+    """What was given up of a pubend for a client: all up to `tick`, of each publisher the events from the first to the
+    last number."""
 
-    __slots__ = ("has", "owed", "revision", "wanted")
+    __slots__ = ("events", "tick")
+
+    def __init__(self, tick: int = -1, events: Mapping[int, tuple[int, int]] | None = None) -> None:
+        self.tick = tick
+        self.events = dict(events or {})
+
+    def add(self, tick: int, event: Event) -> None:
+        """One more, which is later than all before."""
+        self.tick = tick
+        publisher, number = event.id
+        self.events[publisher] = self.events.get(publisher, (number, number))[0], number
+
+    @property
+    def flat(self) -> list[int]:
+        """As messages have it: [publisher, first number, last number, …]."""
+        return [each for publisher, numbers in self.events.items() for each in (publisher, *numbers)]
+
+
+class Registration:
+    """One client's. `has`: pubend to the tick up to which the client has everything; `lost`: what was given up after
+    that; `owed`: the ticks after both that are kept for it."""
+
+    __slots__ = ("has", "lost", "owed", "revision", "wanted")
 
     def __init__(self, has: dict[int, int]) -> None:
         self.revision = -1
         self.wanted: list[tuple[int, Filter]] = []
         self.has = has
+        self.lost: dict[int, Lost] = {}
         self.owed: dict[int, deque[int]] = {pubend: deque() for pubend in has}
+
+    def done_up(self, pubend: int) -> int:
+        """The tick up to which nothing is kept for it."""
+        has = self.has.get(pubend, -1)
+        return max(has, self.lost[pubend].tick) if pubend in self.lost else has
 
     def still_for(self, subscribers: Sequence[int], withdrawn: Set[int], event: Event) -> list[int]:
         """Those of the subscribers that the event is for, now that some have withdrawn a filter."""
@@ -102,7 +134,7 @@ class DurableRecord:
         """Keep the message for those that it matched and that do not have it."""
         for client, subscribers in matched.items():
             registration = self.registrations.get(client)
-            if registration is not None and tick > registration.has.get(pubend, -1):
+            if registration is not None and tick > registration.done_up(pubend):
                 registration.owed.setdefault(pubend, deque()).append(tick)
                 kept = self._kept.setdefault(pubend, {}).setdefault(tick, _Kept(event))
                 kept.matched[client] = subscribers
@@ -113,9 +145,20 @@ class DurableRecord:
         registration = self.registrations.get(client)
         if registration is None:
             return
-        registration.has[pubend] = max(tick, registration.has.get(pubend, -1))
+        has = registration.has[pubend] = max(tick, registration.has.get(pubend, -1))
+        if pubend in registration.lost and registration.lost[pubend].tick <= has:
+            del registration.lost[pubend]
         owed = registration.owed.setdefault(pubend, deque())
         while owed and owed[0] <= tick:
+            self._release(pubend, owed.popleft())
+
+    def give_up(self, client: NodeName, pubend: int, tick: int) -> None:
+        """Keep nothing up to the tick for the client any more."""
+        registration = self.registrations[client]
+        owed = registration.owed.get(pubend)
+        while owed and owed[0] <= tick:
+            lost = registration.lost.setdefault(pubend, Lost())
+            lost.add(owed[0], self._kept[pubend][owed[0]].event)
             self._release(pubend, owed.popleft())
 
     def _release(self, pubend: int, tick: int) -> None:
@@ -127,6 +170,11 @@ class DurableRecord:
     def keeps(self, pubend: int, tick: int) -> bool:
         """Is the message on that tick kept for somebody?"""
         return tick in self._kept.get(pubend, ())
+
+    @property
+    def keeps_any(self) -> bool:
+        """Is anything kept for anybody?"""
+        return any(self._kept.values())
 
     def after(self, client: NodeName, pubend: int, tick: int, until: int) -> Iterator[Found]:
         """What is kept for the client after the tick, up to `until`."""
@@ -140,24 +188,34 @@ class DurableRecord:
     def to_plain(self) -> list[Any]:
         """The registrations for a checkpoint; what is kept is in the log itself."""
         return [
-            [client, each.revision, [[subscriber, str(wanted)] for subscriber, wanted in each.wanted], each.has]
+            [
+                client,
+                each.revision,
+                [[subscriber, str(wanted)] for subscriber, wanted in each.wanted],
+                each.has,
+                {pubend: [lost.tick, lost.events] for pubend, lost in each.lost.items()},
+            ]
             for client, each in self.registrations.items()
         ]
 
     def restore(self, plain: Sequence[Any]) -> None:
         """Take up the registrations of a checkpoint."""
-        for client, revision, wanted, has in plain:
-            self.registrations.setdefault(client, Registration(dict(has)))
+        for client, revision, wanted, has, lost in plain:
+            registration = self.registrations.setdefault(client, Registration(dict(has)))
             self.enlist(client, revision, wanted_of(wanted), {})
             for pubend, tick in has.items():
                 self.release(client, pubend, tick)
+            for pubend, (tick, events) in lost.items():
+                self.give_up(client, pubend, tick)
+                registration.lost[pubend] = Lost(tick, {each: (first, last) for each, (first, last) in events.items()})
 
     def check_invariants(self) -> None:
         for registration in self.registrations.values():
             for pubend, owed in registration.owed.items():
-                assert all(tick > registration.has[pubend] for tick in owed)
+                assert all(tick > registration.done_up(pubend) for tick in owed)
                 assert sorted(set(owed)) == list(owed)
                 assert all(self.keeps(pubend, tick) for tick in owed)
+            assert all(lost.tick > registration.has[pubend] for pubend, lost in registration.lost.items())
         for kept in self._kept.values():
             assert all(each.waiting > 0 for each in kept.values())
 

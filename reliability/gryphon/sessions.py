@@ -7,7 +7,7 @@ elsewhere.
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from murmur_pubsub.event import Event
@@ -39,6 +39,11 @@ class ClientSession:
     def outstanding(self) -> int:
         """How many messages the client has not handed back."""
         return len(self._outstanding)
+
+    @property
+    def not_handed_back(self) -> Iterable[Any]:
+        """The messages that the client has not handed back."""
+        return self._outstanding
 
     def hand(self, event: Event, hops: int, subscribers: list[int], kind: type = Handed, about: Ticks = ()) -> Send:
         """Hand the message to the client, as one of that kind, which says so much more about it."""

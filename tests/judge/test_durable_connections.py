@@ -8,7 +8,7 @@ from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import RowKind
 from spark_analysis.changing_overlay import OverlayAt
 from spark_analysis.connections import Away, times_away
-from spark_analysis.durable_connections import DurableConnections
+from spark_analysis.durable_connections import DurableConnections, Stay
 from spark_analysis.excuses import Case
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
 from spark_analysis.passages import Passage
@@ -16,7 +16,9 @@ from spark_analysis.passages import Passage
 LINKS = (("c0", "b0"), ("b0", "b1"), ("b1", "c1"))
 HOMES = {"c0": "b0", "c1": "b1"}
 END_US = 20_000_000
-JUDGE = DurableConnections({}, (), HOMES, 30_000_000, [OverlayAt(0, LINKS, True)], False, END_US, HOMES)
+STAYS = {client: [Stay(home, 0, NEVER_US)] for client, home in HOMES.items()}
+MOVED = {**STAYS, "c1": [Stay("b1", 0, 6_000_000), Stay("b0", 6_000_000, NEVER_US)]}
+JUDGE = DurableConnections({}, (), HOMES, 30_000_000, [OverlayAt(0, LINKS, True)], False, END_US, STAYS)
 MISSING = Case("missing", "c0", "c1", published_us=5_000_000)
 
 
@@ -43,10 +45,21 @@ CASES = {
     ),
     "its former broker is dead at the end": (
         {
-            "windows": [window(KILL, "b1", 4_000_000, NEVER_US)], "last_homes": {"c0": "b0", "c1": "b0"},
+            "windows": [window(KILL, "b1", 4_000_000, NEVER_US)], "stays": MOVED,
             "overlays": [OverlayAt(0, (("c0", "b0"), ("b0", "b1"), ("b0", "c1")), True)],
         },
         MISSING, None,
+    ),
+    "it was at a broker that was given up when the event came": (
+        {"windows": [window(FaultKind.ORDER, "b1", 4_000_000, NEVER_US)], "stays": MOVED},
+        MISSING, "nothing is promised at that broker",
+    ),
+    "it had left the broker that was given up when the event came": (
+        {"windows": [window(FaultKind.ORDER, "b1", 4_000_000, NEVER_US)], "stays": MOVED},
+        MISSING._replace(published_us=6_500_000), None,
+    ),
+    "its broker was given up after it had left": (
+        {"windows": [window(FaultKind.ORDER, "b1", 6_100_000, NEVER_US)], "stays": MOVED}, MISSING, None,
     ),
     "it was away and withdrew": (
         {"away": {"c1": [Away(4_000_000, 6_000_000)]}}, MISSING._replace(withdrawn_us=7_000_000), "had been away",

@@ -6,12 +6,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from murmur_pubsub.machine import NodeContext
 from murmur_pubsub.promise import Promise
 from murmuration.deployment.build_deployment import build
 from murmuration.hunt.trial import judge_faults
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
 from reliability.best_effort import BEST_EFFORT
+from reliability.durable.durable import DURABLE, Durable
+from reliability.durable.parameters import DurableParameters
+from reliability.layer import BrokerServices
 from spark_analysis.main import analyze, judge
 from spark_analysis.plain_judge import judge_run
 from tests.faults.test_live_faults import SCENARIO
@@ -27,6 +31,16 @@ BOASTFUL = dataclasses.replace(BEST_EFFORT, name="boastful", guarantee=Promise("
 """Best effort that promises more."""
 LASTING = dataclasses.replace(BOASTFUL, guarantee=Promise("exactly_once", durable=True), clients_roam=True)
 """And more still."""
+
+
+class Hasty(Durable):
+    """Gives up what has waited for a client for half a second, whatever the lease."""
+
+    def __init__(self, context: NodeContext, parameters: DurableParameters, services: BrokerServices) -> None:
+        super().__init__(context, dataclasses.replace(parameters, lease=500), services)
+
+
+PROMISING = dataclasses.replace(DURABLE, make=Hasty)
 
 
 @pytest.mark.slow
@@ -84,6 +98,19 @@ def test_both_judges_require_all_events_of_a_durable_subscription(tmp_path: Path
     reasons = " ".join(excuse.text for excuse in plain.excused.values())
     assert "when the run ended" in reasons
     assert 20 < told["explained"] < told["missing"] - 20
+
+
+def test_both_judges_hold_what_was_given_up_against_the_lease(tmp_path: Path) -> None:
+    """What was given up after less than the lease is not excused, though the client was told of it."""
+    workload = {**SMALL["workload"], "publishers": 1, "publications": 300, "rate_per_s": 100}
+    faults = [{"at": "500 ms", "cut": ["c2", "b2"], "for": "2 s"}]
+    names = {"routing": "cells", "reliability": "tests.spark.test_faults:PROMISING"}
+    parts = {**names, "parameters": {"durable": {"lease": "1 s"}}}
+    data = {**SMALL, "workload": workload, "broker": parts, "faults": faults}
+    run = execute(check_scenario(data, "test"), tmp_path / "run", lambda *_: None).folder
+    told, plain = judge(run), judge_run(run)
+    assert {key: told[key] for key in plain.numbers} == dict(plain.numbers)
+    assert 10 < told["explained"] < told["missing"] - 10
 
 
 def test_both_judges_follow_events_through_an_overlay_that_changes(tmp_path: Path) -> None:

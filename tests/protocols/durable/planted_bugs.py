@@ -88,6 +88,26 @@ class GenerousRelease(Durable):
         return super()._on_release(source, message)
 
 
+class ShortLease(Durable):
+    """What waits for a client is given up after a quarter of its lease."""
+
+    def __init__(self, context: NodeContext, parameters: DurableParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
+        if self._leased_us is not None:
+            self._leased_us = self._keeper._lease_us = self._leased_us // 4
+
+
+class SilentGivingUp(Durable):
+    """What a lease gave up counts as what the client has, so that nobody tells it."""
+
+    def _give_up(self) -> list[Effect]:
+        effects = super()._give_up()
+        for name, registration in self._log.record.registrations.items():
+            for number, lost in list(registration.lost.items()):
+                self._log.record.release(name, number, lost.tick)
+        return effects
+
+
 NEW_AT_EACH_BROKER = replace(DURABLE, client=_NewAtEachBroker)
 
 
@@ -102,4 +122,6 @@ BUGS = {
     "nothing is asked for again": _path(NoRepetition),
     "a client that begins anew": f"{__name__}:NEW_AT_EACH_BROKER",
     "more is released than the client has": _path(GenerousRelease),
+    "a lease that runs out too soon": _path(ShortLease),
+    "nobody is told what was given up": _path(SilentGivingUp),
 }

@@ -25,6 +25,7 @@ from murmur_pubsub.machine import (
     Truncate,
     Unsubscribe,
 )
+from murmur_pubsub.promise import GIVEN_UP
 from reliability.durable.catching_up import CatchUpStream
 from reliability.durable.client import RESUMED_ELSEWHERE, DurableClient
 from reliability.durable.hops import FIRST_US, Hops
@@ -37,6 +38,7 @@ from reliability.durable.messages import (
     DurableHanded,
     Enlist,
     Enlisted,
+    GivenUp,
     HopHeard,
     Recorded,
     Release,
@@ -136,6 +138,27 @@ def test_a_log_that_is_read_again_says_whom_its_messages_are_for_without_matchin
     again.record.check_invariants()
 
 
+def test_what_was_given_up_is_known_after_a_restart_until_the_client_has_what_follows() -> None:
+    log = DurableLog("p", 1)
+    records = records_of(log.enlist("c", 1, [(1, ALL)], {0: 9})[1])
+    records += records_of(*(log.append(Logged(0, tick, event(tick)))[1] for tick in (10, 11, 12)))
+    log.record.give_up("c", 0, 11)
+    assert kept(log, "c") == [(12, [1])]
+    (checkpoint,) = log.cut({0: 12})
+    assert isinstance(checkpoint, Persist)
+    again = DurableLog("p", 1)
+    for left in (records, records[2:]):  # cut or not
+        again = DurableLog("p", 1)
+        again.recover([*left, checkpoint.record])
+        again.record.check_invariants()
+        assert kept(again, "c") == [(12, [1])]
+        assert again.record.registrations["c"].lost[0].flat == [3, 10, 11]
+    again.record.release("c", 0, 10)
+    assert again.record.registrations["c"].lost[0].tick == 11
+    again.record.release("c", 0, 11)
+    assert again.record.registrations["c"].lost == {}
+
+
 @pytest.mark.parametrize("fields", [["R", 1, "c", 1, [[1, "x >"]], {0: 9}], ["R", 1, "c"], ["C", 1, {}, {}, [], []]])
 def test_a_log_with_a_senseless_record_is_refused(fields: Sequence[Any]) -> None:
     with pytest.raises(InputError, match="the stable log of p, record 1"):
@@ -162,8 +185,8 @@ class Publishers:
         self.sent.append(message)
         return []
 
-    def enlist(self, revision: int, *ticks: int, subscriber: int = 1) -> list[Any]:
-        return self.keeper.enlist(Enlist("p", "s", "c", revision, [subscriber], [ALL], list(ticks), 5, 0, []))
+    def enlist(self, revision: int, *ticks: int, subscriber: int = 1, now_us: int = 0) -> list[Any]:
+        return self.keeper.enlist(Enlist("p", "s", "c", revision, [subscriber], [ALL], list(ticks), 5, 0, []), now_us)
 
     def put(self, tick: int) -> None:
         token, _ = self.log.append(Logged(0, tick, event(tick)))
@@ -210,16 +233,39 @@ def test_a_client_is_caught_up_step_by_step_with_what_is_safely_in_the_log() -> 
     for tick in (20, 21, 22):
         p.put(tick)
     p.log.append(Logged(0, 30, event(30)))  # on its way into the log
-    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 5, 2, 9, 0, []))
+    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 5, 2, 9, 0, []), 0)
     assert [(type(each), each.after, each.tick) for each in p.sent] == [(Caught, 5, 20), (Caught, 20, 21)]
     p.sent.clear()
-    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 21, 2, 9, 0, []))
+    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 21, 2, 9, 0, []), 0)
     assert [(type(each), each.after, each.tick) for each in p.sent] == [(Caught, 21, 22), (CaughtUp, 22, 22)]
     p.sent.clear()
     for senseless in (("x", 0, 5), ("c", 8, 5)):
-        assert p.keeper.catch_up(CatchUp("p", "s", *senseless, 2, 9, 0, [])) == []
-    p.keeper.release(Release("p", "s", "c", [0, 9_999, 77, 3], 9, 0, []))
+        assert p.keeper.catch_up(CatchUp("p", "s", *senseless, 2, 9, 0, []), 0) == []
+    p.keeper.release(Release("p", "s", "c", [0, 9_999, 77, 3], 9, 0, []), 0)
     assert p.log.record.registrations["c"].has == {0: 22}, "nobody has what was never given"
+
+
+def test_a_lease_runs_from_the_last_word_of_a_client_or_from_the_message_that_waits_for_it() -> None:
+    p = Publishers()
+    p.keeper = Keeper(p.log, {0: p.pubend}, p.post, 1_000_000)
+    (persist,) = p.enlist(1, now_us=4_000_000)
+    p.keeper.stored(persist.token)
+    p.answer()
+    assert p.keeper.give_up(9_000_000) is None, "nothing waits for it"
+    for tick in (20_000, 20_100, 20_900):
+        p.put(tick)
+    assert p.keeper.give_up(20_500_000) == 21_000_000
+    p.keeper.release(Release("p", "s", "c", [0, 19_000], 9, 0, []), 20_600_000)
+    p.sent.clear()
+    assert p.keeper.give_up(21_599_000) == 21_724_000, "it was heard of; the next look is an eighth of a lease away"
+    assert p.keeper.give_up(21_600_000) == 21_900_000
+    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 19_000, 5, 9, 0, []), 21_700_000)
+    assert [type(each) for each in p.sent] == [GivenUp, Caught, CaughtUp]
+    assert p.sent[0] == GivenUp("s", "c", 0, 19_000, 20_100, [3, 20_000, 20_100], 9, 0, [])
+    assert p.sent[1].after == 20_100
+    p.sent.clear()
+    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 20_100, 5, 9, 0, []), 21_700_000)
+    assert [type(each) for each in p.sent] == [Caught, CaughtUp], "it has been told"
 
 
 # ------------------------------------------------------------------------------------------- catch-up stream
@@ -387,5 +433,8 @@ def test_a_client_that_is_resumed_at_another_tick_journals_it_and_goes_on_there(
     client.give(Subscribe(1, ALL))
     client.resumed("s")
     client.hand(0, 500)
-    assert client.give(Received("s", ResumedAt(0, 500, 90))) == [Record(RESUMED_ELSEWHERE, 90)]
+    assert client.give(Received("s", ResumedAt(0, 500, 90, []))) == [Record(RESUMED_ELSEWHERE, 90)]
     assert client.hand(1, 91) == [91]
+    told = Received("s", ResumedAt(0, 91, 99, [3, 92, 95, 4, 7, 7]))
+    rows = [(each.topic, each.value, each.event and each.event.id) for each in client.give(told)]
+    assert rows == [(RESUMED_ELSEWHERE, 99, None), (GIVEN_UP, 92, (3, 95)), (GIVEN_UP, 7, (4, 7))]
