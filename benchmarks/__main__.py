@@ -1,4 +1,4 @@
-"""Run every benchmark, one after the other."""
+"""Run every benchmark of murmur's own parts, one after the other. `murmur bench` compares publish/subscribe systems."""
 
 from benchmarks import engine, epidemic, journal, live, matching, matching_million, recovery
 

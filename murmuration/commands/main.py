@@ -1,5 +1,5 @@
-"""The commands: run, init, show, list, analyze, report, page, serve, compare, trace, replay, paper, sweep, hunt, churn,
-zoo and doctor.
+"""The commands: run, init, show, list, analyze, report, page, serve, compare, trace, replay, paper, sweep, bench,
+hunt, churn, zoo and doctor.
 
 Exit codes: 0 all right; 1 the verdict is not "valid", or a run ended early; 2 the input cannot be used;
 130 interrupted. Bad input is one message, never a traceback.
@@ -17,6 +17,15 @@ from murmur_pubsub.errors import InputError, RunError
 from murmuration.commands.analyze import analyze_runs, run_named
 from murmuration.commands.console import RunProgress
 from murmuration.commands.init import NEXT, StarterArgument, begin
+from murmuration.commands.options import (
+    ExecutorMemoryOption,
+    JsonOption,
+    MasterOption,
+    PlainOption,
+    RunFolderArgument,
+    ScenarioArgument,
+    paper_names,
+)
 from murmuration.commands.outcome import tell_missing, warn_of_lateness
 from murmuration.runs.own_modules import find_own_modules
 from murmuration.version import own_version
@@ -27,32 +36,6 @@ application = typer.Typer(
     help="An emulation cluster for content-based publish/subscribe.",
     pretty_exceptions_enable=False,
 )
-
-
-def _scenario_names(begun: str) -> list[str]:
-    from murmuration.scenario.load import built_in_scenarios
-
-    return [name for name in built_in_scenarios() if name.startswith(begun)]
-
-
-def _paper_names(begun: str) -> list[str]:
-    from murmuration.papers import PAPERS
-
-    return [name for name in PAPERS if name.startswith(begun)]
-
-
-ScenarioArgument = Annotated[
-    str, typer.Argument(help="A scenario file, or the name of a built-in one.", autocompletion=_scenario_names)
-]
-RunFolderArgument = Annotated[Path, typer.Argument(help="A run folder.")]
-MasterOption = Annotated[
-    str | None, typer.Option(help="Spark master (spark://HOST:PORT), instead of this host's cores.")
-]
-ExecutorMemoryOption = Annotated[str | None, typer.Option(help="Of each executor of that master, such as 3g.")]
-PlainOption = Annotated[
-    bool, typer.Option("--plain", help="Judge in plain Python: seconds for thousands of events, no Java, no report.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print results as one JSON line.")]
 
 
 def _examples(*commands: str) -> str:
@@ -304,7 +287,7 @@ def replay_command(
 
 @application.command("paper", epilog=_examples("murmur paper irbr --quick"))
 def paper_command(
-    name: Annotated[str, typer.Argument(help="Which paper; `murmur list` names them.", autocompletion=_paper_names)],
+    name: Annotated[str, typer.Argument(help="Which paper; `murmur list` names them.", autocompletion=paper_names)],
     quick: Annotated[bool, typer.Option("--quick", help="Scaled down, under a minute.")] = False,
     as_json: JsonOption = False,
     out: Annotated[Path | None, typer.Option(help="Where tables and plots go.")] = None,
@@ -338,6 +321,48 @@ def sweep_command(
         raise InputError("--plain", "--no-analysis beside it", "one of the two: without an analysis nothing judges")
     judge: Literal["spark", "plain"] | None = ("plain" if plain else "spark") if analysis else None
     play_sweep(sweep_file, workers, address, out, judge, keep_runs, as_json)
+
+
+@application.command(
+    "bench",
+    epilog=_examples(
+        "murmur bench --out bench --seeds 1",
+        "murmur bench --only irbr/best_effort --only mine.protocol:ROUTING/best_effort --workload zipf",
+        "murmur bench --cell zipf/killed/irbr/best_effort/1",
+    ),
+)
+def bench_command(
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="ROUTING/RELIABILITY", help="One or more (default: all that can run).")
+    ] = None,
+    workload: Annotated[list[str] | None, typer.Option(help="uniform, zipf, social, quotes (default: all).")] = None,
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(help="none, loss, killed, skype, generated (default: the last only if there is no Skype trace)."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="How many seeds, from 1 on.")] = 5,
+    brokers: Annotated[int, typer.Option(help="How many brokers, and clients.")] = 120,
+    workers: Annotated[int | None, typer.Option(help="Cells at once (default: one for each core).")] = None,
+    address: Annotated[str | None, typer.Option(help="A Ray cluster, instead of this host.")] = None,
+    out: Annotated[Path, typer.Option(help="The bench's folder.")] = Path("bench"),
+    cell: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORKLOAD/FAULT/ROUTING/RELIABILITY/SEED", help="Play nothing: print the scenario of this cell."
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """All systems under the same workloads and faults, in one table; the same --out goes on where it was stopped."""
+    from murmuration.bench.plan import BenchChoice
+    from murmuration.commands.bench import play_bench, print_cell
+    from murmuration.sweeps.tasks import Cores
+
+    if cell is not None:
+        print_cell(cell, brokers)
+    else:
+        choice = BenchChoice(only or (), workload or (), fault or (), seeds, brokers)
+        play_bench(choice, Cores(workers, address), out, as_json)
 
 
 @application.command(

@@ -1,0 +1,88 @@
+"""What is told of a run of the table: the figures that sweeps compare, and what only a table of systems asks for.
+
+All of them are counted from the journal, in the same way for all systems, by the definitions of
+`spark_analysis.metrics`.
+"""
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from murmur_pubsub.journal import NONE, RowKind
+from murmur_pubsub.run_manifest import RunManifest, read_manifest
+from spark_analysis.key_figures import Figures, figures_of
+from spark_analysis.plain_judge import History, JournalRow, Judgement, judgement_of, read_history
+
+
+def judge_and_measure(run: Path) -> tuple[dict[str, Any], Figures]:
+    """The verdict of the judge in plain Python on a run that was just played, and the figures of the table."""
+    manifest = read_manifest(run)
+    history = read_history(Path(manifest.journal_at(run)))
+    judgement = judgement_of(manifest, history)
+    verdict = dict(judgement.numbers)
+    common = figures_of(manifest, history, judgement.pairs)
+    rows = pd.DataFrame(history.rows, columns=list(JournalRow._fields))
+    required, published, delivered = verdict["required"], verdict["published"], verdict["delivered"]
+    with_event = int(((rows["kind"] == RowKind.SEND) & (rows["sequence"] != NONE)).sum())
+    figures: Figures = {
+        "delivery_rate": (required - verdict["missing"]) / required if required else None,
+        "rate_present": _rate_of_present(manifest, history, judgement),
+        "duplicates": verdict["duplicate"] / delivered if delivered else None,
+        "hops": common["hops"],
+        "overhead": traffic_overhead(manifest, rows),
+        "delay_p50_us": common["delay_p50_us"],
+        "delay_p99_us": common["delay_p99_us"],
+        "event_messages": with_event / published if published else None,
+        "messages": _per(common["messages"], published),
+        "message_bytes": _per(common["message_bytes"], published),
+        "recovery_us": verdict["recovery_us"],
+    }
+    return verdict, figures
+
+
+def traffic_overhead(manifest: RunManifest, rows: pd.DataFrame) -> float | None:
+    """The share of the copies of events received by brokers that went to brokers without interest; the column
+    `traffic_overhead` of `spark_analysis.metrics.forwarding`. None: nothing was received."""
+    numbers = manifest.numbers
+    homes = {numbers[name]: numbers[name] for name in manifest.brokers}
+    homes |= {numbers[client]: numbers[broker] for client, broker in manifest.homes.items()}
+    brokers = [numbers[name] for name in manifest.brokers]
+    received = rows[(rows["kind"] == RowKind.RECEIVE) & (rows["sequence"] != NONE) & rows["node"].isin(brokers)]
+    if received.empty:
+        return None
+    delivered = rows[rows["kind"] == RowKind.DELIVER]
+    delivered = delivered.assign(node=delivered["node"].map(homes))
+    keys = ["source", "sequence", "node"]
+    interested = pd.MultiIndex.from_frame(received[keys]).isin(pd.MultiIndex.from_frame(delivered[keys]))
+    return float((~interested).mean())
+
+
+def _rate_of_present(manifest: RunManifest, history: History, judgement: Judgement) -> float | None:
+    """Of the required deliveries between a publisher and a subscriber whose brokers were both up when the event was
+    published, the share that was made: what stands still for want of a broker is no routing's fault."""
+    away: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for window in judgement.windows:
+        for name in window.nodes if window.kills else ():
+            away[name].append((window.from_us, window.repaired_us))
+    names = [node.name for node in manifest.nodes]
+    brokers = {name: manifest.homes.get(name, name) for name in names}
+    published = {(row.source, row.sequence): brokers[names[row.node]] for row in history.of(RowKind.PUBLISH)}
+    subscribers = {number: brokers[names[lives[0].node]] for number, lives in history.lives.items()}
+
+    def is_up(broker: str, at_us: int) -> bool:
+        return not any(begin <= at_us < end for begin, end in away[broker])
+
+    pairs = judgement.pairs
+    counted = made = 0
+    for event, subscriber in pairs.required_until_us:
+        at_us = history.events[event][0]
+        if event in published and is_up(published[event], at_us) and is_up(subscribers[subscriber], at_us):
+            counted += 1
+            made += (event, subscriber) in pairs.delivered
+    return made / counted if counted else None
+
+
+def _per(total: float | None, published: int) -> float | None:
+    return None if total is None or not published else total / published
