@@ -21,6 +21,8 @@ PUBLISHING_S = 30
 _FAULTS_FROM_S, _FAULTS_FOR_S = 8, 8
 _KILLED_SHARE = 5
 _CHURN_FROM_S = 2
+_GOSSIP_INTERVAL = "100 ms"
+"""Not the paper's 30 ms: its dispatchers publish thousands of events a second, and here most rounds would be idle."""
 _NAME = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -182,7 +184,8 @@ def scenario_of(cell: Cell, workload_data: str | None, fault_data: str | None) -
     kind: Section = {"kind": "structured"} if structured else {"kind": "balanced", "degree": 4}
     domains = dict(workload.domains(cell.brokers))
     known = {"vinifera": {"attributes": domains}, "ferry": {"attributes": [*domains, *workload.others]}}
-    known |= {"epidemic": {"algorithm": "push"}} if structured else {}  # its pulls need an overlay with links
+    pushes = {"algorithm": "push"} if structured else {}  # pulls need an overlay with links
+    known |= {"epidemic": {**pushes, "interval": _GOSSIP_INTERVAL}}
     parameters = {name: given for name, given in known.items() if name in (routing.name, cell.system.reliability)}
     broken = dict(fault.keys(cell.brokers, cell.seed, fault_data))
     data = {} if workload_data is None else {"path": workload_data}

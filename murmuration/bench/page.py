@@ -157,7 +157,8 @@ def _charts(table: pd.DataFrame) -> list[tuple[str, str]]:
         words = "delay of the slowest hundredth (ms)" if peace else "delivered (% of required)"
         room = 0.08 * (ys.max() - ys.min()) or 1
         across = Axis.of_powers(means["messages"].min() / 1.3, means["messages"].max() * 1.3, "messages an event")
-        panel = Panel(across, Axis.of(max(0.0, ys.min() - room), ys.max() + room, words), 300)
+        most = ys.max() + room if peace else min(100.0, ys.max() + room)
+        panel = Panel(across, Axis.of(max(0.0, ys.min() - room), most, words), 300)
         names, said = [], []
         for system, x, y in zip(means.index, means["messages"], ys, strict=True):
             panel.dots([x], [y], _colour(system[1]), 17)
