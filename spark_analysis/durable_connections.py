@@ -23,7 +23,7 @@ from spark_analysis.changing_overlay import OverlayAt
 from spark_analysis.connections import Connections, LinkRow, times_away
 from spark_analysis.excuses import ON_THE_WAY_US, Case, Excuse
 from spark_analysis.fault_windows import NEVER_US, Window
-from spark_analysis.given_up import Word, Words, joined
+from spark_analysis.given_up import ToldRow, Words, joined
 from spark_analysis.passages import Passage
 from spark_analysis.search_tree import neighbours_of, search_tree
 
@@ -38,18 +38,19 @@ def connections_of(
     windows: Sequence[Window],
     overlays: Sequence[OverlayAt],
     last_us: int,
-    words: Iterable[Word] = (),
+    told: Sequence[ToldRow] = (),
+    published_us: Sequence[int] = (),
 ) -> Connections:
     """What explains the findings of a run whose promise excuses by connection; `last_us`: the end of its journal;
-    `words`: what clients were told of what was given up."""
+    `told`: the rows of what clients were told; `published_us`: see `Words`."""
     homes, limit_us = manifest.homes, manifest.recovery_limit_us
     away = times_away(rows, settled, homes, limit_us)
     if not manifest.promise.durable:
         return Connections(away, windows, homes, limit_us, overlays, manifest.lossy)
     stays = _stays(rows, homes)
-    told = Words(words, manifest.promise.limits, manifest.lossy)
+    words = Words(told, manifest.names, manifest.promise.limits, manifest.lossy, published_us)
     return DurableConnections(
-        away, windows, homes, limit_us, overlays, manifest.lossy, last_us, stays, tuple(settled), told
+        away, windows, homes, limit_us, overlays, manifest.lossy, last_us, stays, tuple(settled), words
     )
 
 
@@ -144,7 +145,8 @@ class DurableConnections(Connections):
             return None
         silences = [(each.from_us, each.until_us) for each in self.away.get(case.client, ())]
         silences += [(window.from_us, window.until_us) for window in self.windows]
-        return self.words.explain(case, joined(silences))
+        others_us = (window.from_us for window in self.windows if case.client not in window.step.nodes)
+        return self.words.explain(case, joined(silences), min(others_us, default=NEVER_US))
 
     def _died_before_it_had_subscribed(self, case: Case) -> Excuse | None:
         """Nobody but the client knows of a subscription that has not settled. If it dies, it has to begin anew."""

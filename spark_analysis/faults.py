@@ -14,7 +14,6 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from murmur_pubsub.faults import COMMANDS
 from murmur_pubsub.journal import RowKind
-from murmur_pubsub.promise import GIVEN_UP
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest
 from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
 from spark_analysis.checked_rows import COLUMNS, CheckedRows
@@ -25,7 +24,7 @@ from spark_analysis.durable_connections import connections_of
 from spark_analysis.fault_checks import ISSUED_ROWS, FaultCheck, check_commands, check_faults, check_orders
 from spark_analysis.fault_plan import steps_of, windows_of
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
-from spark_analysis.given_up import Word, words_of
+from spark_analysis.given_up import TOPICS, ToldRow
 from spark_analysis.journal_source import Journal
 from spark_analysis.recovery import repairs_of, unsettled_after
 from spark_analysis.recovery_parts import RECOVERY_COLUMNS, recovered_in_parts, recovery_part
@@ -77,7 +76,9 @@ class Faults:
         if self._manifest.promise.excuses_by_connection:
             rows, overlays = self._link_rows(homes), overlays_of(self._manifest.links, self.steps)
             settled = self._course.settled
-            return connections_of(self._manifest, rows, settled, self.windows, overlays, last_us, self._words())
+            told = self._told()
+            published_us = self._published_us() if told else ()
+            return connections_of(self._manifest, rows, settled, self.windows, overlays, last_us, told, published_us)
         if not self.windows:
             return None
         return excuses_of(self._manifest, self.windows, self.steps)
@@ -124,12 +125,19 @@ class Faults:
         found = rows.select("time_us", "kind", "node", "peer").collect()
         return [(row["time_us"], row["kind"], names[row["node"]], names[row["peer"]]) for row in found]
 
-    def _words(self) -> list[Word]:
+    def _told(self) -> list[ToldRow]:
         if not self._manifest.promise.durable:
             return []
-        told = self._journal.of(RowKind.PROTOCOL).where(F.col("bytes") == GIVEN_UP)
-        found = told.select("time_us", "node", "source", "sequence", "value").collect()
-        return words_of([tuple(row) for row in found], self._manifest.names)
+        told = self._journal.of(RowKind.PROTOCOL).where(F.col("bytes").isin(*TOPICS))
+        columns = ("time_us", F.col("bytes").alias("topic"), "node", "source", "sequence", "value")
+        return [ToldRow(*row) for row in told.select(*columns).collect()]
+
+    def _published_us(self) -> Sequence[int]:
+        """When each event was published, in order, if that decides anything."""
+        limits = self._manifest.promise.limits
+        if limits.drops_above is None and limits.refuses_above is None:
+            return ()
+        return array("q", (row["time_us"] for row in self._journal.events.select("time_us").sort("time_us").collect()))
 
     def _involved(self, numbers: dict[str, int], last_us: int) -> CheckedRows:
         """The rows of all nodes that a fault is about, while it is in force, and those about its links."""

@@ -1,19 +1,40 @@
-"""What a client was told that was given up for it, held against the limits of its subscriptions.
+"""What clients were told that was given up for them, or refused, held against the limits of durable subscriptions.
 
-A word excuses an event if it names it, and came before any later event of its publisher; and if the event had waited
-for a lease by then, with a stretch as long in which nothing need have been heard of the client. Where links lose
-messages all the time that may be any stretch. A word without a lease excuses nothing.
+A word excuses an event if it names it, came before any later event of its publisher, and a limit allowed it:
+
+- the event had waited for a lease, with a stretch as long in which nothing need have been heard of the client. Where
+  links lose messages all the time that may be any stretch;
+- or more events than a broker keeps had been published since. Where faults of others, or links that lose, may have held
+  events up on their way to the broker, those before it count too.
+
+A word without a limit excuses nothing. A publication that was refused need not come at all, if as many events had been
+published by then as a broker may keep.
 """
 
+import bisect
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from murmur_pubsub.promise import Limits
-from spark_analysis.excuses import Case, Excuse
+from murmur_pubsub.promise import GIVEN_UP, REFUSED, Limits
+from spark_analysis.excuses import IN_HAND_US, Case, Excuse
 from spark_analysis.fault_windows import NEVER_US
 
 _NOTICED_US = 500_000
 """How long after the last word of a client its absence may begin in the journal, at most half of a lease."""
+
+
+TOPICS = (GIVEN_UP, REFUSED)
+
+
+class ToldRow(NamedTuple):
+    """A row of the journal of one of these topics."""
+
+    time_us: int
+    topic: int
+    node: int
+    source: int
+    sequence: int
+    value: int
 
 
 class Word(NamedTuple):
@@ -27,38 +48,63 @@ class Word(NamedTuple):
 
 
 class Words:
-    """Those of a run, all clients together."""
+    """Those of a run, all clients together. `names`: of its nodes, by number. `published_us`: when each event was
+    published, in order; asked for only if the `limits` bound what is kept."""
 
-    def __init__(self, words: Iterable[Word], limits: Limits, lossy: bool) -> None:
+    def __init__(
+        self,
+        rows: Sequence[ToldRow],
+        names: Sequence[str],
+        limits: Limits,
+        lossy: bool,
+        published_us: Sequence[int] = (),
+    ) -> None:
         self._of: dict[tuple[str, int], list[Word]] = {}
-        for word in sorted(words):
+        for word in sorted(_words_of(rows, names)):
             self._of.setdefault((word.client, word.publisher), []).append(word)
+        self._refused_us = {(row.source, row.sequence): row.time_us for row in sorted(rows) if row.topic == REFUSED}
         self._limits = limits
         self._lossy = lossy
+        self._published_us = published_us
 
-    def explain(self, case: Case, silences: Sequence[tuple[int, int]]) -> Excuse | None:
+    def explain(self, case: Case, silences: Sequence[tuple[int, int]], disturbed_us: int) -> Excuse | None:
         """Why the event need not have come, or None; `silences`: from when to when nothing may have been heard of the
-        client."""
-        if case.event is None or self._limits.lease_us is None:
+        client; `disturbed_us`: from when on a fault may have held events up."""
+        if case.event is None:
             return None
+        most, refused_us = self._limits.refuses_above, self._refused_us.get(case.event)
+        if most is not None and refused_us is not None and self._published(0, refused_us) >= most:
+            return Excuse("its publisher was told that it was refused")
         publisher, number = case.event
         overtaken_us = NEVER_US if case.overtaken_us is None else case.overtaken_us
         for word in self._of.get((case.client, publisher), ()):
             if word.first <= number <= word.last and word.told_us <= overtaken_us:
+                lost = f"told that it lacks {publisher}:{word.first} to {publisher}:{word.last}"
                 if self._had_run_out(case.published_us, word.told_us, silences):
-                    lost = f"{publisher}:{word.first} to {publisher}:{word.last}"
-                    return Excuse(f"{case.client} was away for longer than its lease, and told that it lacks {lost}")
+                    return Excuse(f"{case.client} was away for longer than its lease, and {lost}")
+                if self._was_full(case.published_us, word.told_us, disturbed_us):
+                    return Excuse(f"a log was full of what {case.client} lacked, and it was {lost}")
         return None
 
     def _had_run_out(self, published_us: int, told_us: int, silences: Sequence[tuple[int, int]]) -> bool:
         lease_us = self._limits.lease_us
-        assert lease_us is not None
-        if told_us - published_us < lease_us:
+        if lease_us is None or told_us - published_us < lease_us:
             return False
         enough_us = lease_us - min(_NOTICED_US, lease_us // 2)
         return self._lossy or any(
             min(until_us, told_us) - from_us >= enough_us for from_us, until_us in silences if until_us > published_us
         )
+
+    def _was_full(self, published_us: int, told_us: int, disturbed_us: int) -> bool:
+        most = self._limits.drops_above
+        if most is None:
+            return False
+        since_us = 0 if self._lossy or disturbed_us < told_us else published_us - IN_HAND_US
+        return self._published(since_us, told_us) > most
+
+    def _published(self, from_us: int, until_us: int) -> int:
+        """How many events were, from then to then."""
+        return bisect.bisect_right(self._published_us, until_us) - bisect.bisect_left(self._published_us, from_us)
 
 
 def joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -72,6 +118,7 @@ def joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def words_of(rows: Iterable[tuple[int, int, int, int, int]], names: Sequence[str]) -> list[Word]:
-    """Of the journal's rows of `murmur_pubsub.promise.GIVEN_UP`: time_us, node, source, sequence and value."""
-    return [Word(time_us, names[node], source, first, last) for time_us, node, source, last, first in rows]
+def _words_of(rows: Sequence[ToldRow], names: Sequence[str]) -> list[Word]:
+    return [
+        Word(row.time_us, names[row.node], row.source, row.value, row.sequence) for row in rows if row.topic == GIVEN_UP
+    ]

@@ -19,7 +19,6 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import NONE, RowKind, SideKind, files_in_order, read_side, written_rows
 from murmur_pubsub.journal_format import ROW
 from murmur_pubsub.journal_store import store_at
-from murmur_pubsub.promise import GIVEN_UP
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
 from spark_analysis.checked_rows import CheckedRow, CheckedRows
@@ -30,7 +29,7 @@ from spark_analysis.expectations import check_expectations, measured
 from spark_analysis.fault_checks import ISSUED_ROWS, FaultCheck, check_commands, check_faults, check_orders
 from spark_analysis.fault_plan import steps_of, windows_of
 from spark_analysis.fault_windows import NEVER_US, Window
-from spark_analysis.given_up import Word, words_of
+from spark_analysis.given_up import TOPICS, ToldRow
 from spark_analysis.journal_check import find_damage
 from spark_analysis.passages import PASSAGE_KINDS, HopRow, Passage, passage_of
 from spark_analysis.recovery import recovered, repairs_of, tell_unsettled, unsettled_after, unsettled_change
@@ -305,8 +304,9 @@ def judgement_of(manifest: RunManifest, history: History) -> Judgement:
     if manifest.promise.excuses_by_connection:
         link_rows, overlays = list(_link_rows(history, manifest)), overlays_of(manifest.links, steps)
         explainer: AnyExcuses | Connections = connections_of(
-            manifest, link_rows, settled, windows, overlays, last_us, _words(history, manifest)
-        )
+            manifest, link_rows, settled, windows, overlays, last_us, _told(history),
+            sorted(time_us for time_us, _ in history.events.values()),
+        )  # fmt: skip
     else:
         explainer = excuses_of(manifest, windows, steps)
     secret = None if isinstance(explainer, Connections) or not windows else _conjured(history, manifest)
@@ -376,10 +376,9 @@ def _link_rows(history: History, manifest: RunManifest) -> Iterator[tuple[int, i
         yield row.time_us, row.kind, names[row.node], names[row.peer]
 
 
-def _words(history: History, manifest: RunManifest) -> list[Word]:
-    told = (row for row in history.of(RowKind.PROTOCOL) if row.bytes == GIVEN_UP)
-    rows = ((row.time_us, row.node, row.source, row.sequence, row.value) for row in told)
-    return words_of(rows, manifest.names)
+def _told(history: History) -> list[ToldRow]:
+    told = (row for row in history.of(RowKind.PROTOCOL) if row.bytes in TOPICS)
+    return [ToldRow(row.time_us, row.bytes, row.node, row.source, row.sequence, row.value) for row in told]
 
 
 def _excused(

@@ -33,11 +33,11 @@ from murmur_pubsub.machine import (
     Truncate,
     Unsubscribe,
 )
-from murmur_pubsub.promise import GIVEN_UP
-from reliability.durable.messages import DurableHanded, Recorded, Resume, ResumedAt, flat
+from murmur_pubsub.promise import GIVEN_UP, REFUSED
+from reliability.durable.messages import Decided, DurableHanded, Recorded, Resume, ResumedAt, flat
 from reliability.durable.parameters import DurableParameters
 from reliability.gryphon.client import GryphonClient
-from reliability.gryphon.messages import HandedBack
+from reliability.gryphon.messages import Accepted, HandedBack
 
 RESUMED_ELSEWHERE = 161
 """Topic of the journal rows of a client that gets what follows another tick than it had asked for: the value is that
@@ -47,7 +47,14 @@ tick."""
 class DurableClient(GryphonClient):
     """The machine of a client all of whose subscriptions are durable."""
 
-    message_types: tuple[type, ...] = (*GryphonClient.message_types, Resume, Recorded, ResumedAt, DurableHanded)
+    message_types: tuple[type, ...] = (
+        *GryphonClient.message_types,
+        Resume,
+        Recorded,
+        ResumedAt,
+        DurableHanded,
+        Decided,
+    )
 
     def __init__(self, broker: NodeName, parameters: DurableParameters) -> None:
         super().__init__(broker, parameters)
@@ -68,6 +75,8 @@ class DurableClient(GryphonClient):
             if type(message) is Recorded:
                 self._recorded = max(self._recorded, message.revision)
                 return ()
+            if type(message) is Decided:
+                return self._on_decided(message)
             if type(message) is ResumedAt:
                 return self._on_resumed_at(message)
         elif kind is Stored:
@@ -88,6 +97,12 @@ class DurableClient(GryphonClient):
             self._revision = max(self._revision + 1, now_us)
             return [*effects, self._resume()] if self._connected else effects
         return super().handle(input, now_us)
+
+    def _on_decided(self, message: Decided) -> list[Effect]:
+        refused = {each for each in message.refused if each <= message.sequence}
+        kept = self._kept.get(message.publisher, ())
+        rows = [Record(REFUSED, 0, event=event) for event in kept if event.sequence in refused]
+        return [*rows, *self._on_accepted(Accepted(message.publisher, message.sequence))]
 
     def _on_resumed_at(self, message: ResumedAt) -> list[Effect]:
         self._ticks[message.pubend] = message.tick

@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 from murmur_pubsub.machine import Deliver, Effect, Input, LinkDown, NodeContext, NodeName, Received
 from murmur_pubsub.measure import Measure
-from murmur_pubsub.promise import GIVEN_UP, Promise, Survival
+from murmur_pubsub.promise import GIVEN_UP, REFUSED, Promise, Survival
 from reliability.durable.client import RESUMED_ELSEWHERE, DurableClient
 from reliability.durable.holders import Holders
 from reliability.durable.hops import FIRST_US, Hops
@@ -27,6 +27,7 @@ from reliability.durable.messages import (
     CatchUp,
     Caught,
     CaughtUp,
+    Decided,
     DurableHanded,
     Enlist,
     Enlisted,
@@ -38,9 +39,11 @@ from reliability.durable.messages import (
     ToClient,
 )
 from reliability.durable.parameters import DurableParameters
+from reliability.durable.refusing import RefusingPublishing
 from reliability.gryphon.gryphon import GRYPHON, Gryphon
 from reliability.gryphon.knowledge import DataTick
 from reliability.gryphon.messages import HandedBack
+from reliability.gryphon.publishing import Publishing
 from reliability.gryphon.round_trip import RoundTrip
 from reliability.layer import BrokerServices
 from reliability.protocol import ReliabilityProtocol
@@ -52,13 +55,15 @@ class Durable(Gryphon):
     message_types: tuple[type, ...] = (
         *Gryphon.message_types,
         Resume,
+        Decided,
         *get_args(ToClient),
         *get_args(BetweenDurables),
         HopHeard,
     )
 
     def __init__(self, context: NodeContext, parameters: DurableParameters, services: BrokerServices) -> None:
-        self._log = DurableLog(context.name, parameters.checkpoint)
+        self._log = DurableLog(context.name, parameters.checkpoint, parameters.drop_above)
+        self._refuse_above = parameters.refuse_above
         super().__init__(context, parameters, services)
         self._brokers = frozenset(self._router.brokers)
         self._to_self: deque[BetweenDurables] = deque()
@@ -128,8 +133,11 @@ class Durable(Gryphon):
         self._holders.check_invariants()
 
     # ---------------------------------------------------------------- set-up
-    def _make_log(self) -> DurableLog:
-        return self._log
+    def _make_publishing(self) -> Publishing:
+        log_most, refuse_above = self._parameters.log_most, self._refuse_above
+        if refuse_above is None:
+            return Publishing(self._name, self._log, log_most)
+        return RefusingPublishing(self._name, self._log, log_most, refuse_above)
 
     # -------------------------------------------- from one broker to another
     def _post(self, message: BetweenDurables) -> list[Effect]:
@@ -180,8 +188,9 @@ class Durable(Gryphon):
 
     # ---------------------------------------------------- publishers' broker
     def _recover(self, records: Sequence[bytes]) -> Sequence[Effect]:
-        self._keeper.begun_us = self._now_us
-        return super()._recover(records)
+        effects = super()._recover(records)
+        self._keeper.begin(self._name, self._now_us)
+        return effects
 
     def _give_up(self) -> list[Effect]:
         again_us = self._keeper.give_up(self._now_us)
@@ -238,6 +247,13 @@ DURABLE = ReliabilityProtocol(
         *GRYPHON.measures,
         Measure(RESUMED_ELSEWHERE, "clients resumed at another tick", "rows"),
         Measure(GIVEN_UP, "publishers of whose events some were given up for a client", "rows"),
+        Measure(REFUSED, "publications refused", "rows"),
     ),
-    tried={**GRYPHON.tried, "catch_up": (5, 20), "lease": ("1 s", "3 s")},
+    tried={
+        **GRYPHON.tried,
+        "catch_up": (5, 20),
+        "lease": ("1 s", "3 s"),
+        "drop_above": (10, 40),
+        "refuse_above": (15, 60),
+    },
 )

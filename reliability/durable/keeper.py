@@ -11,6 +11,7 @@ client is told so when it asks for what follows. While this broker was away no l
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 
+from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import Effect, NodeName
 from reliability.durable.log import DurableLog
 from reliability.durable.messages import (
@@ -33,11 +34,10 @@ Post = Callable[[BetweenDurables], Sequence[Effect]]
 
 
 class Keeper:
-    """Of one broker; `pubends`: its own, by number. `lease_us`: see `murmur_pubsub.promise.Limits`. `begun_us`: since
-    when it can hear of clients."""
+    """Of one broker; `pubends`: its own, by number. `lease_us`: see `murmur_pubsub.promise.Limits`."""
 
     def __init__(self, log: DurableLog, pubends: Mapping[int, Pubend], post: Post, lease_us: int | None = None) -> None:
-        self.begun_us = 0
+        self._begun_us = 0
         self._lease_us = lease_us
         self._heard_us: dict[NodeName, int] = {}
         self._log = log
@@ -45,6 +45,16 @@ class Keeper:
         self._post = post
         self._recording: dict[int, NodeName] = {}  # token to client
         self._asking: dict[NodeName, Enlist] = {}
+
+    def begin(self, broker: NodeName, now_us: int) -> None:
+        """The log was read; raises `InputError` if it says of subscriptions what is none of this broker's."""
+        self._begun_us = now_us
+        for client, registration in self._log.record.registrations.items():
+            for number in registration.has:
+                if number not in self._pubends:
+                    found = f"how far {client} is with pubend {number}"
+                    allowed = f"those of this broker: {', '.join(map(str, self._pubends))}"
+                    raise InputError(f"the stable log of {broker}", found, allowed)
 
     def enlist(self, message: Enlist, now_us: int) -> list[Effect]:
         """A client's broker says what it wants."""
@@ -124,7 +134,7 @@ class Keeper:
         assert self._lease_us is not None
         record, dues_us = self._log.record, []
         for client, registration in record.registrations.items():
-            heard_us = self._heard_us.get(client, self.begun_us)
+            heard_us = self._heard_us.get(client, self._begun_us)
             for number, owed in registration.owed.items():
                 if heard_us + self._lease_us <= now_us:
                     record.give_up(client, number, (now_us - self._lease_us) // 1_000)

@@ -2,7 +2,8 @@
 
 Beside the records of `reliability.gryphon.pubend_log` there is ["R", token, client, revision, wanted, {pubend: last
 tick in use}]: from here on the client wants that, [[subscriber, filter], …]. A record of a message that matched ends
-with {client: [subscriber, …]}, and a checkpoint with what is on record of every client.
+with {client: [subscriber, …]}; if publications before it were refused, and their publisher may not know, with their
+numbers too. A checkpoint ends with what is on record of every client, and with those numbers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,16 +12,19 @@ from typing import Any
 import msgpack
 
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.machine import NodeName, Persist
+from murmur_pubsub.machine import Effect, NodeName, Persist
 from reliability.durable.record import DurableRecord, Wanted, wanted_of
 from reliability.gryphon.pubend_log import Logged, PubendLog
 
 
 class DurableLog(PubendLog):
-    """Keeps `record` as it goes, and takes it up again."""
+    """Keeps `record` as it goes, and takes it up again. `refused`: publisher to the numbers that were refused. While
+    more than `most` messages are in it (None: however many), the oldest is given up for all clients that lack it."""
 
-    def __init__(self, place: str, checkpoint: int) -> None:
+    def __init__(self, place: str, checkpoint: int, most: int | None = None) -> None:
         super().__init__(place, checkpoint)
+        self._most = most
+        self.refused: dict[int, list[int]] = {}
         self.record = DurableRecord()
         self._recovered: dict[NodeName, list[tuple[Logged, Sequence[int]]]] = {}
 
@@ -38,23 +42,39 @@ class DurableLog(PubendLog):
         plain = [[subscriber, str(each)] for subscriber, each in wanted]
         return self._token, Persist(self._token, msgpack.packb(["R", self._token, client, revision, plain, latest]))
 
+    def cut(self, final: dict[int, int]) -> list[Effect]:
+        """See `PubendLog.cut`."""
+        self._forget_done(final)
+        while self._most is not None and len(self) > self._most:
+            _, pubend, tick = self._live[0]
+            if tick > final.get(pubend, -1):
+                break  # other brokers need it, whatever clients do
+            self.record.give_up_for_all(pubend, tick)
+            self._forget_done(final)
+        return super().cut(final)
+
     def _more_of(self, logged: Logged) -> list[Any]:
         matched = self.record.match(logged.event)
-        if not matched:
-            return []
-        self.record.keep(logged.pubend, logged.tick, logged.event, matched)
-        return [matched]
+        refused = self.refused.get(logged.event.source)
+        if matched:
+            self.record.keep(logged.pubend, logged.tick, logged.event, matched)
+        return [matched, refused] if refused else [matched] if matched else []
 
     def _more_at_checkpoint(self) -> list[Any]:
-        return [self.record.to_plain()]
+        return [self.record.to_plain(), self.refused]
 
     def _recover_more(self, kind: str, logged: Logged | None, fields: list[Any]) -> None:
         try:
             if kind == "D" and logged is not None:
                 for client, subscribers in fields[0].items() if fields else ():
                     self._recovered.setdefault(client, []).append((logged, subscribers))
-            elif kind == "C" and len(fields) == 1:
+                self.refused.pop(logged.event.source, None)
+                if len(fields) > 1:
+                    self.refused[logged.event.source] = list(fields[1])
+            elif kind == "C" and len(fields) == 2:
                 self.record.restore(fields[0])
+                self.refused.clear()
+                self.refused |= {publisher: list(numbers) for publisher, numbers in fields[1].items()}
             elif kind == "R":
                 client, revision, wanted, latest = fields
                 if client in self.record.registrations:

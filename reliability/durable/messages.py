@@ -179,6 +179,16 @@ class GivenUp(NamedTuple):
     route: list[str]
 
 
+@message(174, way=Way.TO_CLIENT)
+class Decided(NamedTuple):
+    """Broker to publisher's client: as `reliability.gryphon.messages.Accepted`, but for the refused numbers: those are
+    not in the log, and will not be."""
+
+    publisher: int
+    sequence: int
+    refused: list[int]
+
+
 BetweenDurables = Enlist | Enlisted | CatchUp | Caught | CaughtUp | GivenUp | Release | Released
 CatchUpStep = Caught | CaughtUp | GivenUp
 ToClient = Recorded | ResumedAt | DurableHanded

@@ -161,6 +161,11 @@ class DurableRecord:
             lost.add(owed[0], self._kept[pubend][owed[0]].event)
             self._release(pubend, owed.popleft())
 
+    def give_up_for_all(self, pubend: int, tick: int) -> None:
+        """Keep nothing up to the tick any more."""
+        for client in self.registrations:
+            self.give_up(client, pubend, tick)
+
     def _release(self, pubend: int, tick: int) -> None:
         kept = self._kept[pubend][tick]
         kept.waiting -= 1

@@ -76,7 +76,7 @@ class Gryphon(Reliability):
         self._router.connect(self)
         after = parameters.give_up_after
         self._given_up = GivenUp(self._router, None if after is None else after * 1_000)
-        self._publishing = Publishing(context.name, self._make_log(), parameters.log_most)
+        self._publishing = self._make_publishing()
         self.streams: dict[int, BrokerStream] = {}
         self._numbers_of: dict[NodeName, list[int]] = {}
         for number, root in parameters.numbered(self._router.brokers, self._router.roots):
@@ -175,8 +175,9 @@ class Gryphon(Reliability):
             stream.check_invariants()
 
     # ------------------------------------------------------------------------------------------- set-up
-    def _make_log(self) -> PubendLog:
-        return PubendLog(self._name, self._parameters.checkpoint)
+    def _make_publishing(self) -> Publishing:
+        log = PubendLog(self._name, self._parameters.checkpoint)
+        return Publishing(self._name, log, self._parameters.log_most)
 
     def _make_stream(self, number: int, root: NodeName) -> BrokerStream:
         given, pubend = self._parameters, None

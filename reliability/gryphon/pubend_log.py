@@ -8,7 +8,7 @@ still be asked for.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgpack
@@ -87,10 +87,8 @@ class PubendLog:
 
     def cut(self, final: dict[int, int]) -> list[Effect]:
         """A checkpoint, if enough of the log is done with; `final`: pubend to the tick up to which it is."""
-        live = self._live
-        while live and live[0][2] <= final.get(live[0][1], -1) and not self._is_kept(live[0][1], live[0][2]):
-            live.popleft()
-        oldest = live[0][0] if live else self._token + 1
+        self._forget_done(final)
+        oldest = self._live[0][0] if self._live else self._token + 1
         if self._cutting or oldest - self._oldest < self._checkpoint:
             return []
         self._token += 1
@@ -98,6 +96,12 @@ class PubendLog:
         self._oldest = oldest
         stored: list[Any] = ["C", self._token, self.sequences, self.ticks, *self._more_at_checkpoint()]
         return [Persist(self._token, msgpack.packb(stored))]
+
+    def _forget_done(self, final: Mapping[int, int]) -> None:
+        """Forget the oldest messages, as far as they are done with."""
+        live = self._live
+        while live and live[0][2] <= final.get(live[0][1], -1) and not self._is_kept(live[0][1], live[0][2]):
+            live.popleft()
 
     def stored(self, token: int) -> list[Effect]:
         """The record with that token is safe: if it is the checkpoint, what came before may go."""

@@ -89,11 +89,15 @@ class Publishing:
                 self._full = True
                 effects.append(Record(PUBLISHERS_WAIT, 1))
                 break
-            event, client = (self._own.popleft(), None) if self._own else (self._submissions.take() or (None, None))
-            if event is None:
+            following = self._following()
+            if following is None:
                 break
-            effects.append(self._append(event, client, now_us))
+            effects.append(self._append(*following, now_us))
         return effects
+
+    def _following(self) -> tuple[Event, NodeName | None] | None:
+        """What is to be put into the log next, and its client."""
+        return (self._own.popleft(), None) if self._own else self._submissions.take()
 
     def _append(self, event: Event, client: NodeName | None, now_us: int) -> Effect:
         """Put the event on a tick and into the log."""

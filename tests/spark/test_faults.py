@@ -100,17 +100,21 @@ def test_both_judges_require_all_events_of_a_durable_subscription(tmp_path: Path
     assert 20 < told["explained"] < told["missing"] - 20
 
 
-def test_both_judges_hold_what_was_given_up_against_the_lease(tmp_path: Path) -> None:
-    """What was given up after less than the lease is not excused, though the client was told of it."""
+def test_both_judges_hold_what_was_given_up_against_the_limits(tmp_path: Path) -> None:
+    """What was given up after less than the lease is not excused, though the client was told of it; what was refused
+    because a log was full is."""
     workload = {**SMALL["workload"], "publishers": 1, "publications": 300, "rate_per_s": 100}
     faults = [{"at": "500 ms", "cut": ["c2", "b2"], "for": "2 s"}]
     names = {"routing": "cells", "reliability": "tests.spark.test_faults:PROMISING"}
-    parts = {**names, "parameters": {"durable": {"lease": "1 s"}}}
+    parts = {**names, "parameters": {"durable": {"lease": "1 s", "refuse_above": 40}}}
     data = {**SMALL, "workload": workload, "broker": parts, "faults": faults}
     run = execute(check_scenario(data, "test"), tmp_path / "run", lambda *_: None).folder
     told, plain = judge(run), judge_run(run)
     assert {key: told[key] for key in plain.numbers} == dict(plain.numbers)
     assert 10 < told["explained"] < told["missing"] - 10
+    reasons = " ".join(excuse.text for excuse in plain.excused.values())
+    assert "longer than its lease" in reasons
+    assert "was refused" in reasons
 
 
 def test_both_judges_follow_events_through_an_overlay_that_changes(tmp_path: Path) -> None:

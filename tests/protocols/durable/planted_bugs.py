@@ -108,6 +108,24 @@ class SilentGivingUp(Durable):
         return effects
 
 
+class DropsTooMuch(Durable):
+    """The log keeps a quarter of what it is to keep."""
+
+    def __init__(self, context: NodeContext, parameters: DurableParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
+        if self._log._most is not None:
+            self._log._most //= 4
+
+
+class ForgetsRefusals(Durable):
+    """What a broker has refused it then takes for accepted."""
+
+    def __init__(self, context: NodeContext, parameters: DurableParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
+        self._publishing._refusals = {-1: []}  # type: ignore[attr-defined]
+        self._publishing._refused_of = lambda source: []  # type: ignore[attr-defined]
+
+
 NEW_AT_EACH_BROKER = replace(DURABLE, client=_NewAtEachBroker)
 
 
@@ -124,4 +142,6 @@ BUGS = {
     "more is released than the client has": _path(GenerousRelease),
     "a lease that runs out too soon": _path(ShortLease),
     "nobody is told what was given up": _path(SilentGivingUp),
+    "more is given up than the log is full of": _path(DropsTooMuch),
+    "nobody is told what was refused": _path(ForgetsRefusals),
 }

@@ -159,7 +159,15 @@ def test_what_was_given_up_is_known_after_a_restart_until_the_client_has_what_fo
     assert again.record.registrations["c"].lost == {}
 
 
-@pytest.mark.parametrize("fields", [["R", 1, "c", 1, [[1, "x >"]], {0: 9}], ["R", 1, "c"], ["C", 1, {}, {}, [], []]])
+SENSELESS = {
+    "a filter that is none": ["R", 1, "c", 1, [[1, "x >"]], {0: 9}],
+    "too short": ["R", 1, "c"],
+    "refusals that are none": ["C", 1, {}, {}, [], []],
+    "a checkpoint of an older version": ["C", 1, {}, {}, []],
+}
+
+
+@pytest.mark.parametrize("fields", SENSELESS.values(), ids=SENSELESS)
 def test_a_log_with_a_senseless_record_is_refused(fields: Sequence[Any]) -> None:
     with pytest.raises(InputError, match="the stable log of p, record 1"):
         DurableLog("p", 200).recover([msgpack.packb(fields)])
@@ -243,6 +251,14 @@ def test_a_client_is_caught_up_step_by_step_with_what_is_safely_in_the_log() -> 
         assert p.keeper.catch_up(CatchUp("p", "s", *senseless, 2, 9, 0, []), 0) == []
     p.keeper.release(Release("p", "s", "c", [0, 9_999, 77, 3], 9, 0, []), 0)
     assert p.log.record.registrations["c"].has == {0: 22}, "nobody has what was never given"
+
+
+def test_a_log_of_another_broker_is_refused() -> None:
+    records = records_of(DurableLog("q", 200).enlist("c", 1, [(1, ALL)], {64: 9})[1])
+    p = Publishers()
+    p.log.recover(records)
+    with pytest.raises(InputError, match="the stable log of p: found how far c is with pubend 64"):
+        p.keeper.begin("p", 0)
 
 
 def test_a_lease_runs_from_the_last_word_of_a_client_or_from_the_message_that_waits_for_it() -> None:

@@ -160,6 +160,28 @@ def test_others_are_not_held_up_by_one_that_is_slow() -> None:
         judged(cluster)
 
 
+def test_a_name_is_at_one_broker_at_a_time() -> None:
+    with a_cluster() as cluster, pytest.raises(InputError, match="which is at b2 then"):
+        cluster.faults.connect("bob", "b1")
+
+
+def test_of_two_brokers_that_believe_to_have_a_client_only_the_newer_one_is_heard() -> None:
+    with a_cluster() as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        publish(cluster, 0, 10)
+        cluster.faults.slow("b2", "200 ms")  # it hears of his leaving when he has long been elsewhere
+        publish(cluster, 10, 5)
+        cluster.faults.disconnect("bob", "b2")
+        cluster.faults.connect("bob", "b1")
+        publish(cluster, 15, 10)
+        cluster.faults.slow("b2", "0 ms")
+        publish(cluster, 25, 5)
+        cluster.drain()
+        assert numbers(cluster, "bob") == list(range(30))
+        judged(cluster)
+
+
 def test_a_subscriber_that_is_not_back_when_the_run_ends_is_the_only_excuse() -> None:
     with a_cluster() as cluster:
         cluster.clients["bob"].subscribe("x >= 0")
