@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
 from murmur_pubsub.faults import COMMANDS
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest
+from spark_analysis.causes import CAUSE_COLUMNS, Causes, cause_part, causes_in_parts, links_up
 from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
 from spark_analysis.checked_rows import COLUMNS, CheckedRows
 from spark_analysis.connections import Connections, LinkRow
@@ -101,6 +102,21 @@ class Faults:
         times, late = recovered_in_parts([frame_of(required, parts, schema, self._journal.small)], repairs)
         unsettled = unsettled_after(self.windows, last_us, limit_us) if self._manifest.has_links else None
         return Recovery(times, late, None if unsettled is None else unsettled.step.text)
+
+    def causes(self, outcomes: DataFrame) -> Causes:
+        """The figures of deliveries by cause; `outcomes` as in `judge.OUTCOMES_SCHEMA`."""
+        ups_us = links_up(self._link_rows(self._manifest.homes), self._manifest.homes, self._manifest.numbers)
+
+        def parts(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+            for frame in frames:
+                columns = (frame[name].to_numpy(np.int64) for name in ("node", "published_us", "delivered_us"))
+                yield cause_part(ups_us, *columns)
+
+        delivered = F.col("delivered_us").isNotNull() & F.col("published_us").isNotNull()
+        wanted = outcomes.where(delivered).select("node", "published_us", "delivered_us")
+        schema = StructType([StructField("is_caught_up", BooleanType())])
+        schema = StructType([*schema, *(StructField(name, LongType()) for name in CAUSE_COLUMNS[1:])])
+        return causes_in_parts(frame_of(wanted, parts, schema, self._journal.small))
 
     def publishers(self) -> dict[int, str]:
         """The name of the node where each publisher is."""

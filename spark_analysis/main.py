@@ -33,6 +33,7 @@ from murmur_pubsub.progress import Progress
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis import judge as judging
 from spark_analysis import metrics
+from spark_analysis.causes import Causes
 from spark_analysis.census import Census, census
 from spark_analysis.connections import Connections
 from spark_analysis.course import read_course
@@ -212,6 +213,7 @@ class _Analysis:
             manifest.recovery_limit_us,
             recovery.longest_us,
             secret,
+            self._faults.causes(self._outcomes) if manifest.promise.durable else Causes(),
             manifest.by_themselves,
             manifest.kills,
         )

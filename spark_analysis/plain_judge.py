@@ -20,6 +20,7 @@ from murmur_pubsub.journal import NONE, RowKind, SideKind, files_in_order, read_
 from murmur_pubsub.journal_format import ROW
 from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
+from spark_analysis.causes import Causes, causes_of, links_up
 from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
 from spark_analysis.checked_rows import CheckedRow, CheckedRows
 from spark_analysis.connections import Connections
@@ -335,6 +336,7 @@ def judgement_of(manifest: RunManifest, history: History) -> Judgement:
         manifest.recovery_limit_us,
         longest_us,
         secret,
+        _causes(history, manifest, pairs) if manifest.promise.durable else Causes(),
         manifest.by_themselves,
         manifest.kills,
     )
@@ -374,6 +376,15 @@ def _link_rows(history: History, manifest: RunManifest) -> Iterator[tuple[int, i
     names = [node.name for node in manifest.nodes]
     for row in history.of(RowKind.LINK_UP, RowKind.LINK_DOWN):
         yield row.time_us, row.kind, names[row.node], names[row.peer]
+
+
+def _causes(history: History, manifest: RunManifest, pairs: PlainVerdict) -> Causes:
+    ups_us = links_up(_link_rows(history, manifest), manifest.homes, manifest.numbers)
+    homes = {subscriber: lives[0].node for subscriber, lives in history.lives.items()}
+    found = (
+        (homes[reader], history.events[event][0], first_us) for (event, reader), first_us in pairs.first_us.items()
+    )
+    return causes_of(found, ups_us)
 
 
 def _told(history: History) -> list[ToldRow]:

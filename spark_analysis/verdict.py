@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from murmur_pubsub.promise import Promise
+from spark_analysis.causes import Causes
 from spark_analysis.journal_check import Damage
 from spark_analysis.wording import duration, share
 
@@ -47,7 +48,8 @@ class Facts:
     `by_themselves`: what broke though nobody had ordered it, in words. `kills`: how many kills ended processes, and how
     many ended a node in a process that went on.
     `unsettled`: after what subscriptions had not settled in time (None: they had). `limit_us`: that time. `conjured`:
-    why nothing is excused, in words (None: the journal shows the ways of events).
+    why nothing is excused, in words (None: the journal shows the ways of events). `causes`: of deliveries, where
+    subscriptions are durable.
     """
 
     status: str
@@ -62,6 +64,7 @@ class Facts:
     limit_us: int = 0
     recovery_us: int | None = None
     conjured: str | None = None
+    causes: Causes = field(default_factory=Causes)
     by_themselves: Sequence[str] = ()
     kills: tuple[int, int] = (0, 0)
 
@@ -87,6 +90,9 @@ def decide(facts: Facts) -> dict[str, Any]:
         "kills_in_process": facts.kills[1],
         "late": facts.late,
         "recovery_us": facts.recovery_us,
+        "catch_up_us": facts.causes.catch_up_us,
+        "delay_live_p99_us": facts.causes.live_p99_us,
+        "delay_caught_up_p99_us": facts.causes.caught_up_p99_us,
         "promise": facts.promise.delivery,
         "expectations": [
             {"name": each.name, "wanted": each.wanted, "measured": each.measured, "met": each.met}

@@ -69,6 +69,8 @@ def print_verdict(verdict: Mapping[str, Any]) -> None:
         told = f"faults: {', '.join(faults)}; {verdict['explained']:,} findings explained by them"
         if verdict["recovery_us"] is not None:
             told += f"; recovered from each within {duration(verdict['recovery_us'])}"
+        if verdict["catch_up_us"] is not None:
+            told += f"; clients that came back caught up within {duration(verdict['catch_up_us'])}"
         console.print(told, highlight=False, soft_wrap=True)
     if verdict.get("reason"):
         console.print(verdict["reason"], highlight=False, soft_wrap=True)

@@ -87,7 +87,8 @@ def test_a_right_run_is_valid(right_run: tuple[Path, dict[str, Any]]) -> None:
         "explained": 0, "explained_by_tables": 0,
         "faults_took_effect": 0, "faults_not_exercised": 0, "faults_failed": 0,
         "kills_of_processes": 0, "kills_in_process": 0,
-        "late": 0, "recovery_us": None, "promise": "best_effort", "expectations": [],
+        "late": 0, "recovery_us": None, "catch_up_us": None, "delay_live_p99_us": None,
+        "delay_caught_up_p99_us": None, "promise": "best_effort", "expectations": [],
         "verdict": "valid", "finding": None,
         "reason": "every required delivery was made, once, in order, and no other",
     }  # fmt: skip
