@@ -408,7 +408,8 @@ class VirtualNode:
             if type(effect) is Send:
                 self._send(effect.to, effect.message, now_us)
             elif type(effect) is Deliver:
-                self._recorder.delivered(now_us, effect.event, effect.hops, effect.subscribers)
+                for subscriber in effect.subscribers:
+                    self._recorder.delivered(now_us, effect.event, effect.hops, subscriber)
                 self._network.deliveries += len(effect.subscribers)
             elif type(effect) is SetTimer:
                 key, delay_us = effect

@@ -39,8 +39,7 @@ class BestEffort(Reliability):
         if type(input) is Received:
             message = input.message
             assert isinstance(message, Forwarded)
-            event, hops, header = message
-            return self._pass_on(event, hops, input.source, header)
+            return self._pass_on(message.event, message.hops, input.source, message.header)
         if type(input) in (Start, LinkUp, LinkDown):
             return ()
         raise TypeError(f"best effort takes no {input!r}")

@@ -37,6 +37,8 @@ def check_move(mom: MasterOverlayMap, neighbour: NodeName, destination: NodeName
 
 _PATIENCE = 3
 """So often a broker is asked in vain before it is taken for dead."""
+_REPORT_MAX = 10
+"""So often it is asked in vain for its primary neighbours before moves no longer wait for them."""
 _EPOCHS, _MOVES = 1 << 12, 1 << 20
 """Numbers of moves grow from term to term, and from epoch to epoch of a term."""
 
@@ -62,6 +64,8 @@ class Coordinator:
         self._delta = delta
         self._statements: dict[NodeName, Statement] = {}
         self._waiting: list[MovePermission] = []
+        self._asked: dict[NodeName, int] = {}
+        """How often brokers were asked for their report, which was lost."""
         self._last = (term * _EPOCHS + epoch) * _MOVES
 
     @property
@@ -72,6 +76,7 @@ class Coordinator:
     def learn(self, broker: NodeName, statement: Statement) -> None:
         """A broker reports its primary neighbours."""
         known = self._statements.get(broker)
+        self._asked.pop(broker, None)
         if known is None or known.age < statement.age:
             self._statements[broker] = statement
 
@@ -92,6 +97,22 @@ class Coordinator:
         if wanted in self._waiting:
             answers.append((wanted.mover, MoveGranted(0, wanted.destination, "")))
         return answers
+
+    def look_for(self) -> list[NodeName]:
+        """Whom to ask for a report, since a move waits for it."""
+        missing = {broker: None for each in self._waiting for broker in self._unheard_of(self._around(each.mover))}
+        for broker in missing:
+            self._asked[broker] = self._asked.get(broker, 0) + 1
+        return list(missing)
+
+    def _around(self, mover: NodeName) -> MasterOverlayMap:
+        adjacency = {broker: statement.peers for broker, statement in self._statements.items()}
+        return MasterOverlayMap(mover, self._delta, adjacency)
+
+    def _unheard_of(self, mom: MasterOverlayMap) -> list[NodeName]:
+        """Those in a map that have reported nothing, but for those that were asked so often that they must be dead."""
+        missing = [broker for broker in mom.distances if broker not in self._statements]
+        return [broker for broker in missing if self._asked.get(broker, 0) < _REPORT_MAX]
 
     def hear(self, runs: MoveRuns) -> None:
         """Somebody says that the move runs: to one that has taken over it may be news."""
@@ -124,7 +145,10 @@ class Coordinator:
         waiting = []
         adjacency = {broker: statement.peers for broker, statement in self._statements.items()}
         for wanted in self._waiting:
-            mom = MasterOverlayMap(wanted.mover, self._delta, adjacency)
+            mom = self._around(wanted.mover)
+            if self._unheard_of(mom):
+                waiting.append(wanted)
+                continue
             try:
                 heart = (wanted.mover, *check_move(mom, wanted.neighbour, wanted.destination))
             except InputError as error:

@@ -17,7 +17,8 @@ before, and no broker may bypass A in the meantime. A itself sends by the old tr
 When brokers die. A phase goes round a broker that is away, to those behind it, and is taken once however often it
 comes; A sends it again until it is confirmed. Before m_inprog has gone out the move can be given up: A does if B is
 away, and for a dead A its neighbours do. From then on it is finished, by B if A is dead: B is told first, and A's own
-side last, so nobody speaks of the new link before B does. Whoever was away is told of the new tree when it is back.
+side last, so nobody speaks of the new link before B does. Until then A itself, asked, says what was before. Whoever was
+away is told of the new tree when it is back.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

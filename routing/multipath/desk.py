@@ -58,9 +58,11 @@ class CoordinatorDesk:
     def tell(self, peer: NodeName) -> list[Effect]:
         """To a neighbour that comes (back): who is the host, unless it is as at first."""
         office = self._knowledge.office
-        if office is None or (office.term, office.epoch) == (0, 0):
-            return []
-        return [Send(peer, CoordinatorNamed(office.name, office.term, office.epoch))]
+        return [] if office is None or (office.term, office.epoch) == (0, 0) else self._name_to(peer)
+
+    def _name_to(self, broker: NodeName) -> list[Effect]:
+        office = self._knowledge.office
+        return [] if office is None else [Send(broker, CoordinatorNamed(office.name, office.term, office.epoch))]
 
     def name_to_all(self, source: NodeName | None) -> list[Effect]:
         """Pass on who is the host."""
@@ -80,7 +82,14 @@ class CoordinatorDesk:
 
     def on_permission(self, wanted: MovePermission) -> list[Effect]:
         """A broker asks for a move."""
-        return [] if self.coordinator is None else self._granted(self.coordinator.ask(wanted))
+        if self.coordinator is None:
+            return []
+        return [*self._granted(self.coordinator.ask(wanted)), *self._look_for_reports(self.coordinator)]
+
+    def _look_for_reports(self, coordinator: Coordinator) -> list[Effect]:
+        missing = coordinator.look_for()
+        asked = [effect for broker in missing for effect in self._name_to(broker)]
+        return [*asked, self._timer] if asked else []
 
     def on_finished(self, finished: MoveFinished) -> list[Effect]:
         """A move is over."""
@@ -99,7 +108,8 @@ class CoordinatorDesk:
             return []
         self.coordinator.ready = True
         asked = [Send(name, MoveAsked(number)) for name, number in self.coordinator.look_around()]
-        effects = [*asked, *self._granted(self.coordinator.grant())]
+        granted = self._granted(self.coordinator.grant())
+        effects = [*asked, *granted, *self._look_for_reports(self.coordinator)]
         return [*effects, self._timer] if self.coordinator.active else effects
 
     def _granted(self, answers: list[tuple[NodeName, MoveGranted]]) -> list[Effect]:

@@ -49,9 +49,14 @@ class Membership:
         self._watched = Watch()
         self.departed = self.watching = False
         self._leaving: tuple[int, NodeName] | None = None
-        self._looked_at = knowledge.network.peers
+        self._looked_at = knowledge.network.mom
         self.unsure: dict[NodeName, None] = {}
-        self.alone = 0
+        self.alone = self._astray = 0
+
+    @property
+    def is_astray(self) -> bool:
+        """Does it wait for tables that fit its map? Of brokers that stay away nobody may know any."""
+        return self.watching and self._astray <= PATIENCE and self._spread.is_astray
 
     @property
     def leaving(self) -> bool:
@@ -65,7 +70,7 @@ class Membership:
         if self.watching:
             return False
         some = network.down or network.unlinked or network.pending or self.unsure or network.disowned_by
-        return bool(some) or self.leaving or self._looked_at is not network.peers
+        return bool(some) or self.leaving or self._looked_at is not network.mom
 
     def come_back(self) -> list[Effect]:
         """After a restart: the neighbours that no link leads to have to be found, and to tell what they know."""
@@ -144,9 +149,10 @@ class Membership:
     def on_tables_wanted(self, source: NodeName, wanted: TablesWanted) -> Sequence[Effect]:
         network = self._knowledge.network
         told = [Send(source, TablesTold(network.epoch))]
-        if source not in network.mom:
+        # What a neighbour said last may be from before it was one, and then it is not in the map yet.
+        away = 1 if source in network.peers else network.mom.distances.get(source)
+        if away is None:
             return [Send(source, network.claim(source)), *told]
-        away = network.mom.distances[source]
         return [*network.tell_all(source, away), *self._spread.tell_all(source, away), *told]
 
     def on_tables_told(self, source: NodeName, told: TablesTold) -> Sequence[Effect]:
@@ -213,8 +219,9 @@ class Membership:
             effects += self._on_silent(peer, peer in protected) + self._left(peer)
         asked = [peer for peer in self.unsure if peer in network.met]
         disowned = network.disowned_by
-        self._looked_at = network.peers
+        self._looked_at = network.mom
         astray = self._spread.is_astray
+        self._astray = self._astray + 1 if astray else 0
         self.watching = bool(watched or disowned or astray or network.down or network.pending)
         if self.watching:
             effects.append(SetTimer(("routing", "watch"), self._knowledge.parameters.watch_us))

@@ -101,6 +101,16 @@ class SubscriptionChanged(NamedTuple):
     filter: Filter
 
 
+@message(111, control=True)
+class TableTaken(NamedTuple):
+    """To a broker without a link to the sender, which has told of the origin's subscriptions: this is what is known
+    here."""
+
+    origin: str
+    epoch: int
+    version: int
+
+
 @message(27, control=True)
 class Departed(NamedTuple):
     """The broker, a leaf of the primary network until now, has left for good."""
@@ -241,8 +251,8 @@ class MoveFinished(NamedTuple):
 
 MESSAGES: tuple[type, ...] = (
     MoveDoubted, MoveSettled, CoordinatorNamed, MoveAsked, MoveRuns, JoinRefused, Neighbours, OriginSubscriptions,
-    SubscriptionChanged, Departed, LoadExchange, SoftLinkRequest, SoftLinkAccepted, BrokerAway, TablesWanted,
-    TablesTold, LinkClaimed, MovePermission, MoveGranted, MapRequested, MapAnswered, MovePhase, MoveConfirmed,
-    MoveFinished,
+    SubscriptionChanged, TableTaken, Departed, LoadExchange, SoftLinkRequest, SoftLinkAccepted, BrokerAway,
+    TablesWanted, TablesTold, LinkClaimed, MovePermission, MoveGranted, MapRequested, MapAnswered, MovePhase,
+    MoveConfirmed, MoveFinished,
 )  # fmt: skip
 Path = tuple[NodeName, ...]

@@ -165,6 +165,20 @@ class Mover:
                 return [stored]
         return self.moves.on_away(broker)
 
+    def on_stored(self, token: int) -> list[Effect]:
+        """What waited for the record goes on."""
+        zone = self.moves.zone
+        if zone is None or zone.mover != self._knowledge.name or zone.held != token:
+            return self.moves.on_stored(token)
+        zone.held = None
+        if self.moves.state is not MoveState.IN_PROGRESS:
+            return self.moves.confirm_if_all(zone)
+        away = self._knowledge.network.is_away(zone.path[-1])
+        return [
+            *self._say_new_tree(),
+            *(self.moves.on_away(zone.path[-1]) if away else self.moves.confirm_if_all(zone)),
+        ]
+
     def report(self) -> list[Effect]:
         """A coordinator that has come (back) is told of the move that runs; the destination tells of it, too."""
         zone = self.moves.zone
@@ -242,10 +256,18 @@ class Mover:
                 self._knowledge.network.pending = None
                 stored = self._knowledge.network.record()
                 own_side = self._own_side(zone)
-                return [stored, *self.moves.pass_on(zone, zone.announced, own_side)]
+                return [stored, *self._say_new_tree(), *self.moves.pass_on(zone, zone.announced, own_side)]
             zone.marking = True  # all in the zone know the new tree: publications may leave by it
             return self._begin(zone, END)
         return [self._soon(zone)]
+
+    def _say_new_tree(self) -> list[Effect]:
+        """One of its two ends is sure to remember the link that this broker's move makes: everybody may hear of it.
+        From the phase all do, but for a neighbour that has come or gone here since."""
+        network = self._knowledge.network
+        before, network.unsaid = network.unsaid, {}
+        changed = before and network.own.version > before[network.name].version + 1
+        return [*self._knowledge.report(), *(network.tell_own() if changed else [])]
 
     def _soon(self, zone: Zone) -> Effect:
         return SetTimer(("routing", "moved", zone.move), 2 * self._knowledge.parameters.move_grace_us)

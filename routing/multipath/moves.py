@@ -210,10 +210,6 @@ class Moves:
         if zone is None or zone.held != token:
             return []
         zone.held = None
-        if zone.mover == self._knowledge.name:
-            if self.state is MoveState.IN_PROGRESS and self._knowledge.network.is_away(zone.path[-1]):
-                return self.on_away(zone.path[-1])
-            return self._confirm_if_all(zone)
         announced, zone.coming = zone.coming, None
         assert announced is not None
         assert zone.confirm_to is not None
@@ -239,7 +235,7 @@ class Moves:
         if source not in zone.awaited:
             return []
         del zone.awaited[source]
-        return self._confirm_if_all(zone)
+        return self.confirm_if_all(zone)
 
     def on_away(self, broker: NodeName) -> list[Effect]:
         """The broker cannot be reached: those behind it are told in its place. If it is the mover, the move is undone
@@ -253,7 +249,7 @@ class Moves:
             return []
         del zone.awaited[broker]
         told = self._await_behind(zone, broker, zone.awaited)
-        return [*self._sends(zone, told), *self._confirm_if_all(zone)]
+        return [*self._sends(zone, told), *self.confirm_if_all(zone)]
 
     def on_back(self, peer: NodeName) -> list[Effect]:
         """A neighbour is there again: it may have forgotten the move, or have been passed by."""
@@ -329,7 +325,7 @@ class Moves:
         if announced.phase == IN_PROGRESS:
             zone.changes = zone.announced
         zone.awaited = self._reach(zone, onward)
-        return [*(Send(peer, announced) for peer in zone.awaited), *self._confirm_if_all(zone)]
+        return [*(Send(peer, announced) for peer in zone.awaited), *self.confirm_if_all(zone)]
 
     def send_again(self, zone: Zone) -> list[Effect]:
         """The phase to all whose confirmations are missing."""
@@ -347,6 +343,19 @@ class Moves:
         if announced.phase == IN_PROGRESS:
             return self._change_trees(zone, announced)
         return [SetTimer(("routing", "grace", zone.move), self._knowledge.parameters.move_grace_us)]
+
+    def confirm_if_all(self, zone: Zone) -> list[Effect]:
+        """Confirm the phase, if everybody beyond has, and all is stored that must be."""
+        if zone.awaited or zone.held is not None:
+            return []
+        if zone.mover == self._knowledge.name:
+            return self._all_confirmed(zone)
+        effects: list[Effect] = []
+        if zone.confirm_to is not None:
+            effects.append(Send(zone.confirm_to, MoveConfirmed(zone.move, PHASE_OF[self.state])))
+        if zone.gone and self.state is MoveState.IN_PROGRESS:
+            effects += self._end_alone(zone)
+        return effects
 
     # --------------------------------------------------------------------------------------------- inside
     def _onward(self, zone: Zone, source: NodeName) -> list[NodeName]:
@@ -385,18 +394,6 @@ class Moves:
         if zone.changes is not None and zone.announced is not None and zone.announced.phase == END:
             told = [zone.changes, zone.announced]  # who was away may have missed both
         return [Send(peer, each) for peer in to for each in told]
-
-    def _confirm_if_all(self, zone: Zone) -> list[Effect]:
-        if zone.awaited or zone.held is not None:
-            return []
-        if zone.mover == self._knowledge.name:
-            return self._all_confirmed(zone)
-        effects: list[Effect] = []
-        if zone.confirm_to is not None:
-            effects.append(Send(zone.confirm_to, MoveConfirmed(zone.move, PHASE_OF[self.state])))
-        if zone.gone and self.state is MoveState.IN_PROGRESS:
-            effects += self._end_alone(zone)
-        return effects
 
     def _on_undone(self, source: NodeName, announced: MovePhase) -> list[Effect]:
         zone = self.zone
@@ -454,6 +451,8 @@ class Moves:
         zone.members = zone_members(zone.heart, knowledge.parameters.delta, adjacency)
         effects: list[Effect] = []
         moved = relink(network.statements, zone.mover, zone.path)
+        if zone.mover == knowledge.name:
+            network.unsaid = {broker: network.statements[broker] for broker in moved}
         for broker, statement in moved.items():
             if broker != knowledge.name:
                 network.learn(broker, statement)

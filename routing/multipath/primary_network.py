@@ -49,7 +49,9 @@ class PrimaryNetwork:
     move is not over. `met`: the latest incarnation seen of each broker to which datagrams stand for such a link; it
     was told all. `told`: the incarnation of it that has told all. `silent`: brokers beyond a neighbour that is down
     which have left this one's requests unanswered. `stored`: the own statement that an earlier incarnation has left
-    behind; `unseen`: its neighbours by link that have not been seen since. `pending`: see `PendingMove`.
+    behind; `unseen`: its neighbours by link that have not been seen since. `pending`: see `PendingMove`. `unsaid`: what
+    the brokers that this one's own move links anew have stated before; others hear that until the move is sure to be
+    remembered.
     """
 
     def __init__(self, name: NodeName, delta: int, epoch: int) -> None:
@@ -70,6 +72,7 @@ class PrimaryNetwork:
         self.stored = Statement(-1, -1, ())
         self.statements: dict[NodeName, Statement] = {name: Statement(epoch, 0, ())}
         self.pending: PendingMove | None = None
+        self.unsaid: dict[NodeName, Statement] = {}
         self.token = 0
         self._away: dict[NodeName, dict[NodeName, BrokerAway]] = {}
         self._said = 0
@@ -254,7 +257,7 @@ class PrimaryNetwork:
     # ------------------------------------------------------------------------------------------ what is sent
     def said_by(self, broker: NodeName, hops: int) -> Neighbours:
         """The broker's last statement, for one that is so many hops away from it."""
-        epoch, version, peers = self.statements[broker]
+        epoch, version, peers = self.unsaid.get(broker, self.statements[broker])
         return Neighbours(broker, epoch, version, hops, peers)
 
     def tell_own(self) -> list[Effect]:

@@ -103,6 +103,7 @@ class MultipathRouter(Router):
             wire.Neighbours: lambda source, message, _: self.membership.on_neighbours(source, message),
             wire.OriginSubscriptions: lambda source, message, _: self.spread.on_table(source, message),
             wire.SubscriptionChanged: lambda source, message, _: self.spread.on_change(source, message),
+            wire.TableTaken: lambda source, message, _: self.spread.on_taken(source, message),
             wire.Departed: lambda source, message, _: self.membership.on_departed(source, message),
             wire.LoadExchange: self._on_load,
             wire.SoftLinkRequest: self._on_soft_link_request,
@@ -138,7 +139,7 @@ class MultipathRouter(Router):
         if self.membership.must_watch:
             self.membership.watching = True
             effects = [*effects, SetTimer(("routing", "watch"), self.parameters.watch_us)]
-        return effects
+        return [*effects, *self.spread.retell_later()] if self.spread.has_untaken else effects
 
     def _take(self, input: Input, now_us: int) -> Sequence[Effect]:
         if type(input) is Received:
@@ -150,7 +151,7 @@ class MultipathRouter(Router):
         if type(input) is LinkDown:
             return self.membership.on_link_down(input.peer)
         if type(input) is Stored:
-            return [Truncate(input.token), *self.moves.on_stored(input.token)]  # each record says all
+            return [Truncate(input.token), *self.mover.on_stored(input.token)]  # each record says all
         if type(input) is Order:
             return self._on_order(input)
         if type(input) is Start:
@@ -176,17 +177,18 @@ class MultipathRouter(Router):
     def settling(self) -> bool:
         """Where no link tells of a broker's end and beginning, or leads to nobody: until all is told, its side may hear
         nothing."""
-        return bool(self.membership.unsure) or self.membership.alone > 0
+        membership = self.membership
+        return bool(membership.unsure) or membership.alone > 0 or self.spread.has_untaken or membership.is_astray
 
     def take_remarks(self) -> Sequence[Record]:
         remarks, self._remarks = self._remarks, []
         return remarks
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
-        return self.spread.change_own(wanted, True)
+        return [*self.spread.change_own(wanted, True), *self.spread.retell_later()]
 
     def unsubscribe(self, wanted: Filter) -> Sequence[Effect]:
-        return self.spread.change_own(wanted, False)
+        return [*self.spread.change_own(wanted, False), *self.spread.retell_later()]
 
     def is_duplicate(self, event: Event) -> bool:
         """Has this publication been here before? Only a broker in the middle of a Δ-move asks itself."""
@@ -289,6 +291,8 @@ class MultipathRouter(Router):
             return [SetTimer(("routing", "meter"), self.parameters.meter_us)]
         if what == "watch":
             return self.membership.watch()
+        if what == "retell":
+            return self.spread.retell()
         if what == "desk":
             return self.desk.on_timer()
         if what in ("again", "moved"):
@@ -343,7 +347,8 @@ class MultipathRouter(Router):
 
     def _on_coordinator_named(self, source: NodeName, named: wire.CoordinatorNamed) -> Sequence[Effect]:
         if not self.desk.is_news(named):
-            return ()
+            lacks = source == named.name  # the coordinator itself asks for what it has not been told
+            return [*self.knowledge.report(), *self.mover.report()] if lacks else ()
         return [*self.desk.name_to_all(source), *self.desk.open(), *self.knowledge.report(), *self.mover.report()]
 
     # ------------------------------------------------------------------------------------------ soft links, load

@@ -10,6 +10,7 @@ from routing.multipath.coordinator import Coordinator
 from routing.multipath.knowledge import Knowledge
 from routing.multipath.load import Loads
 from routing.multipath.messages import (
+    BrokerAway,
     MoveConfirmed,
     MoveGranted,
     MovePermission,
@@ -19,10 +20,11 @@ from routing.multipath.messages import (
     OriginSubscriptions,
     SubscriptionChanged,
     TablesWanted,
+    TableTaken,
 )
 from routing.multipath.move_states import MoveStep
 from routing.multipath.overlay_maps import MasterOverlayMap
-from routing.multipath.primary_network import PrimaryNetwork, Statement
+from routing.multipath.primary_network import PendingMove, PrimaryNetwork, Statement
 from routing.multipath.router import MultipathRouter
 from routing.multipath.soft_links import SoftLinks
 from routing.multipath.subscription_spread import SubscriptionSpread
@@ -157,6 +159,83 @@ def test_who_has_moved_tells_its_new_neighbour_no_way_that_the_move_has_left_beh
     assert told(7) == ["b3"]
 
 
+def test_who_waits_to_hear_whether_it_has_moved_tells_the_destination_no_way_that_leads_over_it(tmp_path: Path) -> None:
+    """Schedule of two deaths 12: the destination tells its tables before it says that the move is made, and asks for
+    the mover's. In the map it is still far off."""
+    network = Network(STAR, tmp_path, parameters(delta=4))
+    mover = network.routers["b3"]
+    mover.knowledge.network.pending = PendingMove(7, "b1", "b2")
+    mover.spread.on_table("b2", OriginSubscriptions("b4", 0, 1, ("b2", "b4"), 7, (WANTED,)))
+    assert mover.knowledge.mst.ppaths["b4"] == ("b2", "b4")
+    told = [each.message for each in mover.membership.on_tables_wanted("b2", TablesWanted()) if isinstance(each, Send)]
+    assert [each.origin for each in told if isinstance(each, OriginSubscriptions)] == ["b3"]
+
+
+def test_a_way_that_is_none_in_the_map_is_given_up_for_one_that_is(tmp_path: Path) -> None:
+    """Schedule of two deaths 53: who told of it had died since, and with it the number of the move. Until it is told
+    the broker asks its neighbours, and settles."""
+    network = Network(STAR, tmp_path, parameters())
+    router = network.routers["b0"]
+    mst = router.knowledge.mst
+    mst.ppaths["b4"], mst.moved["b4"] = ("b1", "b4"), 9
+    router.knowledge.network.outdate("b2")
+    router.knowledge.new_peers(["b1", "b2"])
+    assert router.membership.must_watch
+    router.membership.watch()
+    router.membership.watching = True
+    assert router.settling
+    wanted = [
+        each.to for each in router.membership.watch() if isinstance(each, Send) and each.message == TablesWanted()
+    ]
+    assert wanted == ["b1", "b2"]
+    table = OriginSubscriptions("b4", 0, 0, ("b2", "b4"), 0, ())
+    router.spread.on_table("b1", table._replace(ppath=("b1", "b3", "b4")))
+    assert mst.ppaths["b4"] == ("b1", "b4"), "that is none either"
+    router.spread.on_table("b2", table)
+    assert (mst.ppaths["b4"], mst.moved["b4"], router.settling) == (("b2", "b4"), 9, False)
+
+
+@pytest.mark.parametrize("life", [0, 1], ids=["never", "in a life that is over"])
+def test_a_broker_in_the_map_that_has_not_been_heard_of_is_asked_for_unless_it_is_away(
+    life: int, tmp_path: Path
+) -> None:
+    """Schedules of two deaths 27 and 69: its tables were lost. Of one that is away nobody may know."""
+    router = Network(STAR, tmp_path, parameters()).routers["b0"]
+    knowledge = router.knowledge
+    if life:
+        stated = Statement(life, 1, ("b1",))
+        assert knowledge.network.learn("b3", stated)
+    else:
+        knowledge.mst.forget("b3")
+    knowledge.map_changed()
+    router.membership.watching = True
+    settling = [(router.settling, router.membership.watch())[0] for _ in range(PATIENCE + 2)]
+    assert settling == [True] * (PATIENCE + 1) + [False], "nobody seems to know"
+    assert router.spread.is_astray
+    knowledge.network.heard_away(BrokerAway("b3", "b1", 0, 99, 1, True, life))
+    assert not router.spread.is_astray
+
+
+def test_who_has_forgotten_an_origin_takes_no_way_to_it_over_itself(tmp_path: Path) -> None:
+    """Schedule of two deaths 39: the others sent in a circle."""
+    router = Network(STAR, tmp_path, parameters()).routers["b0"]
+    spread, mst = router.spread, router.knowledge.mst
+    spread.on_table("b1", OriginSubscriptions("b9", 0, 1, ("b1", "b0"), 5, (WANTED,)))
+    spread.on_change("b1", SubscriptionChanged("b9", 0, 1, ("b1", "b0"), True, WANTED))
+    assert "b9" not in mst.ppaths
+    spread.on_table("b2", OriginSubscriptions("b9", 0, 1, ("b2", "b9"), 0, (WANTED,)))
+    assert mst.ppaths["b9"] == ("b2", "b9")
+
+
+def test_a_neighbour_is_told_all_tables_though_what_it_said_last_is_from_before_it_was_one(tmp_path: Path) -> None:
+    """Schedule of two deaths 3: it was restarted in the middle of the move."""
+    router = Network(STAR, tmp_path, parameters()).routers["b3"]
+    router.knowledge.network.set_peers(["b1", "b2"])
+    assert "b2" not in {router.knowledge.network.mom.first_hop(each) for each in ("b0", "b2")}
+    told = [each.message for each in router.membership.on_tables_wanted("b2", TablesWanted()) if isinstance(each, Send)]
+    assert {each.origin for each in told if isinstance(each, OriginSubscriptions)} >= {"b3", "b1"}
+
+
 @pytest.mark.parametrize(
     ("source", "ppath", "moved", "taken"),
     [
@@ -182,7 +261,9 @@ def test_publiy_s6_of_two_ways_to_an_origin_that_of_the_later_move_holds(
     spread.on_table("b1", OriginSubscriptions("b9", 0, 1, ("b1", "b9"), 2, (WANTED,)))
     again = spread.on_table(source, OriginSubscriptions("b9", 0, 1, ppath, moved, (WANTED,)))
     assert knowledge.mst.ppaths["b9"] == (ppath if taken else ("b1", "b9"))
-    told = [(each.to, each.message) for each in again if isinstance(each, Send)]
+    answer = Send(source, TableTaken("b9", 0, 1))
+    assert again[-1] == answer, "no link leads to it"
+    told = [(each.to, each.message) for each in again[:-1] if isinstance(each, Send)]
     other = "b2" if source == "b1" else "b1"
     grown = ("b0", *ppath)
     assert told == ([(other, OriginSubscriptions("b9", 0, 1, grown, moved, (WANTED,)))] if taken else [])
@@ -290,6 +371,55 @@ def test_a_coordinator_that_takes_over_hears_what_runs_before_it_grants() -> Non
     assert coordinator.grant() == []
     ((_, granted),) = coordinator.finish(7)
     assert granted.number > a_coordinator(term=1, epoch=1)._last > a_coordinator(epoch=5)._last
+
+
+def test_a_coordinator_whose_reports_were_lost_asks_for_them_before_it_decides(tmp_path: Path) -> None:
+    """Schedule of two deaths 42: it refused every move, since it knew of nobody's neighbours."""
+    network = Network(STAR, tmp_path, parameters(coordinator="b0"))
+    desk = network.routers["b0"].desk
+    desk.coordinator = Coordinator(2, 0, 0, ready=True)
+    assert network.answer_to(network.order("b3", "move", "b1", "b0")) == ""
+
+
+def test_a_mover_says_nothing_of_the_new_tree_before_the_destination_has_stored_it(tmp_path: Path) -> None:
+    """Schedule of two deaths 118: both died before they had, others had heard, and each end took the link from them,
+    beside the one that the move was to replace."""
+    network = Network(STAR, tmp_path, parameters(coordinator="b0"))
+    number = network.order("b3", "move", "b1", "b0")
+    said = set()
+    while number not in network.answers:
+        network.run_ms(1)
+        of = network.routers["b3"].knowledge.network
+        said.add((tuple(of.peers), of.pending is None, *(of.said_by(each, 1).peers for each in ("b3", "b1", "b0"))))
+    before, after = (("b1",), ("b0", "b3"), ("b1", "b2")), (("b0",), ("b0",), ("b1", "b2", "b3"))
+    assert said == {
+        (("b1",), True, *before), (("b1",), False, *before), (("b0",), False, *before), (("b0",), True, *after),
+    }  # fmt: skip
+
+
+def test_who_joins_a_mover_before_that_is_known_to_all_then(tmp_path: Path) -> None:
+    network = Network(STAR, tmp_path, parameters(coordinator="b0"), more=1)
+    network.add("new0")
+    number = network.order("b3", "move", "b1", "b0")
+    while not network.routers["b3"].knowledge.network.unsaid:
+        network.run_ms(1)
+    network.connect("b3", "new0")
+    assert network.answer_to(number) == ""
+    assert all(
+        set(each.knowledge.network.statements["b3"].peers) == {"b0", "new0"} for each in network.routers.values()
+    )
+
+
+def test_a_coordinator_waits_for_no_report_of_who_is_dead() -> None:
+    coordinator = Coordinator(2, 0, 0, ready=True)
+    coordinator.learn("b1", Statement(0, 1, ("b0", "b2")))
+    coordinator.learn("b2", Statement(0, 1, ("b1", "b3")))
+    assert coordinator.ask(FIRST) == [("b1", MoveGranted(0, "b3", ""))]
+    asked = []
+    while not (granted := coordinator.grant()):
+        asked.append(coordinator.look_for())
+    assert asked == [["b0", "b3"]] * 10
+    assert granted == [("b1", MoveGranted(1, "b3", ""))]
 
 
 # ------------------------------------------------------------------------------------------------------- orders
