@@ -50,6 +50,8 @@ from murmur_pubsub.protocol_error import ProtocolError, frames_below, overdue_er
 from murmur_pubsub.recorder import Recorder
 from murmur_pubsub.run_manifest import LATE_US
 
+_new = tuple.__new__
+"""Makes a NamedTuple of its fields without its constructor: for what is made for each message."""
 _READ_BUFFER = memoryview(bytearray(256 * 1024))
 """All connections of the process read into it: what is read is taken at once, on one loop."""
 
@@ -108,6 +110,8 @@ class LiveNode:
         self._codec = Codec(machine.message_types)
         self._read, self._read_client = self._codec.heard_by(spec.role)
         self._control = self._codec.control
+        self._encoders = self._codec.encoders
+        self._datagrams = self._codec.datagrams if self.links.has_datagrams else frozenset()
         self._timers: dict[TimerKey, asyncio.TimerHandle] = {}
         self._dirty: dict[Connection, None] = {}
         self._encoded_message: Any = None
@@ -151,6 +155,11 @@ class LiveNode:
 
     def take_input(self, input: Input) -> None:
         """Hand the machine an input, carry out what follows, and let the frames go."""
+        self.take(input)
+        self.flush()
+
+    def take(self, input: Input) -> None:
+        """The same, but the frames wait for `flush`: many inputs at once make few frames."""
         if self.failure is not None:
             return
         now_us = self.clock.now_us()
@@ -160,7 +169,6 @@ class LiveNode:
             self.perform(effects, now_us)
         except (Exception, SystemExit) as error:
             self._fail(input, now_us, error, effects)
-        self.flush()
 
     def take_messages(self, connection: Connection, bodies: list[Any]) -> None:
         """A frame has arrived; called by the connection."""
@@ -185,7 +193,7 @@ class LiveNode:
                 message = read(body)
                 if recorder.hops:
                     recorder.received(now_us, message, source)
-                taken = Received(source, message)
+                taken = _new(Received, (source, message))
                 effects = handle(taken, now_us)
                 counters.received += 1
                 if type(message) in control:
@@ -254,7 +262,8 @@ class LiveNode:
             raise TypeError("no effects")
         for effect in effects:
             if type(effect) is Send:
-                self._send(effect.to, effect.message, now_us)
+                to, message = effect
+                self._send(to, message, now_us)
             elif type(effect) in self._interpreters:
                 self._interpreters[type(effect)](effect, now_us)
             else:
@@ -374,7 +383,7 @@ class LiveNode:
     # --------------------------------------------------------------------------------------- effects
     def _send(self, to: NodeName, message: Any, now_us: int) -> None:
         connection = self.connections.get(to)
-        if connection is None or (self.links.has_datagrams and type(message) in self._codec.datagrams):
+        if connection is None or type(message) in self._datagrams:
             other = self.links.datagram_connection(to)
             if isinstance(other, DropReason):
                 if type(to) is not str:
@@ -389,7 +398,7 @@ class LiveNode:
         if message is self._encoded_message:
             data = self._encoded
         else:
-            data = self._encoded = self._codec.encode(message)
+            data = self._encoded = self._encoders[type(message)](message)
             self._encoded_message = message
         link = connection.link
         assert link is not None
@@ -398,25 +407,26 @@ class LiveNode:
             return
         if self._recorder.hops:
             self._recorder.sent(now_us, message, to, len(data))
+        copies = 1
         if link.perfect:
-            arrivals_us: tuple[int, ...] = (now_us,)
             connection.outbox.append(data)
             self._dirty[connection] = None
         else:
             arrivals_us, drop = link.transmit(len(data), now_us, control)
+            copies = len(arrivals_us)
             for arrival_us in arrivals_us:
                 connection.delay(data, arrival_us)
             if drop is not None:
                 self._recorder.dropped(now_us, message, to, drop)
-            elif len(arrivals_us) > 1:
+            elif copies > 1:
                 self._recorder.duplicated(now_us, message, to)
             until_us = link.congested_until_us(now_us)
             if until_us is not None and connection.purpose is Purpose.LINK and self._pause_for(to):
                 self.call_at(until_us, self.room_again)
-        self.counters.sent += len(arrivals_us)
+        self.counters.sent += copies
         if control:
-            self.counters.control_sent += len(arrivals_us)
-            connection.control_sent += len(arrivals_us)
+            self.counters.control_sent += copies
+            connection.control_sent += copies
 
     def _overflows(self, connection: Connection, spec: LinkSpec, message: Any, control: bool, now_us: int) -> bool:
         """The peer is behind: obey the link's policy; True if the message is dropped."""
@@ -448,9 +458,7 @@ class LiveNode:
 
     def _deliver(self, effect: Deliver, now_us: int) -> None:
         event, hops, subscribers = effect
-        delivered = self._recorder.delivered
-        for subscriber in subscribers:
-            delivered(now_us, event, hops, subscriber)
+        self._recorder.delivered(now_us, event, hops, subscribers)
         self.counters.delivered += len(subscribers)
 
     def _set_timer(self, effect: SetTimer, now_us: int) -> None:
@@ -475,5 +483,5 @@ class LiveNode:
             running.cancel()
 
 
-_MACHINE_CODES = frozenset(each.__code__ for each in (LiveNode.take_input, LiveNode.take_messages))
+_MACHINE_CODES = frozenset(each.__code__ for each in (LiveNode.take, LiveNode.take_messages))
 """What the node's thread runs while its machine is at work."""

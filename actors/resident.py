@@ -274,27 +274,32 @@ class Resident:
                 await asyncio.sleep(0.001)
                 continue
             for _ in range(_PUBLISH_BATCH):
-                if player.next_us is None or player.next_us + base_us > node.clock.now_us():
+                now_us, due_us = node.clock.now_us(), player.next_us
+                if due_us is None or due_us + base_us > now_us:
                     break
-                self._issue(player.take(node.clock.now_us()))
+                self._issue(player.take(now_us), now_us)
+            node.flush()
             await asyncio.sleep(0)
 
     async def _issue_all(self, commands: list[ScriptedCommand]) -> int:
+        node = self._running
         for number, scripted in enumerate(commands):
-            self._issue(scripted)
+            self._issue(scripted, node.clock.now_us())
             if number % _PUBLISH_BATCH == 0:
+                node.flush()
                 await asyncio.sleep(0)
+        node.flush()
         return len(commands)
 
-    def _issue(self, scripted: ScriptedCommand) -> None:
+    def _issue(self, scripted: ScriptedCommand, now_us: int) -> None:
+        """Have the node take the command, whose frames wait for `flush`."""
         node = self._running
         command, ordinal = scripted
         if type(command) is Publish:
-            self._recorder.published(node.clock.now_us(), command.event)
+            self._recorder.published(now_us, command.event)
             node.counters.published += 1
         else:
             assert isinstance(command, Subscribe | Unsubscribe)
-            now_us = node.clock.now_us()
             withdrawn = type(command) is Unsubscribe
             self._recorder.subscription(now_us, command.subscriber, command.filter, withdrawn, ordinal)
-        node.take_input(command)
+        node.take(command)

@@ -18,6 +18,7 @@ from murmur_pubsub.values import SENDABLE, Value, is_sendable, is_text
 
 _pack = msgpack.Packer().pack
 _TIME = struct.Struct("<q")
+_UNPACKED_SENDABLE = frozenset((str, int, bool))
 EVENT_BYTES_MAX = 1024 * 1024
 """Of an event's packed attributes. A message adds to them what its protocol wants to say, and has to fit a frame."""
 
@@ -61,7 +62,8 @@ class Event:
 
     def to_wire(self) -> tuple[int, int, int, bytes]:
         """The fields that `from_wire` takes, ready for msgpack."""
-        return (self.source, self.sequence, self.time_us, self.blob)
+        blob = self._blob
+        return (self.source, self.sequence, self.time_us, self.blob if blob is None else blob)
 
     @property
     def blob(self) -> bytes:
@@ -133,6 +135,7 @@ def unpack_attributes(blob: bytes) -> dict[str, Value]:
     if type(attributes) is not dict or not attributes:
         raise WireError(f"event attributes are no map, or an empty one: {attributes!r:.60}")
     for name, value in attributes.items():
-        if type(name) is not str or not is_sendable(value):
+        # What msgpack unpacks to these types may be sent: it refuses half a surrogate pair, and more than 64 bits.
+        if type(name) is not str or (type(value) not in _UNPACKED_SENDABLE and not is_sendable(value)):
             raise WireError(f"event attribute {name!r:.40} has the value {value!r:.40}")
     return attributes

@@ -208,8 +208,8 @@ class JournalWriter:
         self._pack_row(segment.map, segment.used, time_us, sequence, value, node, source, peer, size, hops, kind)
         segment.used += _ROW_BYTES
 
-    def side(self, kind: SideKind, fields: Sequence[Any]) -> None:
-        """Append one record to the side file."""
+    def side(self, kind: int, fields: Sequence[Any]) -> None:
+        """Append one record, of a `SideKind`, to the side file."""
         body = self._pack_side(fields)
         need = RECORD.size + len(body)
         blob = self._blob

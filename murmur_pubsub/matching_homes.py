@@ -96,16 +96,20 @@ class Homes(Generic[Destination]):
         return entry
 
     def before_question(self) -> None:
-        """See that there are few newcomers and, if nothing has changed for many questions, one level."""
+        """See that there are few newcomers and, if nothing has changed for many questions, one level with all."""
         self._settle(_NEWCOMERS_MAX)
         if self._task is not None or self._unsettled:
             return
-        if len(self._levels) < 2 or self._in_levels_max > _LEVELS_MAX:
+        homes = len(self._levels) + bool(self.newcomers)
+        if not self._levels or homes < 2 or self._in_levels_max > _LEVELS_MAX:
             self.calm = True
             return
         self._questions += 1
         if self._in_levels_max < self._questions:
-            self._task = self._merge(list(self._levels))
+            if self.newcomers:
+                self._house_newcomers()
+            else:
+                self._task = self._merge(list(self._levels))
 
     def note_completed(self, asked: int) -> None:
         """Every destination was found among the first so many: the first is to be one that is mostly enough."""

@@ -24,6 +24,7 @@ _ENTRIES_AT_ONCE = 64
 _STRUCK_MAX = 256
 _PLANS_MAX = 256
 _MANY_BITS = 8
+"""Fewer entries are looked at one by one sooner than a byte, or the bit set of each destination."""
 _FEW_DESTINATIONS = 32
 _NONE_LEFT = [0]
 _BITS_OF = tuple(tuple(bit for bit in range(8) if octet >> bit & 1) for octet in range(256))
@@ -52,6 +53,11 @@ def numbers_of(bits: int, size: int) -> list[int]:
     if size > 64 and bits.bit_count() > _MANY_BITS:
         octets = bits.to_bytes((size + 7) // 8, "little")
         return [8 * place + within for place, octet in enumerate(octets) if octet for within in _BITS_OF[octet]]
+    return few_numbers_of(bits)
+
+
+def few_numbers_of(bits: int) -> list[int]:
+    """The same, one by one."""
     numbers = []
     while bits:
         lowest = bits & -bits  # two's complement: only the lowest bit that is set is common to both
@@ -166,20 +172,28 @@ class Level(Generic[Destination]):
             unsure = self._possible(names, cells) ^ certain
             self._ask_entries(numbers_of(unsure, self.size), attributes, found, exclude)
             return
-        missing = []
-        for destination, owned in self._owned.items():
-            if certain & owned:
-                if exclude is None or destination != exclude:
+        if certain.bit_count() > _MANY_BITS:
+            for destination, owned in self._owned.items():
+                if certain & owned and (exclude is None or destination != exclude):
                     found[destination] = None
-            elif destination not in found and (exclude is None or destination != exclude):
-                missing.append((destination, owned))
-        if not missing or self._exact:
+        else:
+            self._ask_entries(few_numbers_of(certain), None, found, exclude)
+        if self._exact or (len(found) >= len(self._owned) - 1 and self._none_missing(found, exclude)):
             return
         unsure = self._possible(names, cells) ^ certain
-        if unsure:
-            for destination, owned in missing:
-                if unsure & owned and self._any_matches(unsure & owned, attributes):
-                    found[destination] = None
+        if unsure.bit_count() > _MANY_BITS:
+            for destination, owned in self._owned.items():
+                if destination not in found and (exclude is None or destination != exclude):
+                    if unsure & owned and self._any_matches(unsure & owned, attributes):
+                        found[destination] = None
+        elif unsure:
+            self._ask_entries(few_numbers_of(unsure), attributes, found, exclude)
+
+    def _none_missing(self, found: Mapping[Destination, None], exclude: Destination | None) -> bool:
+        """Are all destinations found, but `exclude`?"""
+        assert self._owned is not None
+        missing = self._owned.keys() - found.keys()
+        return not missing or (exclude is not None and missing == {exclude})
 
     def _ask_entries(
         self,

@@ -53,7 +53,7 @@ Hops: TypeAlias = Annotated[int, Within(0, 2**15 - 2)]
 def message(
     kind: int, control: bool = False, datagram: bool = False, way: Way = Way.BETWEEN_BROKERS
 ) -> Callable[[MessageType], MessageType]:
-    """Class decorator: gives the class `KIND`, `CONTROL`, `DATAGRAM`, `WAY` and `CARRIES_EVENT`."""
+    """Class decorator: gives the class `KIND`, `CONTROL`, `DATAGRAM`, `WAY`, `CARRIES_EVENT`, `COUNTS_HOPS`."""
 
     def mark(message_type: MessageType) -> MessageType:
         message_type.KIND = kind  # type: ignore[attr-defined]
@@ -61,6 +61,7 @@ def message(
         message_type.DATAGRAM = datagram  # type: ignore[attr-defined]
         message_type.WAY = way  # type: ignore[attr-defined]
         message_type.CARRIES_EVENT = "event" in message_type.__annotations__  # type: ignore[attr-defined]
+        message_type.COUNTS_HOPS = "hops" in message_type.__annotations__  # type: ignore[attr-defined]
         return message_type
 
     return mark

@@ -1,6 +1,6 @@
 """Journal rows in the words of a runtime: both record what happens to a node through this."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from murmur_pubsub.event import Event, contents_of, fingerprint_of
@@ -8,6 +8,12 @@ from murmur_pubsub.faults import Fault
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.journal import NONE, DropReason, FaultStage, JournalWriter, Refusal, RowKind, SideKind
 from murmur_pubsub.machine import Answer, Record
+
+_SEND, _RECEIVE, _PUBLISH, _DELIVER, _EVENT = map(
+    int, (RowKind.SEND, RowKind.RECEIVE, RowKind.PUBLISH, RowKind.DELIVER, SideKind.EVENT)
+)
+"""What is written for each message, as plain numbers: to look up a member of an enumeration takes as long as to write
+a row."""
 
 
 class Recorder:
@@ -44,13 +50,13 @@ class Recorder:
         """The message was put on the link."""
         source, sequence, hops = _event_of(message)
         peer = self._numbers.get(to, NONE)
-        self._row(now_us, RowKind.SEND, self.node, source, sequence, peer, hops, size, message.KIND)
+        self._row(now_us, _SEND, self.node, source, sequence, peer, hops, size, message.KIND)
 
     def received(self, now_us: int, message: Any, source: str) -> None:
         """The message arrived."""
         publisher, sequence, hops = _event_of(message)
         peer = self._numbers.get(source, NONE)
-        self._row(now_us, RowKind.RECEIVE, self.node, publisher, sequence, peer, hops, 0, message.KIND)
+        self._row(now_us, _RECEIVE, self.node, publisher, sequence, peer, hops, 0, message.KIND)
 
     def dropped(self, now_us: int, message: Any, to: str, reason: DropReason) -> None:
         """The message will not reach its peer."""
@@ -71,13 +77,16 @@ class Recorder:
         """A publisher of this node published the event: its attributes go to the side file first. Raises `InputError`
         for one that may not be."""
         event.check()
-        self._side(SideKind.EVENT, event.to_wire())
-        self._row(now_us, RowKind.PUBLISH, self.node, event.source, event.sequence, value=len(event.blob))
+        self._side(_EVENT, event.to_wire())
+        self._row(now_us, _PUBLISH, self.node, event.source, event.sequence, value=len(event.blob))
 
-    def delivered(self, now_us: int, event: Event, hops: int, subscriber: int) -> None:
-        """The event was handed to the subscriber: the runtime, not the machine, says what it contains."""
+    def delivered(self, now_us: int, event: Event, hops: int, subscribers: Sequence[int]) -> None:
+        """The event was handed to the subscribers: the runtime, not the machine, says what it contains."""
+        if not subscribers:
+            return
         fingerprint = fingerprint_of(*contents_of(event))
-        self._row(now_us, RowKind.DELIVER, self.node, event.source, event.sequence, NONE, hops, fingerprint, subscriber)
+        for each in subscribers:
+            self._row(now_us, _DELIVER, self.node, event.source, event.sequence, NONE, hops, fingerprint, each)
 
     def subscription(self, now_us: int, subscriber: int, wanted: Filter, withdrawn: bool, ordinal: int) -> None:
         """A subscriber of this node subscribed, or withdrew; `ordinal` as in `murmur_pubsub.script.ScriptedCommand`."""
@@ -124,4 +133,4 @@ def _event_of(message: Any) -> tuple[int, int, int]:
     if not message.CARRIES_EVENT:
         return NONE, NONE, 0
     event: Event = message.event
-    return event.source, event.sequence, message.hops if "hops" in message._fields else 0
+    return event.source, event.sequence, message.hops if message.COUNTS_HOPS else 0

@@ -408,8 +408,7 @@ class VirtualNode:
             if type(effect) is Send:
                 self._send(effect.to, effect.message, now_us)
             elif type(effect) is Deliver:
-                for subscriber in effect.subscribers:
-                    self._recorder.delivered(now_us, effect.event, effect.hops, subscriber)
+                self._recorder.delivered(now_us, effect.event, effect.hops, effect.subscribers)
                 self._network.deliveries += len(effect.subscribers)
             elif type(effect) is SetTimer:
                 key, delay_us = effect

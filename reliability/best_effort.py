@@ -39,7 +39,8 @@ class BestEffort(Reliability):
         if type(input) is Received:
             message = input.message
             assert isinstance(message, Forwarded)
-            return self._pass_on(message.event, message.hops, input.source, message.header)
+            event, hops, header = message
+            return self._pass_on(event, hops, input.source, header)
         if type(input) in (Start, LinkUp, LinkDown):
             return ()
         raise TypeError(f"best effort takes no {input!r}")

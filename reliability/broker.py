@@ -103,11 +103,14 @@ class Broker(Machine):
 
     def notify(self, event: Event, hops: int, until: int | None = None) -> list[Effect]:
         """See `reliability.layer.BrokerServices`."""
+        found = self.local.subscribers(event, until)
+        if not found:
+            return []
         return [
             Deliver(event, hops, subscribers)
             if client is None
             else Send(client, Notification(event, hops, subscribers))
-            for client, subscribers in self.local.subscribers(event, until).items()
+            for client, subscribers in found.items()
         ]
 
     def subscribers(self, event: Event, until: int) -> Mapping[NodeName | None, list[int]]:

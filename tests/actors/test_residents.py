@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+from actors import connection
 from actors.actor_settings import ActorSettings
 from actors.resident import Arrival, Household, Resident
+from murmur_pubsub.codec import frames
 from murmur_pubsub.deployment import NodeSpec, RunSettings
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.journal_format import FileState
@@ -20,9 +23,9 @@ from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Effect, Input, Machine, NodeContext, Persist, SetTimer, Start, TimerFired
 from murmur_pubsub.message import Message
 from tests.actors.net import run, until
-from tests.deployments import PARTS
+from tests.deployments import PARTS, PlainScript
 
-NUMBERS = {"b0": 0, "b1": 1, "b2": 2}
+NUMBERS = {"b0": 0, "b1": 1, "b2": 2, "c0": 3}
 LINKS = {"b0": ["b1"], "b1": ["b0", "b2"], "b2": ["b1"]}
 STARTED_WITH: list[list[bytes]] = []
 
@@ -59,7 +62,7 @@ class House:
         settings = ActorSettings(
             RunSettings(1), "token", str(folder), str(folder / "logs"), NUMBERS, time.time_ns(), "127.0.0.1"
         )
-        self.household = Household(settings, brokers=frozenset(NUMBERS))
+        self.household = Household(settings, brokers=frozenset(LINKS))
 
     async def add(self, name: str, incarnation: int = 0, factory: str = "murmuration.registry:make_broker") -> Resident:
         arrival = Arrival(NodeSpec(name, "broker", factory, dict(PARTS)), None, incarnation, 0)
@@ -70,9 +73,9 @@ class House:
         return resident
 
     async def whole(self) -> dict[str, Resident]:
-        for name in NUMBERS:
+        for name in LINKS:
             await self.add(name)
-        await until(lambda: all(len(self.up(name)) == len(LINKS[name]) for name in NUMBERS))
+        await until(lambda: all(len(self.up(name)) == len(LINKS[name]) for name in LINKS))
         return self.household.residents
 
     def up(self, name: str) -> list[str]:
@@ -181,6 +184,39 @@ def test_what_a_machine_is_at_is_said_by_the_node_whose_machine_it_is(tmp_path: 
         assert said["b1"] is not None
         assert said["b1"][1].node == "b1"
         for each in residents.values():
+            await each.crash()
+
+    run(play())
+
+
+def test_a_publisher_that_is_behind_sends_its_events_in_few_frames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frame of its own for each event would be a call of the system for each, and as many at the broker."""
+    lengths = []
+
+    def counted(messages: Sequence[bytes]) -> list[bytes]:
+        lengths.append(len(messages))
+        return frames(messages)
+
+    async def play() -> None:
+        house = House(tmp_path)
+        broker = await house.add("b0")
+        broker._running.link_specs["c0"] = LinkSpec()
+        script = PlainScript(publications=tuple((0, 0, {"x": number}) for number in range(100)))
+        spec = NodeSpec("c0", "client", "murmuration.registry:make_client", {"broker": "b0"}, "b0")
+        client = house.household.residents["c0"] = Resident(Arrival(spec, script, 0, 0), house.household)
+        client.listen("127.0.0.1")
+        await client.attach({"b0": LinkSpec()})
+        await client.dial(["b0"])
+        await until(lambda: house.up("c0") == ["b0"])
+        monkeypatch.setattr(connection, "frames", counted)
+        await client.publish(0)
+        await until(lambda: broker._running.counters.received == 100)
+        assert sum(lengths) == 100
+        assert len(lengths) <= 3, lengths
+        assert [int(number) for number in house.rows("b0")["sequence"] if number >= 0] == list(range(100))
+        for each in (client, broker):
             await each.crash()
 
     run(play())

@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from actors.ray_session import RaySession
+from actors.run import LiveRun
+from benchmarks.durable_soak import soak
 from murmuration import Cluster
+from murmuration.hunt.trial import deployment_of, judge_faults
 from spark_analysis.plain_judge import judge_run
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
@@ -43,3 +47,17 @@ def test_live_a_subscriber_comes_back_elsewhere_and_has_what_it_missed(tmp_path:
     numbers = judge_run(tmp_path / "run").numbers
     assert numbers["verdict"] == "valid", numbers["reason"]
     assert (numbers["required"], numbers["missing"], numbers["duplicate"]) == (350, 0, 0)
+
+
+def test_live_every_broker_dies_and_its_clients_go_to_another(live_ray: RaySession, tmp_path: Path) -> None:
+    """The soak of `benchmarks.durable_soak` in seconds, with two brokers of subscribers and a cell of two between."""
+    cells = {"p": ["p1"], "m": ["m1", "m2"], "s1": ["s1"], "s2": ["s2"]}
+    links = [["p", "m"], ["m", "s1"], ["m", "s2"]]
+    deployment = deployment_of(soak(8, cells, links, publishers=2, subscribers=2, deaths=1))
+    (tmp_path / "journal").mkdir()
+    LiveRun(deployment, tmp_path, lambda *_: None, "127.0.0.1", live_ray).play()
+    outcome = judge_faults(deployment, tmp_path / "journal")
+    assert [check for check in outcome.checks if check.outcome == "failed"] == []
+    assert outcome.verdict.counts == (0, 0, 0, 0)
+    assert outcome.verdict.required == 2 * 200 * 2
+    assert outcome.judgement.numbers["verdict"] == "valid"

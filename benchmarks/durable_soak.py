@@ -1,0 +1,102 @@
+"""The soak of durable subscriptions, live: every broker dies twice, and the clients of one that dies go to another.
+
+`python -m benchmarks.durable_soak [--seconds 900] [--folder FOLDER]` plays the overlay and the load of `murmur run
+gryphon-soak` on Ray, and prints the verdict. One broker after the other is killed, at random times, every other time
+with SIGKILL. Subscribers whose own broker is killed go to others, and stay there until those die. Nothing may be
+missing.
+"""
+
+import argparse
+import random
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from murmuration.runs.driver import execute
+from murmuration.scenario.load import check_scenario
+from spark_analysis.main import judge
+
+CELLS: Mapping[str, Sequence[str]] = {
+    "p": ["p1"], "left": ["b1", "b2"], "right": ["b3", "b4"],
+    "s1": ["s1"], "s2": ["s2"], "s3": ["s3"], "s4": ["s4"], "s5": ["s5"],
+}  # fmt: skip
+LINKS = [
+    ["p", "left"], ["p", "right"], ["left", "s1"], ["left", "s2"], ["right", "s3"], ["right", "s4"], ["right", "s5"],
+]  # fmt: skip
+_TOLD = (
+    "published", "required", "delivered", "missing", "duplicate", "spurious", "out_of_order", "explained",
+    "faults_took_effect", "faults_failed", "catch_up_us", "delay_live_p99_us", "delay_caught_up_p99_us", "verdict",
+    "reason",
+)  # fmt: skip
+
+
+def soak(
+    seconds: float,
+    cells: Mapping[str, Sequence[str]] = CELLS,
+    links: Sequence[Sequence[str]] = LINKS,
+    publishers: int = 4,
+    subscribers: int = 4,
+    deaths: int = 2,
+    seed: int = 1,
+) -> dict[str, Any]:
+    """The scenario. The brokers whose names begin with p have publishers, and those with s that many subscribers each;
+    every broker dies that often."""
+    brokers = [broker for members in cells.values() for broker in members]
+    homes = [broker for broker in brokers if broker.startswith("s")]
+    entrances = {broker: publishers for broker in brokers if broker.startswith("p")}
+    first = sum(entrances.values())
+    at = {f"c{first + number}": homes[number // subscribers] for number in range(subscribers * len(homes))}
+    return {
+        "runtime": "ray",
+        "seed": seed,
+        "overlay": {"kind": "cells", "cells": dict(cells), "links": [list(link) for link in links]},
+        "workload": {
+            "kind": "paced", "publishers": entrances, "subscribers": dict.fromkeys(homes, subscribers),
+            "rate_per_s": 25, "seconds": seconds,
+        },
+        "broker": {
+            "routing": "cells", "reliability": "durable", "parameters": {"durable": {"pubends": dict(entrances)}},
+        },
+        "failure_detection": {"heartbeat": "500 ms", "timeout": "2 s", "reconnect": "100 ms"},
+        "faults": _faults(random.Random(seed), brokers, homes, at, seconds, deaths),
+    }  # fmt: skip
+
+
+def _faults(
+    rng: random.Random, brokers: Sequence[str], homes: Sequence[str], at: dict[str, str], seconds: float, deaths: int
+) -> list[dict[str, Any]]:
+    """One broker after the other dies and is back before the next one does. `at`: client to the broker where it is."""
+    order = [broker for _ in range(deaths) for broker in rng.sample(brokers, len(brokers))]
+    turn_ms = int(seconds * 1_000 / (len(order) + 0.5))
+    faults: list[dict[str, Any]] = []
+    for number, broker in enumerate(order):
+        begin_ms = number * turn_ms + rng.randint(turn_ms // 10, turn_ms // 3)
+        away_ms = rng.randint(turn_ms // 4, turn_ms // 2)
+        killed = {"at": f"{begin_ms} ms", "kill": broker, "for": f"{away_ms} ms"}
+        faults.append({**killed, "signal": "SIGKILL"} if number % 2 else killed)
+        if broker in homes:
+            others = [each for each in homes if each != broker]
+            for place, client in enumerate(client for client, home in at.items() if home == broker):
+                at[client] = others[place % len(others)]
+                faults.append({"at": f"{begin_ms + away_ms // 2} ms", "move_client": client, "to": at[client]})
+    return faults
+
+
+def main() -> None:
+    """Play it and print the verdict."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=900)
+    parser.add_argument("--folder", type=Path, help="where the run is kept (default: it is not)")
+    given = parser.parse_args()
+    loaded = check_scenario(soak(given.seconds), "durable-soak")
+    with tempfile.TemporaryDirectory() as kept:
+        folder = given.folder or Path(kept) / "run"
+        verdict = judge(execute(loaded, folder, lambda *_: None).folder)
+    for name in _TOLD:
+        value = verdict[name]
+        print(f"{name:24}{value:,}" if isinstance(value, int) else f"{name:24}{value}")
+
+
+if __name__ == "__main__":
+    main()
