@@ -20,7 +20,22 @@ from murmur_pubsub.errors import InputError
 SCHEMA_VERSION = 3
 
 ROW = struct.Struct("<qqqiiiihBx")
-"""time_us, sequence, value, node, source, peer, bytes, hops, kind (written last)."""
+"""A `JournalRow`; its kind is written last."""
+
+
+class JournalRow(NamedTuple):
+    """A row of a segment."""
+
+    time_us: int
+    sequence: int
+    value: int
+    node: int
+    source: int
+    peer: int
+    bytes: int
+    hops: int
+    kind: int
+
 
 KIND_AT = ROW.size - 2
 """Where in a row its kind is: a byte, which is zero while the row is not written."""

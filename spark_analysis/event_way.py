@@ -8,24 +8,24 @@ a RECEIVE row of its receiver: the first of its kind from that sender not yet ac
 are compared as they stand.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import unpack_attributes
-from murmur_pubsub.journal import NONE, DropReason, FaultStage, RowKind, SideKind, parse_side
-from murmur_pubsub.journal_format import HEADER_BYTES
-from murmur_pubsub.journal_rows import parse_segment
+from murmur_pubsub.journal import NONE, DropReason, FaultStage, RowKind, SideKind, parse_side, written_rows
+from murmur_pubsub.journal_format import HEADER_BYTES, KIND_AT, ROW, JournalRow
 from murmur_pubsub.journal_store import JournalStore, store_at
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest, read_manifest
 from spark_analysis.wording import duration
 
 EventId = tuple[int, int]
 """Publisher and number."""
+_OF_EVENTS = frozenset({*range(RowKind.PUBLISH, RowKind.DROP + 1), RowKind.DUPLICATE})
+_AROUND = re.compile(b"[%c%c]" % (RowKind.START, RowKind.FAULT))
 LOSSES = {
     DropReason.LOSS: "lost by the link",
     DropReason.OVERFLOW: "dropped: the queue is full",
@@ -102,17 +102,16 @@ def follow_all(run: Path, wanted: Sequence[EventId]) -> dict[EventId, EventWay]:
     """The ways of all these events that were published, from one reading of the journal; raises `InputError`."""
     manifest = read_manifest(run)
     store = store_at(manifest.journal_at(run))
-    rows, around, has_messages = _read(store, wanted)
-    attributes = _attributes(store, frozenset(wanted))
+    about, around, has_messages = _read(store, wanted)
+    attributes = _attributes(store, about.keys())
     ways = {}
-    for source, sequence in dict.fromkeys(wanted):
-        about = rows[(rows["source"] == source) & (rows["sequence"] == sequence)]
-        published = about[about["kind"] == RowKind.PUBLISH]
-        if len(published):
-            begin_us, end_us = int(published["time_us"].min()), int(about["time_us"].max())
+    for (source, sequence), rows in about.items():
+        published = [row.time_us for row in rows if row.kind == RowKind.PUBLISH]
+        if published:
+            begin_us, end_us = min(published), rows[-1].time_us
             ways[source, sequence] = EventWay(
                 source, sequence, begin_us, attributes.get((source, sequence), {}),
-                _visits(about, manifest), list(_named(around, manifest, begin_us, end_us)), has_messages,
+                _visits(rows, manifest), list(_named(around, manifest, begin_us, end_us)), has_messages,
             )  # fmt: skip
     return ways
 
@@ -125,30 +124,31 @@ def _files(store: JournalStore, ending: str) -> Iterator[tuple[str, bytes]]:
             yield store.name_of(name), data
 
 
-def _segments(store: JournalStore) -> Iterator[np.ndarray]:
+def _segments(store: JournalStore) -> Iterator[memoryview]:
     for place, data in _files(store, "seg"):
-        yield parse_segment(place, data)[1]
+        yield written_rows(place, data)[1]
 
 
-def _read(store: JournalStore, wanted: Sequence[EventId]) -> tuple[np.ndarray, np.ndarray, bool]:
-    """The rows about the events, and those about faults and starts, each in order of time; has it rows of messages?"""
-    about, around, has_messages = [], [], False
-    keys = np.array([source << 40 | sequence for source, sequence in wanted], dtype=np.int64)
+def _read(
+    store: JournalStore, wanted: Sequence[EventId]
+) -> tuple[dict[EventId, list[JournalRow]], list[JournalRow], bool]:
+    """The rows about each event, and those about faults and starts, in order of time; has it rows of messages?"""
+    about: dict[EventId, list[JournalRow]] = {event: [] for event in wanted}
+    around, has_messages, segments = [], False, 0
     for rows in _segments(store):
-        kinds = rows["kind"]
-        of_events = (kinds >= RowKind.PUBLISH) & (kinds <= RowKind.DROP) | (kinds == RowKind.DUPLICATE)
-        rows_of_events = rows[of_events & (rows["source"] >= 0)]
-        about.append(
-            rows_of_events[np.isin(rows_of_events["source"].astype(np.int64) << 40 | rows_of_events["sequence"], keys)]
-        )
-        has_messages = has_messages or bool((kinds == RowKind.RECEIVE).any())
-        again = (kinds == RowKind.START) & (rows["value"] > 0)
-        around.append(rows[again | (kinds == RowKind.FAULT) & (rows["hops"] == FaultStage.IN_EFFECT)])
-    if not about:
+        segments += 1
+        for row in ROW.iter_unpack(rows):
+            if (row[4], row[1]) in about and row[8] in _OF_EVENTS:
+                about[row[4], row[1]].append(JournalRow._make(row))
+        kinds = bytes(rows[KIND_AT :: ROW.size])
+        has_messages = has_messages or RowKind.RECEIVE in kinds
+        for found in _AROUND.finditer(kinds):
+            around.append(JournalRow._make(ROW.unpack_from(rows, found.start() * ROW.size)))
+    if not segments:
         raise InputError(store.place, "no segment", "the journal of a run")
-    found, other = np.concatenate(about), np.concatenate(around)
-    in_order, around_it = (each[np.argsort(each["time_us"], kind="stable")] for each in (found, other))
-    return in_order, around_it, has_messages
+    for each in (*about.values(), around):
+        each.sort(key=lambda row: row.time_us)
+    return about, around, has_messages
 
 
 def _attributes(store: JournalStore, wanted: Set[EventId]) -> dict[EventId, dict[str, Any]]:
@@ -164,15 +164,16 @@ def _some_events(store: JournalStore) -> str:
     """Words for what can be asked for."""
     last: dict[int, int] = {}
     for rows in _segments(store):
-        for row in rows[rows["kind"] == RowKind.PUBLISH]:
-            last[int(row["source"])] = max(int(row["sequence"]), last.get(int(row["source"]), 0))
+        for row in map(JournalRow._make, ROW.iter_unpack(rows)):
+            if row.kind == RowKind.PUBLISH:
+                last[row.source] = max(row.sequence, last.get(row.source, 0))
     if not last:
         return "an event of the run, which has none"
     publisher = min(last)
     return f"PUBLISHER:NUMBER, such as {publisher}:{last[publisher]} (publishers {min(last)} to {max(last)})"
 
 
-def _visits(rows: np.ndarray, manifest: RunManifest) -> list[Visit]:
+def _visits(rows: Iterable[JournalRow], manifest: RunManifest) -> list[Visit]:
     names = dict(enumerate(manifest.names))
     kinds = manifest.message_kinds
     current: dict[str, Visit] = {}
@@ -185,9 +186,9 @@ def _visits(rows: np.ndarray, manifest: RunManifest) -> list[Visit]:
         return current[node]
 
     for row in rows:
-        node, time_us, kind = names[int(row["node"])], int(row["time_us"]), int(row["kind"])
-        peer = names.get(int(row["peer"]), "?") if row["peer"] != NONE else ""
-        hops, value = int(row["hops"]), int(row["value"])
+        node, time_us, kind = names[row.node], row.time_us, row.kind
+        peer = names.get(row.peer, "?") if row.peer != NONE else ""
+        hops, value = row.hops, row.value
         if kind == RowKind.PUBLISH:
             visit(node, time_us, published=True)
         elif kind == RowKind.RECEIVE:
@@ -229,16 +230,14 @@ def _pair(visits: Iterable[Visit], arrivals: Iterable[tuple[Visit, str, str, int
         message.received, visit.cause = visit, message
 
 
-def _named(rows: np.ndarray, manifest: RunManifest, begin_us: int, end_us: int) -> Iterator[Incident]:
-    names = manifest.names
+def _named(rows: Iterable[JournalRow], manifest: RunManifest, begin_us: int, end_us: int) -> Iterator[Incident]:
     for row in rows:
-        time_us = int(row["time_us"])
-        if not begin_us <= time_us <= end_us:
+        if not begin_us <= row.time_us <= end_us:
             continue
-        if row["kind"] == RowKind.START:
-            yield Incident(time_us, f"{names[int(row['node'])]} begins again")
-        elif int(row["sequence"]) < len(manifest.faults):
-            yield Incident(time_us, _fault_words(manifest.faults[int(row["sequence"])]))
+        if row.kind == RowKind.START and row.value > 0:
+            yield Incident(row.time_us, f"{manifest.names[row.node]} begins again")
+        elif row.kind == RowKind.FAULT and row.hops == FaultStage.IN_EFFECT and row.sequence < len(manifest.faults):
+            yield Incident(row.time_us, _fault_words(manifest.faults[row.sequence]))
 
 
 def _fault_words(entry: FaultEntry) -> str:

@@ -1,6 +1,5 @@
 """What the page shows of findings: groups by where the way ended, and the ways of some events to draw."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +8,11 @@ import pandas as pd
 from murmur_pubsub.run_manifest import RunManifest
 from spark_analysis.event_way import EventWay, follow_all
 from spark_analysis.way_ends import WayEnds
-from spark_analysis.way_text import way_lines
+from spark_analysis.way_picture import way_plain
 
 _EVENTS_FOLLOWED = 300
 _EVENTS_IN_GROUP = 8
 _WAYS_DRAWN = 40
-_HOPS_DRAWN = 400
 
 
 def found_picture(run: Path, manifest: RunManifest, findings: pd.DataFrame) -> dict[str, Any]:
@@ -43,15 +41,6 @@ def found_picture(run: Path, manifest: RunManifest, findings: pd.DataFrame) -> d
     shown = dict.fromkeys(each["event"] for group in listed for each in group["events"])
     drawn = [event for event in shown if event in ways][:_WAYS_DRAWN]
     return {"findings": listed[:30], "ways": {event: way_plain(ways[event]) for event in drawn}}
-
-
-def way_plain(way: EventWay) -> Mapping[str, Any]:
-    """One event's way as the page draws it: its hops in order, and its lines of text."""
-    hops = [
-        {"from": message.sender, "to": message.receiver} | ({"lost": message.loss} if message.loss is not None else {})
-        for message in way.messages
-    ]
-    return {"t": way.published_us, "hops": hops[:_HOPS_DRAWN], "lines": [line for line in way_lines(way) if line][:60]}
 
 
 def _where(finding: str, way: EventWay | None, client: str, ends: WayEnds) -> str:

@@ -9,10 +9,11 @@ from typing import Any
 import pandas as pd
 
 from murmur_pubsub.journal import NONE, RowKind
+from murmur_pubsub.journal_format import JournalRow
 from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis.journal_check import find_damage
-from spark_analysis.plain_judge import History, JournalRow, PlainVerdict, delay_quantile_us, judgement_of, read_history
+from spark_analysis.plain_judge import History, PlainVerdict, delay_quantile_us, judgement_of, read_history
 from spark_analysis.verdict import decide_damaged
 
 KEY_FIGURES = ("delay_p50_us", "delay_p99_us", "hops", "yield", "messages", "message_bytes")

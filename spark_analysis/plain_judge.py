@@ -11,13 +11,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from murmur_pubsub.event import fingerprint_of, unpack_attributes
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.journal import NONE, RowKind, SideKind, files_in_order, read_side, written_rows
-from murmur_pubsub.journal_format import ROW
+from murmur_pubsub.journal_format import ROW, JournalRow
 from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis.causes import Causes, causes_of, links_up
@@ -93,20 +93,6 @@ class _Life:
     def changes_us(self) -> list[int]:
         """When the subscription was issued, and withdrawn if it was."""
         return [int(time_us) for time_us in (self.issued_us, self.withdrawn_us) if time_us != float("inf")]
-
-
-class JournalRow(NamedTuple):
-    """A row of the journal: the fields of `murmur_pubsub.journal_format.ROW`, in its order."""
-
-    time_us: int
-    sequence: int
-    value: int
-    node: int
-    source: int
-    peer: int
-    bytes: int
-    hops: int
-    kind: int
 
 
 @dataclass(slots=True)

@@ -11,9 +11,10 @@ from typing import Any
 import pandas as pd
 
 from murmur_pubsub.journal import NONE, RowKind
+from murmur_pubsub.journal_format import JournalRow
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis.key_figures import Figures, figures_of
-from spark_analysis.plain_judge import History, JournalRow, Judgement, judgement_of, read_history
+from spark_analysis.plain_judge import History, Judgement, judgement_of, read_history
 
 
 def judge_and_measure(run: Path) -> tuple[dict[str, Any], Figures]:

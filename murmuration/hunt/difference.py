@@ -12,11 +12,11 @@ from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import NONE, DropReason, FaultStage, Phase, RowKind
+from murmur_pubsub.journal_format import JournalRow
 from murmur_pubsub.journal_rows import read_rows
 from murmur_virtual.run import VirtualRun
 from murmuration.hunt.trial import deployment_of
 from murmuration.runs.manifest import message_kinds
-from spark_analysis.plain_judge import JournalRow
 
 _SHOWN = 5
 

@@ -27,6 +27,6 @@ def found(run: Path) -> dict[str, Any]:
 def way_of(run: Path, source: int, sequence: int) -> Mapping[str, Any]:
     """The way of the event so far; raises `InputError` for one that was not published."""
     from spark_analysis.event_way import follow
-    from spark_analysis.found_picture import way_plain
+    from spark_analysis.way_picture import way_plain
 
     return way_plain(follow(run, source, sequence))
