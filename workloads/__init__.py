@@ -27,13 +27,7 @@ from workloads.plan import Workload
 from workloads.recorded import RecordedOptions, build_recorded
 from workloads.social import SocialOptions, build_social
 from workloads.zipf import ZipfOptions
-
-
-def _build_zipf(overlay: Overlay, options: ZipfOptions, seed: int) -> Workload:
-    from workloads.zipf_workload import build_zipf  # with numpy, which other workloads do without
-
-    return build_zipf(overlay, options, seed)
-
+from workloads.zipf_workload import build_zipf
 
 OVERLAYS: Mapping[str, tuple[type[Any], Callable[[Any, int], Overlay]]] = {
     "balanced": (Tree, balanced),
@@ -50,7 +44,7 @@ OVERLAYS: Mapping[str, tuple[type[Any], Callable[[Any, int], Overlay]]] = {
 }
 
 WORKLOADS: Mapping[str, tuple[type[Any], Callable[[Overlay, Any, int], Workload]]] = {
-    "zipf": (ZipfOptions, _build_zipf),
+    "zipf": (ZipfOptions, build_zipf),
     "social": (SocialOptions, build_social),
     "recorded": (RecordedOptions, build_recorded),
     "multipath": (MultipathOptions, build_multipath),

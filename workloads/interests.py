@@ -7,11 +7,12 @@ against every filter.
 """
 
 import math
+import operator
 import random
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
-from numpy.typing import NDArray
+from itertools import accumulate, repeat
 
 from workloads.zipf import DECIMALS, category_name
 
@@ -19,41 +20,63 @@ _FILTERS_SAMPLED = 2_000
 _BISECTIONS = 30
 _LEAST_PART = 0.2
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Row = tuple[float, ...]
+"""A number for each predicate of a filter, or for each attribute of an event."""
+Bounds = Sequence[Sequence[tuple[float, float]]]
+"""The least and the greatest value of each interval of each filter."""
 
 
-@dataclass(frozen=True, slots=True)
 class Events:
-    """A sample of events: `numbers` is events x attributes, `categories` the category of each (0 without any)."""
+    """A sample of events: `numbers` of each, and its category (0 without any).
 
-    numbers: Floats
-    categories: Ints
+    A set of them is a whole number with a bit for each. Those with a value in an interval lie side by side in the order
+    of that value, so two such sets, kept for each attribute, say which they are.
+    """
+
+    def __init__(self, numbers: Sequence[Row], categories: Sequence[int]) -> None:
+        self.count = len(numbers)
+        self._values: list[list[float]] = []
+        self._below: list[list[int]] = []
+        for column in zip(*numbers, strict=True):
+            order = sorted(range(self.count), key=column.__getitem__)
+            self._values.append([column[at] for at in order])
+            self._below.append(list(accumulate((1 << at for at in order), operator.or_, initial=0)))
+        self._of_category: dict[int, int] = {}
+        for at, category in enumerate(categories):
+            self._of_category[category] = self._of_category.get(category, 0) | 1 << at
+
+    def matched(self, attributes: Sequence[int], bounds: Iterable[tuple[float, float]], category: int | None) -> int:
+        """How many have values within these bounds, and that category (None: any)."""
+        found = (1 << self.count) - 1 if category is None else self._of_category.get(category, 0)
+        for attribute, (low, high) in zip(attributes, bounds, strict=True):
+            values, below = self._values[attribute], self._below[attribute]
+            found &= below[bisect_right(values, high)] & ~below[bisect_left(values, low)]
+        return found.bit_count()
 
 
 @dataclass(frozen=True, slots=True)
 class Interests:
-    """Filters before they have a width. `attributes` (filters x predicates) says which attribute each predicate is on
-    and `centres` where its interval lies; `categories` holds one category a filter, or is None.
+    """Filters before they have a width. Of each, `attributes` says which attribute each predicate is on, and `centres`
+    where its interval lies; `categories` holds one category a filter, or is None.
     Values run from 0 to `extent`, and are whole numbers if `whole`."""
 
-    attributes: Ints
-    centres: Floats
-    categories: Ints | None
+    attributes: Sequence[tuple[int, ...]]
+    centres: Sequence[Row]
+    categories: Sequence[int] | None
     extent: float
     whole: bool
-    parts: Floats
-    """How much of the width each interval has (filters x predicates)."""
-    offsets: Floats
+    parts: Sequence[Row]
+    """How much of the width each interval has."""
+    offsets: Sequence[Row]
     """How far the middle of each is from its centre, in widths."""
 
     def with_covered(self, share: float, rng: random.Random) -> "Interests":
         """The same, but that share of the filters each ask for parts of the intervals of an earlier one."""
         if not share:
             return self
-        attributes, centres = self.attributes.copy(), self.centres.copy()
-        categories = None if self.categories is None else self.categories.copy()
-        parts, offsets = self.parts.copy(), self.offsets.copy()
+        attributes, centres = list(self.attributes), list(self.centres)
+        categories = None if self.categories is None else list(self.categories)
+        parts, offsets = list(self.parts), list(self.offsets)
         for filter_ in range(1, len(centres)):
             if rng.random() >= share:
                 continue
@@ -61,73 +84,62 @@ class Interests:
             attributes[filter_], centres[filter_] = attributes[other], centres[other]
             if categories is not None:
                 categories[filter_] = categories[other]
-            for at, part in enumerate(parts[other].tolist()):
-                smaller = part * rng.uniform(_LEAST_PART, 1)
-                parts[filter_, at] = smaller
-                offsets[filter_, at] = offsets[other, at] + (part - smaller) * rng.uniform(-0.5, 0.5)
+            smaller, moved = [], []
+            for part, offset in zip(parts[other], offsets[other], strict=True):
+                smaller.append(part * rng.uniform(_LEAST_PART, 1))
+                moved.append(offset + (part - smaller[-1]) * rng.uniform(-0.5, 0.5))
+            parts[filter_], offsets[filter_] = tuple(smaller), tuple(moved)
         return replace(
             self, attributes=attributes, centres=centres, categories=categories, parts=parts, offsets=offsets
         )
 
     def tuned_width(self, events: Events, wanted: float) -> float:
         """The interval width at which the events match the wanted share of the first filters, or all there can be."""
-        some = slice(0, _FILTERS_SAMPLED)
+        some = min(_FILTERS_SAMPLED, len(self.centres))
         low, high = 0.0, 2.0 * self.extent
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
-            lows, highs = self._intervals(middle, some)
-            matched = self._matches(events, some, lows, highs)
-            if matched / len(events.numbers) / len(lows) < wanted:
+            if self.matching_rate(events, self._intervals(middle, some)) < wanted:
                 low = middle
             else:
                 high = middle
         return high
 
-    def bounds(self, width: float) -> tuple[Floats, Floats]:
+    def bounds(self, width: float) -> Bounds:
         """The least and the greatest value of each interval, as filters are written."""
-        lows, highs = (ends.ravel().tolist() for ends in self._intervals(width, slice(None)))
-        least = [math.ceil(low) if self.whole else round(low, DECIMALS) for low in lows]
-        greatest = [math.floor(high) if self.whole else round(high, DECIMALS) for high in highs]
-        shape = self.centres.shape
-        return np.array(least, dtype=float).reshape(shape), np.array(greatest, dtype=float).reshape(shape)
+        intervals = self._intervals(width, len(self.centres))
+        if self.whole:
+            return [[(math.ceil(low), math.floor(high)) for low, high in each] for each in intervals]
+        return [[(round(low, DECIMALS), round(high, DECIMALS)) for low, high in each] for each in intervals]
 
-    def _intervals(self, width: float, some: slice) -> tuple[Floats, Floats]:
-        middles = self.centres[some] + self.offsets[some] * width
-        reaches = self.parts[some] * (width / 2)
-        return middles - reaches, middles + reaches
+    def _intervals(self, width: float, count: int) -> Bounds:
+        """Those of the first `count` filters."""
+        half = width / 2
+        return [
+            [
+                (centre + offset * width - part * half, centre + offset * width + part * half)
+                for centre, part, offset in zip(*row, strict=True)
+            ]
+            for row in zip(self.centres[:count], self.parts[:count], self.offsets[:count], strict=True)
+        ]
 
-    def matching_rate(self, events: Events, low: Floats, high: Floats) -> float:
-        """The share of pairs of an event and a filter that match."""
-        matched = 0
-        for begin in range(0, len(low), _FILTERS_SAMPLED):
-            some = slice(begin, begin + _FILTERS_SAMPLED)
-            matched += self._matches(events, some, low[some], high[some])
-        return matched / len(events.numbers) / len(low)
+    def matching_rate(self, events: Events, bounds: Bounds) -> float:
+        """The share that match, of all pairs of an event and one of the filters, the first ones, that have bounds."""
+        wanted: Iterable[int | None] = repeat(None) if self.categories is None else self.categories
+        matched = sum(map(events.matched, self.attributes, bounds, wanted))
+        return matched / events.count / len(bounds)
 
-    def texts(self, low: Floats, high: Floats) -> list[str]:
+    def texts(self, bounds: Bounds) -> list[str]:
         """Each filter as text."""
-        bounds = (low.astype(int), high.astype(int)) if self.whole else (low, high)
-        rows = zip(self.attributes.tolist(), bounds[0].tolist(), bounds[1].tolist(), strict=True)
         texts = [
             " AND ".join(
-                f"a{attribute} BETWEEN {least!r} AND {greatest!r}"
-                for attribute, least, greatest in zip(*row, strict=True)
+                f"a{attribute} BETWEEN {low!r} AND {high!r}" for attribute, (low, high) in zip(*row, strict=True)
             )
-            for row in rows
+            for row in zip(self.attributes, bounds, strict=True)
         ]
         if self.categories is None:
             return texts
         return [
             f"category = '{category_name(category)}' AND {text}"
-            for category, text in zip(self.categories.tolist(), texts, strict=True)
+            for category, text in zip(self.categories, texts, strict=True)
         ]
-
-    def _matches(self, events: Events, some: slice, low: Floats, high: Floats) -> int:
-        attributes = self.attributes[some]
-        matched = np.ones((len(events.numbers), len(attributes)), dtype=bool)
-        for predicate in range(attributes.shape[1]):
-            values = events.numbers[:, attributes[:, predicate]]
-            matched &= (low[:, predicate] <= values) & (values <= high[:, predicate])
-        if self.categories is not None:
-            matched &= events.categories[:, None] == self.categories[some]
-        return int(matched.sum())

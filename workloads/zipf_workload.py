@@ -1,10 +1,8 @@
-"""Builds the synthetic workload (`workloads.zipf`): numpy tunes its filters, and counts how many events they match."""
+"""Builds the synthetic workload (`workloads.zipf`): its filters, tuned on a sample, and its publications."""
 
 import random
 from collections.abc import Mapping, Sequence
 from itertools import islice
-
-import numpy as np
 
 from murmur_pubsub.script import Change
 from workloads.client_placement import equal_parts, place_clients
@@ -24,14 +22,14 @@ def build_zipf(overlay: Overlay, options: ZipfOptions, seed: int) -> Workload:
     subscribers = options.clients * options.subscribers_per_actor
     interests = _interests(options, subscribers * options.subscriptions_per_subscriber, seed)
     width = interests.tuned_width(_tuning_sample(options, seed), options.matching_rate)
-    low, high = interests.bounds(width)
-    texts = interests.texts(low, high)
+    bounds = interests.bounds(width)
+    texts = interests.texts(bounds)
     published = [
         ZipfPublications(options, seed, publisher, count)
         for publisher, count in enumerate(equal_parts(options.publications, options.publishers))
     ]
     measured = _published_sample(options, published)
-    reached = interests.matching_rate(measured, low, high)
+    reached = interests.matching_rate(measured, bounds)
     each = options.subscribers_per_actor * options.subscriptions_per_subscriber
     subscriptions = {
         number: tuple(
@@ -57,7 +55,7 @@ def build_zipf(overlay: Overlay, options: ZipfOptions, seed: int) -> Workload:
         "publishers": options.publishers,
         "wanted matching rate": options.matching_rate,
         "reached matching rate": round(reached, 6),
-        "events the rate was measured on": len(measured.numbers),
+        "events the rate was measured on": measured.count,
         "interval width": round(width, 6),
     }
     return Workload(overlay, tuple(clients), description, options.publications)
@@ -71,18 +69,19 @@ def _changes(
     others = _interests(options, options.resubscriptions, f"{seed}/resubscriptions")
     rng = random.Random(f"{seed}/resubscriptions")
     span_us = int(options.publications / options.rate_per_s * 1e6)
-    return draw_changes(subscriptions, others.texts(*others.bounds(width)), max(span_us, 1), rng)
+    return draw_changes(subscriptions, others.texts(others.bounds(width)), max(span_us, 1), rng)
 
 
 def _interests(options: ZipfOptions, total: int, seed: object) -> Interests:
     rng = random.Random(f"{seed}/subscriptions")
     source = EventSource(options, rng)
-    chosen = np.array([rng.sample(range(options.attributes), options.predicates) for _ in range(total)])
-    centres = np.array([[source.value() for _ in range(options.predicates)] for _ in range(total)], dtype=float)
+    predicates = range(options.predicates)
+    chosen = [tuple(rng.sample(range(options.attributes), options.predicates)) for _ in range(total)]
+    centres = [tuple(float(source.value()) for _ in predicates) for _ in range(total)]
     wanted = EventSource(options, random.Random(f"{seed}/subscriptions/categories"))
-    categories = np.array([wanted.category() for _ in range(total)]) if options.categories else None
+    categories = [wanted.category() for _ in range(total)] if options.categories else None
     extent, whole = float(options.integers or 1), options.integers is not None
-    as_wide, in_middle = np.ones_like(centres), np.zeros_like(centres)
+    as_wide, in_middle = [(1.0,) * options.predicates] * total, [(0.0,) * options.predicates] * total
     interests = Interests(chosen, centres, categories, extent, whole, as_wide, in_middle)
     return interests.with_covered(options.covered, random.Random(f"{seed}/subscriptions/covered"))
 
@@ -90,16 +89,16 @@ def _interests(options: ZipfOptions, total: int, seed: object) -> Interests:
 def _tuning_sample(options: ZipfOptions, seed: int) -> Events:
     """Events that are not published: how many are published must not change the filters."""
     source = EventSource(options, random.Random(f"{seed}/tuning"))
-    numbers = np.array([[source.value() for _ in range(options.attributes)] for _ in range(_TUNED_ON)], dtype=float)
+    numbers = [tuple(source.value() for _ in range(options.attributes)) for _ in range(_TUNED_ON)]
     categories = EventSource(options, random.Random(f"{seed}/tuning/categories"))
-    return Events(numbers, np.array([categories.category() for _ in range(_TUNED_ON)]))
+    return Events(numbers, [categories.category() for _ in range(_TUNED_ON)])
 
 
 def _published_sample(options: ZipfOptions, published: list[ZipfPublications]) -> Events:
     """The first events of each publisher, about `_MEASURED_ON` together, or all if there are no more."""
     most = -(-_MEASURED_ON // len(published))
     events = [attributes for each in published for _, _, attributes in islice(each, most)]
-    numbers = [[event[f"a{number}"] for number in range(options.attributes)] for event in events]
+    numbers = [tuple(float(event[f"a{number}"]) for number in range(options.attributes)) for event in events]
     codes = {category_name(number): number for number in range(options.categories)}
     categories = [codes.get(str(event.get("category")), 0) for event in events]
-    return Events(np.array(numbers, dtype=float), np.array(categories))
+    return Events(numbers, categories)
