@@ -29,4 +29,4 @@ class Steering(Protocol):
         """The order with that step has taken effect, or why not."""
 
     def let_go(self, now_us: int) -> None:
-        """Publishing is over: nothing is taken any more."""
+        """Publishing is over: nothing is taken any more. `now_us`: until when it lasted; 0: as long as the plan did."""

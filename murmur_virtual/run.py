@@ -177,10 +177,10 @@ class VirtualRun:
     def _steer(self, steering: Steering, base_us: int) -> Iterator[None]:
         """Publish at the pace of whoever steers, and carry out what is ordered. An order takes effect at an instant of
         its own, before which all has happened that is due: as a step of a plan it would find the same state."""
-        step, held = len(self._deployment.faults), False
+        step, waited = len(self._deployment.faults), False
         while steering.held or not self._published_all():
             yield
-            held = held or steering.held
+            waited = steering.held or steering.waiting or self._published_all()
             if steering.waiting:
                 at_us = self._free_instant_us()
                 fault = steering.take(at_us - base_us, step)
@@ -191,12 +191,12 @@ class VirtualRun:
                     step += 1
                 continue
             until_us = base_us + steering.pace(self.runtime.now_us - base_us)
-            self._run(until_us=until_us, stop=self._watch if steering.held else self._published_all)
-        if held:  # a scenario with the same orders has to end here too
+            self._run(until_us=until_us, stop=self._watch if waited else self._published_all)
+        if waited:  # all may be published for some time: a scenario with the same orders has to end here too
             at_us = self._free_instant_us()
             self.runtime.call_at(at_us, lambda _: None)
             self._run(until_us=at_us, stop=self._watch)
-        steering.let_go(self.runtime.now_us - base_us if held else 0)
+        steering.let_go(self.runtime.now_us - base_us if waited else 0)
 
     def _free_instant_us(self) -> int:
         """A time to come at which nothing is due, with all before it done."""
