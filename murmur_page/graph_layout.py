@@ -1,4 +1,4 @@
-"""Where to draw the nodes of a graph: trees fan out from their middle, other graphs settle by springs."""
+"""Where to draw the nodes of a graph: a tree fans out from its middle, a chain is a bow, others settle by springs."""
 
 import math
 
@@ -22,7 +22,8 @@ def positions(graph: "nx.Graph[str]") -> dict[str, Position]:
 
 def _connected(graph: "nx.Graph[str]") -> dict[str, Position]:
     if nx.is_tree(graph):
-        return _radial(graph)
+        chain = len(graph) > 2 and max(degree for _, degree in graph.degree) <= 2
+        return _bow(graph) if chain else _radial(graph)
     if len(graph) > _SPRINGS_MAX and nx.is_connected(graph):
         return _radial(nx.bfs_tree(graph, max(graph, key=graph.degree.__getitem__)).to_undirected())
     start = _around(list(graph), 1.0)
@@ -32,6 +33,13 @@ def _connected(graph: "nx.Graph[str]") -> dict[str, Position]:
 
 def _around(names: list[str], radius: float) -> dict[str, Position]:
     return {name: on_circle(radius, number / len(names)) for number, name in enumerate(names)}
+
+
+def _bow(chain: "nx.Graph[str]") -> dict[str, Position]:
+    """A half of an ellipse, so that what goes past nodes of the chain is seen apart from it."""
+    first = next(name for name in chain if chain.degree[name] == 1)
+    in_order = list(nx.dfs_preorder_nodes(chain, first))
+    return {name: on_circle(1.0, 0.5 + number / (len(in_order) - 1) / 2) for number, name in enumerate(in_order)}
 
 
 def _radial(tree: "nx.Graph[str]") -> dict[str, Position]:

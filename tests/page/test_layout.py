@@ -50,6 +50,12 @@ def test_each_cell_has_a_box_with_its_brokers_in_it_and_in_no_other() -> None:
     assert placed.positions["p1"][1] == min(y for _, y in placed.positions.values()), "the entrance is on top"
 
 
+def test_what_goes_past_brokers_of_a_chain_is_seen_apart_from_it() -> None:
+    places = list(layout({"kind": "chain", "brokers": 8}).positions.values())
+    for (x, y), (to_x, to_y), (past_x, past_y) in zip(places, places[1:], places[2:], strict=False):
+        assert abs((to_x - x) * (past_y - y) - (to_y - y) * (past_x - x)) > 0.01, "three on a line"
+
+
 @pytest.mark.parametrize("brokers", [1, 2, 16, 90])
 def test_every_broker_of_a_tree_has_a_place_of_its_own(brokers: int) -> None:
     overlay = {"kind": "balanced", "brokers": brokers, "degree": 3}
