@@ -11,7 +11,7 @@ from murmur_page.head import head_of
 from murmur_page.layout import layout_of, write_layout
 from murmur_page.observer import Observer
 from murmur_pubsub.errors import RunError
-from murmur_pubsub.journal import RUN_WRITER
+from murmur_pubsub.journal import NONE, RUN_WRITER, RowKind
 from murmur_pubsub.journal_format import HEADER_BYTES, ROW, FileName
 from murmur_pubsub.run_manifest import FaultEntry
 from murmur_virtual.run import VirtualRun
@@ -21,7 +21,9 @@ from murmuration.runs.hands import SAVED, Hands
 from murmuration.runs.manifest import manifest_of
 from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.load import check_scenario
-from spark_analysis.plain_judge import Judgement, judge_run
+from spark_analysis.event_way import EventId, EventWay, follow, follow_all
+from spark_analysis.plain_judge import Judgement, judge_run, read_history
+from spark_analysis.way_ends import WayEnds
 
 
 class PagedHands(Hands):
@@ -33,14 +35,22 @@ class PagedHands(Hands):
         """See `Steering`."""
         return max(now_us, self.until_us)
 
+    def let_go(self, now_us: int) -> None:
+        """See `Steering`. A run that lasted longer than its plan is saved though nothing else was done."""
+        super().let_go(now_us)
+        if now_us:
+            self._save(now_us)
+
 
 class LessonRun:
-    """A run of the scenario of these keys in a new folder. `inputs_max`: a run whose machines take more floods (None:
-    it may). Raises `InputError` for a scenario that cannot be played, and while it is carried on `ProtocolError` for
-    what a protocol does wrong, and `RunError` for a flood."""
+    """A run of the scenario of these keys in a new folder. `place`: what has the keys. `inputs_max`: a run whose
+    machines take more floods (None: it may). Raises `InputError` for a scenario that cannot be played, and while it is
+    carried on `ProtocolError` for what a protocol does wrong, and `RunError` for a flood."""
 
-    def __init__(self, keys: Mapping[str, Any], folder: Path, inputs_max: int | None = None) -> None:
-        loaded = check_scenario({**keys, "runtime": "virtual"}, "lesson")
+    def __init__(
+        self, keys: Mapping[str, Any], folder: Path, place: str = "lesson", inputs_max: int | None = None
+    ) -> None:
+        loaded = check_scenario({**keys, "runtime": "virtual"}, place)
         built = build(loaded)
         self.deployment = built.deployment
         self._folder = RunFolder.make(folder, manifest_of(loaded, built))
@@ -53,7 +63,6 @@ class LessonRun:
         self._rows = _Rows(self._folder.journal)
         self._observer = Observer(self._folder.manifest)
         self._told_us = -1
-        self._levels: set[tuple[int, int]] = set()
         self.over = False
         next(self._stretches)
         self._began_us = self._run.runtime.now_us
@@ -67,14 +76,6 @@ class LessonRun:
     def inputs(self) -> int:
         """How many inputs machines took."""
         return self._run.runtime.processed
-
-    def levels(self) -> dict[str, int]:
-        """The most that each measure of the protocol came to at a broker so far, by its words."""
-        words = {measure.topic: measure.words for measure in self._folder.manifest.measures}
-        most: dict[str, int] = {}
-        for topic, level in self._levels:
-            most[words[topic]] = max(level, most.get(words[topic], 0))
-        return most
 
     @property
     def folder(self) -> Path:
@@ -118,6 +119,29 @@ class LessonRun:
         """Of a run that is over."""
         return judge_run(self.folder)
 
+    def hops(self) -> dict[str, list[int]]:
+        """How many links each event had come over when it reached a broker from another one, in order of time, by the
+        broker's name."""
+        nodes = self._folder.manifest.nodes
+        hops: dict[str, list[int]] = {node.name: [] for node in nodes if node.role == "broker"}
+        for row in read_history(self._folder.journal).of(RowKind.RECEIVE):
+            if row.source != NONE and row.hops and nodes[row.node].role == "broker":
+                hops[nodes[row.node].name].append(row.hops)
+        return hops
+
+    def way(self, source: int, sequence: int) -> EventWay:
+        """The way of an event so far; raises `InputError` for one that was not published."""
+        return follow(self.folder, source, sequence)
+
+    def end_of_way(self, event: EventId, subscriber: int) -> str:
+        """Where the way of an event ended on which it did not come to that subscriber, in words."""
+        manifest = self._folder.manifest
+        way = follow_all(self.folder, [event]).get(event)
+        if way is None:
+            return "its publisher died before it was out"
+        home, *_ = read_history(self._folder.journal).lives[subscriber]
+        return WayEnds(manifest).of_missing(way, manifest.names[home.node])
+
     def saved(self) -> str:
         """What was done by hand, as a scenario; without hands, the scenario itself."""
         by_hand = self.folder / SAVED
@@ -145,7 +169,6 @@ class LessonRun:
             return []
         frame = self._observer.frame(counted(rows), self._told_us, max(now_us, self._told_us + 1))
         self._told_us = frame.end_us
-        self._levels |= {(topic, level) for (topic, _), level in frame.levels.items()}
         return [frame.plain()]
 
 

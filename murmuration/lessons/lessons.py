@@ -11,6 +11,7 @@ from spark_analysis.plain_judge import Judgement
 
 _DETECTION = {"heartbeat": "100 ms", "timeout": "500 ms", "reconnect": "50 ms"}
 _SECONDS = 20
+_LINKS_WANTED = 3
 _TREE: Mapping[str, Any] = {
     "overlay": {"kind": "balanced", "brokers": 7, "degree": 3},
     "workload": {
@@ -45,12 +46,12 @@ _CHAIN: Mapping[str, Any] = {
     "overlay": {"kind": "chain", "brokers": 8},
     "workload": {
         "kind": "paced",
-        "publishers": {"b0": 1},
-        "subscribers": {"b6": 1, "b7": 2},
+        "publishers": {"b0": 1, "b7": 1},
+        "subscribers": {"b2": 1},
         "rate_per_s": 10,
         "seconds": _SECONDS,
     },
-    "broker": {"routing": "multipath", "parameters": {"multipath": {"round": "1 s"}}},
+    "broker": {"routing": "multipath", "parameters": {"multipath": {"round": "2 s", "fanout": 3}}},
     "links": {"delay": "5 ms"},
     "datagrams": {"delay": "5 ms"},
     "failure_detection": _DETECTION,
@@ -74,13 +75,14 @@ _RING: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """A lesson's run that is over. `answer`: what was typed. `levels`: the most that a protocol's measure came to, by
-    its words."""
+    """A lesson's run that is over. `answer`: what was typed. `way_end`: where the way of the first event that is
+    missing ended, in words ("": none is). `hops`: see `LessonRun`."""
 
     judgement: Judgement
     faults: Sequence[FaultEntry]
     answer: str
-    levels: Mapping[str, int]
+    way_end: str
+    hops: Mapping[str, Sequence[int]]
 
     @property
     def numbers(self) -> Mapping[str, Any]:
@@ -92,20 +94,19 @@ class End:
         """Is the verdict that the system did what it promises?"""
         return bool(self.numbers["verdict"] == "valid")
 
-    @property
-    def first_excuse(self) -> str | None:
-        """What explains the first event that is missing."""
-        return next((each.text for (finding, _), each in self.judgement.excused.items() if finding == "missing"), None)
-
     def hit(self, kind: FaultKind) -> frozenset[str]:
         """The nodes that faults of this kind were about."""
         return frozenset(name for fault in self.faults if fault.kind is kind for name in fault.nodes)
 
 
+def _nothing(end: End) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Lesson:
     """`task`: paragraphs. `question`: what is asked once the run is over, or "". `lacks`: what is still to be done, in
-    words; None: it is solved."""
+    words; None: it is solved. `shown`: what the run then shows, or ""."""
 
     name: str
     title: str
@@ -113,6 +114,7 @@ class Lesson:
     keys: Mapping[str, Any]
     lacks: Callable[[End], str | None]
     question: str = ""
+    shown: Callable[[End], str] = _nothing
 
     def scenario(self, seed: int) -> dict[str, Any]:
         """The keys of its run with this seed."""
@@ -120,12 +122,17 @@ class Lesson:
 
 
 def _losing(end: End) -> str | None:
-    if not end.numbers["missing"] or end.first_excuse is None:
+    missing = end.numbers["missing"]
+    if not missing:
         return "Every event came to everybody who wanted it. Break something on its way while it is published."
-    ends = re.findall(r"\b[bc]\d+\b", end.first_excuse.partition(": ")[2])
-    if not set(ends) <= set(re.findall(r"\w+", end.answer)):
-        return f"{end.numbers['missing']} deliveries are missing. Where did the way of the first event end?"
-    return None
+    named, ended = (set(re.findall(r"\b[bc]\d+\b", words)) for words in (end.answer, end.way_end))
+    if not named:
+        return f"{missing} deliveries are missing. Where did the way of the first of these events end?"
+    return None if named == ended else "It did not end there. Pick the event: a copy that was lost ends in a cross."
+
+
+def _way_ended(end: End) -> str:
+    return f"The way of the first event ended so: {end.way_end}."
 
 
 def _dead_broker(end: End) -> str | None:
@@ -146,13 +153,17 @@ def _exactly_once(end: End) -> str | None:
 
 
 def _shortcuts(end: End) -> str | None:
-    if not end.hit(FaultKind.KILL) & {f"b{number}" for number in range(1, 6)}:
-        return "Kill a broker between b0 and b6, on the only way that the links of the overlay leave."
-    if not end.levels.get("soft links"):
-        return "There was no soft link yet: let it learn for some seconds first."
-    if end.numbers["missing"]:
-        return f"{end.numbers['missing']} deliveries are missing: they met the dead broker before another way was open."
-    return None
+    hops = end.hops["b7"]
+    if not hops:
+        return "Nothing came to b7: nobody there wants what b0 publishes."
+    if hops[-1] > _LINKS_WANTED or hops[-1] >= hops[0]:
+        return f"{_ways_to_b7(end)} It takes traffic that a shortcut would serve, and some rounds of it."
+    return None if end.valid else f"{_ways_to_b7(end)} But {end.numbers['missing']} deliveries are missing."
+
+
+def _ways_to_b7(end: End) -> str:
+    hops = end.hops["b7"]
+    return f"The first event came to b7 over {hops[0]} links, and the last over {hops[-1]}."
 
 
 def _churn(end: End) -> str | None:
@@ -172,11 +183,13 @@ LESSONS: Mapping[str, Lesson] = {
             (
                 "A tree of seven brokers; b0 publishes, four others want everything. Nothing is ever lost here. Change "
                 "that: click a broker or a link, and kill, cut or harm it.",
-                "Then finish. The judge says how many deliveries are missing and which fault explains them.",
+                "Then finish. The judge says how many deliveries are missing, and of which events; the way of each can "
+                "be drawn. Say where the first one ended.",
             ),
             _TREE,
             _losing,
             "Where did the way of the first event that is missing end: at which node, or between which two?",
+            _way_ended,
         ),
         Lesson(
             "dead-broker",
@@ -204,12 +217,15 @@ LESSONS: Mapping[str, Lesson] = {
             "shortcuts",
             "Multipath finds its shortcuts",
             (
-                "A chain of eight brokers with opportunistic multipath forwarding. Events go hop by hop at first; "
-                "brokers learn from traffic whom to send to directly, over soft links, which are drawn dashed.",
-                "Kill a broker in the middle of the chain, for good, without a single event missing.",
+                "A chain of eight brokers with opportunistic multipath forwarding. b0 publishes, and only a subscriber "
+                "at b2 wants its events. Every two seconds a broker looks at what passed, and opens the soft link that "
+                "would have saved most: dashed, past at most three others. It has room for one or two of them.",
+                "Have c1 at b7 subscribe. Its first event comes over seven links; the last one of the run shall come "
+                "over three, and none be missing. “/” and a name such as 0:50 draws the way of an event.",
             ),
             _CHAIN,
             _shortcuts,
+            shown=_ways_to_b7,
         ),
         Lesson(
             "churn",

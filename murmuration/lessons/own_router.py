@@ -13,7 +13,7 @@ from murmur_pubsub.protocol_error import ProtocolError
 from murmuration.lessons.lesson_run import LessonRun
 
 _MODULE = "own"
-_INPUTS_MAX = 60_000
+_INPUTS_MAX = 20_000
 """Inputs of machines; a router that does not flood takes two thousand."""
 TITLE = "Your own router"
 TASK = (
@@ -95,13 +95,16 @@ TRIALS = (
 
 
 class Tried(NamedTuple):
-    """What became of a trial. `trouble`: why the router's run did not come to its end, or ""."""
+    """What became of a trial. `trouble`: why the router's run did not come to its end, or "". `saved`: the run as a
+    scenario, to be played beside the router as own.py; `hash`: that of its journal."""
 
     title: str
     verdict: str
     reason: str
     inputs: int
     trouble: str
+    saved: str
+    hash: str
 
 
 def try_router(code: str, number: int) -> Tried:
@@ -113,12 +116,13 @@ def try_router(code: str, number: int) -> Tried:
         sys.path.insert(0, folder)
         importlib.invalidate_caches()
         try:
-            run = LessonRun(trial.keys, Path(folder) / "run", _INPUTS_MAX)
+            run = LessonRun(trial.keys, Path(folder) / "run", inputs_max=_INPUTS_MAX)
             run.play_on()
             numbers = run.judgement().numbers
-            return Tried(trial.title, numbers["verdict"], numbers["reason"], run.inputs, "")
+            verdict, reason = numbers["verdict"], numbers["reason"]
+            return Tried(trial.title, verdict, reason, run.inputs, "", run.saved(), run.journal_hash())
         except Exception as error:  # of any kind: it is somebody's first router
-            return Tried(trial.title, "", "", 0, _in_words(error, own).replace(f"{folder}/", ""))
+            return Tried(trial.title, "", "", 0, _in_words(error, own).replace(f"{folder}/", ""), "", "")
         finally:
             sys.path.remove(folder)
             sys.modules.pop(_MODULE, None)

@@ -6,10 +6,13 @@
 import dataclasses
 import hashlib
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal_format import HEADER_BYTES
 from murmur_virtual.run import play_virtual
 from murmuration.deployment.build_deployment import build
@@ -17,6 +20,7 @@ from murmuration.registry import RELIABILITIES, ROUTINGS
 from murmuration.runs.manifest import manifest_of
 from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.load import check_scenario
+from reliability.epidemic.epidemic import EPIDEMIC
 from routing.protocol import RunsOn
 from spark_analysis.plain_judge import judge_run
 
@@ -44,20 +48,29 @@ class Witness(NamedTuple):
     events: int
 
 
-def pairs() -> list[tuple[str, str]]:
-    """Every routing protocol, and every other reliability protocol over the first routing that has its needs."""
-    first = {
-        name: next(routing for routing in ROUTINGS.values() if above.needs <= routing.offers)
-        for name, above in RELIABILITIES.items()
-    }
-    plain, *recovering = RELIABILITIES
-    return [*((name, plain) for name in ROUTINGS), *((first[name].name, name) for name in recovering)]
+@cache
+def pairs() -> Sequence[tuple[str, str]]:
+    """Every routing protocol with every reliability protocol that works over it."""
+    return [pair for pair in product(ROUTINGS, RELIABILITIES) if _works(*pair)]
+
+
+def _works(routing: str, reliability: str) -> bool:
+    try:
+        build(check_scenario(keys_of(routing, reliability), "witness"))
+    except InputError:
+        return False
+    return True
 
 
 def keys_of(routing: str, reliability: str) -> dict[str, Any]:
     """The scenario: eight brokers, events that every one's subscribers want, a link that loses, a crash."""
-    overlay = _OVERLAYS[ROUTINGS[routing].runs_on]
+    epidemic = reliability == EPIDEMIC.name
+    runs_on = ROUTINGS[routing].runs_on
+    if epidemic and runs_on is RunsOn.CELLS:
+        runs_on = RunsOn.ACYCLIC  # gossip follows the only way
+    overlay = _OVERLAYS[runs_on]
     structured = overlay["kind"] == "structured"
+    parameters = {reliability: {"algorithm": "push"}} if epidemic and structured else {}
     return {
         "name": f"{routing}-{reliability}",
         "runtime": "virtual",
@@ -71,7 +84,7 @@ def keys_of(routing: str, reliability: str) -> dict[str, Any]:
             "seconds": 3,
             "share": 0.7,
         },
-        "broker": {"routing": routing, "reliability": reliability},
+        "broker": {"routing": routing, "reliability": reliability, "parameters": parameters},
         "links": {"delay": {"uniform": ["1 ms", "5 ms"]}, "loss": 0.0 if structured else 0.05},
         "datagrams": {"delay": "1 ms"},
         "failure_detection": {"heartbeat": "100 ms", "timeout": "500 ms", "reconnect": "50 ms"},

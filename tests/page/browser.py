@@ -24,14 +24,14 @@ def installed() -> tuple[str, str]:
 
 
 @contextmanager
-def browser(width: int, height: int) -> Iterator[Any]:
-    """A browser with a window of that size; its console and its requests are logged."""
+def browser(width: int, height: int, *more: str) -> Iterator[Any]:
+    """A browser with a window of that size, and more arguments; its console and its requests are logged."""
     path, driver = installed()
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
     options.binary_location = path
-    for argument in (*_ARGUMENTS, f"--window-size={width},{height}"):
+    for argument in (*_ARGUMENTS, *more, f"--window-size={width},{height}"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     opened: Any = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))

@@ -13,6 +13,17 @@ self.fetch = async (what, how) => {
   return new Response(packed.body.pipeThrough(new DecompressionStream("gzip")), { headers: { "Content-Type": "application/wasm" } });
 };
 
+// Too little memory is told in many ways: by WebAssembly, by the browser, by Python.
+function inWords(error) {
+  const words = String(error.message || error);
+  if (error instanceof RangeError || /memory/i.test(words)) return "This browser gives a page too little memory: Python in it wants 64 MB or more.";
+  return words;
+}
+
+// Pyodide tells nobody of an instance that could not be made, and waits for ever.
+const instantiate = WebAssembly.instantiateStreaming.bind(WebAssembly);
+WebAssembly.instantiateStreaming = (...given) => instantiate(...given).catch((error) => { self.postMessage({ trouble: inWords(error) }); throw error; });
+
 async function bytesOf(name) {
   const answer = await ask(new URL(name, import.meta.url));
   if (!answer.ok) throw new Error(`${name} is missing beside this page`);
@@ -29,13 +40,13 @@ async function begin() {
 }
 
 const begun = begin();
-begun.then(() => self.postMessage({ ready: true }), (error) => self.postMessage({ trouble: String(error.message || error) }));
+begun.then(() => self.postMessage({ ready: true }), (error) => self.postMessage({ trouble: inWords(error) }));
 
 self.addEventListener("message", async ({ data: { number, call, given } }) => {
   try {
     const desk = await begun;
-    self.postMessage({ number, answer: JSON.parse(desk.answer(call, JSON.stringify(given))) });
+    self.postMessage({ number, ...JSON.parse(desk.answer(call, JSON.stringify(given))) });
   } catch (error) {
-    self.postMessage({ number, trouble: String(error.message || error) });
+    self.postMessage({ number, trouble: inWords(error) });
   }
 });
