@@ -15,7 +15,8 @@ from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 from murmur_pubsub.faults import COMMANDS
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest
-from spark_analysis.causes import CAUSE_COLUMNS, Causes, cause_part, causes_in_parts, links_up
+from spark_analysis.cause_parts import CAUSE_COLUMNS, cause_part, causes_in_parts
+from spark_analysis.causes import Causes, links_up
 from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
 from spark_analysis.checked_rows import COLUMNS, CheckedRows
 from spark_analysis.connections import Connections, LinkRow

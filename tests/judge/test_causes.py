@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from murmur_pubsub.journal import RowKind
-from spark_analysis.causes import Causes, cause_part, causes_in_parts, causes_of, links_up
+from spark_analysis.cause_parts import cause_part, causes_in_parts
+from spark_analysis.causes import Causes, causes_of, links_up
 from spark_analysis.plain_judge import judge_run
 from tests.protocols.durable.test_whole import a_cluster, publish
 
