@@ -20,6 +20,8 @@ from murmuration.commands.console import RunProgress
 from murmuration.sweeps.tasks import Cores
 
 _FAILED_SHOWN = 5
+_WIDTH_MIN = 150
+"""Of the table: on a narrower terminal its rows go on in the next line, and no figure is cut off."""
 
 
 class BenchCutShort(RunError):
@@ -72,6 +74,7 @@ def _tell(run: BenchRun, end: BenchEnd, folder: Path, as_json: bool) -> None:
         print(json.dumps(counts | {"verdicts": verdicts, "left_out": run.plan.left_out, "folder": str(folder)}))
     else:
         console = Console()
+        console.width = max(console.width, _WIDTH_MIN)
         if len(table):
             console.print(_overview(table))
         for why, names in run.plan.reasons.items():
