@@ -4,8 +4,8 @@ A durable subscription is required for all events from its begin to its end, who
 that was away excuses a missing event only if it was still away when the run ended, and a fault on the way only if no
 path was left then. An event that a later one of its publisher has overtaken is not excused even so. A publisher that
 dies, or is not connected again, may take with it what it had not handed over, as under any promise; and what has not
-had its turn when its subscription is withdrawn need not come. With a lease, what was given up for a subscriber that
-was away for longer is excused, event by event, by what the subscriber was told (`spark_analysis.given_up`).
+had its turn when its subscription is withdrawn need not come. What the limits of a subscription let a broker give up,
+or refuse, is excused by what the subscriber or the publisher was told (`spark_analysis.given_up`).
 
 A client that dies may have been delivered what it had not recorded yet: that may come once more when it is back.
 

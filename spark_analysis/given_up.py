@@ -21,8 +21,6 @@ from spark_analysis.fault_windows import NEVER_US
 
 _NOTICED_US = 500_000
 """How long after the last word of a client its absence may begin in the journal, at most half of a lease."""
-
-
 TOPICS = (GIVEN_UP, REFUSED)
 
 
