@@ -24,9 +24,9 @@ class RingRouting(Router):
         number = int(context.name[1:])
         brokers = context.parameters["brokers"]
         self._next = f"b{(number + 1) % brokers}"
-        self._index = MatchingIndex[int]()
+        self.index = MatchingIndex[int]()
         for key, text in enumerate(quote_filters(FILTERS, random.Random(f"ring/{number}"))):
-            self._index.add(key, parse_filter(text), key % 8)
+            self.index.add(key, parse_filter(text), key % 8)
         self.matched = 0
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
@@ -42,7 +42,7 @@ class RingRouting(Router):
         hops = header[0] if header else 0
         if hops == HOPS:
             return ()
-        self.matched += len(self._index.destinations(event.attributes))
+        self.matched += len(self.index.destinations(event.attributes))
         return (Hop(self._next, (hops + 1,)),)
 
     def check_invariants(self) -> None:

@@ -75,19 +75,22 @@ class Event:
     def check(self) -> None:
         """Raise `InputError` for what may not be published: an event without attributes, with a name or value that an
         event may not have, or too large. Asked wherever a publisher hands an event over, whatever the runtime."""
-        place = f"publication {self.source}:{self.sequence}"
         attributes = self.attributes
         if not attributes:
-            raise InputError(place, "an event without attributes", "one attribute or more")
+            raise InputError(self._place, "an event without attributes", "one attribute or more")
         for name, value in attributes.items():
-            where = f"{place}, attribute {name!r:.40}"
             if not is_text(name):
-                raise InputError(where, f"a name of type {type(name).__name__}", "a text")
+                found = f"a name of type {type(name).__name__}"
+                raise InputError(f"{self._place}, attribute {name!r:.40}", found, "a text")
             if not is_sendable(value):
-                raise InputError(where, f"{value!r:.60}", SENDABLE)
+                raise InputError(f"{self._place}, attribute {name!r:.40}", f"{value!r:.60}", SENDABLE)
         if len(self.blob) > EVENT_BYTES_MAX:
             found = f"attributes of {len(self.blob):,} bytes"
-            raise InputError(place, found, f"at most {EVENT_BYTES_MAX:,} bytes")
+            raise InputError(self._place, found, f"at most {EVENT_BYTES_MAX:,} bytes")
+
+    @property
+    def _place(self) -> str:
+        return f"publication {self.source}:{self.sequence}"
 
     @property
     def attributes(self) -> Mapping[str, Value]:
