@@ -122,12 +122,16 @@ class Membership:
         return effects + self._tell_all(peer) + self._desk.tell(peer) + self._moves.on_back(peer)
 
     def _given_up_for(self, peer: NodeName) -> dict[NodeName, None]:
-        """The dead neighbour that has led to this peer: with it there would be a cycle now. Its link to one of the two
-        was taken away, and neither can tell to which. The later by name gives it up. If it returns to that one, it
-        joins there, and the other learns from `_closes_cycle` that it was the wrong one of the two."""
+        """The dead neighbour that has led to this peer: with it there would be a cycle now. One of the two joins, and
+        has no neighbour any more, since its link to a dead one was taken away. That is this broker, unless it has a
+        neighbour that is up. If all that the peer has are away, too, neither can tell which one it is: the later
+        by name gives up its own. If that one returns to it, it joins there, and the other hears (`_closes_cycle`)."""
         network = self._knowledge.network
         before = network.mom.first_hop(peer) if peer in network.mom else None
-        return {before: None} if before in network.down and self._knowledge.name > peer else {}
+        if before not in network.down or any(each in network.up for each in network.peers):
+            return {}
+        peer_may_join = all(network.is_away(each) for each in network.statements[peer].peers)
+        return {} if peer_may_join and self._knowledge.name < peer else {before: None}
 
     def _tell_all(self, peer: NodeName, away: int = 1, move: int = 0) -> list[Effect]:
         """All that this broker knows, to one that is so far away; without a link, the same is expected from there."""
