@@ -114,6 +114,7 @@ def try_router(code: str, number: int) -> Tried:
         own = Path(folder) / f"{_MODULE}.py"
         own.write_text(code, encoding="utf-8")
         sys.path.insert(0, folder)
+        sys.modules.pop(_MODULE, None)  # a run of a saved scenario may have left another one
         importlib.invalidate_caches()
         try:
             run = LessonRun(trial.keys, Path(folder) / "run", inputs_max=_INPUTS_MAX)

@@ -130,7 +130,8 @@ class Membership:
         before = network.mom.first_hop(peer) if peer in network.mom else None
         if before not in network.down or any(each in network.up for each in network.peers):
             return {}
-        peer_may_join = all(network.is_away(each) for each in network.statements[peer].peers)
+        stated = network.statements.get(peer)
+        peer_may_join = stated is None or all(network.is_away(each) for each in stated.peers)
         return {} if peer_may_join and self._knowledge.name < peer else {before: None}
 
     def _tell_all(self, peer: NodeName, away: int = 1, move: int = 0) -> list[Effect]:
@@ -297,8 +298,7 @@ class Membership:
         """Is a neighbour that was away back, and only the source hears it, which is a neighbour of both? That would be
         a cycle: the link between the two of them holds, and the one to this broker was taken away."""
         network = self._knowledge.network
-        known = network.statements.get(stated.broker)
-        is_back = known is not None and stated.epoch > known.epoch and stated.broker in network.down
+        is_back = stated.broker in network.down and stated.epoch > network.last_life(stated.broker)
         if not is_back or source not in network.peers or source not in network.statements:
             return False
         return source in stated.peers and stated.broker in network.statements[source].peers

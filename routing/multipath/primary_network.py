@@ -254,6 +254,12 @@ class PrimaryNetwork:
         life = -1 if known is None else known.epoch  # of an earlier one nothing is true any more
         return any(word.away and word.life >= life for word in words.values())
 
+    def last_life(self, broker: NodeName) -> int:
+        """The latest incarnation of the broker that is known of, maybe from those who say it is away (-1: none)."""
+        known = self.statements.get(broker)
+        words = self._away.get(broker, {}).values()
+        return max((word.life for word in words), default=-1) if known is None else known.epoch
+
     # ------------------------------------------------------------------------------------------ what is sent
     def said_by(self, broker: NodeName, hops: int) -> Neighbours:
         """The broker's last statement, for one that is so many hops away from it."""

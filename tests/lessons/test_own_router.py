@@ -1,5 +1,8 @@
 """A router of one's own: what is right is valid on all runs, and whatever is wrong is said in words."""
 
+import sys
+import types
+
 import pytest
 
 from murmuration.lessons.own_router import STARTER, TRIALS, try_router
@@ -8,7 +11,13 @@ HERE = "return []  # here"
 FLOODING = "return [Hop(peer) for peer in self._neighbours if peer != came_from]"
 
 
-def test_the_starter_delivers_nothing_to_other_brokers_and_flooding_everything() -> None:
+def test_the_starter_delivers_nothing_to_other_brokers_and_flooding_everything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever module of that name was there before."""
+    left_over = types.ModuleType("own")
+    exec(STARTER.replace(HERE, FLOODING), left_over.__dict__)
+    monkeypatch.setitem(sys.modules, "own", left_over)
     assert [try_router(STARTER, number).verdict for number in range(len(TRIALS))] == ["invalid"] * 3
     tried = [try_router(STARTER.replace(HERE, FLOODING), number) for number in range(len(TRIALS))]
     assert [(each.verdict, each.trouble) for each in tried] == [("valid", "")] * 3

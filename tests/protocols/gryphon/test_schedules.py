@@ -47,6 +47,8 @@ def test_a_planted_bug_is_found(bug: str) -> None:
     found = find(
         schedules(parts, overlays=("cells", "chain"), losses=(0.0, 0.1, 0.3)),
         shows,
-        settings=settings(max_examples=300, phases=[Phase.generate], derandomize=True, deadline=None),
+        settings=settings(
+            max_examples=1000 if bug == BUGS[LATE] else 300, phases=[Phase.generate], derandomize=True, deadline=None
+        ),
     )
     assert shows(found)
