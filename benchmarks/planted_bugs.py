@@ -96,7 +96,7 @@ PLANTED_BUGS = (
     ),
     PlantedBug(
         "a dead neighbour whose link went stays a neighbour", _MULTIPATH, "routing/multipath/membership.py",
-        "return {before: None} if before in network.down and self._knowledge.name > peer else {}", "return {}",
+        "return {} if peer_may_join and self._knowledge.name < peer else {before: None}", "return {}",
     ),
     PlantedBug(
         "nobody founds the overlay anew", _IRBR, "routing/pastry/node.py",
