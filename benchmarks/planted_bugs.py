@@ -148,7 +148,7 @@ PLANTED_BUGS = (
     ),
     PlantedBug(
         "who a move brings counts as met though it is away", _MULTIPATH, "routing/multipath/primary_network.py",
-        "        self.met.pop(peer, None)\n        self.told.pop(peer, None)\n        return [Send(peer,",
+        "        self.forget_meeting(peer)\n        return [Send(peer,",
         "        self.met[peer] = self.told[peer] = self.statements[peer].epoch\n        return [Send(peer,",
     ),
     PlantedBug(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from benchmarks.planted_bugs import PLANTED_BUGS
+from benchmarks.planted_bugs import PLANTED_BUGS, changed_source
 
 FINDINGS = Path(__file__).parent / "findings"
 WITHOUT_THE_MEND = {
@@ -34,6 +34,11 @@ for keys in json.load(sys.stdin):
     symptom = tried(keys).symptom
     print(symptom and symptom.kind)
 """
+
+
+def test_each_planted_bug_stands_in_for_a_line_that_is_there_once() -> None:
+    for bug in PLANTED_BUGS:
+        assert changed_source(bug), bug.name
 
 
 def test_each_saved_finding_is_played_without_its_mend() -> None:
