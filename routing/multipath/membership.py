@@ -370,11 +370,13 @@ class Membership:
         if not network.heard_away(word):
             return ()
         onward = network.spread_away(word, source)
+        # Whether that is so of a neighbour of this broker it says itself, at once: until then nothing is sent to it.
+        asked = [Send(word.broker, SoftLinkRequest(network.epoch))] if word.broker in network.unlinked else []
         if not word.away:
             network.silent.pop(word.broker, None)
-            return onward + self.bridge()
-        if word.broker in network.unlinked:
-            return onward + self.on_unreachable(word.broker)  # it is asked on, whether that is so
+            return onward + self.bridge() + (asked if word.broker in network.down else [])
+        if asked:
+            return onward + self.on_unreachable(word.broker) + asked
         return onward + self._gone(word.broker)
 
     def on_join_refused(self, source: NodeName, refused: JoinRefused) -> Sequence[Effect]:

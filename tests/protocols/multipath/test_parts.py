@@ -14,6 +14,8 @@ from routing.multipath.messages import (
     MovePhase,
     Neighbours,
     OriginSubscriptions,
+    SoftLinkAccepted,
+    SoftLinkRequest,
     SubscriptionChanged,
     TablesWanted,
     TableTaken,
@@ -25,7 +27,7 @@ from routing.multipath.router import MultipathRouter
 from routing.multipath.soft_links import SoftLinks
 from routing.multipath.subscription_spread import SubscriptionSpread
 from routing.multipath.watch import PATIENCE, Watch
-from tests.protocols.multipath.network import Network, parameters
+from tests.protocols.multipath.network import MS, Network, parameters
 from workloads.overlay import Overlay
 
 WANTED = parse_filter("x = 1")
@@ -221,6 +223,20 @@ def test_who_has_forgotten_an_origin_takes_no_way_to_it_over_itself(tmp_path: Pa
     assert "b9" not in mst.ppaths
     spread.on_table("b2", OriginSubscriptions("b9", 0, 1, ("b2", "b9"), 0, (WANTED,)))
     assert mst.ppaths["b9"] == ("b2", "b9")
+
+
+def test_a_neighbour_by_a_move_that_another_says_is_away_is_asked_at_once(tmp_path: Path) -> None:
+    """Schedule 1604905: the other's partition was over, and nothing went to the neighbour before the next `watch`."""
+    network = Network(STAR, tmp_path, parameters(coordinator="b0", watch_us=60_000 * MS))
+    assert network.answer_to(network.order("b3", "move", "b1", "b0")) == ""
+    router = network.routers["b0"]
+    for number, away in enumerate((True, True, False), 9):
+        word = BrokerAway("b3", "b4", 0, number, 1, away, 0)
+        sent = [each for each in router.handle(Received("b2", word), 1) if isinstance(each, Send) and each.to == "b3"]
+        assert isinstance(sent[-1].message, SoftLinkRequest)
+        assert "b3" in router.knowledge.network.down
+    router.handle(Received("b3", SoftLinkAccepted(0)), 2)
+    assert "b3" not in router.knowledge.network.down
 
 
 def test_a_neighbour_is_told_all_tables_though_what_it_said_last_is_from_before_it_was_one(tmp_path: Path) -> None:
