@@ -82,7 +82,8 @@ def tasks_as_they_finish(
             submit()  # what the result has brought
     finally:
         for reference in under_way:
-            ray.cancel(reference, force=True)
+            # Not by force: Ray ends this process if a result comes of a task whose worker it has just killed.
+            ray.cancel(reference)
 
 
 def _apply(function: str, work: Any, search_path: Sequence[str]) -> Any:
