@@ -16,7 +16,7 @@ Plain Python over small tables, for tests as well as for Spark.
 """
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from murmur_pubsub.faults import FaultKind
@@ -40,21 +40,23 @@ class Away:
 
 
 def times_away(
-    rows: Iterable[LinkRow],
+    rows: Sequence[LinkRow],
     settled: Iterable[tuple[int, int]],
     homes: Mapping[str, str],
     limit_us: int = NEVER_US,
+    windows: Iterable[Window] = (),
 ) -> dict[str, list[Away]]:
     """Client by client, when it was away; `settled`: (time_us, covers_us) of the SETTLED rows, `homes`: client to
     broker, at first. What happened before anything had settled does not count. `limit_us`: how long after its link is
-    back a client may be away at most."""
+    back a client may be away at most. `windows`: a kill of its broker ends the client's link, though neither may live
+    to say so."""
     settlings = sorted(settled)
     if not settlings:
         return {}
     begun_us = settlings[0][0]
     steps: dict[str, list[tuple[int, int, int]]] = {client: [] for client in homes}
     now_at: dict[str, str] = {}
-    for time_us, kind, node, peer in sorted(rows):
+    for time_us, kind, node, peer in sorted([*rows, *_ended_by_kills(rows, homes, windows)]):
         client, broker = (node, peer) if node in homes else (peer, node)
         if kind == RowKind.LINK_UP and client in homes:
             now_at[client] = broker
@@ -66,6 +68,21 @@ def times_away(
             moves += [(time_us, 2, covers_us) for time_us, covers_us in settlings]
             found[client] = _walk(sorted(moves), limit_us)
     return found
+
+
+def _ended_by_kills(
+    rows: Iterable[LinkRow], homes: Mapping[str, str], windows: Iterable[Window]
+) -> Iterator[LinkRow]:
+    """The ends of links of clients that were ever at a broker, when that one was killed."""
+    clients: dict[str, set[str]] = {}
+    for client, broker in itertools.chain(
+        homes.items(), ((node, peer) for _, kind, node, peer in rows if kind == RowKind.LINK_UP and node in homes)
+    ):
+        clients.setdefault(broker, set()).add(client)
+    for window in windows:
+        if window.kills and window.in_effect_us < NEVER_US:
+            for broker in window.nodes & clients.keys():
+                yield from ((window.in_effect_us, RowKind.LINK_DOWN, broker, client) for client in clients[broker])
 
 
 def _walk(moves: Sequence[tuple[int, int, int]], limit_us: int) -> list[Away]:

@@ -44,7 +44,7 @@ def connections_of(
     """What explains the findings of a run whose promise excuses by connection; `last_us`: the end of its journal;
     `told`: the rows of what clients were told; `published_us`: see `Words`."""
     homes, limit_us = manifest.homes, manifest.recovery_limit_us
-    away = times_away(rows, settled, homes, limit_us)
+    away = times_away(rows, settled, homes, limit_us, windows)
     if not manifest.promise.durable:
         return Connections(away, windows, homes, limit_us, overlays, manifest.lossy)
     stays = _stays(rows, homes)

@@ -114,3 +114,13 @@ def test_a_client_that_goes_to_another_broker_is_away_only_meanwhile() -> None:
         (30_000, down, "b1", "c1"),
     ]  # fmt: skip
     assert times_away(rows, [(2_000, 1_000), (11_000, 10_000)], HOMES)["c1"] == [Away(9_000, 11_000)]
+
+
+def test_a_client_whose_broker_was_killed_is_away_though_neither_says_so() -> None:
+    """The client is stalled for good, and the broker that is back knows of no link."""
+    settled, killed = [(2_000, 1_000)], window(KILL, "b1", 4_000_000, 5_000_000)
+    rows = [(1_000, RowKind.LINK_UP, "c1", "b1")]
+    assert times_away(rows, settled, HOMES) == {}
+    assert times_away(rows, settled, HOMES, windows=[killed])["c1"] == [Away(4_000_000, NEVER_US)]
+    unharmed = dataclasses.replace(killed, in_effect_us=NEVER_US)
+    assert times_away(rows, settled, HOMES, windows=[unharmed]) == {}
