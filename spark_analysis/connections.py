@@ -70,9 +70,7 @@ def times_away(
     return found
 
 
-def _ended_by_kills(
-    rows: Iterable[LinkRow], homes: Mapping[str, str], windows: Iterable[Window]
-) -> Iterator[LinkRow]:
+def _ended_by_kills(rows: Iterable[LinkRow], homes: Mapping[str, str], windows: Iterable[Window]) -> Iterator[LinkRow]:
     """The ends of links of clients that were ever at a broker, when that one was killed."""
     clients: dict[str, set[str]] = {}
     for client, broker in itertools.chain(
