@@ -1,6 +1,6 @@
 """The report of a sweep: one HTML file that needs nothing else, made from its table of judged points."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,19 +88,19 @@ def _means(table: pd.DataFrame, keys: Sequence[str], compared: Sequence[Measure]
     """For each setting of the parameters: how many runs, how many of them valid, and each measure over its seeds."""
     rows = []
     for values, runs in table.groupby(list(keys), sort=False):
-        cells = [_spread(runs[measure.column].dropna() / measure.unit) for measure in compared]
+        cells = [spread(runs[measure.column].dropna() / measure.unit, _number, "none") for measure in compared]
         valid = int((runs["verdict"] == "valid").sum())
         shown = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
         rows.append({"values": shown, "runs": len(runs), "valid": valid, "cells": cells})
     return rows
 
 
-def _spread(found: pd.Series) -> tuple[str, str]:
-    """The mean, and the least and greatest if they differ."""
+def spread(found: pd.Series, number: Callable[[float], str], nothing: str) -> tuple[str, str]:
+    """The mean in words (`nothing`: of none), and the least and greatest if they differ."""
     if found.empty:
-        return "none", ""
-    low, high = _number(found.min()), _number(found.max())
-    return _number(found.mean()), "" if low == high else f"{low} to {high}"
+        return nothing, ""
+    low, high = number(found.min()), number(found.max())
+    return number(found.mean()), "" if low == high else f"{low} to {high}"
 
 
 def _number(value: float) -> str:

@@ -15,6 +15,7 @@ from routing.protocol import RunsOn
 from spark_analysis.charts import Axis, Panel, Readings, chart
 from spark_analysis.report import figure_script, fill_template
 from spark_analysis.sweep_plots import Measure
+from spark_analysis.sweep_report import spread
 
 SYSTEM = ["routing", "reliability"]
 MEASURES = (
@@ -125,21 +126,16 @@ def _sections(table: pd.DataFrame) -> list[dict[str, Any]]:
                 "system": f"{routing}/{reliability}",
                 "runs": len(runs),
                 "valid": int((runs["verdict"] == "valid").sum()),
-                "cells": [_spread(runs[measure.column].dropna().astype(float) / measure.unit) for measure in MEASURES],
+                "cells": [
+                    spread(runs[measure.column].dropna().astype(float) / measure.unit, number, "–")
+                    for measure in MEASURES
+                ],
                 "again": f"{workload}/{fault}/{routing}/{reliability}/{runs['seed'].iloc[0]}",
             }
             for (routing, reliability), runs in cells.groupby(SYSTEM, sort=False)
         ]
         found.append({"workload": workload, "fault": fault, "rows": rows})
     return found
-
-
-def _spread(found: pd.Series) -> tuple[str, str]:
-    """The mean, and the least and greatest if they differ."""
-    if found.empty:
-        return "–", ""
-    low, high = number(found.min()), number(found.max())
-    return number(found.mean()), "" if low == high else f"{low} to {high}"
 
 
 def _charts(table: pd.DataFrame) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from reliability.durable.parameters import DurableParameters
 from reliability.gryphon.pubend_log import Logged
 from tests.protocols.durable.planted_bugs import DropsTooMuch
 from tests.protocols.durable.test_leases import told
-from tests.protocols.durable.test_whole import a_cluster, judged, numbers, publish
+from tests.protocols.durable.test_whole import a_cluster, both_subscribe, judged, numbers, publish
 
 ALL = parse_filter("x >= 0")
 
@@ -42,9 +42,7 @@ def drops(reliability: Any = "durable") -> Any:
 
 def miss(cluster: Any, lacks: int) -> None:
     """Bob has the first 10 events, lacks so many, and is back for the last 5."""
-    for name in ("bob", "carol"):
-        cluster.clients[name].subscribe("x >= 0")
-    cluster.settle()
+    both_subscribe(cluster)
     publish(cluster, 0, 10)
     cluster.advance("500 ms")
     cluster.faults.disconnect("bob", "b2")

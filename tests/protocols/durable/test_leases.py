@@ -12,7 +12,7 @@ from reliability.durable.parameters import DurableParameters
 from spark_analysis.given_up import joined
 from spark_analysis.plain_judge import Judgement, judge_run, read_history
 from tests.protocols.durable.planted_bugs import ShortLease, SilentGivingUp
-from tests.protocols.durable.test_whole import a_cluster, judged, numbers, publish
+from tests.protocols.durable.test_whole import a_cluster, both_subscribe, judged, numbers, publish
 
 LEASED = {"lease": "2 s", "checkpoint": 5}
 
@@ -30,9 +30,7 @@ def told(cluster: Cluster) -> list[tuple[int, int]]:
 
 def misses(cluster: Cluster, away: str) -> None:
     """Bob gets the events 0 to 9, is away while 10 to 39 come and so long after, and is back when 40 to 49 come."""
-    for name in ("bob", "carol"):
-        cluster.clients[name].subscribe("x >= 0")
-    cluster.settle()
+    both_subscribe(cluster)
     publish(cluster, 0, 10)
     cluster.advance("500 ms")  # he acknowledges them
     cluster.faults.disconnect("bob", "b2")
@@ -68,9 +66,7 @@ def test_what_has_waited_for_longer_is_given_up_and_the_client_is_told_from_wher
 
 def test_the_log_is_cut_behind_what_was_given_up() -> None:
     with leased(log_most=35) as cluster:
-        for name in ("bob", "carol"):
-            cluster.clients[name].subscribe("x >= 0")
-        cluster.settle()
+        both_subscribe(cluster)
         cluster.faults.disconnect("bob", "b2")
         publish(cluster, 0, 30)
         cluster.advance("3 s")
@@ -85,9 +81,7 @@ def test_the_log_is_cut_behind_what_was_given_up() -> None:
 @pytest.mark.parametrize("dies", ["before he is told", "after it"])
 def test_a_publishers_broker_that_restarts_still_says_what_it_has_given_up(dies: str) -> None:
     with leased() as cluster:
-        for name in ("bob", "carol"):
-            cluster.clients[name].subscribe("x >= 0")
-        cluster.settle()
+        both_subscribe(cluster)
         publish(cluster, 0, 10)
         cluster.advance("500 ms")
         cluster.faults.disconnect("bob", "b2")
@@ -114,9 +108,7 @@ def test_a_publishers_broker_that_restarts_still_says_what_it_has_given_up(dies:
 def test_a_client_that_is_here_and_hands_nothing_back_is_told_when_it_goes_on() -> None:
     """It is as far as its window when it stands still; what follows that was given up meanwhile."""
     with leased(window=5) as cluster:
-        for name in ("bob", "carol"):
-            cluster.clients[name].subscribe("x >= 0")
-        cluster.settle()
+        both_subscribe(cluster)
         cluster.faults.slow("bob", "5 s")
         publish(cluster, 0, 50)
         cluster.advance("4 s")
@@ -149,9 +141,7 @@ def test_leases_do_not_run_while_their_publishers_broker_is_away() -> None:
 
 def test_others_of_the_same_broker_keep_what_waits_for_them() -> None:
     with leased() as cluster:
-        for name in ("bob", "carol"):
-            cluster.clients[name].subscribe("x >= 0")
-        cluster.settle()
+        both_subscribe(cluster)
         cluster.faults.disconnect("bob", "b2")
         publish(cluster, 0, 10)
         cluster.advance("1800 ms")

@@ -19,7 +19,7 @@ from reliability.gryphon.messages import Accepted, Submission
 from reliability.gryphon.pubend import Pubend
 from spark_analysis.plain_judge import read_history
 from tests.protocols.durable.planted_bugs import ForgetsRefusals
-from tests.protocols.durable.test_whole import a_cluster, judged, numbers, publish
+from tests.protocols.durable.test_whole import a_cluster, both_subscribe, judged, numbers, publish
 
 
 class Publishers:
@@ -108,9 +108,7 @@ def refused(cluster: Cluster) -> list[int]:
 
 def fill(cluster: Cluster) -> None:
     """Bob is away while 40 events are published, and back for 10 more."""
-    for name in ("bob", "carol"):
-        cluster.clients[name].subscribe("x >= 0")
-    cluster.settle()
+    both_subscribe(cluster)
     cluster.faults.disconnect("bob", "b2")
     publish(cluster, 0, 40)
     cluster.advance("1 s")
@@ -133,9 +131,7 @@ def test_the_publisher_is_told_and_nobody_gets_what_was_refused() -> None:
 @pytest.mark.parametrize("broken", ["its link", "its broker"])
 def test_a_publisher_whose_link_breaks_meanwhile_learns_of_each_event_once(broken: str) -> None:
     with refuses() as cluster:
-        for name in ("bob", "carol"):
-            cluster.clients[name].subscribe("x >= 0")
-        cluster.settle()
+        both_subscribe(cluster)
         cluster.faults.disconnect("bob", "b2")
         publish(cluster, 0, 22)
         if broken == "its link":

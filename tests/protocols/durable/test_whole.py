@@ -24,6 +24,13 @@ def a_cluster(**keys: Any) -> Iterator[Cluster]:
         yield cluster
 
 
+def both_subscribe(cluster: Cluster) -> None:
+    """Bob and Carol ask for everything, and it has settled."""
+    for name in ("bob", "carol"):
+        cluster.clients[name].subscribe("x >= 0")
+    cluster.settle()
+
+
 def publish(cluster: Cluster, first: int, count: int) -> None:
     """Alice publishes that many events, 20 ms apart."""
     for number in range(first, first + count):
@@ -131,9 +138,7 @@ def test_the_publishers_broker_may_die_while_a_subscriber_is_away() -> None:
 
 def test_a_log_that_is_full_of_what_an_absent_subscriber_lacks_makes_publishers_wait_and_loses_nothing() -> None:
     with a_cluster(parameters={"durable": {"log_most": 20, "checkpoint": 5}}) as cluster:
-        for name in ("bob", "carol"):
-            cluster.clients[name].subscribe("x >= 0")
-        cluster.settle()
+        both_subscribe(cluster)
         cluster.faults.disconnect("bob", "b2")
         publish(cluster, 0, 50)
         cluster.advance("2 s")
@@ -147,9 +152,7 @@ def test_a_log_that_is_full_of_what_an_absent_subscriber_lacks_makes_publishers_
 def test_others_are_not_held_up_by_one_that_is_slow() -> None:
     """Under `gryphon` a client whose window is full holds up its broker; here it falls behind, and catches up."""
     with a_cluster(parameters={"durable": {"window": 5}}) as cluster:
-        for name in ("bob", "carol"):
-            cluster.clients[name].subscribe("x >= 0")
-        cluster.settle()
+        both_subscribe(cluster)
         cluster.faults.slow("bob", "200 ms")
         publish(cluster, 0, 50)
         assert len(numbers(cluster, "carol")) >= 45
