@@ -4,6 +4,10 @@ Beside the records of `reliability.gryphon.pubend_log` there is ["R", token, cli
 tick in use}]: from here on the client wants that, [[subscriber, filter], …]. A record of a message that matched ends
 with {client: [subscriber, …]}; if publications before it were refused, and their publisher may not know, with their
 numbers too. A checkpoint ends with what is on record of every client, and with those numbers.
+
+The last checkpoint in the log says all that the records before it say of a client, but for which messages it has
+withdrawn. They may be all that is left of older ones: alone they would say that the client begins with the first of
+them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +17,7 @@ import msgpack
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import Effect, NodeName, Persist
-from reliability.durable.record import DurableRecord, Wanted, wanted_of
+from reliability.durable.record import DurableRecord, Wanted, still_for, wanted_of
 from reliability.gryphon.pubend_log import Logged, PubendLog
 
 
@@ -27,9 +31,13 @@ class DurableLog(PubendLog):
         self.refused: dict[int, list[int]] = {}
         self.record = DurableRecord()
         self._recovered: dict[NodeName, list[tuple[Logged, Sequence[int]]]] = {}
+        self._checkpoints_left = 0
+        """How many are still to be read."""
 
     def recover(self, records: Sequence[bytes]) -> list[Logged]:
         """See `PubendLog.recover`."""
+        # A record is packed with its length in one byte; the kind follows, a text of one letter.
+        self._checkpoints_left = sum(record[1:3] == b"\xa1C" for record in records)
         found = super().recover(records)
         for client in list(self._recovered):
             self._keep_for(client)
@@ -72,21 +80,32 @@ class DurableLog(PubendLog):
                 if len(fields) > 1:
                     self.refused[logged.event.source] = list(fields[1])
             elif kind == "C" and len(fields) == 2:
-                self.record.restore(fields[0])
+                self._checkpoints_left -= 1
+                if not self._checkpoints_left:
+                    self.record.restore(fields[0])
                 self.refused.clear()
                 self.refused |= {publisher: list(numbers) for publisher, numbers in fields[1].items()}
             elif kind == "R":
-                client, revision, wanted, latest = fields
-                if client in self.record.registrations:
-                    self._keep_for(client)
-                self.record.enlist(client, revision, wanted_of(wanted), latest)
+                client, revision, plain, latest = fields
+                wanted = wanted_of(plain)
+                if self._checkpoints_left:
+                    self._withdraw(client, wanted)
+                else:
+                    if client in self.record.registrations:
+                        self._keep_for(client)
+                    self.record.enlist(client, revision, wanted, latest)
             else:
                 super()._recover_more(kind, logged, fields)
         except InputError as error:
             raise ValueError(str(error)) from None
 
+    def _withdraw(self, client: NodeName, wanted: Wanted) -> None:
+        """Of what was read so far, only what the client still wants is for it."""
+        found = ((logged, still_for(each, wanted, logged.event)) for logged, each in self._recovered.get(client, ()))
+        self._recovered[client] = [(logged, left) for logged, left in found if left]
+
     def _keep_for(self, client: NodeName) -> None:
-        """Keep what was read so far for a client, if a record before it or a checkpoint behind it says it is one."""
+        """Keep what was read so far for a client, if a record before it or a checkpoint says it is one."""
         for logged, subscribers in self._recovered.pop(client, ()):
             self.record.keep(logged.pubend, logged.tick, logged.event, {client: subscribers})
 

@@ -10,7 +10,7 @@ stays on record until the client says that it has what follows: then it has been
 
 import itertools
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from murmur_pubsub.event import Event
@@ -84,11 +84,6 @@ class Registration:
         has = self.has.get(pubend, -1)
         return max(has, self.lost[pubend].tick) if pubend in self.lost else has
 
-    def still_for(self, subscribers: Sequence[int], withdrawn: Set[int], event: Event) -> list[int]:
-        """Those of the subscribers that the event is for, now that some have withdrawn a filter."""
-        matching = {subscriber for subscriber, each in self.wanted if each.matches(event.attributes)}
-        return [each for each in subscribers if each not in withdrawn or each in matching]
-
 
 class DurableRecord:
     """Of all clients, at one publishers' broker."""
@@ -106,21 +101,21 @@ class DurableRecord:
         if not wanted or not registration.wanted:  # what it begins with, and what it ends with, it is not owed
             for pubend, tick in latest.items():
                 self.release(client, pubend, tick)
-        withdrawn = {subscriber for subscriber, each in registration.wanted if (subscriber, each) not in wanted}
+        withdraws = any(each not in wanted for each in registration.wanted)
         registration.revision = revision
         registration.wanted = list(wanted)
-        if withdrawn:
-            self._withdraw(client, registration, withdrawn)
+        if withdraws:
+            self._withdraw(client, registration)
         self._filters.remove_client(client)
         for subscriber, each in wanted:
             self._filters.add((client, subscriber), each)
 
-    def _withdraw(self, client: NodeName, registration: Registration, withdrawn: Set[int]) -> None:
-        """What these subscribers have withdrawn, and not been handed yet, is not for them any more."""
+    def _withdraw(self, client: NodeName, registration: Registration) -> None:
+        """What was withdrawn, and not handed over yet, is kept no more."""
         for pubend, owed in registration.owed.items():
             for tick in list(owed):
                 kept = self._kept[pubend][tick]
-                left = registration.still_for(kept.matched[client], withdrawn, kept.event)
+                left = still_for(kept.matched[client], registration.wanted, kept.event)
                 kept.matched[client] = left
                 if not left:
                     owed.remove(tick)
@@ -206,13 +201,10 @@ class DurableRecord:
     def restore(self, plain: Sequence[Any]) -> None:
         """Take up the registrations of a checkpoint."""
         for client, revision, wanted, has, lost in plain:
-            registration = self.registrations.setdefault(client, Registration(dict(has)))
-            self.enlist(client, revision, wanted_of(wanted), {})
-            for pubend, tick in has.items():
-                self.release(client, pubend, tick)
+            registration = self.registrations[client] = Registration(dict(has))
             for pubend, (tick, events) in lost.items():
-                self.give_up(client, pubend, tick)
                 registration.lost[pubend] = Lost(tick, {each: (first, last) for each, (first, last) in events.items()})
+            self.enlist(client, revision, wanted_of(wanted), {})
 
     def check_invariants(self) -> None:
         for registration in self.registrations.values():
@@ -223,6 +215,12 @@ class DurableRecord:
             assert all(lost.tick > registration.has[pubend] for pubend, lost in registration.lost.items())
         for kept in self._kept.values():
             assert all(each.waiting > 0 for each in kept.values())
+
+
+def still_for(subscribers: Sequence[int], wanted: Wanted, event: Event) -> list[int]:
+    """Those of the subscribers that an event is for which matched them before, now that this is wanted."""
+    matching = {subscriber for subscriber, each in wanted if each.matches(event.attributes)}
+    return [each for each in subscribers if each in matching]
 
 
 def wanted_of(plain: Sequence[Any]) -> list[tuple[int, Filter]]:
