@@ -58,11 +58,14 @@ class CatchUpStream:
         if type(step) is CaughtUp and step.after <= self.tick >= step.tick:
             self.go_on(step._replace(tick=self.tick))
             return
-        news = step.tick > max(self.tick, step.after) and step.tick not in self._ahead
-        if news and len(self._ahead) < 2 * self._limit:
+        former = self._ahead.get(step.tick)
+        # One may be here that begins later: what would lead to it was given up, or withdrawn, and never comes.
+        news = step.tick > max(self.tick, step.after) and (former is None or step.after < former.after)
+        if news and (former is not None or len(self._ahead) < 2 * self._limit):
             self.due_us = due_us
             self._ahead[step.tick] = step
-            heapq.heappush(self._ends, step.tick)
+            if former is None:
+                heapq.heappush(self._ends, step.tick)
 
     def following(self) -> CatchUpStep | None:
         """The step that goes on from `tick`, if it is here. One that a withdrawal has made untrue may be here too."""

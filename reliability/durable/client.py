@@ -36,6 +36,7 @@ from murmur_pubsub.machine import (
 from murmur_pubsub.promise import GIVEN_UP, REFUSED
 from reliability.durable.messages import Decided, DurableHanded, Recorded, Resume, ResumedAt, flat
 from reliability.durable.parameters import DurableParameters
+from reliability.durable.record import still_for
 from reliability.gryphon.client import GryphonClient
 from reliability.gryphon.messages import Accepted, HandedBack
 
@@ -62,6 +63,7 @@ class DurableClient(GryphonClient):
         self._revision = self._recorded = -1
         self._token = 0
         self._storing: dict[int, tuple[int, int]] = {}  # token to what may be handed back: session and number
+        self._withdrew: set[int] = set()  # subscribers that have withdrawn something
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         """See `murmur_pubsub.machine.Machine`."""
@@ -94,6 +96,8 @@ class DurableClient(GryphonClient):
             effects = super().handle(input, now_us)
             if self._wanted == before:
                 return effects
+            if kind is Unsubscribe:
+                self._withdrew.add(input.subscriber)  # type: ignore[union-attr]
             self._revision = max(self._revision + 1, now_us)
             return [*effects, self._resume()] if self._connected else effects
         return super().handle(input, now_us)
@@ -139,7 +143,10 @@ class DurableClient(GryphonClient):
         if message.tick <= self._ticks.get(message.pubend, -1):
             return []
         self._ticks[message.pubend] = message.tick
-        return super()._given(message)
+        if not self._withdrew.isdisjoint(message.subscribers):
+            # It matched what was wanted when it was logged. No broker may know yet what was withdrawn since.
+            message = message._replace(subscribers=still_for(message.subscribers, self._wanted, message.event))
+        return super()._given(message) if message.subscribers else []
 
     def _hand_back(self) -> list[Effect]:
         self._to_hand_back = 0

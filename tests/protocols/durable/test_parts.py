@@ -322,6 +322,15 @@ def test_a_step_that_a_withdrawal_has_made_untrue_holds_nothing_up() -> None:
     assert taken(stream) == [30]
 
 
+def test_what_is_given_up_takes_the_place_of_a_step_that_ends_there_too() -> None:
+    """That one followed what is lost: it never comes to its turn."""
+    stream = CatchUpStream(5, 200)
+    stream.put(step(8, 10), 0)
+    stream.put(GivenUp("s", "c", 0, 5, 10, [3, 6, 10], 0, 0, []), 0)
+    stream.put(end(10, 30), 0)
+    assert taken(stream) == [10, 30]
+
+
 def test_more_is_asked_for_when_all_has_come_and_less_when_nothing_comes() -> None:
     stream = CatchUpStream(0, 25)
     asked = []
@@ -454,3 +463,15 @@ def test_a_client_that_is_resumed_at_another_tick_journals_it_and_goes_on_there(
     told = Received("s", ResumedAt(0, 91, 99, [3, 92, 95, 4, 7, 7]))
     rows = [(each.topic, each.value, each.event and each.event.id) for each in client.give(told)]
     assert rows == [(RESUMED_ELSEWHERE, 99, None), (GIVEN_UP, 92, (3, 95)), (GIVEN_UP, 7, (4, 7))]
+
+
+def test_a_client_delivers_to_nobody_what_it_has_withdrawn_and_goes_on_behind_it() -> None:
+    """Its brokers may not know yet. What it has not delivered now it would deliver late, if it asked again."""
+    client = Client()
+    client.give(Subscribe(1, ALL))
+    client.resumed("s")
+    client.give(Unsubscribe(1, ALL), 50)
+    assert client.hand(0, 10) == []
+    client.give(Subscribe(1, ALL), 60)
+    assert client.hand(1, 12) == [12]
+    assert client.resumed("s").ticks == [0, 12]
