@@ -17,6 +17,7 @@ from murmur_pubsub.promise import Promise, Survival
 from reliability.best_effort import BEST_EFFORT
 from reliability.broker import Broker
 from reliability.durable.durable import DURABLE
+from reliability.end_to_end.end_to_end import END_TO_END
 from reliability.epidemic.epidemic import EPIDEMIC
 from reliability.gryphon.gryphon import GRYPHON
 from reliability.layer import Reliability
@@ -43,7 +44,7 @@ ROUTINGS: Mapping[str, RoutingDeclaration] = {
     for each in (FLOODING, FORWARDING, MULTIPATH, CELLS, IRBR, IRBR_MEMBERS, SCRIBE, RPF, VINIFERA, FERRY)
 }
 RELIABILITIES: Mapping[str, ReliabilityDeclaration] = {
-    each.name: each for each in (BEST_EFFORT, EPIDEMIC, GRYPHON, DURABLE)
+    each.name: each for each in (BEST_EFFORT, EPIDEMIC, GRYPHON, DURABLE, END_TO_END)
 }
 
 BROKER_FACTORY = "murmuration.registry:make_broker"
@@ -57,7 +58,9 @@ def make_broker(context: NodeContext) -> Machine:
     routing, reliability = routing_named(given["routing"]), reliability_named(given["reliability"])
     router = routing.make(context, _parameters_of(routing, given, "routing_parameters"))
     parameters = _parameters_of(reliability, given, "reliability_parameters")
-    return Broker(given["matching"], router, lambda services: reliability.make(context, parameters, services))
+    return Broker(
+        given["matching"], router, lambda services: reliability.make(context, parameters, services), context.name
+    )
 
 
 def make_client(context: NodeContext) -> Machine:
@@ -94,11 +97,13 @@ def promise(
     if not isinstance(guarantee, Promise):
         found = f"{reliability.name!r}, whose promise is {guarantee!r:.60}"
         raise InputError("broker.reliability", found, "a murmur_pubsub.promise.Promise")
-    survives = guarantee.survives if routing.survives is None else routing.survives(parameters, traits)
+    order, survives = guarantee.order, guarantee.survives
+    if not reliability.end_to_end:
+        order = order if routing.keeps_order else "none"
+        survives = survives if routing.survives is None else routing.survives(parameters, traits)
     if not isinstance(survives, Survival):
         found = f"a routing that survives {survives!r:.60}"
         raise InputError("broker.routing", found, "one that survives a murmur_pubsub.promise.Survival")
-    order = guarantee.order if routing.keeps_order else "none"
     recovers = None if routing.recovers is None or traits.ring is None else routing.recovers(traits.ring)
     limits = reliability.limits(reliability_parameters)
     return dataclasses.replace(guarantee, order=order, survives=survives, recovers=recovers, limits=limits)

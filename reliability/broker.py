@@ -38,7 +38,8 @@ from murmur_pubsub.machine import (
     Unsubscribe,
 )
 from murmur_pubsub.message import goes_by_routing
-from reliability.layer import BrokerServices, ClientWatcher, FilterWatcher, Reliability
+from reliability.layer import BrokerServices, ClientWatcher, FilterWatcher, OwnWatcher, Reliability
+from reliability.shared_log import SharedLog
 from routing.local_subscriptions import LocalSubscriptions
 from routing.router import GossipRouter, Hop, Router, StreamRouter
 
@@ -46,7 +47,9 @@ from routing.router import GossipRouter, Hop, Router, StreamRouter
 class Broker(Machine):
     """The machine of a broker node; also the `BrokerServices` of its reliability part."""
 
-    def __init__(self, matching: str, router: Router, reliability: Callable[[BrokerServices], Reliability]) -> None:
+    def __init__(
+        self, matching: str, router: Router, reliability: Callable[[BrokerServices], Reliability], name: NodeName = ""
+    ) -> None:
         self.local = LocalSubscriptions(matching)
         self.router = router
         self._streams = router if isinstance(router, StreamRouter) else None
@@ -58,6 +61,8 @@ class Broker(Machine):
         self._take_remarks = router.take_remarks
         self._watcher: FilterWatcher | None = self.reliability if isinstance(self.reliability, FilterWatcher) else None
         self._client_watcher = self.reliability if isinstance(self.reliability, ClientWatcher) else None
+        self._own_watcher = self.reliability if isinstance(self.reliability, OwnWatcher) else None
+        self._log = SharedLog(name) if router.persists and self.reliability.persists else None
         self._clients: dict[NodeName, None] = {}
         self._neighbours: dict[NodeName, None] = {}
         self._routing_messages = frozenset(self.router.message_types)
@@ -74,11 +79,17 @@ class Broker(Machine):
             TimerFired: self._on_timer,
             LinkUp: self._on_link_up,
             LinkDown: self._on_link_down,
-            Subscribe: lambda command, now_us: self._add((None, command.subscriber), command.filter, now_us),
-            Unsubscribe: lambda command, now_us: self._remove((None, command.subscriber), command.filter, now_us),
-            Publish: lambda command, now_us: self.reliability.publish(command.event, now_us),
-            Start: self._both,
-            Stored: self.router.handle if self.router.persists else self.reliability.handle,
+            Subscribe: lambda command, now_us: [
+                *self._add((None, command.subscriber), command.filter, now_us),
+                *self._own_changed(now_us),
+            ],
+            Unsubscribe: lambda command, now_us: [
+                *self._remove((None, command.subscriber), command.filter, now_us),
+                *self._own_changed(now_us),
+            ],
+            Publish: lambda command, now_us: self._above(self.reliability.publish(command.event, now_us)),
+            Start: self._on_start,
+            Stored: self._on_stored,
             Order: self._on_order,
         }
 
@@ -165,11 +176,11 @@ class Broker(Machine):
         if message_type in self._reliability_messages:
             if message_type in self._routed_events and self.router.is_duplicate(message.event):
                 return ()
-            return self.reliability.handle(received, now_us)
+            return self._above(self.reliability.handle(received, now_us))
         if message_type in self._routing_messages:
-            return self.router.handle(received, now_us)
+            return self._below(self.router.handle(received, now_us))
         if message_type is Publication:
-            return self.reliability.publish(message.event, now_us)
+            return self._above(self.reliability.publish(message.event, now_us))
         if received.source not in self._clients:
             return ()  # sent before its link broke here; a client subscribes anew when it is back
         if message_type is ClientSubscribe:
@@ -180,15 +191,16 @@ class Broker(Machine):
 
     def _on_timer(self, fired: TimerFired, now_us: int) -> Sequence[Effect]:
         if fired.key[0] == "routing":
-            return self.router.handle(fired, now_us)
+            return self._below(self.router.handle(fired, now_us))
         if fired.key[0] == "reliability":
-            return self.reliability.handle(fired, now_us)
+            return self._above(self.reliability.handle(fired, now_us))
         raise ContractError(f"a timer {fired.key!r:.60}", "a key that begins with 'routing' or 'reliability'")
 
     def _on_order(self, order: Order, now_us: int) -> Sequence[Effect]:
-        for part in (self.router, self.reliability):
-            if order.verb in part.orders:
-                return part.handle(order, now_us)
+        if order.verb in self.router.orders:
+            return self._below(self.router.handle(order, now_us))
+        if order.verb in self.reliability.orders:
+            return self._above(self.reliability.handle(order, now_us))
         return (Answer(order.number, f"no part of the broker knows {order.verb!r}"),)
 
     def _on_link_up(self, change: LinkUp, now_us: int) -> Sequence[Effect]:
@@ -196,34 +208,48 @@ class Broker(Machine):
             self._neighbours[change.peer] = None
             return self._both(change, now_us)
         self._clients[change.peer] = None
-        return () if self._client_watcher is None else self._client_watcher.client_up(change.peer, now_us)
+        return () if self._client_watcher is None else self._above(self._client_watcher.client_up(change.peer, now_us))
 
     def _on_link_down(self, change: LinkDown, now_us: int) -> Sequence[Effect]:
         if change.peer in self._neighbours:
             del self._neighbours[change.peer]
             return self._both(change, now_us)
         if change.peer not in self._clients:  # a peer of datagrams, of which only a router asks to hear
-            return self.router.handle(change, now_us)
+            return self._below(self.router.handle(change, now_us))
         del self._clients[change.peer]
         effects: list[Effect] = []
         if self._client_watcher is not None:
-            effects += self._client_watcher.client_down(change.peer, now_us)
+            effects += self._above(self._client_watcher.client_down(change.peer, now_us))
         for wanted in self.local.remove_client(change.peer):
             effects += self._gone(wanted, now_us)
         return effects
 
+    def _on_start(self, start: Start, now_us: int) -> Sequence[Effect]:
+        if self._log is None:
+            return self._both(start, now_us)
+        below, above = (start._replace(records=records) for records in self._log.recover(start.records))
+        return [*self._below(self.router.handle(below, now_us)), *self._above(self.reliability.handle(above, now_us))]
+
+    def _on_stored(self, stored: Stored, now_us: int) -> Sequence[Effect]:
+        if self._log is None:
+            return (self.router if self.router.persists else self.reliability).handle(stored, now_us)
+        whose, effects = self._log.stored(stored.token)
+        if whose is None:
+            return effects
+        is_routers, token = whose
+        if is_routers:
+            return self._below(self.router.handle(Stored(token), now_us))
+        return self._above(self.reliability.handle(Stored(token), now_us))
+
     def _both(self, input: Input, now_us: int) -> Sequence[Effect]:
-        return [
-            *_effects(self.router.handle(input, now_us), self.router),
-            *_effects(self.reliability.handle(input, now_us), self.reliability),
-        ]
+        return [*self._below(self.router.handle(input, now_us)), *self._above(self.reliability.handle(input, now_us))]
 
     def _add(self, owner: tuple[NodeName | None, int], wanted: Filter, now_us: int) -> Sequence[Effect]:
         effects: list[Effect] = []
         if self.local.add(owner, wanted):
-            effects += _effects(self.router.subscribe(wanted), self.router)
+            effects += self._below(self.router.subscribe(wanted))
             if self._watcher is not None:
-                effects += _effects(self._watcher.subscribe(wanted, now_us), self.reliability)
+                effects += self._above(self._watcher.subscribe(wanted, now_us))
         self.local.begin(owner, wanted, now_us if self._streams is None else self._streams.version)
         return effects
 
@@ -231,10 +257,25 @@ class Broker(Machine):
         return self._gone(wanted, now_us) if self.local.remove(owner, wanted) else ()
 
     def _gone(self, wanted: Filter, now_us: int) -> Sequence[Effect]:
-        effects = _effects(self.router.unsubscribe(wanted), self.router)
+        effects = self._below(self.router.unsubscribe(wanted))
         if self._watcher is None:
             return effects
-        return [*effects, *_effects(self._watcher.unsubscribe(wanted, now_us), self.reliability)]
+        return [*effects, *self._above(self._watcher.unsubscribe(wanted, now_us))]
+
+    def _own_changed(self, now_us: int) -> Sequence[Effect]:
+        if self._own_watcher is None:
+            return ()
+        return self._above(self._own_watcher.own_changed(self.local.of_client(None), now_us))
+
+    def _below(self, handed_back: Sequence[Effect]) -> Sequence[Effect]:
+        """What the router has handed back."""
+        effects = _effects(handed_back, self.router)
+        return effects if self._log is None else self._log.put(effects, is_routers=True)
+
+    def _above(self, handed_back: Sequence[Effect]) -> Sequence[Effect]:
+        """What the reliability part has handed back."""
+        effects = _effects(handed_back, self.reliability)
+        return effects if self._log is None else self._log.put(effects, is_routers=False)
 
 
 def _effects(handed_back: Sequence[Effect], part: Machine) -> Sequence[Effect]:

@@ -56,6 +56,9 @@ class Reliability(Machine):
     """A reliability protocol at one broker. Its `handle` takes `Start`, link changes of brokers, `Received` of a
     message of its own, its timer, an `Order` that it declares, or `Stored`."""
 
+    persists = False
+    """Does it use `Persist` over routers that do so too? Then the two share the broker's log."""
+
     @abstractmethod
     def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
         """A local publisher has published the event."""
@@ -84,4 +87,13 @@ class ClientWatcher(Protocol):
 
     def client_down(self, client: NodeName, now_us: int) -> Sequence[Effect]:
         """The client's link is gone; its subscriptions are still there, and go next."""
+        ...
+
+
+@runtime_checkable
+class OwnWatcher(Protocol):
+    """A reliability protocol that must know the broker's own subscribers: those that are no clients."""
+
+    def own_changed(self, wanted: Sequence[tuple[int, Filter]], now_us: int) -> Sequence[Effect]:
+        """That is all that they want now: subscribers and filters."""
         ...

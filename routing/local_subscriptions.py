@@ -101,6 +101,15 @@ class LocalSubscriptions:
             by_client.setdefault(client, []).append(subscriber)
         return by_client
 
+    def of_client(self, client: NodeName | None) -> list[tuple[int, Filter]]:
+        """Each subscriber of the client (None: of the broker's own), with each filter that it holds."""
+        return [
+            (subscriber, wanted)
+            for wanted, key in self._keys.items()
+            for owner, subscriber in self._owners[key]
+            if owner == client
+        ]
+
     def __len__(self) -> int:
         return len(self._keys)
 

@@ -27,7 +27,8 @@ class Router(Machine):
     message of its own, its timer, an `Order` that it declares, or, if it `persists`, `Stored`."""
 
     persists = False
-    """Does it use `Persist`? A broker has one log: the reliability protocol above it must not use it then."""
+    """Does it use `Persist`? Then its last record says all that it has stored. A broker has one log: a reliability
+    protocol that uses it too says so (`reliability.layer.Reliability.persists`)."""
 
     @abstractmethod
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:

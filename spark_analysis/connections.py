@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import RowKind
-from spark_analysis.changing_overlay import OverlayAt
+from spark_analysis.changing_overlay import Links, OverlayAt
 from spark_analysis.excuses import ON_THE_WAY_US, Case, Excuse
 from spark_analysis.fault_windows import NEVER_US, Window
 from spark_analysis.passages import Passage
@@ -113,6 +113,8 @@ class Connections:
     limit_us: int = NEVER_US
     overlays: Sequence[OverlayAt] = (OverlayAt(0, (), True),)
     lossy: bool = False
+    has_links: bool = True
+    """Do brokers have links at all? Else each reaches every other one, unless a fault is between the two."""
 
     def explain(self, case: Case, passage: Passage) -> Excuse | None:
         """Why the promise does not cover the finding, or None."""
@@ -186,7 +188,7 @@ class Connections:
             there = [window for window in broken if window.from_us <= begin_us < window.undone_us]
             links = next(each.links for each in reversed(self.overlays) if each.from_us <= begin_us)
             gone = any(publishers in window.nodes for window in there)
-            if not gone and subscribers in search_tree(publishers, neighbours_of(links), there):
+            if not gone and self._reaches(publishers, subscribers, links, there):
                 if any(window.from_us <= begin_us < window.undone_us for window in changed):
                     continue
                 whole_us += end_us - begin_us
@@ -195,6 +197,11 @@ class Connections:
             else:
                 whole_us, cause = 0, there[-1].step.text if there else "the overlay was in parts"
         return Excuse(f"{cause}: no path was left") if cause else None
+
+    def _reaches(self, publishers: str, subscribers: str, links: Links, broken: Sequence[Window]) -> bool:
+        """Is there a path from one broker to the other that no broken window is on? The first is not asked about."""
+        ways = neighbours_of(links) if self.has_links else {publishers: [subscribers]}
+        return subscribers in search_tree(publishers, ways, broken)
 
     def _behind_others(self, case: Case) -> Excuse | None:
         """What a fault has held up may still be on its way when the fault is over, and the event behind it."""

@@ -25,7 +25,6 @@ from spark_analysis.excuses import ON_THE_WAY_US, Case, Excuse
 from spark_analysis.fault_windows import NEVER_US, Window
 from spark_analysis.given_up import ToldRow, Words, joined
 from spark_analysis.passages import Passage
-from spark_analysis.search_tree import neighbours_of, search_tree
 
 RECORDED_US = 1_000_000
 """A client has recorded what it was delivered this long ago."""
@@ -46,12 +45,11 @@ def connections_of(
     homes, limit_us = manifest.homes, manifest.recovery_limit_us
     away = times_away(rows, settled, homes, limit_us, windows)
     if not manifest.promise.durable:
-        return Connections(away, windows, homes, limit_us, overlays, manifest.lossy)
+        return Connections(away, windows, homes, limit_us, overlays, manifest.lossy, manifest.has_links)
     stays = _stays(rows, homes)
     words = Words(told, manifest.names, manifest.promise.limits, manifest.lossy, published_us)
-    return DurableConnections(
-        away, windows, homes, limit_us, overlays, manifest.lossy, last_us, stays, tuple(settled), words
-    )
+    known = (away, windows, homes, limit_us, overlays, manifest.lossy, manifest.has_links)
+    return DurableConnections(*known, last_us, stays, tuple(settled), words)
 
 
 class Stay(NamedTuple):
@@ -124,7 +122,7 @@ class DurableConnections(Connections):
         late_us = self.last_us - ON_THE_WAY_US
         there = [each for each in self.windows if each.severs and each.undone_us > late_us]
         gone = any(publishers in window.nodes for window in there)
-        if not gone and subscribers in search_tree(publishers, neighbours_of(self.overlays[-1].links), there):
+        if not gone and self._reaches(publishers, subscribers, self.overlays[-1].links, there):
             return None
         cause = there[-1].step.text if there else "the overlay was in parts"
         return Excuse(f"{cause}: no path was left when the run ended")

@@ -10,7 +10,7 @@ from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, RunSettings
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.script import Change
 from murmuration.deployment.bootstrap import join_plan
-from murmuration.registry import BROKER_FACTORY, CLIENT_FACTORY
+from murmuration.registry import BROKER_FACTORY, CLIENT_FACTORY, reliability_named
 from workloads.overlay import Overlay, Structured, structured
 
 PARTS = {"matching": "bitset", "routing": "forwarding", "reliability": "best_effort"}
@@ -130,9 +130,10 @@ def deployment(
     given: dict[str, Any] = dict(parts or PARTS)
     names = tuple(f"b{number}" for number in range(brokers))
     cells = Overlay(names, tuple(edges)).cell_plan(names)
-    nodes = [NodeSpec(name, "broker", BROKER_FACTORY, given, place=cells) for name in names]
+    nodes = [NodeSpec(name, "broker", BROKER_FACTORY, given | {"entrances": names}, place=cells) for name in names]
     plans = [LinkPlan(first, second, links) for first, second in edges]
     for client, broker in homes.items():
         nodes.append(NodeSpec(client, "client", CLIENT_FACTORY, given | {"broker": broker}, broker))
         plans.append(LinkPlan(client, broker, LinkSpec(delay=Delay("constant", 200))))
-    return Deployment(RunSettings(seed), tuple(nodes), tuple(plans), scripts)
+    beside = LinkSpec(delay=Delay("constant", 1_000)) if reliability_named(given["reliability"]).end_to_end else None
+    return Deployment(RunSettings(seed, default_link=beside), tuple(nodes), tuple(plans), scripts)

@@ -74,7 +74,8 @@ def deploy(
     _check_entrances(loaded, roots, workload)
     cells = overlay.cell_plan(roots) if protocols.routing.runs_on is RunsOn.CELLS else None
     brokers = (*overlay.brokers, *_newcomers(loaded, overlay, protocols))
-    nodes = [NodeSpec(name, "broker", BROKER_FACTORY, protocols.of_broker, place=cells) for name in brokers]
+    of_broker = {**protocols.of_broker, **({"entrances": roots} if protocols.reliability.end_to_end else {})}
+    nodes = [NodeSpec(name, "broker", BROKER_FACTORY, of_broker, place=cells) for name in brokers]
     between_brokers, to_clients = scenario.links.spec(), scenario.client_links.spec()
     links = [LinkPlan(first, second, between_brokers) for first, second in overlay.edges]
     scripts: dict[str, Script] = {}

@@ -44,6 +44,8 @@ _STRUCTURED_RATE_PER_S = 10
 """Faults may cost deliveries for seconds: so some events come later than that."""
 _STRUCTURED_DRAIN = {"limit": "5 s"}
 """Probes never rest, so that such a run never falls quiet."""
+_STRUCTURED_RECOVERY = {"limit": "15 s"}
+"""The same where all that was lost is still to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def space_of(routing: str, reliability: str, parameters: Mapping[str, Any] | Non
         },
         overlays=OVERLAYS_OF[router.runs_on],
         brokers_max=10 if structured else 7,
-        kinds=_STRUCTURED_FAULTS if structured else (*FAULTS, *(MOVES if recovery.clients_roam else ())),
+        kinds=(*(_STRUCTURED_FAULTS if structured else FAULTS), *(MOVES if recovery.clients_roam else ())),
         harm=(0.0, 0.0, 0.1, 0.3) if recovery.guarantee.excuses_by_connection else (0.0,),
         parameters={each.name: _tried(each, (parameters or {}).get(each.name, {})) for each in (router, recovery)},
         more=_more_keys(router, recovery),
@@ -131,5 +133,5 @@ def _more_keys(router: RoutingDeclaration, recovery: ReliabilityDeclaration) -> 
     if router.runs_on is RunsOn.STRUCTURED:
         overtaking = promised(OverlayTraits("an overlay", every, has_datagrams=True, datagrams_overtake=True))
         datagrams = _DATAGRAMS if overtaking is None else _OVERTAKING_DATAGRAMS
-        return {"datagrams": datagrams, "drain": _STRUCTURED_DRAIN}
+        return {"datagrams": datagrams, "drain": _STRUCTURED_RECOVERY if recovery.end_to_end else _STRUCTURED_DRAIN}
     return {} if with_them == without else {"datagrams": _DATAGRAMS}

@@ -35,9 +35,8 @@ from murmur_pubsub.machine import (
 )
 from murmur_pubsub.promise import GIVEN_UP, REFUSED
 from reliability.durable.messages import Decided, DurableHanded, Recorded, Resume, ResumedAt, flat
-from reliability.durable.parameters import DurableParameters
 from reliability.durable.record import still_for
-from reliability.gryphon.client import GryphonClient
+from reliability.gryphon.client import ClientThresholds, GryphonClient
 from reliability.gryphon.messages import Accepted, HandedBack
 
 RESUMED_ELSEWHERE = 161
@@ -57,7 +56,7 @@ class DurableClient(GryphonClient):
         Decided,
     )
 
-    def __init__(self, broker: NodeName, parameters: DurableParameters) -> None:
+    def __init__(self, broker: NodeName, parameters: ClientThresholds) -> None:
         super().__init__(broker, parameters)
         self._ticks: dict[int, int] = {}
         self._revision = self._recorded = -1

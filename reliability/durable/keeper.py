@@ -129,6 +129,13 @@ class Keeper:
                 self._log.record.release(message.client, number, min(tick, self._pubends[number].last))
         return [*self._post(Released(message.origin, message.client, message.ticks, message.asked, 0, []))]
 
+    def owes(self, since_us: int) -> bool:
+        """Is something kept for a client that was heard of since then?"""
+        return any(
+            any(registration.owed.values()) and self._heard_us.get(client, self._begun_us) >= since_us
+            for client, registration in self._log.record.registrations.items()
+        )
+
     def give_up(self, now_us: int) -> int | None:
         """Give up what nobody may be waiting for any more; when to look again (None: nothing is kept)."""
         assert self._lease_us is not None

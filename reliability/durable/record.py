@@ -33,6 +33,14 @@ class Found(NamedTuple):
     subscribers: Sequence[int]
 
 
+class Chained(NamedTuple):
+    """A message is for the client, and after the tick `after` it is the first that is."""
+
+    client: NodeName
+    after: int
+    subscribers: Sequence[int]
+
+
 class _Kept:
     """A message, and for how many clients it is kept."""
 
@@ -183,6 +191,16 @@ class DurableRecord:
         for each in itertools.takewhile(lambda each: each <= until, owed):
             if each > tick:
                 yield Found(each, kept[each].event, kept[each].matched[client])
+
+    def chained(self, pubend: int, tick: int) -> Iterator[Chained]:
+        """For whom the message on that tick is kept."""
+        kept = self._kept.get(pubend, {}).get(tick)
+        for client, subscribers in {} if kept is None else kept.matched.items():
+            registration = self.registrations[client]
+            done = registration.done_up(pubend)
+            if subscribers and tick > done:
+                before = (each for each in reversed(registration.owed[pubend]) if each < tick)
+                yield Chained(client, next(before, done), subscribers)
 
     # ---------------------------------------------------------------------------------- in a stable log
     def to_plain(self) -> list[Any]:

@@ -9,7 +9,7 @@ numbered within a session (`reliability.gryphon.sessions`), are put in order, an
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from murmur_pubsub.client import CLIENT_MESSAGES, ClientMachine
 from murmur_pubsub.event import Event
@@ -27,7 +27,6 @@ from murmur_pubsub.machine import (
     TimerFired,
 )
 from reliability.gryphon.messages import Accepted, Handed, HandedBack, Submission
-from reliability.gryphon.parameters import GryphonParameters
 
 _HAND_BACK_AFTER = 50
 _HAND_BACK_DELAY_US = 100_000
@@ -37,12 +36,21 @@ _RESEND = ("client", "resend")
 _HAND_BACK = ("client", "hand back")
 
 
+class ClientThresholds(Protocol):
+    """What a client takes of its protocol's parameters (`reliability.gryphon.parameters.GryphonParameters`)."""
+
+    @property
+    def resend(self) -> int: ...
+    @property
+    def window(self) -> int: ...
+
+
 class GryphonClient(Machine):
     """The machine of a client node; subscriptions are those of a plain client."""
 
     message_types: tuple[type, ...] = (*CLIENT_MESSAGES, Submission, Accepted, Handed, HandedBack)
 
-    def __init__(self, broker: str, parameters: GryphonParameters) -> None:
+    def __init__(self, broker: str, parameters: ClientThresholds) -> None:
         self._broker = broker
         self._plain = ClientMachine(broker)
         self._resend_us = parameters.resend * 1_000

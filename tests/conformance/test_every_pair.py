@@ -1,5 +1,6 @@
 """One suite over every registered routing, reliability and matching: what any of them must do on a tree."""
 
+import dataclasses
 import itertools
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +25,7 @@ from tests.parameters import parts as parts_of
 
 PUSH = {"epidemic": {"algorithm": "push", "rest_after": "1 s"}}
 TREE = OverlayTraits("a tree", frozenset({RunsOn.LINKS, RunsOn.ACYCLIC, RunsOn.CELLS}))
+TREE_WITH_DATAGRAMS = dataclasses.replace(TREE, has_datagrams=True)
 WITHOUT_LINKS = OverlayTraits("no links", frozenset({RunsOn.STRUCTURED}), has_datagrams=True)
 
 
@@ -40,7 +42,7 @@ def _fit(routing: str, reliability: str, traits: OverlayTraits) -> bool:
 PAIRS = [
     (routing, reliability, matching)
     for routing, reliability, matching in itertools.product(ROUTINGS, RELIABILITIES, INDEXES)
-    if _fit(routing, reliability, TREE)
+    if _fit(routing, reliability, TREE_WITH_DATAGRAMS if RELIABILITIES[reliability].end_to_end else TREE)
 ]
 STRUCTURED = [
     (routing, reliability)

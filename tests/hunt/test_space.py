@@ -16,7 +16,7 @@ from murmuration.scenario.options import keys_of
 PAIRS = [
     ("forwarding", "epidemic"), ("cells", "gryphon"), ("cells", "durable"), ("multipath", "best_effort"),
     ("irbr", "best_effort"), ("scribe", "best_effort"), ("rpf", "best_effort"), ("vinifera", "best_effort"),
-    ("ferry", "best_effort"),
+    ("ferry", "best_effort"), ("multipath", "end_to_end"),
 ]  # fmt: skip
 DATAGRAMS = {"datagrams": {"delay": "1 ms"}}
 DECLARED: dict[str, RoutingDeclaration | ReliabilityDeclaration] = {**ROUTINGS, **RELIABILITIES}

@@ -18,7 +18,7 @@ HOMES = {"c0": "b0", "c1": "b1"}
 END_US = 20_000_000
 STAYS = {client: [Stay(home, 0, NEVER_US)] for client, home in HOMES.items()}
 MOVED = {**STAYS, "c1": [Stay("b1", 0, 6_000_000), Stay("b0", 6_000_000, NEVER_US)]}
-JUDGE = DurableConnections({}, (), HOMES, 30_000_000, [OverlayAt(0, LINKS, True)], False, END_US, STAYS)
+JUDGE = DurableConnections({}, (), HOMES, 30_000_000, [OverlayAt(0, LINKS, True)], False, True, END_US, STAYS)
 MISSING = Case("missing", "c0", "c1", published_us=5_000_000)
 
 
@@ -124,3 +124,15 @@ def test_a_client_whose_broker_was_killed_is_away_though_neither_says_so() -> No
     assert times_away(rows, settled, HOMES, windows=[killed])["c1"] == [Away(4_000_000, NEVER_US)]
     unharmed = dataclasses.replace(killed, in_effect_us=NEVER_US)
     assert times_away(rows, settled, HOMES, windows=[unharmed]) == {}
+
+
+def test_where_brokers_have_no_links_only_a_fault_between_the_two_is_an_excuse() -> None:
+    judge = dataclasses.replace(JUDGE, has_links=False, overlays=[OverlayAt(0, (), True)])
+    passage = Passage({}, {})
+    assert judge.explain(MISSING, passage) is None
+    between = frozenset({frozenset(("b0", "b1"))})
+    partition = window(FaultKind.PARTITION, "b5", 4_000_000, NEVER_US)
+    divided = dataclasses.replace(partition, nodes=frozenset(), links=between)
+    found = dataclasses.replace(judge, windows=[divided]).explain(MISSING, passage)
+    assert found is not None
+    assert "no path was left" in found.text

@@ -1,0 +1,302 @@
+"""The subscribers' end: the clients at this broker, and how far each is with each pubend.
+
+Theory of operation. Whatever is missing is asked for here, straight at the pubend's broker, and nobody else asks. What
+a client wants is told to every publishers' broker until each has recorded it; that begins a chain
+(`reliability.end_to_end.chain`) for each pubend. A chain is asked for what follows when a step is there that does not
+follow (after `gap`), when an answer is overdue, and when nothing was heard for a time, ever more seldom but for as long
+as the client is here. So an event that routing lost is found by the next one that arrives, or by the next such question
+if none does. Nothing depends on what was told earlier: a publishers' broker or this one may be restarted at any time.
+
+The broker's own subscribers are one client more, of the broker's name. It has no memory over a restart: each
+incarnation begins anew.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import Deliver, Effect, NodeName, Send
+from reliability.durable.keeper import Post
+from reliability.durable.messages import (
+    CatchUp,
+    CatchUpStep,
+    Caught,
+    CaughtUp,
+    DurableHanded,
+    Enlist,
+    Enlisted,
+    GivenUp,
+    Recorded,
+    Release,
+    Released,
+    Resume,
+    ResumedAt,
+    pairs,
+)
+from reliability.end_to_end.chain import Chain
+from reliability.end_to_end.messages import Carried
+from reliability.end_to_end.parameters import EndToEndParameters
+from reliability.gryphon.round_trip import RoundTrip
+from reliability.gryphon.sessions import Sessions
+
+NEVER_US = 2**62
+
+
+class Holder:
+    """A client here. `has`: pubend to the last tick that the client itself has acknowledged; `heard` is what the
+    publishers' brokers know of that. `unlisted`: pubends whose brokers have not recorded the revision yet."""
+
+    __slots__ = ("chains", "client", "due_us", "filters", "has", "heard", "revision", "subscribers", "unlisted")
+
+    def __init__(self, client: NodeName, has: dict[int, int]) -> None:
+        self.client = client
+        self.has = has
+        self.heard: dict[int, int] = {}
+        self.revision = -1
+        self.subscribers: Sequence[int] = ()
+        self.filters: Sequence[Filter] = ()
+        self.chains: dict[int, Chain] = {}
+        self.unlisted: dict[int, None] = {}
+        self.due_us = NEVER_US
+        """When to tell again what no publishers' broker has answered."""
+
+    @property
+    def unreleased(self) -> dict[int, int]:
+        """What the client has, and the pubend's broker does not know of."""
+        return {
+            number: tick
+            for number, tick in self.has.items()
+            if tick > self.heard.get(number, -1) and number in self.chains
+        }
+
+
+class Holders:
+    """Those of one broker. `roots`: the brokers of the pubends, by number. `due_us`: when to `look` again."""
+
+    def __init__(
+        self,
+        name: NodeName,
+        roots: Sequence[NodeName],
+        sessions: Sessions,
+        parameters: EndToEndParameters,
+        post: Post,
+    ) -> None:
+        self.of: dict[NodeName, Holder] = {}
+        self.due_us = NEVER_US
+        self._name = name
+        self._roots = roots
+        self._sessions = sessions
+        self._post = post
+        self._window = parameters.window
+        self._catch_up = parameters.catch_up
+        self._gap_us = parameters.gap * 1_000
+        self._rest_us = parameters.rest * 1_000
+        self._rest_most_us = parameters.rest_most * 1_000
+        self._ack_delay_us = parameters.ack_delay * 1_000
+        self._round_trip = RoundTrip(parameters.answer * 1_000, parameters.answer_least * 1_000, self._rest_most_us)
+
+    # ---------------------------------------------------------------------------------- who is here, and what they want
+    def resume(self, client: NodeName, message: Resume, now_us: int) -> list[Effect]:
+        """The client says what it wants, and how far it is."""
+        holder = self.of.get(client)
+        if holder is None:
+            holder = self.of[client] = Holder(client, pairs(message.ticks))
+        if message.revision <= holder.revision:
+            return []
+        holder.revision, holder.subscribers, holder.filters = message.revision, message.subscribers, message.filters
+        holder.unlisted = dict.fromkeys(range(len(self._roots)))
+        return self._enlist(holder, now_us)
+
+    def _enlist(self, holder: Holder, now_us: int) -> list[Effect]:
+        effects: list[Effect] = []
+        for number in holder.unlisted:
+            has = [number, holder.has[number]] if number in holder.has else []
+            wants = list(holder.subscribers), list(holder.filters)
+            root, asked = self._roots[number], now_us // 1_000
+            message = Enlist(root, self._name, holder.client, holder.revision, *wants, has, asked, 0, [])
+            effects += self._post(message)
+        self._tell_again(holder, now_us)
+        return effects
+
+    def enlisted(self, message: Enlisted, now_us: int) -> list[Effect]:
+        """A publishers' broker has recorded that."""
+        self._measure(message.asked, now_us)
+        holder = self.of.get(message.client)
+        if holder is None or message.revision != holder.revision:
+            return []
+        effects: list[Effect] = []
+        for number, tick in pairs(message.ticks).items():
+            if number not in holder.unlisted:
+                continue
+            del holder.unlisted[number]
+            if number not in holder.chains:
+                holder.heard[number] = tick
+                if holder.has.get(number, tick) != tick:
+                    effects.append(Send(holder.client, ResumedAt(number, holder.has[number], tick, [])))
+                holder.has[number] = tick
+                holder.chains[number] = Chain(tick, self._catch_up, now_us)
+                effects += self._go_on(holder, number, now_us)
+            if not holder.unlisted and not self._is_own(holder):
+                effects.append(Send(holder.client, Recorded(holder.revision)))
+        return effects
+
+    # ---------------------------------------------------------------------------------------------------------- steps
+    def carried(self, message: Carried, now_us: int) -> list[Effect]:
+        """An event has come by routing, or was published here: hand it to those clients here that it is for."""
+        effects: list[Effect] = []
+        for client, after, subscribers in zip(message.clients, message.afters, message.subscribers, strict=False):
+            if client in self.of:
+                about = (after, message.tick, message.event, message.hops, subscribers)
+                effects += self.step(Caught(self._name, client, message.pubend, *about, 0, 0, []), now_us)
+        return effects
+
+    def step(self, step: CatchUpStep, now_us: int) -> list[Effect]:
+        """A step of a client's chain has come."""
+        self._measure(step.asked, now_us)
+        holder = self.of.get(step.client)
+        chain = None if holder is None else holder.chains.get(step.pubend)
+        if holder is None or chain is None:
+            return []
+        chain.put(step)
+        effects = self._go_on(holder, step.pubend, now_us)
+        if type(step) is CaughtUp and not chain.left:
+            self._ask_at(chain, now_us + min(self._rest_us << min(chain.silent, 8), self._rest_most_us))
+        return effects
+
+    def go_on(self, client: NodeName, now_us: int) -> list[Effect]:
+        """The client may have room again."""
+        holder = self.of[client]
+        return [effect for number in holder.chains for effect in self._go_on(holder, number, now_us)]
+
+    def _go_on(self, holder: Holder, number: int, now_us: int) -> list[Effect]:
+        chain = holder.chains[number]
+        effects: list[Effect] = []
+        while (step := chain.following()) is not None:
+            if not self._take(holder, number, chain.tick, step, effects):
+                self._ask_at(chain, now_us + self._rest_us)  # it goes on when the client has room
+                return effects
+            chain.go_on(step)
+            if not chain.left and chain.due_us > now_us:
+                self._ask_at(chain, now_us + self._rest_us)
+        if self._is_own(holder):
+            self._release_later(holder, now_us)
+        if chain.due_us <= now_us:
+            return [*effects, *self._ask(holder, number, now_us)]
+        if chain.has_gap and not chain.left and chain.due_us > now_us + self._gap_us:
+            self._ask_at(chain, now_us + self._gap_us)
+        return effects
+
+    def _take(self, holder: Holder, number: int, tick: int, step: CatchUpStep, effects: list[Effect]) -> bool:
+        """Hand it over; False if that has to wait."""
+        if self._is_own(holder):
+            if type(step) is Caught:
+                effects.append(Deliver(step.event, step.hops, step.subscribers))
+                holder.has[number] = step.tick
+            return True
+        session = self._sessions.of(holder.client)
+        assert session is not None, "a holder goes with its session"
+        if type(step) is Caught:
+            if session.outstanding >= self._window:
+                return False
+            about = (number, step.tick)
+            effects.append(session.hand(step.event, step.hops, list(step.subscribers), DurableHanded, about))
+        elif type(step) is GivenUp:
+            if any(each.pubend == number for each in session.not_handed_back):
+                return False  # what came before may be lost on the last mile: the client would skip it
+            effects.append(Send(holder.client, ResumedAt(number, tick, step.tick, step.events)))
+        return True
+
+    def _is_own(self, holder: Holder) -> bool:
+        return holder.client == self._name
+
+    # -------------------------------------------------------------------------------------------------------- asking
+    def _ask(self, holder: Holder, number: int, now_us: int) -> list[Effect]:
+        chain = holder.chains[number]
+        outstanding = self._sessions.outstanding(holder.client)
+        if outstanding >= self._window:
+            self._ask_at(chain, now_us + self._rest_us)
+            return []
+        most = chain.ask(self._window - outstanding)
+        self._ask_at(chain, now_us + min(self._round_trip.nrt_us << min(chain.silent - 1, 8), self._rest_most_us))
+        root, asked = self._roots[number], now_us // 1_000
+        return [*self._post(CatchUp(root, self._name, holder.client, number, chain.tick, most, asked, 0, []))]
+
+    def _ask_at(self, chain: Chain, at_us: int) -> None:
+        chain.due_us = at_us
+        self.due_us = min(self.due_us, at_us)
+
+    def _tell_again(self, holder: Holder, now_us: int) -> None:
+        holder.due_us = now_us + max(self._round_trip.nrt_us, self._ack_delay_us)
+        self.due_us = min(self.due_us, holder.due_us)
+
+    def look(self, now_us: int) -> list[Effect]:
+        """Ask and tell what is due."""
+        effects: list[Effect] = []
+        self.due_us = NEVER_US
+        for holder in self.of.values():
+            for number, chain in holder.chains.items():
+                if chain.due_us <= now_us:
+                    effects += self._ask(holder, number, now_us)
+                self.due_us = min(self.due_us, chain.due_us)
+            if holder.due_us <= now_us:
+                holder.due_us = NEVER_US
+                news = self._release(holder, now_us)
+                effects += news
+                if holder.unlisted:
+                    effects += self._enlist(holder, now_us)
+                elif news:
+                    self._tell_again(holder, now_us)
+            self.due_us = min(self.due_us, holder.due_us)
+        return effects
+
+    # ------------------------------------------------------------------------------------------------------ releasing
+    def has(self, client: NodeName, messages: Iterable[DurableHanded], now_us: int) -> None:
+        """The client has acknowledged these."""
+        holder = self.of[client]
+        holder.has.update((message.pubend, message.tick) for message in messages)
+        self._release_later(holder, now_us)
+
+    def _release_later(self, holder: Holder, now_us: int) -> None:
+        """There may be something of the client's to tell publishers' brokers."""
+        if holder.due_us == NEVER_US and holder.unreleased:
+            holder.due_us = now_us + self._ack_delay_us
+            self.due_us = min(self.due_us, holder.due_us)
+
+    def _release(self, holder: Holder, now_us: int) -> list[Effect]:
+        effects: list[Effect] = []
+        for number, tick in holder.unreleased.items():
+            root, asked = self._roots[number], now_us // 1_000
+            effects += self._post(Release(root, self._name, holder.client, [number, tick], asked, 0, []))
+        return effects
+
+    def released(self, message: Released, now_us: int) -> list[Effect]:
+        """A publishers' broker has heard that."""
+        self._measure(message.asked, now_us)
+        holder = self.of.get(message.client)
+        if holder is not None:
+            for number, tick in pairs(message.ticks).items():
+                holder.heard[number] = max(tick, holder.heard.get(number, -1))
+        return []
+
+    # -------------------------------------------------------------------------------------------------- what is open
+    @property
+    def settling(self) -> bool:
+        """Is there something that a client wants, and a publishers' broker has not recorded?"""
+        return any(holder.unlisted for holder in self.of.values())
+
+    @property
+    def waiting(self) -> bool:
+        """Is something missing here, or has a client something that its publishers' broker has not heard?"""
+        return any(
+            holder.unreleased or any(chain.has_gap for chain in holder.chains.values()) for holder in self.of.values()
+        )
+
+    def _measure(self, asked: int, now_us: int) -> None:
+        if 0 < asked <= now_us // 1_000:
+            self._round_trip.measured(now_us - asked * 1_000)
+
+    def check_invariants(self) -> None:
+        for holder in self.of.values():
+            for chain in holder.chains.values():
+                chain.check_invariants()
+                assert chain.due_us < NEVER_US, "nobody would ever ask"
+                assert self.due_us <= chain.due_us, "nobody would look in time"

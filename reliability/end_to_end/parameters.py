@@ -1,0 +1,69 @@
+"""The parameters of exactly once over any overlay."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.machine import NodeName
+from murmur_pubsub.promise import Limits
+from murmur_pubsub.units import Milliseconds
+
+
+@dataclass(frozen=True, slots=True)
+class EndToEndParameters:
+    """One broker's thresholds; a client's too."""
+
+    gap: Milliseconds = 100
+    """For how long an event that is missing before another one may still come by routing, before it is asked for."""
+    rest: Milliseconds = 1_000
+    """When nothing was heard of a pubend for so long, its broker is asked whether there is more; each time that there
+    is nothing after twice as long."""
+    rest_most: Milliseconds = 4_000
+    """The longest wait before a pubend's broker is asked again."""
+    answer: Milliseconds = 500
+    """After that long a question is repeated while no round trip was measured; then it is estimated from those."""
+    answer_least: Milliseconds = 20
+    """The shortest that is estimated."""
+    ack_delay: Milliseconds = 200
+    """For how long acknowledgements gather."""
+    window: int = 1_000
+    """Messages of a session that a client has not handed back, before its broker waits for it."""
+    catch_up: int = 200
+    """Messages of a pubend that are asked for at a time."""
+    resend: Milliseconds = 500
+    """When client and broker repeat what the other has not acknowledged."""
+    log_most: int = 100_000
+    """Messages of a publishers' broker that some client lacks, before its publishers have to wait."""
+    checkpoint: int = 200
+    """Log records that must be done with before the log is cut."""
+    lease: Milliseconds | None = None
+    """What has waited for a client for so long is given up, if nothing was heard of the client for as long (none: it is
+    kept without an end)."""
+    pubends: list[str] = field(default_factory=list)
+    """The brokers at which events may be published (empty: all that take clients)."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, int) and value < 1:
+                raise InputError(each.name, repr(value), "at least 1")
+        if self.rest > self.rest_most:
+            found = f"rest {self.rest} ms above rest_most {self.rest_most} ms"
+            raise InputError("rest", found, "at most rest_most: it is the first of the waiting times")
+        if self.lease is not None and self.lease < 2 * self.rest_most:
+            found = f"lease {self.lease} ms with rest_most {self.rest_most} ms"
+            raise InputError("lease", found, "at least twice rest_most: a client at rest is heard of so seldom")
+
+    @property
+    def limits(self) -> Limits:
+        """How they limit what durable subscriptions are promised."""
+        return Limits(None if self.lease is None else self.lease * 1_000)
+
+
+def entrances(parameters: EndToEndParameters, client_brokers: Sequence[NodeName]) -> Sequence[NodeName]:
+    """The brokers with pubends, of those that take clients."""
+    for broker in parameters.pubends:
+        if broker not in client_brokers:
+            allowed = f"brokers that take clients: {', '.join(client_brokers[:10])}"
+            raise InputError("pubends", repr(broker), allowed)
+    return [broker for broker in client_brokers if broker in parameters.pubends] or client_brokers

@@ -1,0 +1,171 @@
+"""The parts of exactly once over any overlay, one by one: a chain of steps, and the log that two parts share."""
+
+import random
+
+import msgpack
+import pytest
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
+from murmur_pubsub.machine import Effect, Persist, Truncate
+from murmur_virtual.storage import VirtualStorage
+from reliability.durable.messages import CatchUpStep, Caught, CaughtUp
+from reliability.end_to_end.chain import Chain
+from reliability.end_to_end.parameters import EndToEndParameters, entrances
+from reliability.shared_log import SharedLog
+
+
+def caught(after: int, tick: int) -> Caught:
+    return Caught("b0", "c0", 0, after, tick, Event(1, tick, 0, {"x": 1}), 0, [1], 0, 0, [])
+
+
+def caught_up(after: int, tick: int) -> CaughtUp:
+    return CaughtUp("b0", "c0", 0, after, tick, 0, 0, [])
+
+
+def taken(chain: Chain, *steps: CatchUpStep) -> list[int]:
+    """The ticks of the messages that are taken as the steps come."""
+    found = []
+    for step in steps:
+        chain.put(step)
+        while (here := chain.following()) is not None:
+            chain.go_on(here)
+            if type(here) is Caught:
+                found.append(here.tick)
+        chain.check_invariants()
+    return found
+
+
+def test_a_chain_takes_each_message_once_and_in_order_however_its_steps_come() -> None:
+    for seed in range(300):
+        rng = random.Random(seed)
+        ticks = sorted(rng.sample(range(1, 100), 12))
+        right: list[CatchUpStep] = [caught(after, tick) for after, tick in zip([0, *ticks], ticks, strict=False)]
+        # After whichever tick an answer begins, between two messages: what it says is true.
+        asked = [caught(rng.randrange(after, tick), tick) for after, tick in zip([0, *ticks], ticks, strict=False)]
+        steps = [*right, *right, *asked, caught_up(ticks[-1], ticks[-1] + 5)]
+        rng.shuffle(steps)
+        chain = Chain(0, 50, 0)
+        assert taken(chain, *steps) == ticks
+        assert not chain.has_gap
+
+
+def test_a_step_whose_predecessor_was_withdrawn_is_replaced_by_one_that_reaches_back_farther() -> None:
+    chain = Chain(0, 10, 0)
+    assert taken(chain, caught(5, 9)) == []
+    assert chain.has_gap
+    assert taken(chain, caught(0, 9)) == [9], "there is nothing on tick 5 any more"
+
+
+def test_an_answer_that_there_is_nothing_ends_the_question_and_goes_on_over_silence() -> None:
+    chain = Chain(3, 10, 0)
+    assert chain.ask(100) == 10
+    assert taken(chain, caught_up(3, 3)) == []
+    assert not chain.left
+    chain.ask(100)
+    taken(chain, caught_up(3, 7))
+    assert (chain.tick, chain.left) == (7, 0)
+
+
+def test_when_all_that_was_asked_for_has_come_more_is_asked_for_at_once_and_twice_as_much() -> None:
+    chain = Chain(0, 100, 9_999)
+    assert chain.ask(100) == 10
+    assert taken(chain, *(caught(tick, tick + 1) for tick in range(10))) == list(range(1, 11))
+    assert chain.due_us == 0
+    assert chain.ask(100) == 20
+    assert chain.ask(100) == 10, "what was not answered is asked for in small parts"
+
+
+class Disk:
+    """A node's storage under a shared log; the parts' records are as each part would find them after a restart."""
+
+    def __init__(self) -> None:
+        self.storage = VirtualStorage()
+        self.log = SharedLog("b0")
+        self.on_way: list[Persist] = []
+
+    def carry_out(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            if type(effect) is Persist:
+                assert not self.on_way or effect.token > self.on_way[-1].token
+                assert effect.token > self.storage.last_token
+                self.on_way.append(effect)
+            elif type(effect) is Truncate:
+                self.storage.truncate(effect.before)
+
+    def sync(self) -> tuple[bool, int] | None:
+        """One record more is safe; whose it is, and its own token."""
+        record = self.on_way.pop(0)
+        self.storage.keep(*record)
+        whose, effects = self.log.stored(record.token)
+        self.carry_out(effects)
+        return whose
+
+    def restart(self) -> tuple[list[bytes], list[bytes]]:
+        self.on_way.clear()
+        self.log = SharedLog("b0")
+        return self.log.recover(self.storage.records())
+
+
+def test_two_parts_share_a_log_and_each_finds_what_it_needs_whenever_the_node_crashes() -> None:
+    for seed in range(200):
+        rng = random.Random(seed)
+        disk = Disk()
+        own = {True: 0, False: 0}
+        safe = {True: 0, False: 0}  # the last of each part's tokens that is safe
+        needed = 1  # the first of the reliability part's tokens that it needs
+        for _ in range(120):
+            match rng.choice(("router", "above", "above", "above", "sync", "sync", "sync", "cut", "crash")):
+                case "router" | "above" as part:
+                    is_routers = part == "router"
+                    own[is_routers] += 1
+                    record = Persist(own[is_routers], msgpack.packb([part, own[is_routers]]))
+                    disk.carry_out(disk.log.put([record], is_routers))
+                case "sync" if disk.on_way:
+                    whose = disk.sync()
+                    if whose is not None:
+                        safe[whose[0]] = whose[1]
+                        if whose[0]:  # as all routers do: each record says all
+                            disk.carry_out(disk.log.put([Truncate(whose[1])], True))
+                case "cut" if safe[False]:
+                    needed = rng.randint(needed, safe[False])
+                    disk.carry_out(disk.log.put([Truncate(needed)], False))
+                case "crash" if rng.random() < 0.2:
+                    routers, others = disk.restart()
+                    own = dict(safe)
+                    assert [msgpack.unpackb(each)[1] for each in others][-(safe[False] - needed + 1) :] == (
+                        list(range(needed, safe[False] + 1))
+                    )
+                    assert (msgpack.unpackb(routers[-1])[1] if routers else 0) == safe[True]
+
+
+def test_a_shared_log_is_cut_though_its_router_has_nothing_new_to_store() -> None:
+    disk = Disk()
+    disk.carry_out(disk.log.put([Persist(1, b"router")], True))
+    disk.sync()
+    disk.carry_out(disk.log.put([Truncate(1)], True))
+    for token in range(1, 1_001):
+        disk.carry_out(disk.log.put([Persist(token, b"event")], False))
+        disk.sync()
+        if token % 10 == 0:
+            disk.carry_out(disk.log.put([Truncate(token)], False))
+            while disk.on_way:
+                disk.sync()
+    assert len(disk.storage) < 25
+    assert disk.restart()[0][-1] == b"router"
+
+
+def test_a_log_of_other_protocols_is_refused() -> None:
+    with pytest.raises(InputError, match="a log of these two protocols"):
+        SharedLog("b0").recover([msgpack.packb(["C", 3, {}, {}])])
+
+
+def test_senseless_parameters_are_refused_by_name() -> None:
+    for given, place in (({"rest": 5_000}, "rest"), ({"gap": 0}, "gap"), ({"lease": 1_000}, "lease")):
+        with pytest.raises(InputError) as found:
+            EndToEndParameters(**given)
+        assert found.value.place == place
+    with pytest.raises(InputError, match="takes clients|take clients"):
+        entrances(EndToEndParameters(pubends=["b9"]), ["b0", "b1"])
+    assert entrances(EndToEndParameters(pubends=["b1"]), ["b0", "b1"]) == ["b1"]
+    assert entrances(EndToEndParameters(), ["b0", "b1"]) == ["b0", "b1"]

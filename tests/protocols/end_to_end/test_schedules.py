@@ -1,0 +1,29 @@
+"""Exactly once over any overlay under random faults, and what such schedules find of planted bugs."""
+
+import pytest
+
+from benchmarks.schedules import drawn
+from murmuration.hunt.trial import play_schedule
+from tests.protocols.durable.test_schedules import left
+from tests.protocols.end_to_end.planted_bugs import BUGS
+
+FIRST = 960_000
+SHOWN_AFTER = {}
+"""How many of the schedules of multipath with seeds from FIRST on it takes to find each planted bug."""
+
+
+@pytest.mark.parametrize("routing", ["multipath", "irbr", "vinifera"])
+def test_every_subscriber_gets_everything_once_and_in_order(routing: str) -> None:
+    for seed in range(FIRST, FIRST + 3):
+        judgement = play_schedule(drawn(f"{routing}/end_to_end", seed)).judgement
+        assert judgement.numbers["verdict"] == "valid", f"--pair {routing}/end_to_end --show {seed}"
+        assert not any(left(judgement).values())
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_a_planted_bug_shows(name: str) -> None:
+    """The schedules are worth nothing if they do not see what goes wrong."""
+    seed = FIRST + SHOWN_AFTER[name] - 1
+    planted = play_schedule(drawn(f"multipath/{BUGS[name]}", seed)).judgement
+    assert any(left(planted).values()), f"--pair multipath/{BUGS[name]} --show {seed}"
+    assert play_schedule(drawn("multipath/end_to_end", seed)).judgement.numbers["verdict"] == "valid"

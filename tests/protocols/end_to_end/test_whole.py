@@ -1,0 +1,170 @@
+"""Exactly once over any overlay, on small clusters in virtual time: whatever routing does, nothing is lost or doubled."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
+from murmur_pubsub.machine import NodeName
+from murmuration.deployment.build_deployment import build
+from murmuration.harness.cluster import Cluster
+from murmuration.runs.driver import execute
+from murmuration.scenario.load import check_scenario, load_scenario
+from routing.flooding import Flooding
+from routing.router import Hop
+from spark_analysis.plain_judge import Judgement, judge_plainly, judge_run
+
+QUICK = {"failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"}}
+DATAGRAMS = {"datagrams": {"delay": "1 ms"}}
+CHAIN = {"kind": "chain", "brokers": 4}
+RING = {"kind": "structured", "brokers": 4, "probe": "200 ms", "probe_timeout": "100 ms"}
+OVERLAYS: dict[str, dict[str, Any]] = {
+    "multipath": CHAIN, "forwarding": CHAIN, "irbr": RING, "vinifera": RING,
+}  # fmt: skip
+
+
+class Forgetful(Flooding):
+    """Every third event goes nowhere from here, and every second one twice."""
+
+    _count = 0
+
+    def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
+        self._count += 1
+        if self._count % 3 == 0:
+            return ()
+        return [*super().next_hops(event, came_from, header)] * (1 + self._count % 2)
+
+
+class Nowhere(Flooding):
+    """No event ever leaves the broker at which it was published."""
+
+    def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
+        return ()
+
+
+@contextmanager
+def a_cluster(routing: str, **keys: Any) -> Iterator[Cluster]:
+    clients = {"alice": "b0", "bob": "b3", "carol": "b2"}
+    given = {"overlay": OVERLAYS.get(routing, CHAIN), "clients": clients, **QUICK, **DATAGRAMS, **keys}
+    with Cluster.start(routing=routing, reliability="end_to_end", **given) as cluster:
+        yield cluster
+
+
+def publish(cluster: Cluster, first: int, count: int) -> None:
+    """Alice publishes that many events, 20 ms apart."""
+    for number in range(first, first + count):
+        cluster.clients["alice"].publish({"x": number})
+        cluster.advance("20 ms")
+
+
+def judged(cluster: Cluster) -> Judgement:
+    """The run's verdict: nothing may be missing or wrong, and nothing excused."""
+    cluster.end()
+    judgement = judge_run(cluster.folder)
+    assert judgement.numbers["verdict"] == "valid", judgement.numbers["reason"]
+    assert judgement.numbers["explained"] == 0
+    return judgement
+
+
+def numbers(cluster: Cluster, name: str) -> list[int]:
+    """What the client was delivered, in its order."""
+    return [int(each.sequence) for each in cluster.clients[name].deliveries()]
+
+
+@pytest.mark.parametrize("routing", [f"{__name__}:{each.__name__}" for each in (Forgetful, Nowhere)])
+def test_what_routing_loses_or_repeats_is_delivered_once_and_in_order(routing: str) -> None:
+    with a_cluster(routing) as cluster:
+        for name in ("bob", "carol"):
+            cluster.clients[name].subscribe("x >= 0")
+        cluster.settle()
+        publish(cluster, 0, 40)
+        cluster.drain()
+        assert numbers(cluster, "bob") == numbers(cluster, "carol") == list(range(40))
+        assert judged(cluster).numbers["required"] == 80
+
+
+@pytest.mark.parametrize("routing", OVERLAYS)
+def test_a_subscriber_whose_broker_dies_and_that_goes_to_another_one_misses_nothing(routing: str) -> None:
+    with a_cluster(routing) as cluster:
+        for name in ("bob", "carol"):
+            cluster.clients[name].subscribe("x >= 0")
+        cluster.settle()
+        publish(cluster, 0, 10)
+        cluster.faults.kill("b3")
+        publish(cluster, 10, 20)
+        cluster.faults.disconnect("bob", "b3")
+        cluster.faults.connect("bob", "b1")
+        publish(cluster, 30, 10)
+        cluster.faults.restart("b3")
+        publish(cluster, 40, 10)
+        cluster.drain()
+        assert numbers(cluster, "bob") == numbers(cluster, "carol") == list(range(50))
+        judged(cluster)
+
+
+@pytest.mark.parametrize("routing", OVERLAYS)
+def test_what_was_accepted_outlives_the_publishers_broker_and_its_router_finds_its_own_records(routing: str) -> None:
+    with a_cluster(routing, parameters={"end_to_end": {"checkpoint": 5}}) as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        for first in (0, 20, 40):
+            publish(cluster, first, 20)
+            cluster.faults.kill("b0")
+            cluster.advance("700 ms")
+            cluster.faults.restart("b0")
+            cluster.advance("1 s")
+        cluster.drain()
+        assert numbers(cluster, "bob") == list(range(60))
+        judged(cluster)
+
+
+def test_a_subscription_begins_at_its_tick_and_ends_with_its_withdrawal() -> None:
+    with a_cluster("multipath") as cluster:
+        publish(cluster, 0, 5)
+        first = cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        publish(cluster, 5, 5)
+        second = cluster.clients["bob"].subscribe("x >= 8")
+        cluster.settle()
+        publish(cluster, 10, 5)
+        cluster.clients["bob"].unsubscribe(first)
+        cluster.settle()
+        publish(cluster, 15, 5)
+        cluster.drain()
+        by_subscription = {
+            each: [
+                int(got.sequence) for got in cluster.clients["bob"].deliveries() if got.subscriber == each.subscriber
+            ]
+            for each in (first, second)
+        }
+        assert by_subscription == {first: list(range(5, 15)), second: list(range(10, 20))}
+        judged(cluster)
+
+
+def test_brokers_of_a_whole_scenario_deliver_all(tmp_path: Path) -> None:
+    changes = ["broker.reliability=end_to_end", "broker.routing=multipath", "datagrams.delay=1 ms"]
+    run = execute(load_scenario(Path("parity"), changes), tmp_path, lambda *_: None)
+    verdict = judge_plainly(run.folder / "journal", 1_000_000)
+    assert verdict.counts == (0, 0, 0, 0)
+    assert verdict.required > 100
+
+
+def test_without_datagrams_the_ends_cannot_talk_and_the_pair_is_refused() -> None:
+    scenario = {
+        "overlay": CHAIN, "workload": {"kind": "by_hand"},
+        "broker": {"routing": "multipath", "reliability": "end_to_end"},
+    }  # fmt: skip
+    with pytest.raises(InputError, match="datagrams") as found:
+        build(check_scenario(scenario, "a scenario"))
+    assert "talk straight to each other" in str(found.value)
+
+
+def test_pubends_are_at_brokers_that_take_clients() -> None:
+    broker = {"routing": "multipath", "reliability": "end_to_end", "parameters": {"end_to_end": {"pubends": ["b9"]}}}
+    scenario = {"overlay": CHAIN, "workload": {"kind": "by_hand"}, "broker": broker, **DATAGRAMS}
+    with pytest.raises(InputError, match="pubends: found 'b9'"):
+        build(check_scenario(scenario, "a scenario"))
