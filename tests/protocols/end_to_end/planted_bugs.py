@@ -69,14 +69,14 @@ class KeepsTheFirstOfTwo(EndToEnd):
 
     def __init__(self, context: NodeContext, parameters: EndToEndParameters, services: BrokerServices) -> None:
         super().__init__(context, parameters, services)
-        step = self.holders.step
+        take = self.holders.step
 
-        def first(message: CatchUpStep, now_us: int) -> list[Effect]:
-            holder = self.holders.of.get(message.client)
-            chain = None if holder is None else holder.chains.get(message.pubend)
-            if chain is not None and message.tick in chain._ahead and type(message) is Caught:
+        def first(step: CatchUpStep, now_us: int) -> list[Effect]:
+            holder = self.holders.of.get(step.client)
+            chain = None if holder is None else holder.chains.get(step.pubend)
+            if chain is not None and step.tick in chain._ahead and type(step) is Caught:
                 return []
-            return step(message, now_us)
+            return take(step, now_us)
 
         self.holders.step = first  # type: ignore[method-assign]
         self._answers = {**self._answers, Caught: lambda message: first(message, self._now_us)}
@@ -93,9 +93,9 @@ class SaysTooMuch(EndToEnd):
         effects = self._keeper.catch_up(message, self._now_us)
         if self._pubend is None or message.client not in self._log.record.registrations:
             return effects
+        _, origin, client, number, after, _, asked, *_ = message
         newest = self._pubend.knowledge.newest
-        about = (message.client, message.pubend, message.after, max(newest, message.after), message.asked, 0, [])
-        return [*effects, *self._post(CaughtUp(message.origin, *about))]
+        return [*effects, *self._post(CaughtUp(origin, client, number, after, max(newest, after), asked, 0, []))]
 
 
 class ReleasesAhead(EndToEnd):

@@ -1,5 +1,6 @@
 """The parts of exactly once over any overlay, one by one: a chain of steps, and the log that two parts share."""
 
+import dataclasses
 import random
 
 import msgpack
@@ -161,11 +162,11 @@ def test_a_log_of_other_protocols_is_refused() -> None:
 
 
 def test_senseless_parameters_are_refused_by_name() -> None:
-    for given, place in (({"rest": 5_000}, "rest"), ({"gap": 0}, "gap"), ({"lease": 1_000}, "lease")):
+    for place, value in (("rest", 5_000), ("gap", 0), ("lease", 1_000)):
         with pytest.raises(InputError) as found:
-            EndToEndParameters(**given)
+            dataclasses.replace(EndToEndParameters(), **{place: value})  # type: ignore[arg-type]
         assert found.value.place == place
-    with pytest.raises(InputError, match="takes clients|take clients"):
+    with pytest.raises(InputError, match="take clients"):
         entrances(EndToEndParameters(pubends=["b9"]), ["b0", "b1"])
     assert entrances(EndToEndParameters(pubends=["b1"]), ["b0", "b1"]) == ["b1"]
     assert entrances(EndToEndParameters(), ["b0", "b1"]) == ["b0", "b1"]

@@ -8,7 +8,16 @@ from tests.protocols.durable.test_schedules import left
 from tests.protocols.end_to_end.planted_bugs import BUGS
 
 FIRST = 960_000
-SHOWN_AFTER = {}
+SHOWN_AFTER = {
+    "routing is believed": 3,
+    "only gaps are asked for": 3,
+    "a lost question is not asked again": 3,
+    "released when it is handed over": 3,
+    "the first of two steps is kept": 5,
+    "an answer says too much": 1,
+    "more is released than the client has": 2,
+    "a log that forgets whom a message is for": 48,
+}
 """How many of the schedules of multipath with seeds from FIRST on it takes to find each planted bug."""
 
 

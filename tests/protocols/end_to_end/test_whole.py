@@ -1,4 +1,4 @@
-"""Exactly once over any overlay, on small clusters in virtual time: whatever routing does, nothing is lost or doubled."""
+"""Exactly once over any overlay, on small clusters in virtual time: routing may lose and repeat what it likes."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
