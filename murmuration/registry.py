@@ -29,6 +29,7 @@ from routing.forwarding import FORWARDING
 from routing.irbr.members import IRBR_MEMBERS
 from routing.irbr.router import IRBR
 from routing.local_subscriptions import INDEXES
+from routing.multipath.delegation import MULTIPATH_DELEGATION
 from routing.multipath.router import MULTIPATH
 from routing.protocol import NoParameters, OverlayTraits, RoutingProtocol, RunsOn
 from routing.router import Router
@@ -39,10 +40,10 @@ from routing.vinifera.router import VINIFERA
 RoutingDeclaration = RoutingProtocol[Any]
 ReliabilityDeclaration = ReliabilityProtocol[Any]
 
-ROUTINGS: Mapping[str, RoutingDeclaration] = {
-    each.name: each
-    for each in (FLOODING, FORWARDING, MULTIPATH, CELLS, IRBR, IRBR_MEMBERS, SCRIBE, RPF, VINIFERA, FERRY)
-}
+_ROUTINGS: tuple[RoutingDeclaration, ...] = (
+    FLOODING, FORWARDING, MULTIPATH, MULTIPATH_DELEGATION, CELLS, IRBR, IRBR_MEMBERS, SCRIBE, RPF, VINIFERA, FERRY,
+)  # fmt: skip
+ROUTINGS: Mapping[str, RoutingDeclaration] = {each.name: each for each in _ROUTINGS}
 RELIABILITIES: Mapping[str, ReliabilityDeclaration] = {
     each.name: each for each in (BEST_EFFORT, EPIDEMIC, GRYPHON, DURABLE, END_TO_END)
 }

@@ -83,7 +83,7 @@ class MasterOverlayMap:
 
 
 class WorkingOverlayMap:
-    """The map contracted to the brokers with a direct link.
+    """The map contracted to the brokers with a direct link. `mom`: the master map.
 
     `brokers`: BrokerArr, by distance in this map; the broker of index i has bit 1 << i in all sets.
     `between[i]`, `beyond[i]`, `behind[i]`: the auxiliary sets of broker i. `substitutes`: for every broker of the
@@ -91,9 +91,10 @@ class WorkingOverlayMap:
     `towards`: for every broker of the master map, all of this map that lie in the direction of the same primary link.
     """
 
-    __slots__ = ("_firsts", "behind", "between", "beyond", "brokers", "substitutes", "towards")
+    __slots__ = ("_firsts", "behind", "between", "beyond", "brokers", "mom", "substitutes", "towards")
 
     def __init__(self, mom: MasterOverlayMap, links: Iterable[NodeName]) -> None:
+        self.mom = mom
         linked = {peer for peer in links if peer in mom}
         closer: dict[NodeName, NodeName] = {}
         depths = {mom.centre: 0}

@@ -148,6 +148,8 @@ class WorkingSubscriptionTable:
         covering: bool = False,
     ) -> None:
         self._mst = mst
+        self._ppaths = ppaths
+        self._behind: dict[NodeName, int] | None = None
         groups: dict[int, int] = {}
         self.cut_off: dict[NodeName, int] = {}
         """By direction, the origins to which no link leads."""
@@ -164,20 +166,32 @@ class WorkingSubscriptionTable:
             for bit, _ in self.groups:
                 self._cover(bit)
 
+    def behind(self, broker: NodeName) -> int:
+        """The origins to which the way leads over the broker, one of the master map."""
+        if self._behind is None:
+            self._behind = {}
+            for origin, ppath in self._ppaths.items():
+                for each in ppath:
+                    self._behind[each] = self._behind.get(each, 0) | self._mst.bits[origin]
+        return self._behind.get(broker, 0)
+
+    def anchors_of(self, origins: int) -> int:
+        """The set of brokers in the working map that the anchors of these origins were substituted with."""
+        found = 0
+        for bit, group in self.groups:
+            if origins & group:
+                found |= bit
+        return found
+
     def anchors(self, attributes: Mapping[str, Value]) -> int:
         """Anchors(p): the set of brokers in the working map that matching anchors were substituted with."""
-        found = 0
         if self._covering is not None:
+            found = 0
             for bit, covering in self._covering.items():
                 if covering.matches_any(attributes):
                     found |= bit
             return found
-        origins = self._mst.matching_origins(attributes)
-        if origins:
-            for bit, group in self.groups:
-                if origins & group:
-                    found |= bit
-        return found
+        return self.anchors_of(self._mst.matching_origins(attributes))
 
     def is_cut_off(self, attributes: Mapping[str, Value], besides: NodeName | None) -> bool:
         """Does a subscription match that no link leads to, in a direction other than `besides`?"""

@@ -53,8 +53,10 @@ class WorkingView:
                 self.dropped.append(NoWay.UNKNOWN_SENDER)
                 return 0
             anchors &= ~behind
-        if not anchors:
-            return 0
+        return self.spread(anchors, compute) if anchors else 0
+
+    def spread(self, anchors: int, compute: PathComputation) -> int:
+        """The set of brokers that an event for these anchors is sent to."""
         forward = rest = compute(self.wom, anchors)
         sent = self.sent
         while rest:

@@ -11,6 +11,7 @@ PAIRS = [
     ("flooding", "best_effort"),
     ("forwarding", "best_effort"),
     ("multipath", "best_effort"),
+    ("multipath_delegation", "best_effort"),
     ("cells", "best_effort"),
     ("forwarding", "epidemic"),
     ("flooding", "epidemic"),
@@ -30,7 +31,7 @@ _DATAGRAMS = {"datagrams": {"delay": "1 ms"}}
 def schedules_of(routing: str, reliability: str) -> st.SearchStrategy[dict[str, Any]]:
     """Random schedules for that pair."""
     parts = {"routing": routing, "reliability": reliability, "matching": "bitset"}
-    needs_datagrams = routing in (*STRUCTURED, "multipath") or reliability == "epidemic"
+    needs_datagrams = routing in (*STRUCTURED, "multipath", "multipath_delegation") or reliability == "epidemic"
     more: Mapping[str, Any] = _DATAGRAMS if needs_datagrams else {}
     overlays: tuple[str, ...] = ("structured",) if routing in STRUCTURED else ("chain", "star", "random")
     if routing == "cells":

@@ -7,6 +7,7 @@ from pathlib import Path
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import NodeName
 from routing.multipath.overlay_maps import MasterOverlayMap
+from routing.multipath.router import MultipathRouter
 from tests.protocols.multipath.network import MS, Network, parameters, topics_by_broker
 from workloads.overlay import Overlay, Tree, random_tree
 
@@ -56,20 +57,20 @@ def draw(seed: int, brokers: int = 20) -> Schedule:
     )
 
 
-def build(schedule: Schedule, folder: Path) -> Network:
+def build(schedule: Schedule, folder: Path, make: type[MultipathRouter] = MultipathRouter) -> Network:
     """The network of a schedule."""
     chosen = parameters(
         strategy=schedule.strategy, delta=schedule.delta, covering=schedule.covering, fanout=9, maxlinks=14,
         coordinator="b0", uplink_messages_per_s=150,
     )  # fmt: skip
-    return Network(schedule.overlay, folder, chosen, schedule.links, schedule.datagrams, schedule.seed)
+    return Network(schedule.overlay, folder, chosen, schedule.links, schedule.datagrams, schedule.seed, make=make)
 
 
 class Run:
     """A network under traffic in which brokers are ordered to move, and may die."""
 
-    def __init__(self, schedule: Schedule, folder: Path) -> None:
-        self.network = build(schedule, folder)
+    def __init__(self, schedule: Schedule, folder: Path, make: type[MultipathRouter] = MultipathRouter) -> None:
+        self.network = build(schedule, folder, make)
         self.rng = random.Random(f"{schedule.seed}/run")
         self.holders = topics_by_broker(self.network, self.rng, TOPICS, 0.3)
         self.wanted: dict[int, set[NodeName]] = {}

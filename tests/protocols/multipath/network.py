@@ -75,8 +75,9 @@ class Network:
         datagrams: LinkSpec = CONSTANT,
         seed: int = 1,
         more: int = 0,
+        make: type[MultipathRouter] = MultipathRouter,
     ) -> None:
-        self.links = links
+        self.links, self.make = links, make
         self.names = [*overlay.brokers, *(f"new{number}" for number in range(more))]
         self.numbers = {name: number for number, name in enumerate(self.names)}
         self.writer = JournalWriter(folder, "run", len(self.numbers))
@@ -103,7 +104,7 @@ class Network:
 
     def machine(self, name: NodeName, incarnation: int = 0) -> Broker:
         context = NodeContext(name, 1, {}, incarnation)
-        router = self.routers[name] = MultipathRouter(context, self.parameters)
+        router = self.routers[name] = self.make(context, self.parameters)
         return Counted(name, self, "bitset", router, functools.partial(BestEffort, context, NoParameters()))
 
     def restart(self, name: NodeName, unreached_ms: int = 0) -> None:

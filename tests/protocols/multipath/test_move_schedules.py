@@ -6,16 +6,17 @@ A failing test prints the seed; `python -m tests.protocols.multipath.test_move_s
 import random
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.protocols.multipath.move_schedules import Run, draw
+from tests.protocols.multipath.move_schedules import Run, Schedule, draw
 
 
-def moves_alone(seed: int, folder: Path, moves: int = 30) -> Run:
+def moves_alone(seed: int, folder: Path, moves: int = 30, begin: Callable[[Schedule, Path], Run] = Run) -> Run:
     """Moves that follow each other at random gaps, under traffic: nothing is lost or comes twice."""
-    run = Run(draw(seed), folder)
+    run = begin(draw(seed), folder)
     while moves:
         moves -= run.order_a_move() is not None
         run.traffic(run.rng.choice((4, 40, 100, 250, 400)))
@@ -27,10 +28,10 @@ def moves_alone(seed: int, folder: Path, moves: int = 30) -> Run:
     return run
 
 
-def moves_and_deaths(seed: int, folder: Path, moves: int = 10) -> Run:
+def moves_and_deaths(seed: int, folder: Path, moves: int = 10, begin: Callable[[Schedule, Path], Run] = Run) -> Run:
     """A broker dies in the middle of each move and comes back. Then every order is answered, all brokers agree on one
     tree, nothing is lost on it, and the coordinator waits for nobody."""
-    run = Run(draw(seed), folder)
+    run = begin(draw(seed), folder)
     network, rng = run.network, run.rng
     for _ in range(moves):
         number = None

@@ -1,0 +1,108 @@
+"""Multipath forwarding that delegates (`routing.multipath.delegation`): murmur's own."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from murmur_pubsub.errors import InputError
+from routing.multipath.delegation import MULTIPATH_DELEGATION, DelegatingRouter, border_number
+from routing.multipath.parameters import MultipathParameters
+from routing.multipath.router import NO_WAY, MultipathRouter
+from routing.multipath.view import NoWay
+from routing.protocol import OverlayTraits
+from routing.router import Hop
+from tests.protocols.multipath.move_schedules import Run, Schedule
+from tests.protocols.multipath.network import CONSTANT, UNEVEN, Network, parameters, topics_by_broker
+from tests.protocols.multipath.test_move_schedules import moves_alone, moves_and_deaths
+from workloads.overlay import Overlay, Tree, random_tree
+
+TREE = Overlay(
+    ("b0", "b1", "b2", "b3", "b4", "b5"), (("b0", "b1"), ("b1", "b2"), ("b2", "b3"), ("b2", "b4"), ("b4", "b5"))
+)
+"""b0 is on one side, b3 and b5 are on the other; the way to b5 is over b4."""
+
+
+def learned(folder: Path, make: type[MultipathRouter] = DelegatingRouter) -> Network:
+    """The tree above after some traffic from b0 and from b3."""
+    folder.mkdir(exist_ok=True)
+    network = Network(TREE, folder, parameters(delta=3, fanout=6, maxlinks=12), make=make)
+    network.subscribe("b3", "topic = 1")
+    network.subscribe("b5", "topic = 1")
+    network.run_ms(20)
+    for _ in range(40):
+        network.publish("b0", topic=1)
+        network.publish("b3", topic=1)
+        network.run_ms(25)
+    return network
+
+
+def onward(network: Network, name: str, came_from: str | None = None, *borders: str) -> Sequence[Hop]:
+    header = [border_number(border) for border in borders]
+    return network.routers[name].next_hops(network.event("b0", topic=1), came_from, header)
+
+
+def test_a_broker_beside_the_relay_is_the_delegate(tmp_path: Path) -> None:
+    assert onward(learned(tmp_path / "s2", MultipathRouter), "b0") == [Hop("b3"), Hop("b4")]
+    network = learned(tmp_path / "delegation")
+    assert onward(network, "b0") == [Hop("b3", (border_number("b1"),))]
+    assert onward(network, "b3", "b0", "b1") == [Hop("b5")]
+
+
+def test_a_delegate_sends_nothing_beyond_its_borders(tmp_path: Path) -> None:
+    network = learned(tmp_path)
+    assert not onward(network, "b3", "b0", "b4")
+    assert not onward(network, "b3", "b0", "b1", "b5")
+    assert onward(network, "b2", "b0", "b1", "b5") == [Hop("b3")]
+
+
+def test_a_border_that_is_not_in_the_map_is_journaled(tmp_path: Path) -> None:
+    network = learned(tmp_path)
+    assert onward(network, "b3", "b0", "nobody") == ()
+    remarks = network.routers["b3"].take_remarks()
+    assert [remark[:3] for remark in remarks] == [(NO_WAY, NoWay.UNKNOWN_SENDER, "b0")]
+
+
+@pytest.mark.parametrize("seed", [*range(4), *range(5, 12)])
+def test_every_broker_that_wants_a_publication_gets_it_once(seed: int, tmp_path: Path) -> None:
+    rng = Random(f"{seed}/delegation")
+    chosen = parameters(delta=rng.choice((2, 3, 4, 6)), fanout=rng.choice((4, 9)), maxlinks=14)
+    overlay = random_tree(Tree(24, 3), seed)
+    network = Network(overlay, tmp_path, chosen, CONSTANT, UNEVEN, seed, make=DelegatingRouter)
+    holders = topics_by_broker(network, rng, share=rng.choice((0.1, 0.3, 0.6)))
+    wanted: dict[int, set[str]] = {}
+    delegated = 0
+    for _ in range(150):
+        topic, name = rng.randrange(8), rng.choice(network.names)
+        wanted[network.publish(name, topic=topic)] = holders[topic]
+        network.run_ms(rng.choice((1, 5, 20)))
+        found = network.routers[name].next_hops(network.event(name, topic=topic), None, ())
+        delegated += any(hop.header for hop in found)
+    network.run_ms(100)
+    network.check_deliveries(wanted)
+    network.check_from_scratch()
+    assert delegated
+
+
+def delegating(schedule: Schedule, folder: Path) -> Run:
+    """The schedule's run, with the one strategy that delegates."""
+    return Run(dataclasses.replace(schedule, strategy="S2", covering=False), folder, DelegatingRouter)
+
+
+@pytest.mark.parametrize("seed", [24, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(201, 214))])
+def test_delta_moves_lose_and_repeat_nothing(seed: int, tmp_path: Path) -> None:
+    assert moves_alone(seed, tmp_path, begin=delegating).made >= 10
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(200, 210))])
+def test_delta_moves_survive_a_broker_that_dies(seed: int, tmp_path: Path) -> None:
+    assert moves_and_deaths(seed, tmp_path, begin=delegating).made
+
+
+@pytest.mark.parametrize(("given", "place"), [({"strategy": "S1"}, "strategy"), ({"covering": True}, "covering")])
+def test_what_cannot_be_delegated_is_refused(given: dict[str, object], place: str) -> None:
+    traits = OverlayTraits("tree", frozenset(), 3, has_datagrams=True)
+    with pytest.raises(InputError, match=place):
+        MULTIPATH_DELEGATION.check(MultipathParameters(**given), traits)  # type: ignore[arg-type]
