@@ -7,7 +7,9 @@ half of them are gone, or twice as many are known, does a broker write another. 
 after a partition it soon remembers peers of its own side. A broker that knows nobody keeps what it has stored.
 
 Those that were gone when a record was written may be across a partition. When that ends, they are the way to the other
-side if the bootstrap peers are dead: a broker looks for other parts of the overlay through both, in turn.
+side if the bootstrap peers are dead: a broker looks for other parts of the overlay through both, in turn. And a partition
+may leave two brokers on one side that never had to know each other, with all their peers on the other side. So a broker
+looks through those, too, of which it has only heard.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,6 +21,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import Effect, NodeName, Persist, Truncate
 
 REMEMBERED_MAX = 8
+_HEARD_OF_MAX = 32
 
 
 class RememberedPeers:
@@ -31,6 +34,8 @@ class RememberedPeers:
         self.names: tuple[NodeName, ...] = ()
         self._lost: list[NodeName] = []
         """Of what was stored before, those that were gone."""
+        self._heard_of: dict[NodeName, None] = {}
+        """Those that others have named, the one not named before last."""
 
     def restore(self, records: Sequence[bytes]) -> Sequence[NodeName]:
         """The names that earlier incarnations have stored. Raises `InputError` for a record that is none."""
@@ -62,8 +67,17 @@ class RememberedPeers:
         """The record of that token is safe; it says all that those before it said."""
         return [Truncate(token)]
 
-    def to_look_through(self, bootstrap: Sequence[NodeName]) -> list[NodeName]:
-        """Who is to look now for another part of the overlay: a bootstrap peer, and one that was known before."""
+    def heard_of(self, name: NodeName) -> None:
+        """Another broker has named that one."""
+        if name not in self._heard_of and name != self._name:
+            self._heard_of[name] = None
+            if len(self._heard_of) > _HEARD_OF_MAX:
+                del self._heard_of[next(iter(self._heard_of))]
+
+    def to_look_through(self, bootstrap: Sequence[NodeName], known: Collection[NodeName]) -> list[NodeName]:
+        """Who is to look now for another part of the overlay: a bootstrap peer, one that was known before, and one that
+        is not among those `known` now."""
         self._looks += 1
-        found = [group[self._looks % len(group)] for group in (bootstrap, self._lost) if group]
+        others = [name for name in self._heard_of if name not in known]
+        found = [group[self._looks % len(group)] for group in (bootstrap, self._lost, others) if group]
         return list(dict.fromkeys(found))

@@ -291,8 +291,8 @@ class Pastry:
         effects: list[Effect] = []
         wanted = {self.table.cell_of(peer.identifier) for peer in self._asked.values()}
         for each in known:
-            peer = PastryPeer(*each)
-            name = peer.name
+            peer, name = PastryPeer(*each), each[0]
+            self._remembered.heard_of(name)
             if name == self.me.name or name in self._asked or not self._quarantine.believes(peer, self._now_us):
                 continue
             current = self.peers.get(name)
@@ -412,7 +412,7 @@ class Pastry:
         if not (self._looks or self._rounds % _LOOK_EVERY == 0):
             return []
         self._looks = max(0, self._looks - 1)
-        through = self._remembered.to_look_through(self.place.bootstrap)
+        through = self._remembered.to_look_through(self.place.bootstrap, self.peers.names)
         return [Send(peer, Seek(self.me, self.own)) for peer in through]
 
     def _ask_the_silent(self) -> list[Effect]:

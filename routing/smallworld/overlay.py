@@ -319,8 +319,10 @@ class GossipOverlay:
     def _send_table(self, to: NodeName, answer: bool) -> Send:
         return Send(to, Exchange((*self.me, 0), self.neighbours.written(self.round), answer))
 
-    def _consider(self, told: Iterable[Sequence[Any]]) -> list[Effect]:
+    def _consider(self, told: Sequence[Sequence[Any]]) -> list[Effect]:
         """Select the neighbours anew, if any of the peers is better than one of them, and greet the new ones."""
+        for name, *_ in told:
+            self._remembered.heard_of(name)
         believed = self._quarantine.believed(told)
         selected = self.neighbours.consider(self.me, believed, self._sampling.view, self.contacts, self.round)
         if selected is None:
@@ -352,7 +354,7 @@ class GossipOverlay:
 
     def _look_beyond(self) -> list[Effect]:
         """Look for it by way of others, which may be in another part, if the overlay has come apart."""
-        through = self._remembered.to_look_through(self.parameters.bootstrap)
+        through = self._remembered.to_look_through(self.parameters.bootstrap, self.contacts.names)
         looked: list[Effect] = [Send(peer, GossipJoinRequest((*self.me, 0))) for peer in through]
         return looked if self.parameters.bootstrap else looked + self._seek()
 

@@ -25,7 +25,7 @@ VINIFERA_900191: Sequence[Mapping[str, Any]] = [
 ]
 
 
-def verdict_of(routing: str, faults: Sequence[Mapping[str, Any]], seed: int = 4095, **overlay: str) -> str:
+def verdict_of(routing: str, faults: Sequence[Mapping[str, Any]], seed: int = 4095, **overlay: str | int) -> str:
     """A schedule as they are drawn."""
     outcome = play_schedule(
         {
@@ -112,7 +112,26 @@ def test_sides_become_one_again_though_the_only_bootstrap_peer_is_dead(routing: 
 
 def test_they_do_not_if_those_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RememberedPeers, "_lost", property(lambda self: [], lambda self, names: None), raising=False)
+    monkeypatch.setattr(RememberedPeers, "heard_of", lambda self, name: None)
     assert verdict_of("irbr", DIVIDED, bootstrap="b0") == "invalid"
+
+
+SCRIBE_1406629: Sequence[Mapping[str, Any]] = [
+    {"at": "110 ms", "slow": "b2", "work": "2 ms"},
+    {"at": "210 ms", "partition": [["b1", "b2", "b3", "b5", "b6", "b7", "b8"]]},
+    {"at": "215 ms", "slow": "b4", "work": "2 ms", "for": "1200 ms"},
+]
+"""The faults of that schedule. b0 and b4 have no peer but those on the other side."""
+
+
+@pytest.mark.parametrize("heard_of", ["", "not "])
+def test_two_that_never_had_to_know_each_other_meet_on_their_side(
+    heard_of: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if heard_of:
+        monkeypatch.setattr(RememberedPeers, "heard_of", lambda self, name: None)
+    outcome = verdict_of("scribe", SCRIBE_1406629, seed=9850, leaf_set=4)
+    assert outcome == ("invalid" if heard_of else "valid")
 
 
 # ---------------------------------------------------------------------------------------- what is stored, and when
@@ -158,13 +177,23 @@ def test_what_was_stored_is_remembered_and_tokens_grow() -> None:
 
 def test_other_parts_are_looked_for_through_bootstrap_peers_and_those_that_were_gone_in_turn() -> None:
     peers = RememberedPeers("a")
-    assert peers.to_look_through([]) == []
+    assert peers.to_look_through([], ()) == []
     peers.keep(["b", "c", "d", "e"])
-    assert [peers.to_look_through(["x", "y"]) for _ in range(3)] == [["x"], ["y"], ["x"]]
+    assert [peers.to_look_through(["x", "y"], ()) for _ in range(3)] == [["x"], ["y"], ["x"]]
     peers.keep(["d", "f"])
-    assert [peers.to_look_through(["x"]) for _ in range(3)] == [["x", "e"], ["x", "b"], ["x", "c"]]
+    assert [peers.to_look_through(["x"], ()) for _ in range(3)] == [["x", "e"], ["x", "b"], ["x", "c"]]
     peers.keep(["d", "f", "g", "h"])
-    assert peers.to_look_through([]) == ["e"], "nobody was gone"
+    assert peers.to_look_through([], ()) == ["e"], "nobody was gone"
+
+
+def test_other_parts_are_looked_for_through_those_that_were_only_heard_of_too() -> None:
+    peers = RememberedPeers("a")
+    for name in ("b", "a", "c", "d", "c"):
+        peers.heard_of(name)
+    assert [peers.to_look_through(["x"], ["b"]) for _ in range(3)] == [["x", "d"], ["x", "c"], ["x", "d"]]
+    for number in range(32):
+        peers.heard_of(f"n{number}")
+    assert {each for _ in range(64) for each in peers.to_look_through([], ())} == {f"n{number}" for number in range(32)}
 
 
 @pytest.mark.parametrize("record", [b"", b"\xc1", msgpack.packb(7), msgpack.packb([])])
