@@ -7,9 +7,9 @@ half of them are gone, or twice as many are known, does a broker write another. 
 after a partition it soon remembers peers of its own side. A broker that knows nobody keeps what it has stored.
 
 Those that were gone when a record was written may be across a partition. When that ends, they are the way to the other
-side if the bootstrap peers are dead: a broker looks for other parts of the overlay through both, in turn. And a partition
-may leave two brokers on one side that never had to know each other, with all their peers on the other side. So a broker
-looks through those, too, of which it has only heard.
+side if the bootstrap peers are dead: a broker looks for other parts of the overlay through both, in turn. And a
+partition may leave two brokers on one side that never had to know each other, with all their peers on the other side.
+So a broker looks through those, too, of which it has only heard.
 """
 
 from collections.abc import Collection, Sequence
