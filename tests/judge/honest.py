@@ -17,6 +17,7 @@ PAIRS = [
     ("flooding", "epidemic"),
     ("cells", "gryphon"),
     ("cells", "durable"),
+    ("multipath", "end_to_end"),
     ("irbr", "best_effort"),
     ("irbr_members", "best_effort"),
     ("scribe", "best_effort"),
@@ -31,7 +32,10 @@ _DATAGRAMS = {"datagrams": {"delay": "1 ms"}}
 def schedules_of(routing: str, reliability: str) -> st.SearchStrategy[dict[str, Any]]:
     """Random schedules for that pair."""
     parts = {"routing": routing, "reliability": reliability, "matching": "bitset"}
-    needs_datagrams = routing in (*STRUCTURED, "multipath", "multipath_delegation") or reliability == "epidemic"
+    needs_datagrams = routing in (*STRUCTURED, "multipath", "multipath_delegation") or reliability in (
+        "epidemic",
+        "end_to_end",
+    )
     more: Mapping[str, Any] = _DATAGRAMS if needs_datagrams else {}
     overlays: tuple[str, ...] = ("structured",) if routing in STRUCTURED else ("chain", "star", "random")
     if routing == "cells":
