@@ -18,7 +18,7 @@ from murmur_pubsub.errors import InputError
 DEFAULT_RECOVERY_LIMIT_US = 30_000_000
 """How long after a fault or its repair tables may be disturbed, unless a scenario says otherwise."""
 DELIVERIES = ("at_most_once", "best_effort", "at_least_once", "exactly_once")
-ORDERS = ("publisher", "none")
+ORDERS = ("publisher", "total", "none")
 GIVEN_UP = 162
 """Topic of the journal rows of a client that is told what was given up for it: of one publisher the events from the
 number `value` to that of the row's event, as far as they are for this client and it does not have them."""
@@ -69,6 +69,7 @@ class Promise:
     """`delivery` and `order` are one of `DELIVERIES` and `ORDERS`; raises `InputError` for anything else.
 
     `order`: "publisher" means that a subscriber gets the events of one publisher in the order of their publication.
+    "total" means that as well, and that two subscribers that both get two events get them in the same order.
     `durable`: subscriptions outlive connections: nothing is missing for a subscriber that comes back.
     `keeps_events`: a subscriber may be given events that were published before it subscribed. `recovers`: how long
     a failure may cost deliveries, if that is less than the scenario allows (None: as long as that). `limits`: those

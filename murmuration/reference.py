@@ -108,7 +108,9 @@ def _orders(orders: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def _promise(promise: Promise) -> str:
-    order = "in the publisher's order" if promise.order == "publisher" else "in any order"
+    order = {"publisher": "in the publisher's order", "total": "in one order for all"}.get(
+        promise.order, "in any order"
+    )
     return f"{promise.delivery.replace('_', ' ')}, {order}; survives {promise.survives}"
 
 

@@ -19,7 +19,7 @@ from reliability.broker import Broker
 from reliability.durable.durable import DURABLE
 from reliability.end_to_end.end_to_end import END_TO_END
 from reliability.epidemic.epidemic import EPIDEMIC
-from reliability.gryphon.gryphon import GRYPHON
+from reliability.gryphon.declaration import GRYPHON
 from reliability.layer import Reliability
 from reliability.protocol import ReliabilityProtocol
 from routing.cells.router import CELLS
@@ -98,7 +98,7 @@ def promise(
     if not isinstance(guarantee, Promise):
         found = f"{reliability.name!r}, whose promise is {guarantee!r:.60}"
         raise InputError("broker.reliability", found, "a murmur_pubsub.promise.Promise")
-    order, survives = guarantee.order, guarantee.survives
+    order, survives = reliability.order(reliability_parameters) or guarantee.order, guarantee.survives
     if not reliability.end_to_end:
         order = order if routing.keeps_order else "none"
         survives = survives if routing.survives is None else routing.survives(parameters, traits)

@@ -16,6 +16,10 @@ def _plain_client(broker: NodeName, parameters: object) -> Machine:
     return ClientMachine(broker)
 
 
+def _order_of_the_guarantee(parameters: object) -> None:
+    return None
+
+
 def _all_entrances(parameters: object, client_brokers: Sequence[NodeName]) -> Sequence[NodeName]:
     return client_brokers
 
@@ -42,6 +46,8 @@ class ReliabilityProtocol(Generic[Parameters]):
     """What it promises of deliveries; the judge holds it to that."""
     limits: Callable[[Parameters], Limits] = _no_limits
     """How its parameters limit that."""
+    order: Callable[[Parameters], str | None] = _order_of_the_guarantee
+    """The order that it promises with its parameters (None: that of its guarantee)."""
     needs: frozenset[Offer] = frozenset()
     """What the routing below it must offer."""
     end_to_end: bool = False

@@ -5,7 +5,8 @@ publishers' broker. A missing delivery is *explained* if the subscriber was away
 away later, and until then had got no later event of that publisher (it had not had its turn); or if the publisher
 was killed, and until then none of its later events had reached the subscriber (it may have died with it). A fault may
 hold an event up until its subscriber withdraws, or subscribes; one that is over, if the event had not had its turn by
-then. Nothing else explains anything: not the death of a
+then. Under a total order an event waits for what other pubends have to say: it is excused while one of their brokers
+cannot be reached, or if its subscriber withdrew before its turn. Nothing else explains anything: not the death of a
 broker on the way, not a lossy link; but where links lose messages all the time, an event that had not had its turn
 when its subscriber withdrew is no loss.
 
@@ -17,7 +18,7 @@ Plain Python over small tables, for tests as well as for Spark.
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import RowKind
@@ -105,7 +106,8 @@ class Connections:
     """Explains findings as `excuses.Excuses` does, under a promise that nothing is missing. `homes`: client to
     broker. `limit_us`: an event that had not come this time after its publication was missing before anything else.
     `overlays`: the links that there were, those of clients too. `lossy`: do links lose messages all the time? Then an
-    event may take long though nothing is broken."""
+    event may take long though nothing is broken. `waited_for`: under a total order, the brokers whose pubends every
+    event may have to wait for: all, since the journal does not say which have any."""
 
     away: Mapping[str, Sequence[Away]]
     windows: Sequence[Window]
@@ -115,6 +117,7 @@ class Connections:
     lossy: bool = False
     has_links: bool = True
     """Do brokers have links at all? Else each reaches every other one, unless a fault is between the two."""
+    waited_for: Sequence[str] = field(default=(), kw_only=True)
 
     def explain(self, case: Case, passage: Passage) -> Excuse | None:
         """Why the promise does not cover the finding, or None."""
@@ -138,6 +141,9 @@ class Connections:
             if window.step.kind is FaultKind.ORDER and home in window.nodes:
                 if window.until_us >= case.published_us and due_us > window.from_us:
                     return Excuse(f"{window.step.text}: nothing is promised at that broker")
+            if self.waited_for and window.step.kind is FaultKind.ORDER and self.homes[case.publisher] in window.nodes:
+                if due_us > window.from_us:
+                    return Excuse(f"{window.step.text}: a total order waits no more for what is published there")
             if not window.kills or window.until_us < case.published_us or due_us <= window.from_us:
                 continue
             # No other node can answer for what a node published as it died, or has itself subscribed.
@@ -145,11 +151,14 @@ class Connections:
                 case.publisher in window.nodes and case.published_us <= window.in_effect_us
             ):
                 return Excuse(window.step.text)
-        parted = self._parted(case, due_us)
-        if parted is not None:
-            return parted
+        for broker in (self.homes[case.publisher], *self.waited_for):
+            parted = self._parted(broker, case, due_us)
+            if parted is not None:
+                return parted
         if case.withdrawn_us is None:
             return None
+        if self.waited_for and case.withdrawn_us < due_us:
+            return Excuse(f"in a total order it had not had its turn when {case.client} withdrew")
         if self.lossy and case.withdrawn_us < due_us:
             return self._lost_before_it_withdrew(case)
         return self._held_up(case) or (self._behind_others(case) if case.withdrawn_us < due_us else None)
@@ -164,9 +173,9 @@ class Connections:
     def _lost_before_it_withdrew(self, case: Case) -> Excuse:
         return Excuse(f"links lose messages: it had not had its turn when {case.client} withdrew")
 
-    def _parted(self, case: Case, due_us: int) -> Excuse | None:
-        """Was there no path from one broker to the other, from the publication until the event was due, that lasted
-        for long enough to bring it over? While messages are lost or slow on a link that was changed, none is."""
+    def _parted(self, publishers: str, case: Case, due_us: int) -> Excuse | None:
+        """Was there no path from that broker to the subscriber's, from the publication until the event was due, that
+        lasted for long enough to bring it over? While messages are lost or slow on a changed link, none is."""
         broken = [
             window
             for window in self.windows
@@ -182,7 +191,7 @@ class Connections:
         changes += [each.from_us for each in self.overlays]
         moments = [case.published_us, *sorted(each for each in changes if case.published_us < each < due_us), due_us]
         enough_us = self.limit_us if self.lossy else ON_THE_WAY_US
-        publishers, subscribers = self.homes[case.publisher], self.homes[case.client]
+        subscribers = self.homes[case.client]
         whole_us, cause = 0, ""
         for begin_us, end_us in itertools.pairwise(moments):
             there = [window for window in broken if window.from_us <= begin_us < window.undone_us]

@@ -45,7 +45,9 @@ def connections_of(
     homes, limit_us = manifest.homes, manifest.recovery_limit_us
     away = times_away(rows, settled, homes, limit_us, windows)
     if not manifest.promise.durable:
-        return Connections(away, windows, homes, limit_us, overlays, manifest.lossy, manifest.has_links)
+        waited_for = manifest.brokers if manifest.promise.order == "total" else ()
+        known = (away, windows, homes, limit_us, overlays, manifest.lossy, manifest.has_links)
+        return Connections(*known, waited_for=waited_for)
     stays = _stays(rows, homes)
     words = Words(told, manifest.names, manifest.promise.limits, manifest.lossy, published_us)
     known = (away, windows, homes, limit_us, overlays, manifest.lossy, manifest.has_links)

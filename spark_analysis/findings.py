@@ -130,7 +130,7 @@ def _rows_of(
     wanted = None if pd.isna(pair["filter_number"]) else readers.filters[int(pair["filter_number"])]
     described: list[tuple[str, int, str, bool]] = []
     if pair["out_of_order"]:
-        described.append(("out_of_order", 1, f"delivered after {source}:{int(pair['after'])}", False))
+        described.append(("out_of_order", 1, _why_out_of_order(pair), False))
     if pair["missing"]:
         described.append(("missing", 1, f"wanted by {wanted}", False))
     if pair["duplicate"]:
@@ -183,6 +183,13 @@ def _maybe(number: Any) -> int | None:
 def _withdrawn(until_us: Any) -> int | None:
     found = _maybe(until_us)
     return None if found == NEVER_US else found
+
+
+def _why_out_of_order(pair: Mapping[Hashable, Any]) -> str:
+    after, against = _maybe(pair["after"]), _maybe(pair["against"])
+    if after is not None and after > pair["sequence"]:
+        return f"delivered after {pair['source']}:{after}"
+    return f"delivered after an event that subscriber {against} got later than this one"
 
 
 def _why_spurious(wanted: str | None, early: bool, foretold: bool) -> str:

@@ -14,9 +14,10 @@ subscriber) pairs with its own evaluation of the filters (`spark_analysis.evalua
 A delivery is of a pair only if it is whole: made by the node where the subscriber is, with the contents and the
 publication time of the event (their fingerprint is taken by the runtimes). `missing` counts pairs required and not
 delivered, `duplicate` deliveries beyond the first of a pair, and `out_of_order` first deliveries of an event after a
-later one of the same publisher to the same subscriber, by the subscriber's own journal. Any other delivery is *stray*:
-`altered` (other contents), `misplaced` (by another node) or `spurious` (the subscriber may not get it, or the event
-does not exist); `spark_analysis.findings` tells which.
+later one of the same publisher to the same subscriber, by the subscriber's own journal; where a total order is
+promised, also those after an event that another subscriber got later. Any other delivery is *stray*: `altered`
+(other contents), `misplaced` (by another node) or `spurious` (the subscriber may not get it, or the event does not
+exist); `spark_analysis.findings` tells which.
 
 Everything here is DataFrame to DataFrame; nothing runs until its caller asks for it. Pairs and deliveries travel once:
 to the partition of their publisher and subscriber. There a pair is one row of one hash aggregation in which the
@@ -83,14 +84,16 @@ OUTCOMES_SCHEMA = StructType(
         StructField("duplicate", LongType(), False),
         StructField("stray", LongType(), False),
         StructField("after", LongType(), True),
+        StructField("against", LongType(), True),
         StructField("out_of_order", IntegerType(), False),
     ]
 )
 """`required_until_us`: when the subscription that requires the pair was withdrawn (`NEVER_US`: it was not; null: the
 pair is not required). `allowed_from_us`: from when on it may be delivered (null: matching subscriptions had been
 withdrawn; `NEVER_US`: they came too late). `issued_us`: if subscriptions are durable, when the first that requires the
-pair was issued. `stray`: deliveries that are of no pair. `after`: the highest sequence of
-the publisher that the subscriber was delivered before this one (null: none)."""
+pair was issued. `stray`: deliveries that are of no pair. `after`: the highest sequence of the publisher that the
+subscriber was delivered before this one (null: none). `against`: where a total order is promised, another subscriber
+that got the event before one which this subscriber had got by then (null: none)."""
 COUNTED = ("missing", "duplicate", "stray", "out_of_order")
 
 
@@ -297,13 +300,19 @@ def outcomes(
     again = F.when(known_pair, F.col("copies") - 1).otherwise(0)
     overtaken = F.col("sequence") < F.col("after")
     strays = F.when(known_pair, 1).otherwise(F.col("copies"))
+    if rules.total_order:
+        first = together.where(delivered & known_pair).select("source", "sequence", "subscriber", "place")
+        together = together.join(_disordered(first), ["source", "sequence", "subscriber"], "left")
+    else:
+        together = together.withColumn("against", F.lit(None).cast("long"))
+    disordered = F.col("against").isNotNull()
     judged = (
         together.withColumn("required", F.col("required_until_us").isNotNull().cast("int"))
         .withColumn("missing", ((F.col("required") == 1) & ~delivered).cast("int"))
         .withColumn("duplicate", F.greatest(again, F.lit(0)))
         .withColumn("stray", F.when(delivered & ~allowed, strays).otherwise(0))
         .withColumn("after", _delivered_before())
-        .withColumn("out_of_order", F.coalesce(known_pair & delivered & overtaken, F.lit(False)))
+        .withColumn("out_of_order", F.coalesce(known_pair & delivered & (overtaken | disordered), F.lit(False)))
     )
     return conform(judged, OUTCOMES_SCHEMA)
 
@@ -318,6 +327,16 @@ def _delivered_before() -> Column:
     earlier = stream.rowsBetween(Window.unboundedPreceding, -1)
     of_a_pair = F.col("place").isNotNull() & F.col("published_us").isNotNull()
     return F.max(F.when(of_a_pair, F.col("sequence"))).over(earlier)
+
+
+def _disordered(first: DataFrame) -> DataFrame:
+    """The events that a subscriber got after one which another subscriber got later, with the highest-numbered such
+    subscriber (`against`); `first`: the first deliveries, with their place in the subscriber's own journal."""
+    others = first.withColumnsRenamed({"subscriber": "other", "place": "other_place"})
+    both = first.join(others, ["source", "sequence"]).where("subscriber <> other")
+    before = Window.partitionBy("subscriber", "other").orderBy("place").rowsBetween(Window.unboundedPreceding, -1)
+    wrong = both.withColumn("latest", F.max("other_place").over(before)).where("other_place < latest")
+    return wrong.groupBy("source", "sequence", "subscriber").agg(F.max("other").alias("against"))
 
 
 def totals(judged: DataFrame) -> DataFrame:

@@ -199,6 +199,7 @@ def judge_history(history: History, rules: Rules) -> PlainVerdict:
                 verdict.issued_us[event, subscriber] = min(life.issued_us for life in requiring)
     counted: Counter[Pair] = Counter()
     latest: dict[tuple[int, int], int] = {}
+    orders: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for row in history.of(RowKind.DELIVER):
         pair = ((row.source, row.sequence), row.value)
         held = matching.get(pair, [])
@@ -220,15 +221,30 @@ def judge_history(history: History, rules: Rules) -> PlainVerdict:
                     verdict.early.add(pair)
         if held and counted[pair] == 1:
             verdict.first_us[pair] = row.time_us
+            orders[row.value].append(pair[0])
             stream = (row.value, row.source)
             if row.sequence < latest.get(stream, -1):
                 verdict.out_of_order.append(pair)
             latest[stream] = max(latest.get(stream, -1), row.sequence)
+    if rules.total_order:
+        verdict.out_of_order = sorted({*verdict.out_of_order, *_disordered(orders)})
     verdict.delivered = frozenset(pair for pair in counted if pair in matching)
     verdict.missing = sorted(verdict.required_pairs - verdict.delivered)
     again = (pair for pair, count in counted.items() if pair in matching for _ in range(count - 1))
     verdict.duplicate = sorted(again)
     return verdict
+
+
+def _disordered(orders: Mapping[int, Sequence[tuple[int, int]]]) -> Iterator[Pair]:
+    """What a subscriber got after an event that another one got later than it; `orders`: what each got, in order."""
+    places = {reader: {event: place for place, event in enumerate(events)} for reader, events in orders.items()}
+    for reader, other in itertools.permutations(orders, 2):
+        latest = -1
+        for event in orders[reader]:
+            place = places[other].get(event, latest)
+            if place < latest:
+                yield event, reader
+            latest = max(latest, place)
 
 
 # ------------------------------------------------------------------------------------------- whole runs

@@ -17,7 +17,8 @@ class Rules:
     shortly after it had settled may. `subscription_grace_us`: an event published so shortly before a subscription may
     arrive. `keeps_events`: the promise is to keep events for later subscribers. `recovery_limit_us`: a withdrawal
     counts as settled after that, whatever the protocol says. `clocks_us`: how far clocks may be apart, so that an event
-    seems to be delivered before it is published. `durable`: subscriptions outlive connections."""
+    seems to be delivered before it is published. `durable`: subscriptions outlive connections. `total_order`: two
+    subscribers that both get two events get them in the same order."""
 
     withdrawal_grace_us: int = 0
     subscription_grace_us: int = 0
@@ -25,6 +26,7 @@ class Rules:
     recovery_limit_us: int = NEVER_US
     clocks_us: int = _CLOCKS_US
     durable: bool = False
+    total_order: bool = False
 
 
 def rules_of(manifest: RunManifest) -> Rules:
@@ -36,4 +38,5 @@ def rules_of(manifest: RunManifest) -> Rules:
         manifest.recovery_limit_us,
         0 if manifest.runtime == "virtual" else _CLOCKS_US if manifest.cluster is not None else _ONE_CLOCK_US,
         manifest.promise.durable,
+        manifest.promise.order == "total",
     )

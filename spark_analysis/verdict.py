@@ -169,7 +169,7 @@ def _outcome(facts: Facts) -> tuple[str, str | None, str]:
 def _why_valid(facts: Facts) -> str:
     promise, counts = facts.promise, facts.counts
     once = "" if promise.delivery == "at_least_once" else ", once"
-    once += ", in order" if promise.order == "publisher" else ""
+    once += {"publisher": ", in order", "total": ", in one order"}.get(promise.order, "")
     if promise.delivery == "at_most_once" and (facts.left("missing") or facts.left("out_of_order")):
         rate = share((counts["required"] - counts["missing"]) / counts["required"])
         allowed = f"{counts['missing']:,} missing and {counts['out_of_order']:,} out of order, as may be"

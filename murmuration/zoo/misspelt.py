@@ -10,7 +10,7 @@ from typing import Any
 from murmur_pubsub.promise import Promise
 from reliability.best_effort import BEST_EFFORT
 
-_WORDS = {"DELIVERY": ("exactly-once", "publisher"), "ORDER": ("best_effort", "total")}
+_WORDS = {"DELIVERY": ("exactly-once", "publisher"), "ORDER": ("best_effort", "causal")}
 
 
 def __getattr__(name: str) -> Any:

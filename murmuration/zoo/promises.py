@@ -212,7 +212,7 @@ PROMISE_SABOTEURS = (
         "misspelt order",
         "promises an order that there is no word for",
         "refused",
-        "order.*total.*publisher, none",
+        "order.*causal.*publisher, total, none",
         "murmuration.zoo.misspelt:ORDER",
         verdict="refused",
     ),

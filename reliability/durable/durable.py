@@ -40,7 +40,8 @@ from reliability.durable.messages import (
 )
 from reliability.durable.parameters import DurableParameters
 from reliability.durable.refusing import RefusingPublishing
-from reliability.gryphon.gryphon import GRYPHON, Gryphon
+from reliability.gryphon.declaration import GRYPHON
+from reliability.gryphon.gryphon import Gryphon
 from reliability.gryphon.knowledge import DataTick
 from reliability.gryphon.messages import HandedBack
 from reliability.gryphon.publishing import Publishing

@@ -1,6 +1,7 @@
 """The parameters of durable subscriptions: those of guaranteed delivery, how catching up goes, and what is kept."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.promise import Limits
@@ -12,6 +13,8 @@ from reliability.gryphon.parameters import GryphonParameters
 class DurableParameters(GryphonParameters):
     """One broker's thresholds; a client's too."""
 
+    order: Literal["publisher", "total"] = field(default="publisher", init=False)
+    """No choice: a client that was away is caught up pubend by pubend."""
     catch_up: int = 200
     """Messages of a pubend that a client is caught up with at a time."""
     lease: Milliseconds | None = None

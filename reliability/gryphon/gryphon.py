@@ -29,12 +29,10 @@ from murmur_pubsub.machine import (
     Stored,
     TimerFired,
 )
-from murmur_pubsub.measure import Measure
-from murmur_pubsub.promise import Promise, Survival
-from reliability.gryphon.ack_expected import ACK_EXPECTED_SENT, AckExpectations
-from reliability.gryphon.client import GryphonClient
+from reliability.gryphon.ack_expected import AckExpectations
 from reliability.gryphon.giving_up import GivenUp
 from reliability.gryphon.knowledge import DataTick, KnowledgeStream
+from reliability.gryphon.merge import Merge
 from reliability.gryphon.messages import (
     Accepted,
     AckExpected,
@@ -47,17 +45,15 @@ from reliability.gryphon.messages import (
     Silence,
     Submission,
 )  # fmt: skip
-from reliability.gryphon.parameters import GryphonParameters, entrances
+from reliability.gryphon.parameters import GryphonParameters
 from reliability.gryphon.pubend import Pubend
 from reliability.gryphon.pubend_log import PubendLog
-from reliability.gryphon.publishing import PUBLISHERS_WAIT, Publishing
+from reliability.gryphon.publishing import Publishing
 from reliability.gryphon.round_trip import RoundTrip
 from reliability.gryphon.sessions import Sessions
-from reliability.gryphon.streams import NACK_SENT, BrokerStream
+from reliability.gryphon.streams import BrokerStream
 from reliability.gryphon.subend import Subend
 from reliability.layer import BrokerServices, Reliability
-from reliability.protocol import ReliabilityProtocol
-from routing.protocol import Offer
 
 _ACCEPT_DELAY_US = 50_000
 
@@ -83,6 +79,8 @@ class Gryphon(Reliability):
             self.streams[number] = self._make_stream(number, root)
             self._numbers_of.setdefault(root, []).append(number)
         self.sessions = Sessions(context.incarnation, parameters.window)
+        self._merge = Merge(self.streams, self._router, self._hand) if parameters.order == "total" else None
+        self._newest_tick = -1
         self._blocked: dict[int, None] = {}
         self._unacked: dict[int, None] = {}
         self._in_effect: dict[NodeName, int] = dict.fromkeys(self._numbers_of, 0)
@@ -214,9 +212,15 @@ class Gryphon(Reliability):
             return [*effects, *stream.be_silent(start, tick), *stream.tell_silence(), *self._advance(stream)]
         effects += stream.publish(start, tick, DataTick(event, 0, 0))
         effects += self._advance(stream)
-        effects += self._accept_later()
+        effects += [*self._accept_later(), *self._note_tick(tick)]
         self._unsilenced[pubend.number] = None
         return [*effects, *self._silence_later(), *self._expectations.begin(pubend.number, restarted=False)]
+
+    def _note_tick(self, tick: int) -> list[Effect]:
+        """A message on that tick was seen here: in a total order it waits for the pubends here that are not so far."""
+        self._newest_tick = max(self._newest_tick, tick)
+        behind = self._merge is not None and self._publishing.note_behind(self._newest_tick, self._unsilenced)
+        return self._silence_later() if behind else []
 
     def _accept_later(self) -> list[Effect]:
         return self._set_once("accept", _ACCEPT_DELAY_US) if self._publishing.must_accept else []
@@ -245,6 +249,7 @@ class Gryphon(Reliability):
             return ()
         if type(message) is Data:
             effects = stream.take_data(message, self._now_us)
+            effects += self._note_tick(message.tick) if self._merge is not None else ()
         else:
             effects = stream.take_silence(message, self._now_us)  # type: ignore[arg-type]
         if stream.subend is not None:
@@ -352,6 +357,8 @@ class Gryphon(Reliability):
         subend = stream.subend
         if subend is None:
             return self._ack_later(stream) if stream.pubend is not None and not stream.ostreams else []
+        if self._merge is not None:
+            return self._advance_together(self._merge)
         effects: list[Effect] = []
         knowledge = stream.knowledge
         begin, horizon = subend.next, knowledge.horizon(subend.next)
@@ -364,19 +371,36 @@ class Gryphon(Reliability):
             else:
                 subend.next = horizon
             if subend.next > begin:
-                knowledge.consumed = subend.next
-                if "sessions" not in self._timers and self.sessions and effects:
-                    effects += self._set_once("sessions", self._parameters.resend * 1_000)
-                dct = self._parameters.dct
-                if dct is not None and effects and subend.look_back > dct:
-                    effects += self._look_back_after(stream, dct)
-                self._unacked[stream.number] = None
-                if "acks" not in self._timers:
-                    effects += self._ack_later(stream)
+                self._passed(stream, subend, effects)
         if not stream.watching_gap and stream.number not in self._blocked and subend.has_gap(knowledge):
-            stream.watching_gap = True
-            subend.ask(knowledge, stream.round_trip, self._now_us)  # from now on it is seen
-            effects.append(self._timer_of("gap", stream.number, self._parameters.gct * 1_000))
+            self._watch_gap(stream, subend, effects)
+        return effects
+
+    def _passed(self, stream: BrokerStream, subend: Subend, effects: list[Effect]) -> None:
+        """The subend got further, by these effects; append what else comes of it."""
+        stream.knowledge.consumed = subend.next
+        if "sessions" not in self._timers and self.sessions and effects:
+            effects += self._set_once("sessions", self._parameters.resend * 1_000)
+        dct = self._parameters.dct
+        if dct is not None and effects and subend.look_back > dct:
+            effects += self._look_back_after(stream, dct)
+        self._unacked[stream.number] = None
+        if "acks" not in self._timers:
+            effects += self._ack_later(stream)
+
+    def _watch_gap(self, stream: BrokerStream, subend: Subend, effects: list[Effect]) -> None:
+        stream.watching_gap = True
+        subend.ask(stream.knowledge, stream.round_trip, self._now_us)  # from now on it is seen
+        effects.append(self._timer_of("gap", stream.number, self._parameters.gct * 1_000))
+
+    def _advance_together(self, merge: Merge) -> list[Effect]:
+        """The same where subends take turns."""
+        effects: list[Effect] = []
+        for stream, subend in merge.advance(effects, self._blocked):
+            self._passed(stream, subend, effects)
+        for stream, subend in merge.behind():
+            if not stream.watching_gap and stream.number not in self._blocked:
+                self._watch_gap(stream, subend, effects)
         return effects
 
     def _hand(self, number: int, tick: int, message: DataTick, until: int, effects: list[Effect]) -> bool:
@@ -387,9 +411,10 @@ class Gryphon(Reliability):
     def _look_for_gap(self, stream: BrokerStream) -> list[Effect]:
         subend = stream.subend
         assert subend is not None
-        if stream.number in self._blocked or stream.pubend is not None:
+        lacks = self._merge is None or self._merge.lacks(stream, subend)
+        if stream.number in self._blocked or stream.pubend is not None or not lacks:
             stream.watching_gap = False
-            return []
+            return [] if self._merge is None else self._advance_together(self._merge)
         nacks, again_us = subend.ask(stream.knowledge, stream.round_trip, self._now_us)
         stream.watching_gap = again_us is not None
         effects = [*stream.ask(nacks, self._now_us), *self._forget_later(stream)]
@@ -442,7 +467,7 @@ class Gryphon(Reliability):
             effects += self._publishing.log_silence(pubend, self._now_us)
         for stream in self.streams.values():
             effects += stream.tell_silence()
-        return effects
+        return [*effects, *self._note_tick(self._newest_tick)]
 
     def _look_back(self, stream: BrokerStream) -> list[Effect]:
         """With a finite DCT: what is older than that is wanted, though nothing later has come. While nothing is
@@ -473,24 +498,3 @@ class Gryphon(Reliability):
 
     def _timer_of(self, what: str, number: int, delay_us: int) -> SetTimer:
         return SetTimer(("reliability", what, number), delay_us)
-
-
-GRYPHON = ReliabilityProtocol(
-    name="gryphon",
-    make=Gryphon,
-    parameters=GryphonParameters,
-    guarantee=Promise("exactly_once", survives=Survival(any_path=True)),
-    needs=frozenset({Offer.STREAMS}),
-    client=GryphonClient,
-    entrances=entrances,
-    measures=(
-        Measure(NACK_SENT, "ticks asked for by nacks", "sum"),
-        Measure(ACK_EXPECTED_SENT, "acknowledgements asked for", "rows"),
-        Measure(PUBLISHERS_WAIT, "publishers have to wait", "level"),
-    ),
-    tried={
-        "gct": ("50 ms", "500 ms"), "nrt": ("500 ms",), "sit": ("100 ms",), "ack_delay": ("20 ms",),
-        "forgetting": ("50 ms",), "nack_chunk": ("50 ms",), "cache": (5,), "receive_cache": (20,), "window": (5,),
-        "checkpoint": (5,),
-    },
-)  # fmt: skip

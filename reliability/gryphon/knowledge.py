@@ -50,6 +50,17 @@ class KnowledgeStream:
         """The highest tick about which something is known."""
         return max(self.final, self.known.greatest)
 
+    @property
+    def last_message(self) -> int:
+        """The tick of the last message that is kept (-1: there is none)."""
+        return self._order[-1] if self._order else -1
+
+    def has_room_for(self, tick: int) -> bool:
+        """Would a message on that tick, of which nothing is known, be kept?"""
+        if self.room is None or len(self._order) < self.room:
+            return True
+        return self._order[0] < self.consumed or tick < self._order[-1]
+
     def horizon(self, tick: int) -> int:
         """The doubt horizon from `tick` on: the first Q."""
         return self.known.first_missing(tick if tick > self.final else self.final + 1)

@@ -6,6 +6,7 @@ ours, near those of a product that came out of it (docs/protocols/gryphon.md).
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import Literal
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import NodeName
@@ -60,6 +61,9 @@ class GryphonParameters:
     """When client and broker repeat what the other has not acknowledged."""
     log_most: int = 100_000
     """Messages of a publishers' broker that are not acknowledged by all, before its publishers have to wait."""
+    order: Literal["publisher", "total"] = "publisher"
+    """Of events that a subscriber gets: each publisher's, or a total one, in which all subscribers get the events of
+    all pubends alike; an event then waits until every pubend has said that nothing comes before it."""
     give_up_after: Milliseconds | None = None
     """A branch of the tree that is out of reach for that long is waited for no more (none: it is, for ever)."""
     checkpoint: int = 200

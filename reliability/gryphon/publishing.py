@@ -122,6 +122,12 @@ class Publishing:
         pubend.being_logged(token, tick, None)
         return [persist]
 
+    def note_behind(self, tick: int, behind: dict[int, None]) -> bool:
+        """Add the pubends that have used no tick as late as that one; are there any?"""
+        found = [pubend.number for pubend in self.pubends if pubend.last < tick]
+        behind |= dict.fromkeys(found)
+        return bool(found)
+
     def stored(self, token: int) -> tuple[list[Effect], Known | None]:
         """A record is safe: effects of that, and what is known now, unless it was a checkpoint."""
         effects = self._log.stored(token)

@@ -73,7 +73,11 @@ class Subend:
 
     def has_gap(self, knowledge: KnowledgeStream) -> bool:
         """Is there a Q with something known, or expected, behind it?"""
-        return max(knowledge.newest, self._expected) >= self.next
+        return self.is_wanted(self.next, knowledge)
+
+    def is_wanted(self, tick: int, knowledge: KnowledgeStream) -> bool:
+        """Is something known, or expected, at the tick or behind it?"""
+        return max(knowledge.newest, self._expected) >= tick
 
     def ask(self, knowledge: KnowledgeStream, round_trip: RoundTrip, now_us: int) -> tuple[list[Interval], int | None]:
         """The ranges to nack now, and when to look again (None: there is no gap)."""

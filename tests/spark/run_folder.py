@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from murmur_pubsub.event import Event, fingerprint_of
 from murmur_pubsub.journal import NONE, JournalWriter, Phase, RowKind, SideKind
+from murmur_pubsub.promise import Promise
 from murmur_pubsub.run_manifest import DriverHost, NodeEntry, OverlayEntry, RunManifest, write_manifest
 from murmur_pubsub.values import Value
 
@@ -23,10 +24,12 @@ class RunFolder:
         clients: int = 2,
         grace_us: int = 0,
         rows_per_segment: int = 64,
+        order: str = "publisher",
     ) -> None:
         self.folder = folder
         self._rows_per_segment = rows_per_segment
         self._grace_us = grace_us
+        self._promise = Promise(order=order)
         self._names = [f"b{number}" for number in range(brokers)]
         self._nodes = [NodeEntry(name, "broker") for name in self._names]
         self._nodes += [NodeEntry(f"c{number}", "client", f"b{number % brokers}") for number in range(clients)]
@@ -113,6 +116,7 @@ class RunFolder:
             overlay=OverlayEntry(tuple(self._names), tuple(itertools.pairwise(self._names))),
             workload={"publishers": 1},
             withdrawal_grace_us=self._grace_us,
+            promise=self._promise,
             subscription_grace_us=self._grace_us,
             host=DriverHost(2, 8_000_000_000, "3.11", "Linux"),
             wall_seconds={"publishing": 0.5},

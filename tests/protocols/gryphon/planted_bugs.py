@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from murmur_pubsub.machine import Effect, NodeContext, NodeName
 from reliability.gryphon.gryphon import Gryphon
 from reliability.gryphon.knowledge import KnowledgeStream
+from reliability.gryphon.merge import Merge
 from reliability.gryphon.parameters import GryphonParameters
 from reliability.gryphon.pubend import Pubend
 from reliability.gryphon.streams import BrokerStream
@@ -81,3 +82,33 @@ BUGS = {
     "acks of one child too few": _path(ForgottenChild),
     "a tick used again after a restart": _path(ReusedTick),
 }
+
+
+class Unmerged(Gryphon):
+    """Promises a total order, and delivers each stream as it comes."""
+
+    def __init__(self, context: NodeContext, parameters: GryphonParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
+        self._merge = None
+
+
+class Impatient(Gryphon):
+    """Messages wait only for streams that hold messages themselves: who is silent may still say something earlier."""
+
+    def __init__(self, context: NodeContext, parameters: GryphonParameters, services: BrokerServices) -> None:
+        super().__init__(context, parameters, services)
+        if self._merge is not None:
+            self._merge.__class__ = _ImpatientMerge
+
+
+class _ImpatientMerge(Merge):
+    __slots__ = ()
+
+    @property
+    def _taking(self) -> list[BrokerStream]:
+        taking = super()._taking
+        return [each for each in taking if each.knowledge.last_message >= 0]
+
+
+ORDER_BUGS = {"streams are not merged": _path(Unmerged), "a silent stream is not waited for": _path(Impatient)}
+"""Found where a total order is asked for."""

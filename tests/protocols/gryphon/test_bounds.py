@@ -13,7 +13,8 @@ from murmuration.harness.cluster import Cluster
 from murmuration.scenario.load import check_scenario
 from reliability.broker import Broker
 from reliability.gryphon.client import GryphonClient
-from reliability.gryphon.gryphon import GRYPHON, Gryphon
+from reliability.gryphon.declaration import GRYPHON
+from reliability.gryphon.gryphon import Gryphon
 from reliability.gryphon.messages import Accepted, Submission
 from reliability.gryphon.parameters import GryphonParameters
 from reliability.gryphon.publishing import PUBLISHERS_WAIT

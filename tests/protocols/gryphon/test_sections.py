@@ -10,7 +10,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Publish
 from reliability.gryphon.curiosity import Curiosity
-from reliability.gryphon.gryphon import GRYPHON
+from reliability.gryphon.declaration import GRYPHON
 from reliability.gryphon.knowledge import DataTick, KnowledgeStream
 from reliability.gryphon.messages import AckExpected, Acks, Data, Nack, Silence
 from tests.parameters import parameters_of

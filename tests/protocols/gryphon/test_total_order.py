@@ -1,0 +1,124 @@
+"""Uniform total order (the paper's abstract): all subscribers see the events of all pubends in one order."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import Phase, find, given, settings
+
+from murmuration.harness.cluster import Cluster
+from spark_analysis.plain_judge import judge_run
+from tests.protocols.gryphon.planted_bugs import ORDER_BUGS
+from tests.protocols.gryphon.test_schedules import GRYPHON, holds
+from tests.schedules import examples, play, schedules
+
+TOTAL = {**GRYPHON, "parameters": {"gryphon": {"order": "total"}}}
+OVERLAYS = ("cells", "chain", "star")
+READERS = ("left", "middle", "right")
+
+
+def _chain(**parameters: Any) -> Any:
+    return Cluster.start(
+        overlay={"kind": "chain", "brokers": 3},
+        clients={"a": "b0", "b": "b2", "left": "b0", "middle": "b1", "right": "b2"},
+        links={"delay": "20 ms"},
+        client_links={"delay": "1 ms"},
+        routing="cells",
+        reliability="gryphon",
+        parameters={"gryphon": parameters},
+    )
+
+
+def _got(cluster: Any) -> Mapping[str, list[tuple[int, int]]]:
+    return {name: [(each.publisher, each.sequence) for each in cluster.clients[name].deliveries()] for name in READERS}
+
+
+def _play(cluster: Any) -> Mapping[str, list[tuple[int, int]]]:
+    """Two publishers at the ends of a chain publish alternately: each end hears its own first."""
+    for name in READERS:
+        cluster.clients[name].subscribe("x >= 0")
+    cluster.settle()
+    for number in range(20):
+        cluster.clients["ab"[number % 2]].publish({"x": number})
+        cluster.advance("3 ms")
+    cluster.drain()
+    return _got(cluster)
+
+
+def test_subscribers_at_both_ends_see_one_order_by_ticks() -> None:
+    with _chain(order="total") as cluster:
+        got = _play(cluster)
+    assert len(got["left"]) == 20
+    assert got["left"] == got["middle"] == got["right"]
+
+
+def test_without_it_each_end_sees_its_own_publisher_first() -> None:
+    with _chain() as cluster:
+        got = _play(cluster)
+    assert sorted(got["left"]) == sorted(got["right"])
+    assert got["left"] != got["right"]
+
+
+def test_a_single_event_waits_for_pubends_that_never_publish_and_comes() -> None:
+    """A subend that others wait for is curious, and its pubend answers with silence."""
+    with _chain(order="total") as cluster:
+        cluster.clients["right"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.clients["a"].publish({"x": 1})
+        cluster.advance("1 s")
+        assert len(cluster.clients["right"].deliveries()) == 1
+
+
+def test_while_a_pubends_broker_is_away_others_wait_and_nothing_is_lost() -> None:
+    with _chain(order="total") as cluster:
+        for name in READERS:
+            cluster.clients[name].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.kill("b0")
+        for number in range(5):
+            cluster.clients["b"].publish({"x": number})
+            cluster.advance("100 ms")
+        cluster.advance("2 s")
+        assert cluster.clients["right"].deliveries() == []
+        cluster.faults.restart("b0")
+        cluster.drain()
+        got = _got(cluster)
+        assert len(got["right"]) == 5
+        assert got["middle"] == got["right"]
+        folder = cluster.folder
+    assert judge_run(folder).numbers["verdict"] == "valid"
+
+
+def test_a_broker_that_was_forgotten_holds_nobody_up() -> None:
+    with _chain(order="total") as cluster:
+        for name in READERS:
+            cluster.clients[name].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.kill("b0")
+        cluster.clients["b"].publish({"x": 1})
+        cluster.advance("2 s")
+        assert cluster.clients["right"].deliveries() == []
+        cluster.faults.order("forget", "b1", "b0")
+        cluster.advance("3 s")
+        assert len(cluster.clients["right"].deliveries()) == len(cluster.clients["middle"].deliveries()) == 1
+
+
+@examples(8, 100)
+def test_schedules_leave_one_order(examples: int) -> None:
+    drawn = given(schedules(TOTAL, overlays=OVERLAYS, losses=(0.0, 0.1, 0.3)))
+    settings(max_examples=examples)(drawn(holds))()
+
+
+@pytest.mark.parametrize("bug", [pytest.param(bug, id=name) for name, bug in ORDER_BUGS.items()])
+def test_a_planted_bug_is_found(bug: str) -> None:
+    """The first one leaves no order, the second one loses what would come too late to keep it."""
+
+    def shows(data: dict[str, Any]) -> bool:
+        return play(data).judgement.numbers["finding"] in ("missing", "out_of_order")
+
+    found = find(
+        schedules({**TOTAL, "reliability": bug}, overlays=OVERLAYS, kinds=(), faults_max=0),
+        shows,
+        settings=settings(max_examples=300, phases=[Phase.generate], derandomize=True, deadline=None),
+    )
+    assert shows(found)
