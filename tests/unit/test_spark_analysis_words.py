@@ -104,7 +104,7 @@ def test_what_is_promised_at_least_once_may_come_twice_but_not_be_missing() -> N
 
 
 @pytest.mark.parametrize(
-    "wrong", [lambda: Promise("exactly-once"), lambda: Promise(order="total"), lambda: Promise("best effort")]
+    "wrong", [lambda: Promise("exactly-once"), lambda: Promise(order="causal"), lambda: Promise("best effort")]
 )
 def test_a_promise_that_is_misspelt_is_refused(wrong: Callable[[], Promise]) -> None:
     with pytest.raises(InputError, match=r"promise, (delivery|order): found .*allowed: "):
