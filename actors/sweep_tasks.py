@@ -49,7 +49,8 @@ def tasks_as_they_finish(
     """Apply the function at the dotted path ("module:name") to every piece of work; the ends in the order in which
     they come. `work`: pieces by their keys, each asked for when it can be submitted; None is no piece, but there may be
     one when another has ended. `own_process`: a process does one piece and ends, so that a piece may measure its
-    process. Raises `RunError` if Ray is lost."""
+    process. Raises `RunError` if Ray is lost. What is under way when the caller takes no more ends with the session: to
+    cancel it is to risk that Ray aborts this process, if a result comes meanwhile."""
     calls_max = 1 if own_process else 0  # 0: a process goes on to the next piece
     options = {"num_cpus": 1, "max_retries": 0, "max_calls": calls_max, "scheduling_strategy": "SPREAD"}
     remote = ray.remote(**options)(_apply)
@@ -66,24 +67,19 @@ def tasks_as_they_finish(
             under_way[remote.remote(function, piece, search_path)] = key
 
     submit()
-    try:
-        while under_way:
-            ready, _ = ray.wait(list(under_way), num_returns=1, timeout=_LOOK_EVERY_S)
-            session.check()
-            if not ready:
-                continue
-            (finished,) = ready
-            key = under_way.pop(finished)
-            submit()
-            try:
-                yield TaskEnd(key, ray.get(finished))
-            except ray.exceptions.RayError as error:
-                yield TaskEnd(key, failure=words_of(error))
-            submit()  # what the result has brought
-    finally:
-        for reference in under_way:
-            # Not by force: Ray ends this process if a result comes of a task whose worker it has just killed.
-            ray.cancel(reference)
+    while under_way:
+        ready, _ = ray.wait(list(under_way), num_returns=1, timeout=_LOOK_EVERY_S)
+        session.check()
+        if not ready:
+            continue
+        (finished,) = ready
+        key = under_way.pop(finished)
+        submit()
+        try:
+            yield TaskEnd(key, ray.get(finished))
+        except ray.exceptions.RayError as error:
+            yield TaskEnd(key, failure=words_of(error))
+        submit()  # what the result has brought
 
 
 def _apply(function: str, work: Any, search_path: Sequence[str]) -> Any:
