@@ -226,8 +226,7 @@ class Holders:
 
     def _heard(self, asked: int, now_us: int) -> None:
         self._unanswered = 0
-        if 0 < asked <= now_us // 1_000:
-            self._round_trip.measured(now_us - asked * 1_000)
+        self._round_trip.answered(asked, now_us)
 
     def check_invariants(self) -> None:
         for holder in self.of.values():

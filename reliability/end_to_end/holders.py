@@ -119,7 +119,7 @@ class Holders:
 
     def enlisted(self, message: Enlisted, now_us: int) -> list[Effect]:
         """A publishers' broker has recorded that."""
-        self._measure(message.asked, now_us)
+        self._round_trip.answered(message.asked, now_us)
         holder = self.of.get(message.client)
         if holder is None or message.revision != holder.revision:
             return []
@@ -151,7 +151,7 @@ class Holders:
 
     def step(self, step: CatchUpStep, now_us: int) -> list[Effect]:
         """A step of a client's chain has come."""
-        self._measure(step.asked, now_us)
+        self._round_trip.answered(step.asked, now_us)
         holder = self.of.get(step.client)
         chain = None if holder is None else holder.chains.get(step.pubend)
         if holder is None or chain is None:
@@ -270,7 +270,7 @@ class Holders:
 
     def released(self, message: Released, now_us: int) -> list[Effect]:
         """A publishers' broker has heard that."""
-        self._measure(message.asked, now_us)
+        self._round_trip.answered(message.asked, now_us)
         holder = self.of.get(message.client)
         if holder is not None:
             for number, tick in pairs(message.ticks).items():
@@ -289,10 +289,6 @@ class Holders:
         return any(
             holder.unreleased or any(chain.has_gap for chain in holder.chains.values()) for holder in self.of.values()
         )
-
-    def _measure(self, asked: int, now_us: int) -> None:
-        if 0 < asked <= now_us // 1_000:
-            self._round_trip.measured(now_us - asked * 1_000)
 
     def check_invariants(self) -> None:
         for holder in self.of.values():

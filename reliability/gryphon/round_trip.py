@@ -34,6 +34,11 @@ class RoundTrip:
         """One with these thresholds, before anything was measured."""
         return cls(1_000 * parameters.nrt, 1_000 * parameters.nrt_least, 1_000 * parameters.nrt_most)
 
+    def answered(self, asked: int, now_us: int) -> None:
+        """An answer has come to what was asked at that time in ms (0, or a time to come: of no known question)."""
+        if 0 < asked <= now_us // 1_000:
+            self.measured(now_us - asked * 1_000)
+
     def measured(self, took_us: int) -> None:
         """An answer has come so long after its nack was sent."""
         if self._mean_and_deviation_us is None:

@@ -16,9 +16,10 @@ from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario, load_scenario
 from routing.flooding import Flooding
 from routing.router import Hop
-from spark_analysis.plain_judge import Judgement, judge_plainly, judge_run
+from spark_analysis.plain_judge import Judgement, judge_plainly
+from tests.protocols.durable.test_whole import QUICK, both_subscribe, numbers, publish
+from tests.protocols.durable.test_whole import judged as valid
 
-QUICK = {"failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"}}
 DATAGRAMS = {"datagrams": {"delay": "1 ms"}}
 CHAIN = {"kind": "chain", "brokers": 4}
 RING = {"kind": "structured", "brokers": 4, "probe": "200 ms", "probe_timeout": "100 ms"}
@@ -54,33 +55,17 @@ def a_cluster(routing: str, **keys: Any) -> Iterator[Cluster]:
         yield cluster
 
 
-def publish(cluster: Cluster, first: int, count: int) -> None:
-    """Alice publishes that many events, 20 ms apart."""
-    for number in range(first, first + count):
-        cluster.clients["alice"].publish({"x": number})
-        cluster.advance("20 ms")
-
-
 def judged(cluster: Cluster) -> Judgement:
     """The run's verdict: nothing may be missing or wrong, and nothing excused."""
-    cluster.end()
-    judgement = judge_run(cluster.folder)
-    assert judgement.numbers["verdict"] == "valid", judgement.numbers["reason"]
+    judgement = valid(cluster)
     assert judgement.numbers["explained"] == 0
     return judgement
-
-
-def numbers(cluster: Cluster, name: str) -> list[int]:
-    """What the client was delivered, in its order."""
-    return [int(each.sequence) for each in cluster.clients[name].deliveries()]
 
 
 @pytest.mark.parametrize("routing", [f"{__name__}:{each.__name__}" for each in (Forgetful, Nowhere)])
 def test_what_routing_loses_or_repeats_is_delivered_once_and_in_order(routing: str) -> None:
     with a_cluster(routing) as cluster:
-        for name in ("bob", "carol"):
-            cluster.clients[name].subscribe("x >= 0")
-        cluster.settle()
+        both_subscribe(cluster)
         publish(cluster, 0, 40)
         cluster.drain()
         assert numbers(cluster, "bob") == numbers(cluster, "carol") == list(range(40))
@@ -90,9 +75,7 @@ def test_what_routing_loses_or_repeats_is_delivered_once_and_in_order(routing: s
 @pytest.mark.parametrize("routing", OVERLAYS)
 def test_a_subscriber_whose_broker_dies_and_that_goes_to_another_one_misses_nothing(routing: str) -> None:
     with a_cluster(routing) as cluster:
-        for name in ("bob", "carol"):
-            cluster.clients[name].subscribe("x >= 0")
-        cluster.settle()
+        both_subscribe(cluster)
         publish(cluster, 0, 10)
         cluster.faults.kill("b3")
         publish(cluster, 10, 20)
