@@ -112,8 +112,7 @@ class BrokerStream:
 
     def _heard(self, answer: int, now_us: int) -> None:
         self.round_trip.heard_us = now_us
-        if 0 < answer <= now_us // 1_000:
-            self.round_trip.measured(now_us - answer * 1_000)
+        self.round_trip.answered(answer, now_us)
 
     def overhear(self, data: Data) -> None:
         """A sibling's message passes here on its way to a branch: it is noted, and goes to no branch from here. The
