@@ -1,8 +1,8 @@
 """What a hunt has found: one finding for each cause, however many schedules show it.
 
 Two schedules have one cause if they show the same symptom in the same way once both are shrunk (`showing`), and the
-faults that are left are of the same sort: none, some that take something away, some that change links. A schedule that
-was not shrunk counts for the first finding with its symptom.
+faults that are left are of the same sort: none, some that take something away, some that change links. Links that do
+harm all the time change links, too. A schedule that was not shrunk counts for the first finding with its symptom.
 """
 
 import json
@@ -16,7 +16,7 @@ from murmur_pubsub.errors import InputError
 from murmuration.hunt.chunk import Found
 from murmuration.hunt.present import sizes_of, write_schedule, write_story
 from murmuration.hunt.showing import how_it_shows
-from murmuration.hunt.shrink import Shrunk
+from murmuration.hunt.shrink import HARM, Shrunk
 from murmuration.hunt.symptoms import Symptom
 from murmuration.sweeps.folder import write_whole
 
@@ -35,6 +35,8 @@ class Cause(NamedTuple):
 def cause_of(keys: Mapping[str, Any], symptom: Symptom) -> Cause:
     """Of a shrunk scenario with that symptom."""
     sorts = {"changes a link" if kind in _CHANGING else "takes away" for kind in kinds_of(keys)}
+    if any(keys.get("links", {}).get(harm) for harm in HARM):
+        sorts.add("changes a link")
     return Cause(how_it_shows(keys, symptom), tuple(sorted(sorts)))
 
 

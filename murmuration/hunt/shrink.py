@@ -19,7 +19,8 @@ from murmuration.hunt.symptoms import Symptom, tried
 _COMMON = ("kill", "cut", "stall", "partition", "rewire", "loss", "storm", "slow", "delay")
 """Kinds of faults of which an earlier one may stand for a later one."""
 _FIRST_TRIED = 4
-_HARM = ("loss", "duplication", "reordering")
+HARM = ("loss", "duplication", "reordering")
+"""What the links of a scenario may do to messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,7 @@ def _smaller_scenarios(scenario: Mapping[str, Any]) -> Iterator[Mapping[str, Any
                     yield changed
     if workload.get("publishers") == 2:
         yield _changed(scenario, "workload", publishers=1)
-    for key in _HARM:
+    for key in HARM:
         if links.get(key):
             yield {**scenario, "links": {name: each for name, each in links.items() if name != key}}
 

@@ -58,3 +58,8 @@ def test_one_cause_is_one_finding_by_whatever_kind_of_fault_it_shows(tmp_path: P
 @pytest.mark.parametrize(("faults", "sorts"), [([], ()), ([DELAY, KILL, CUT], ("changes a link", "takes away"))])
 def test_sorts_of_faults(faults: list[dict[str, Any]], sorts: tuple[str, ...]) -> None:
     assert cause_of({**CHAIN, "faults": faults}, RESTLESS).faults == sorts
+
+
+def test_links_that_lose_all_the_time_are_of_one_sort_with_a_link_that_begins_to() -> None:
+    lossy = {"at": "200 ms", "link": ["b1", "b2"], "loss": 0.5, "for": "200 ms"}
+    assert cause_of({**LOSSY, "faults": []}, RESTLESS) == cause_of({**CHAIN, "faults": [lossy]}, RESTLESS)
