@@ -251,7 +251,8 @@ class _Passage(NamedTuple):
 
 def _passages(rows: Iterable[CheckedRow]) -> list[_Passage]:
     """Events that were sent and received while the change was in force, as each sender sent them. One that was sent or
-    received twice is left out: which was which is not known."""
+    received twice is left out: which was which is not known. So is one that came before it was sent: it was sent a
+    first time before the change."""
     found: defaultdict[tuple[int, ...], tuple[list[tuple[int, CheckedRow]], list[CheckedRow]]]
     found = defaultdict(lambda: ([], []))
     for place, row in enumerate(rows):
@@ -262,7 +263,7 @@ def _passages(rows: Iterable[CheckedRow]) -> list[_Passage]:
     in_order = sorted(
         (sender, sent[0][1].time_us, sent[0][0], sent[0][1].peer, kind, received[0].time_us)
         for (sender, kind, *_), (sent, received) in found.items()
-        if len(sent) == len(received) == 1
+        if len(sent) == len(received) == 1 and sent[0][1].time_us <= received[0].time_us
     )
     return [_Passage(sender, sent_us, *rest) for sender, sent_us, _, *rest in in_order]
 

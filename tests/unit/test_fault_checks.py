@@ -50,6 +50,7 @@ REORDERING = LinkSpec(reordering=0.5, reordering_us=10_000)
         (DELAYED, [(1, 1_000, 6_000), (2, 2_000, 7_100)], "took_effect"),
         (DELAYED, [(1, 1_000, 6_000), (2, 9_000, 10_000)], "failed"),
         (DELAYED, [(1, 1_000, None)], "not_exercised"),
+        (DELAYED, [(1, 2_000, 1_000), (2, 3_000, 8_000)], "took_effect"),  # 1 came of an earlier time that it was sent
         (REORDERING, [(1, 1_000, 9_000), (2, 2_000, 2_100)], "took_effect"),
         (REORDERING, [(number, 100 * number, 100 * number + 50) for number in range(1, 200)], "failed"),
         (REORDERING, [(number, 100 * number, 100 * number + 50) for number in range(1, 5)], "not_exercised"),
