@@ -17,7 +17,7 @@ class Chain:
     """`tick`: up to there all was taken. `due_us`: when to ask what follows. `left`: so many messages are still to come
     of those that were asked for (0: nothing is asked for)."""
 
-    __slots__ = ("_ahead", "_limit", "_most", "due_us", "left", "silent", "tick")
+    __slots__ = ("_ahead", "_limit", "_most", "due_us", "held_up", "left", "silent", "tick")
 
     def __init__(self, tick: int, limit: int, due_us: int) -> None:
         self.tick = tick
@@ -25,6 +25,8 @@ class Chain:
         self.left = 0
         self.silent = 0
         """How often it was asked since there was news."""
+        self.held_up = False
+        """Would it have gone on or been asked, had its client had room?"""
         self._most = min(_FIRST, limit)
         self._limit = limit
         self._ahead: dict[int, CatchUpStep] = {}

@@ -165,13 +165,21 @@ class Holders:
     def go_on(self, client: NodeName, now_us: int) -> list[Effect]:
         """The client may have room again."""
         holder = self.of[client]
-        return [effect for number in holder.chains for effect in self._go_on(holder, number, now_us)]
+        effects: list[Effect] = []
+        for number, chain in holder.chains.items():
+            if chain.held_up:
+                chain.held_up = False
+                if not chain.left:  # what came while it was held up may not have been kept
+                    chain.due_us = now_us
+            effects += self._go_on(holder, number, now_us)
+        return effects
 
     def _go_on(self, holder: Holder, number: int, now_us: int) -> list[Effect]:
         chain = holder.chains[number]
         effects: list[Effect] = []
         while (step := chain.following()) is not None:
             if not self._take(holder, number, chain.tick, step, effects):
+                chain.held_up = True
                 self._ask_at(chain, now_us + self._rest_us)  # it goes on when the client has room
                 return effects
             chain.go_on(step)
@@ -213,6 +221,7 @@ class Holders:
         chain = holder.chains[number]
         outstanding = self._sessions.outstanding(holder.client)
         if outstanding >= self._window:
+            chain.held_up = True
             self._ask_at(chain, now_us + self._rest_us)
             return []
         most = chain.ask(self._window - outstanding)

@@ -2,17 +2,23 @@
 
 import dataclasses
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import msgpack
 import pytest
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
-from murmur_pubsub.machine import Effect, Persist, Truncate
+from murmur_pubsub.filter import Filter
+from murmur_pubsub.machine import Effect, Persist, Send, Truncate
 from murmur_virtual.storage import VirtualStorage
-from reliability.durable.messages import CatchUpStep, Caught, CaughtUp
+from reliability.durable.messages import CatchUp, CatchUpStep, Caught, CaughtUp, Enlisted, Resume
 from reliability.end_to_end.chain import Chain
+from reliability.end_to_end.holders import Holders
 from reliability.end_to_end.parameters import EndToEndParameters, entrances
+from reliability.gryphon.messages import HandedBack
+from reliability.gryphon.sessions import Sessions
 from reliability.shared_log import SharedLog
 
 
@@ -75,6 +81,34 @@ def test_when_all_that_was_asked_for_has_come_more_is_asked_for_at_once_and_twic
     assert chain.due_us == 0
     assert chain.ask(100) == 20
     assert chain.ask(100) == 10, "what was not answered is asked for in small parts"
+
+
+def test_a_client_that_has_room_again_is_caught_up_at_once() -> None:
+    """Schedules multipath/end_to_end 1703725 and 1703831 found events that came after their subscription had ended: a
+    pubend that had met a full window was asked again only after a rest of a second."""
+    sessions = Sessions(0, 2)
+    sessions.begin("c0")
+    parameters = EndToEndParameters(window=2, catch_up=1)
+    holders = Holders("b0", ["b1"], sessions, parameters, lambda message: [Send(message.to, message)])
+    holders.resume("c0", Resume(1, [1], [Filter({})], []), 0)
+    holders.enlisted(Enlisted("b0", "c0", 1, [0, 0], 0, 0, []), 1_000)
+    sent = [each for tick in range(8) for each in holders.step(caught(tick, tick + 1), 2_000)]
+
+    def messages(to: str) -> list[Any]:
+        return [each.message for each in sent if type(each) is Send and each.to == to]
+
+    def hand_back(time_us: int) -> Sequence[Effect]:
+        """The client has all that it was handed."""
+        done = sessions.handed_back("c0", HandedBack(1, messages("c0")[-1].number))
+        holders.has("c0", done, time_us)
+        return holders.go_on("c0", time_us)
+
+    assert [each.tick for each in messages("c0")] == [1, 2]
+    sent = [*hand_back(3_000)]
+    assert [each.tick for each in messages("c0")] == [3, 4], "what was kept here goes first"
+    sent = [*hand_back(4_000)]
+    asked = [(each.after, each.most) for each in messages("b1") if type(each) is CatchUp]
+    assert asked == [(4, 1)], "what came to a full window is asked for"
 
 
 class Disk:
