@@ -123,7 +123,7 @@ class Excuses:
         if case.finding == "out_of_order":
             if not passage.hops:
                 return self._near_in_time(case, "reorders")
-            return self._changed_link(case, passage.sent, "reorders") or self._held_back(case, passage)
+            return self._changed_link(case, passage, "reorders") or self._held_back(case, passage)
         if case.early and case.delivered_us is not None:
             return self._early(case, passage)
         return None
@@ -342,20 +342,24 @@ class Excuses:
 
     # ------------------------------------------------------------------------------------- other findings
     def _doubled(self, case: Case, passage: Passage) -> Excuse | None:
-        excuse = self._changed_link(case, passage.copied, "duplicates")
+        excuse = self._changed_link(case, passage, "duplicates")
         if excuse is None and not self._one_way and not self._meshed:
             # Without links no node hears of a failure at once: until all have, two may send on for the same others.
             return self._by_any_tables(case, passage)
         return excuse
 
-    def _changed_link(self, case: Case, crossings: Iterable[Crossing], able: str) -> Excuse | None:
-        """Did the event cross a link that a fault had changed so? Only links on its way count, where it has one. Where
-        a bridge led and no link does, those count that are on any way: from the publisher, and to the subscriber."""
-        steps = set(itertools.pairwise(self._way(case.publisher, case.client))) if self._one_way else None
+    def _changed_link(self, case: Case, passage: Passage, able: str) -> Excuse | None:
+        """Did the event cross a link that a fault had changed so? Only links on its way count, where it has one: that of
+        the links, and the one it took first, if a broker beside that way did another's work. Where a bridge led and no
+        link does, those count that are on any way: from the publisher, and to the subscriber."""
+        steps: set[tuple[str, str]] | None = None
+        if self._one_way:
+            steps = set(itertools.pairwise(self._way(case.publisher, case.client)))
+            steps |= set(itertools.pairwise(_way_taken(case, passage)))
         if steps is not None and self.in_parts and not steps:
             ends = [(case.publisher, self.homes.get(case.publisher)), (self.homes.get(case.client), case.client)]
             steps = {(first, last) for first, last in ends if first is not None and last is not None}
-        for time_us, sender, receiver in crossings:
+        for time_us, sender, receiver in passage.copied if able == "duplicates" else passage.sent:
             if steps is not None and (sender, receiver) not in steps:
                 continue
             for window in self._about.get(frozenset((sender, receiver)), ()):
@@ -448,3 +452,14 @@ class Excuses:
         if root not in self._parents:
             self._parents[root] = search_tree(root, self._neighbours)
         return self._parents[root]
+
+
+def _way_taken(case: Case, passage: Passage) -> list[str]:
+    """The nodes by which the event came to its subscriber first, as far back as the journal shows."""
+    senders: dict[str, str] = {}
+    for crossing in sorted(passage.sent):
+        senders.setdefault(crossing.receiver, crossing.sender)
+    nodes = [case.client]
+    while nodes[-1] != case.publisher and nodes[-1] in senders and senders[nodes[-1]] not in nodes:
+        nodes.append(senders[nodes[-1]])
+    return nodes[::-1]

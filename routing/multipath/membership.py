@@ -38,7 +38,7 @@ JOIN_REFUSED = 5
 class Membership:
     """`departed`: this broker has left the overlay. `unsure`: brokers that only datagrams lead to, and that
     have still to tell all they know. `watching`: the timer of `watch` runs. `alone`: for so many turns of `watch` this
-    broker, restarted, still waits for one that knows it: of those behind its neighbours it has forgotten."""
+    broker, restarted, still waits for one that knows it: who is behind a neighbour that is away it has forgotten."""
 
     def __init__(self, knowledge: Knowledge, spread: SubscriptionSpread, mover: Mover, desk: CoordinatorDesk) -> None:
         self._knowledge = knowledge
@@ -57,6 +57,12 @@ class Membership:
     def is_astray(self) -> bool:
         """Does it wait for tables that fit its map? Of brokers that stay away nobody may know any."""
         return self.watching and self._astray <= PATIENCE and self._spread.is_astray
+
+    @property
+    def is_unknown(self) -> bool:
+        """Restarted, does it wait for one that knows it, behind a neighbour that is away, or anywhere?"""
+        network = self._knowledge.network
+        return self.alone > 0 and bool(network.down or not network.peers)
 
     @property
     def leaving(self) -> bool:
@@ -96,7 +102,6 @@ class Membership:
 
     def _on_reachable(self, peer: NodeName) -> list[Effect]:
         """A neighbour joins, or comes back."""
-        self.alone = 0
         knowledge = self._knowledge
         network = knowledge.network
         effects: list[Effect] = []
@@ -119,6 +124,8 @@ class Membership:
                 self.unsure = {each: None for each in self.unsure if each in network.peers}
             knowledge.links_changed()
             effects += network.witness(peer, away=False)
+        if not network.down:
+            self.alone = 0
         return effects + self._tell_all(peer) + self._desk.tell(peer) + self._moves.on_back(peer)
 
     def _given_up_for(self, peer: NodeName) -> dict[NodeName, None]:

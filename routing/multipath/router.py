@@ -178,7 +178,7 @@ class MultipathRouter(Router):
         """Where no link tells of a broker's end and beginning, or leads to nobody: until all is told, its side may hear
         nothing."""
         membership = self.membership
-        return bool(membership.unsure) or membership.alone > 0 or self.spread.has_untaken or membership.is_astray
+        return bool(membership.unsure) or membership.is_unknown or self.spread.has_untaken or membership.is_astray
 
     def take_remarks(self) -> Sequence[Record]:
         remarks, self._remarks = self._remarks, []
