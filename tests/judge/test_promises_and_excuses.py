@@ -1,5 +1,6 @@
 """What the judge demands and what it excuses, on small clusters in virtual time, by the plain judge."""
 
+import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -391,3 +392,52 @@ def test_a_schedule_is_judged_with_the_messages_that_pass_beside_links_as_a_run_
     }
     data["workload"] = {"kind": "zipf", "publications": 1}
     assert manifest_of_deployment(deployment_of(data), "schedule", "virtual").datagram_kinds
+
+
+@pytest.mark.parametrize(("copied", "is_excused"), [(("b3", "b0"), True), (("b0", "b3"), False)])
+def test_a_link_that_doubles_on_a_delegates_way_excuses_a_duplicate(copied: tuple[str, str], is_excused: bool) -> None:
+    """The schedule multipath_delegation/best_effort 1700993: b1 gave the work of b0 to b3, which is beside the way."""
+    step = FaultStep(0, FaultKind.CHANGE_LINK, "double", copied, link=LinkSpec(duplication=0.5), in_effect_us=0)
+    window = Window(step, 0, 0, 9_000_000, 9_000_000, frozenset(), frozenset({frozenset(copied)}))
+    homes = {"c1": "b1", "c2": "b2"}
+    excuses = Excuses([window], [("b0", "b1"), ("b0", "b2"), ("b0", "b3"), *homes.items()], homes)
+    taken = [
+        Crossing(time, *ends) for time, ends in enumerate(itertools.pairwise(("c1", "b1", "b3", "b0", "b2", "c2")))
+    ]
+    passage = Passage({}, {}, sent=[*taken, Crossing(9, *copied)], copied=[Crossing(2, *copied)])
+    assert (excuses.explain(Case("duplicate", "c1", "c2", 0), passage) is not None) == is_excused
+
+
+def test_a_broker_that_nobody_behind_a_dead_neighbour_has_met_since_its_restart_is_not_settled() -> None:
+    """The schedule multipath_delegation/best_effort 1700499: b2 is back before b1, and b3 is there at once. Who is
+    behind b1 it hears from b0 at the end of a round. Until then it knows no sender of what b0 passes on."""
+    data = {
+        "name": "back-beside-a-dead-one",
+        "runtime": "virtual",
+        "seed": 9795,
+        "overlay": {"kind": "chain", "brokers": 4},
+        "workload": {
+            "kind": "zipf", "clients": 4, "subscribers_per_actor": 2, "publishers": 2, "publications": 147,
+            "rate_per_s": 40, "attributes": 2, "predicates": 1, "matching_rate": 0.5,
+            "resubscriptions": 4,
+        },
+        "broker": {
+            "routing": "multipath_delegation",
+            "parameters": {
+                "multipath_delegation": {
+                    "covering": False, "delta": 2, "fanout": 8, "round": "200 ms", "load_exchange": "100 ms",
+                }
+            },
+        },
+        "links": {"delay": "2 ms"},
+        "failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"},
+        "datagrams": {"delay": "1 ms"},
+        "faults": [
+            {"at": "1 ms", "kill": "b1", "for": "3000 ms"},
+            {"at": "240 ms", "coordinator": "b0"},
+            {"at": "1010 ms", "kill": "b2", "for": "50 ms"},
+        ],
+    }  # fmt: skip
+    judged = play_schedule(data).judgement
+    assert judged.numbers["verdict"] == "valid", judged.numbers["reason"]
+    assert judged.numbers["explained"] > 10
