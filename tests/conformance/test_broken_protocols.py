@@ -1,6 +1,7 @@
 """A protocol that breaks its contract ends the run with one message: node, time, input, place, what is allowed, and the
 command that shows it again. The same on both runtimes."""
 
+import pickle
 import re
 import signal
 import sys
@@ -236,3 +237,9 @@ def test_the_message_has_all_that_is_needed_and_its_command_shows_the_failure_ag
     assert code == 1
     assert "the machine raised" in text
     assert "a planted mistake" in text
+
+
+def test_the_error_is_whole_when_it_comes_from_another_process() -> None:
+    sent = ProtocolError("b1", 2, 3_000, input="Start()", what="it raised", place="x.py:1", replay="murmur replay r")
+    come = pickle.loads(pickle.dumps(sent))
+    assert (str(come), come.node, come.incarnation, come.time_us) == (str(sent), "b1", 2, 3_000)

@@ -162,3 +162,11 @@ def test_an_answer_of_the_overlay_ends_the_wait() -> None:
 def test_an_age_that_cannot_be_is_refused() -> None:
     with pytest.raises(WireError, match="age of -1"):
         Founding("b", ["c"], True).heard("c", Outside("a", -1))
+
+
+@pytest.mark.parametrize(("turns", "is_taken"), [(8, True), (9, False)])
+def test_a_name_is_as_good_as_the_patience_is_long(turns: int, is_taken: bool) -> None:
+    """Four turns for its peer, and four more: after that nobody waits for a founder of whom was only said."""
+    node = Founding("b", ["c"], True)
+    node.heard("c", Outside("a", turns))
+    assert (node.asked_by("c").first == "a") == is_taken

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmur_pubsub.client import CLIENT_MESSAGES, ClientSubscribe, Notification, Publication
-from murmur_pubsub.codec import FRAME_BYTES_MAX, FRAME_HEADER, Codec, Encoded, FrameReader, frame
+from murmur_pubsub.codec import FRAME_BYTES_MAX, FRAME_HEADER, Codec, Encoded, FrameReader, frame, frames
 from murmur_pubsub.errors import WireError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter_parser import parse_filter
@@ -130,3 +130,11 @@ def test_a_codec_counts_what_it_encodes_once_it_is_told_to_and_no_other_class() 
     assert len(encoders[Forwarded](message)) == len(codec.encode(message)) == size
     codec.encode(FilterForwarded(FILTER))
     assert counted == {Forwarded: Encoded(messages=2, bytes=2 * size)}
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 2_000])
+def test_messages_in_small_frames_are_all_there_in_their_order(count: int) -> None:
+    messages = [CODEC.encode(ClientSubscribe(number, FILTER)) for number in range(count)]
+    reader = FrameReader()
+    found = [CODEC.from_body(body) for data in frames(messages) for body in reader.feed(data)]
+    assert found == [ClientSubscribe(number, FILTER) for number in range(count)]

@@ -310,3 +310,13 @@ def test_the_restart_of_an_actor_brings_back_what_its_kill_took_down_and_nothing
     check_plan(steps((KILL, "b0"), (KILL_ACTOR, both), (RESTART_ACTOR, both), (RESTART, "b0"), (KILL, "b1")), SHARED)
     check_plan(steps((KILL_ACTOR, "b2-b3"), (RESTART_ACTOR, "b2-b3"), (RESTART, "b3")), SHARED)
     check_plan(steps((KILL_ACTOR, "c0"), (RESTART_ACTOR, "c0"), (STALL, "c0")), SHARED)
+
+
+def test_the_numbers_of_fault_kinds_are_those_of_journals_that_were_written() -> None:
+    """A journal says by number what was done. A kind may be new; none may change its number."""
+    written = {
+        "KILL": 1, "RESTART": 2, "STALL": 3, "RESUME": 4, "SLOW": 5, "CUT": 6, "HEAL": 7, "CHANGE_LINK": 8,
+        "PARTITION": 9, "UNITE": 10, "LOSE_HOST": 11, "RETURN_HOST": 12, "CONNECT": 13, "DISCONNECT": 14, "ORDER": 15,
+        "PUBLISH": 16, "SUBSCRIBE": 17, "UNSUBSCRIBE": 18, "KILL_ACTOR": 19, "RESTART_ACTOR": 20,
+    }  # fmt: skip
+    assert {kind.name: kind.value for kind in FaultKind} == written

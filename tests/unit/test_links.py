@@ -1,6 +1,7 @@
 """The link model, told the time and the randomness."""
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -135,3 +136,11 @@ def test_what_was_sent_over_the_slower_link_stays_ahead_of_what_comes_after_the_
     assert before == (10_000,)
     assert made.transmit(1, 2_000).arrivals_us >= before
     assert made.transmit(1, 50_000).arrivals_us == (51_000,)
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_perfect"),
+    [({}, True), ({"delay": Delay("constant", 1_000)}, False), ({"loss": 0.1}, False)],
+)
+def test_only_a_link_that_neither_delays_nor_harms_is_perfect(fields: dict[str, Any], is_perfect: bool) -> None:
+    assert LinkSpec(**fields).perfect == is_perfect

@@ -1,5 +1,6 @@
 """`murmur replay`: a node of a run, run again from the inputs that the runtime recorded."""
 
+import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -162,4 +163,8 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
     path = run / "journal" / "b0-0.inputs"
     path.write_bytes(b"\xc1" + path.read_bytes())  # no msgpack begins like that
     with pytest.raises(InputError, match=r"b0-0.inputs, record 0: found no recorded input"):
+        replay_node(run, "b0", 0, show=False)
+    path.write_bytes(path.read_bytes()[1:] + b"\xc1")
+    count = len(list(msgpack.Unpacker(io.BytesIO(path.read_bytes()[:-1]))))
+    with pytest.raises(InputError, match=rf"b0-0.inputs, record {count}: found no recorded input"):
         replay_node(run, "b0", 0, show=False)

@@ -76,6 +76,15 @@ def test_what_is_refused_is_told_when_all_before_it_is_safe() -> None:
     assert p.accepts() == [Accepted(3, 4)], "it has heard"
 
 
+def test_what_a_publisher_has_heard_of_is_kept_no_more() -> None:
+    p = full()
+    assert [*p.log.refused] == [3]
+    p.submit(5, 5)
+    assert [each for each in p.log.refused.get(3, ()) if each < 5] == []
+    p.submit(6, 7)
+    assert 3 not in p.log.refused, "a publisher of whose events none is refused has no place in the log's checkpoint"
+
+
 def test_a_refusal_is_not_taken_for_an_acceptance_by_who_restarts() -> None:
     p = full()
     p.store()

@@ -275,3 +275,16 @@ def test_a_table_is_changed_only_from_the_version_before() -> None:
 def test_cell_routing_takes_nothing_that_is_not_its_own() -> None:
     with pytest.raises(TypeError, match="cell routing takes no"):
         router("p").handle(Hop("p"), 0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("part", ["_link_states", "_tables", "_epochs"])
+def test_the_checks_of_a_router_are_those_of_all_its_parts(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = router("b1", PAPERS)
+    made.check_invariants()
+
+    def broken() -> None:
+        raise AssertionError("this part")
+
+    monkeypatch.setattr(type(getattr(made, part)), "check_invariants", lambda self: broken())
+    with pytest.raises(AssertionError, match="this part"):
+        made.check_invariants()

@@ -1,11 +1,15 @@
 """Parts of a multipath router, one by one: what whole networks would seldom show."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from murmur_pubsub.event import Event
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import LinkDown, LinkUp, NodeContext, Received, Send, SetTimer, Start
+from murmuration.registry import promise
+from reliability.best_effort import BEST_EFFORT
 from routing.multipath.knowledge import Knowledge
 from routing.multipath.load import Loads
 from routing.multipath.messages import (
@@ -20,13 +24,15 @@ from routing.multipath.messages import (
     TablesWanted,
     TableTaken,
 )
-from routing.multipath.move_states import MoveStep
+from routing.multipath.move_states import MOVE_TRANSITIONS, MoveState, MoveStep
 from routing.multipath.overlay_maps import MasterOverlayMap
 from routing.multipath.primary_network import PendingMove, PrimaryNetwork, Statement
-from routing.multipath.router import MultipathRouter
+from routing.multipath.router import MULTIPATH, MultipathRouter
 from routing.multipath.soft_links import SoftLinks
+from routing.multipath.strategies import compute_forwarding_s1
 from routing.multipath.subscription_spread import SubscriptionSpread
 from routing.multipath.watch import PATIENCE, Watch
+from routing.protocol import NoParameters, OverlayTraits, RunsOn
 from tests.protocols.multipath.network import MS, Network, parameters
 from workloads.overlay import Overlay
 
@@ -360,3 +366,50 @@ def test_who_joins_a_mover_before_that_is_known_to_all_then(tmp_path: Path) -> N
     assert all(
         set(each.knowledge.network.statements["b3"].peers) == {"b0", "new0"} for each in network.routers.values()
     )
+
+
+def test_without_soft_links_no_broker_may_be_away() -> None:
+    for strategy, away in (("S0", 0), ("S1", 2), ("S2", 2), ("SH", 2)):
+        traits = OverlayTraits("an overlay", frozenset(RunsOn), has_datagrams=True)
+        promised = promise(MULTIPATH, BEST_EFFORT, parameters(strategy=strategy, delta=3), NoParameters(), traits)
+        assert promised.survives.brokers_away == away
+
+
+def test_a_move_is_over_before_its_broker_prepares_for_another() -> None:
+    """Who has granted a move that has not begun asks the mover first; it may begin any time."""
+    others = {state for state, step in MOVE_TRANSITIONS if step is MoveStep.OTHER_MOVE}
+    assert others == set(MoveState) - {MoveState.OUTSIDE, MoveState.PREPARATION}
+
+
+@pytest.mark.parametrize("over", [0, 1], ids=["messages", "bytes"])
+def test_publiy_s5_sh_forwards_as_s1_does_while_any_meter_is_above_its_threshold(
+    over: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = parameters(strategy="SH", uplink_messages_per_s=1_000_000, uplink_bytes_per_s=1_000_000)
+    network = Network(STAR, tmp_path, chosen)
+    network.subscribe("b4", "x = 1")
+    network.run_ms(20)
+    router = network.routers["b0"]
+    used: list[object] = []
+
+    def forward(event: Event, came_from: str | None, compute: object) -> int:
+        used.append(compute)
+        return 0
+
+    monkeypatch.setattr(router.knowledge, "working", lambda: SimpleNamespace(forward=forward, dropped=()))
+    router.next_hops(network.event("b0", x=1), None, ())
+    router._meters[over].add(2_000_000)
+    router._meters[over].turn()
+    router.next_hops(network.event("b0", x=1), None, ())
+    assert used[0] is not compute_forwarding_s1
+    assert used[1] is compute_forwarding_s1
+
+
+def test_publiy_s6_of_two_candidates_the_one_behind_a_slow_link_is_taken_if_it_gains_as_much() -> None:
+    loads = Loads()
+    loads.round_trips_us = {"b1": 1_000, "b3": 9_000}
+    links = SoftLinks(parameters(fanout=2, maxlinks=3))
+    edges = {"b0": ("b1", "b3"), "b1": ("b0", "b2"), "b2": ("b1",), "b3": ("b0", "b4"), "b4": ("b3",)}
+    links.sent = {"b1": 12, "b3": 10}  # 12 gained over one of the mean, 10 over one of 1.8 times the mean
+    links.end_round(MasterOverlayMap("b0", 4, edges), {"b1": None, "b3": None}, loads, {}, lambda _: True)
+    assert list(links.candidates) == ["b4"]

@@ -162,6 +162,7 @@ def test_publiy_s6_a_broker_without_room_refuses_one_that_would_join(tmp_path: P
     [
         ({"delta": 0}, "multipath.delta: found 0; allowed: at least 1"),
         ({"fanout": 10, "maxlinks": 9}, "multipath.maxlinks: found 9; allowed: at least 10, the fanout"),
+        ({"cool_down_rounds": -1}, "multipath.cool_down_rounds: found -1; allowed: at least 0"),
         ({"strategy": "S3"}, "multipath.strategy: found 'S3'; allowed: 'S0', 'S1', 'S2' or 'SH'"),
         ({"uplink_threshold": 1.5}, "multipath.uplink_threshold: found 1.5; allowed: above 0, at most 1"),
         ({"fan": 3}, "multipath.fan: found an unknown key"),

@@ -283,6 +283,16 @@ def test_pastry_s2_a_probe_is_answered_with_the_row_that_it_asks_for_and_to_a_le
     assert {name for name, *_ in pong.known} == told
 
 
+def test_pastry_s2_of_a_peer_that_has_failed_nothing_is_remembered(network: StructuredNetwork) -> None:
+    """Under churn thousands come and go."""
+    network.build([3, 60, 120, 180, 240])
+    network.crash("n2")
+    network.rounds(2)
+    for name in ("n0", "n1", "n3", "n4"):
+        assert set(network.pastry(name)._heard_us) >= set(network.pastry(name).peers.names)
+        assert "n2" not in network.pastry(name)._heard_us
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
