@@ -24,6 +24,7 @@ from murmur_pubsub.filter import Filter
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.matching import FilterIndex, MatchingIndex
 from murmur_pubsub.matching_homes import Homes
+from murmur_pubsub.matching_level import IndexEntry, Level
 from murmur_pubsub.matching_naive import NaiveIndex
 from murmur_pubsub.matching_places import Places, place_of
 from murmur_pubsub.values import Value
@@ -488,3 +489,11 @@ def test_the_edges_of_cells_are_in_order_where_there_are_more_bounds_than_cells_
         pass
     assert 1 < len(cells.edges) <= 4
     assert cells.edges == sorted(cells.edges)
+
+
+def test_of_the_plans_of_questions_a_level_keeps_so_many_and_no_more() -> None:
+    """Events of ever other attributes would fill the memory."""
+    level = Level([IndexEntry(0, parse_filter("a0 > 1"), "b0")])
+    for number in range(2_000):
+        level._plan(("a0", f"a{number}"))
+    assert 0 < len(level._plans) <= 256

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -103,6 +103,41 @@ def test_what_was_accepted_outlives_the_publishers_broker_and_its_router_finds_i
         cluster.drain()
         assert numbers(cluster, "bob") == list(range(60))
         judged(cluster)
+
+
+def test_a_broker_without_a_pubend_comes_back_too() -> None:
+    with a_cluster("forwarding", parameters={"end_to_end": {"pubends": ["b0"]}}) as cluster:
+        both_subscribe(cluster)
+        cluster.faults.kill("b3")
+        publish(cluster, 0, 20)
+        cluster.faults.restart("b3")
+        cluster.drain()
+        assert numbers(cluster, "bob") == list(range(20))
+        judged(cluster)
+
+
+class Asked(Flooding):
+    """Counts how often it is asked both questions about an event."""
+
+    relays: ClassVar[list[Event]] = []
+    hops: ClassVar[list[Event]] = []
+
+    def is_relay(self, event: Event, header: Sequence[int]) -> bool:
+        self.relays.append(event)
+        return super().is_relay(event, header)
+
+    def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
+        self.hops.append(event)
+        return super().next_hops(event, came_from, header)
+
+
+def test_routing_is_asked_both_questions_whenever_an_event_comes_by() -> None:
+    """A router may note by either what has been here (`routing.router.Router.is_relay`)."""
+    with a_cluster(f"{__name__}:{Asked.__name__}") as cluster:
+        both_subscribe(cluster)
+        publish(cluster, 0, 5)
+        cluster.drain()
+    assert len(Asked.relays) == len(Asked.hops) == 5 * 4
 
 
 def test_a_subscription_begins_at_its_tick_and_ends_with_its_withdrawal() -> None:

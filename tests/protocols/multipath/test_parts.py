@@ -413,3 +413,26 @@ def test_publiy_s6_of_two_candidates_the_one_behind_a_slow_link_is_taken_if_it_g
     links.sent = {"b1": 12, "b3": 10}  # 12 gained over one of the mean, 10 over one of 1.8 times the mean
     links.end_round(MasterOverlayMap("b0", 4, edges), {"b1": None, "b3": None}, loads, {}, lambda _: True)
     assert list(links.candidates) == ["b4"]
+
+
+@pytest.mark.parametrize("end", ["b1", "b2"], ids=["old home", "new home"])
+def test_publiy_s6_either_end_of_a_link_that_a_move_changed_knows_it_after_a_restart(end: str, tmp_path: Path) -> None:
+    network = Network(STAR, tmp_path, parameters(delta=4))
+    network.order("b0", "coordinator")
+    network.run_ms(50)
+    number = network.order("b3", "move", "b1", "b2")
+    for _ in range(1_000):
+        network.run_ms(1)
+        if ("b3" in peers_of(network, end)) is (end == "b2"):
+            break
+    else:
+        pytest.fail(f"there was no move: {network.answers.get(number)}")
+    network.run_ms(2)  # its log is written
+    peers = peers_of(network, end)
+    network.runtime.crash(end)
+    network.restart(end)
+    assert peers_of(network, end) == peers
+
+
+def peers_of(network: Network, name: str) -> list[str]:
+    return [*network.routers[name].knowledge.network.peers]

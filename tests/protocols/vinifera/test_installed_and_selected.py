@@ -164,3 +164,9 @@ def test_a_subscription_is_registered_where_events_without_the_attributes_it_wan
     interests.change([absent])
     everywhere = [(ANY_ATTRIBUTE, absent), (attribute_key("x"), absent), (attribute_key("y"), absent)]
     assert list(interests.regions()) == everywhere
+
+
+def test_a_node_that_knows_nobody_is_the_overlay_when_it_is_back() -> None:
+    router = Vinifera(NodeContext("n", 1, incarnation=1, place=PLACE), ViniferaParameters())
+    router.handle(Start([]), 0)
+    assert router.overlay.joined
