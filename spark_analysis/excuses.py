@@ -28,7 +28,7 @@ from murmur_pubsub.faults import RECONFIGURES, FaultKind
 from murmur_pubsub.journal import DropReason
 from murmur_pubsub.promise import Promise
 from spark_analysis.fault_windows import Window
-from spark_analysis.passages import Crossing, Loss, Passage
+from spark_analysis.passages import Loss, Passage
 from spark_analysis.search_tree import neighbours_of, search_tree
 
 IN_HAND_US = 100_000
@@ -349,9 +349,9 @@ class Excuses:
         return excuse
 
     def _changed_link(self, case: Case, passage: Passage, able: str) -> Excuse | None:
-        """Did the event cross a link that a fault had changed so? Only links on its way count, where it has one: that of
-        the links, and the one it took first, if a broker beside that way did another's work. Where a bridge led and no
-        link does, those count that are on any way: from the publisher, and to the subscriber."""
+        """Did the event cross a link that a fault had changed so? Only links on its way count, where it has one: the one
+        by the links, and the one it took first, if a broker beside that way did another's work. Where a bridge led and
+        no link does, those count that are on any way: from the publisher, and to the subscriber."""
         steps: set[tuple[str, str]] | None = None
         if self._one_way:
             steps = set(itertools.pairwise(self._way(case.publisher, case.client)))
