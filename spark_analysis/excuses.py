@@ -349,8 +349,8 @@ class Excuses:
         return excuse
 
     def _changed_link(self, case: Case, passage: Passage, able: str) -> Excuse | None:
-        """Did the event cross a link that a fault had changed so? Only links on its way count, where it has one: the one
-        by the links, and the one it took first, if a broker beside that way did another's work. Where a bridge led and
+        """Did the event cross a link that a fault had changed so? Only links on its way count, where it has one: that by
+        the links, and the one it took first, if a broker beside that way did another's work. Where a bridge led and
         no link does, those count that are on any way: from the publisher, and to the subscriber."""
         steps: set[tuple[str, str]] | None = None
         if self._one_way:
