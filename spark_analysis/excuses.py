@@ -349,9 +349,9 @@ class Excuses:
         return excuse
 
     def _changed_link(self, case: Case, passage: Passage, able: str) -> Excuse | None:
-        """Did the event cross a link that a fault had changed so? Only links on its way count, where it has one: that by
-        the links, and the one it took first, if a broker beside that way did another's work. Where a bridge led and
-        no link does, those count that are on any way: from the publisher, and to the subscriber."""
+        """Did the event cross a link that a fault had changed so? Where it has one way, only links on it count: on that
+        by the links, and on the one it took first, if a broker beside that way did another's work. Where a bridge led
+        and no link does, those count that are on any way: from the publisher, and to the subscriber."""
         steps: set[tuple[str, str]] | None = None
         if self._one_way:
             steps = set(itertools.pairwise(self._way(case.publisher, case.client)))
