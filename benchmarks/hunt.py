@@ -105,14 +105,25 @@ _RIGHT_CODE = """
 import json, sys
 from murmuration.hunt.symptoms import tried
 for line in sys.stdin:
-    print(json.dumps(tried(json.loads(line)).symptom is not None), flush=True)
+    played = tried(json.loads(line))
+    missing = 0 if played.outcome is None else played.outcome.judgement.numbers["missing"]
+    print(json.dumps([played.symptom is not None, missing]), flush=True)
 """
 _right: list[subprocess.Popen[str]] = []
 
 
 def is_wrong_without_it(keys: dict[str, Any], root: Path = ROOT) -> bool:
-    """Does the schedule show something wrong in the right code, which is in that folder? One process of that is
-    kept."""
+    """Does the schedule show something wrong in the right code, which is in that folder?"""
+    return bool(_played_without_it(keys, root)[0])
+
+
+def missing_without_it(keys: dict[str, Any]) -> int:
+    """How many required deliveries are missing in the right code, with or without an excuse."""
+    return int(_played_without_it(keys, ROOT)[1])
+
+
+def _played_without_it(keys: dict[str, Any], root: Path) -> list[int]:
+    """Of the process that plays the right code, which is kept."""
     if not _right:
         command = [sys.executable, "-c", _RIGHT_CODE]
         environment = {**os.environ, "PYTHONPATH": str(root)}
@@ -122,7 +133,7 @@ def is_wrong_without_it(keys: dict[str, Any], root: Path = ROOT) -> bool:
     assert asked is not None
     assert said is not None
     print(json.dumps(keys), file=asked, flush=True)
-    return bool(json.loads(said.readline()))
+    return list(json.loads(said.readline()))
 
 
 def end_right_code() -> None:

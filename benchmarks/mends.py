@@ -1,0 +1,134 @@
+"""Mends of promises that were broken once, each to be taken out again as a bug is planted.
+
+`promise` is how the row in docs/promises.md begins that says what had happened.
+"""
+
+from typing import NamedTuple
+
+from benchmarks.planted_bugs import PLANTED_BUGS, PlantedBug
+
+
+class Mend(NamedTuple):
+    """`without`: the source as it is without the mend. `is_missed`: what was not promised is missing without it: a
+    schedule shows that where nothing is missing with it."""
+
+    promise: str
+    without: PlantedBug
+    is_missed: bool = False
+
+
+_ALREADY = {each.name: each for each in PLANTED_BUGS}
+_GRYPHON, _DURABLE, _EPIDEMIC = "cells/gryphon", "cells/durable", "forwarding/epidemic"
+_MULTIPATH, _END_TO_END = "multipath/best_effort", "multipath/end_to_end"
+_SCRIBE, _RPF, _IRBR, _VINIFERA = (f"{each}/best_effort" for each in ("scribe", "rpf", "irbr", "vinifera"))
+
+MENDS = (
+    Mend("In the paper's own overlay", PlantedBug(
+        "brokers of cells do not pass on which links are up", _GRYPHON, "routing/cells/link_states.py",
+        "        return self._take(state, source)", "        return []",
+    )),
+    Mend("With b1–p1 and b2–s1 cut", PlantedBug(
+        "acknowledgements go to the broker whose turn it is", _GRYPHON, "reliability/gryphon/gryphon.py",
+        "for path in self._router.ways(branch):", "for path in filter(None, [self._router.way(branch, 0)]):",
+    )),
+    Mend("For a broker that never returned", PlantedBug(
+        "a forgotten broker holds up what is acknowledged", _GRYPHON, "reliability/gryphon/giving_up.py",
+        "        self.branches |= self._router.given_up\n", "",
+    )),
+    Mend("A broker with subscribers whose cache was full", _ALREADY["a full receive cache keeps what was consumed"]),
+    Mend("A cached event could be pushed only", PlantedBug(
+        "patterns are looked up when an event is cached, and no more", _EPIDEMIC, "reliability/epidemic/push.py",
+        "            here.cache.index(pattern, here.table.pattern(pattern))\n", "",
+    ), is_missed=True),
+    Mend("Push did not wake when a link came up", PlantedBug(
+        "a link that comes up wakes nobody", _EPIDEMIC, "reliability/epidemic/epidemic.py",
+        "return [*self._table.on_link_up(input.peer), *self._on_link_made(None, now_us)]",
+        "return self._table.on_link_up(input.peer)",
+    ), is_missed=True),
+    Mend("A new subscriber got events from before", PlantedBug(
+        "what is recovered goes to all subscribers of now", _EPIDEMIC, "reliability/epidemic/epidemic.py",
+        "effects = self._services.notify(event, hops, until=event.time_us)",
+        "effects = self._services.notify(event, hops)",
+    )),
+    Mend("A round of soft links that ended within", PlantedBug(
+        "a candidate stays one beside a primary link", _MULTIPATH, "routing/multipath/view.py",
+        "            candidates = [peer for peer in candidates if peer not in real]\n", "",
+    )),
+    Mend("Two brokers in a row away", PlantedBug(
+        "only those next to a broker that is away bridge it", _MULTIPATH, "routing/multipath/primary_network.py",
+        "                    yield from self.bridges(child)\n                else:\n                    yield child,",
+        "                    continue\n                else:\n                    yield child,",
+    )),
+    Mend("A mover that died", PlantedBug(
+        "a mover that is away is waited for", _MULTIPATH, "routing/multipath/moves.py",
+        "            return self._mover_gone(zone, None)\n        if broker",
+        "            return []\n        if broker",
+    )),
+    Mend("A mover and the neighbour that it left died together", PlantedBug(
+        "a word that was worked out from a move is no news", _MULTIPATH, "routing/multipath/membership.py",
+        "nearer = network.is_nearer(stated.broker, stated.hops)", "nearer = False",
+    )),
+    Mend("An order that could not be carried out", PlantedBug(
+        "a move that cannot be made raises", _MULTIPATH, "routing/multipath/mover.py",
+        "        except InputError as error:\n            return _refused(order, str(error))\n",
+        "        finally:\n            pass\n",
+    )),
+    Mend("A broker whose link to a dead neighbour", _ALREADY["a dead neighbour whose link went stays a neighbour"]),
+    Mend("Scribe's parents stood in a circle", PlantedBug(
+        "a parent stays one when the next hop is another", _SCRIBE, "routing/scribe/router.py",
+        "not self.pastry.joined or hop == self.parent", "not self.pastry.joined or self.parent is not None",
+    )),
+    Mend("With leaf sets of 4 and clustered identifiers", PlantedBug(
+        "no round asks for a row", _RPF, "routing/pastry/node.py",
+        "self.peers.row_to_ask_for(self._rounds)", "{}",
+    )),
+    Mend(
+        "A Scribe or RPF broker that was stalled",
+        _ALREADY["who was only held up is not told again what is wanted there"],
+    ),
+    Mend("Two Vinifera nodes that moved to one identifier", PlantedBug(
+        "two nodes keep one identifier", _VINIFERA, "routing/smallworld/overlay.py",
+        "            effects += self._give_way()\n", "            pass\n",
+    )),
+    Mend("A partition left two brokers on one side", PlantedBug(
+        "peers that were heard of are not remembered", _RPF, "routing/pastry/node.py",
+        "            self._remembered.heard_of(name)\n", "",
+    )),
+    Mend("Where datagrams overtake each other", PlantedBug(
+        "a cancellation undoes what was asked for since", _IRBR, "routing/irbr/filter_table.py",
+        "        if asked < number:\n", "        if wanted in lately and subscriber in lately[wanted]:\n",
+    )),
+    Mend("Where datagrams overtake each other", PlantedBug(
+        "a heartbeat that was overtaken counts", _VINIFERA, "routing/smallworld/overlay.py",
+        "        if self.contacts.is_overtaken(source, said):\n            return []\n", "",
+    )),
+    Mend("A publishers' broker that restarted forgot what it owed", PlantedBug(
+        "each record in the log counts from where it stands", _DURABLE, "reliability/durable/log.py",
+        "                if self._checkpoints_left:\n", "                if False:\n",
+    )),
+    Mend("A client got nothing more from a pubend", PlantedBug(
+        "of two steps to one tick the first holds", _DURABLE, "reliability/durable/catching_up.py",
+        "(former is None or step.after < former.after)", "former is None",
+    )),
+    Mend("A subscriber got what it had withdrawn", PlantedBug(
+        "a client delivers what it has withdrawn", _DURABLE, "reliability/durable/client.py",
+        "if not self._withdrew.isdisjoint(message.subscribers):", "if False:",
+    )),
+    Mend("A pubend that had met a client's full window", PlantedBug(
+        "who has room again waits for its turn", _END_TO_END, "reliability/end_to_end/holders.py",
+        "                    chain.due_us = now_us\n", "                    pass\n",
+    )),
+)  # fmt: skip
+
+NO_SCHEDULE = {
+    "With 30 % of loss on five links": "all arrives without the mend too, minutes later",
+    "With a `dct` below `drain.quiet`": "schedules draw no `dct`",
+    "A new message after a restart with a clock": "in virtual time no clock goes back",
+    "On a structured overlay the judge took brokers": "the judge excused too much, and no schedule can show that",
+    "Two parts of a broker could not both store": "there was no protocol with two such parts",
+    "An integer past 64 bits": "schedules publish only what an event may have",
+    "A protocol that raised in virtual time": "it takes a protocol with such a fault",
+    "On Ray, what a broker sent as it started": "registered protocols say again what they have said first",
+    "An actor that died by itself": "it takes an actor of Ray",
+}
+"""How the other rows begin, and why no random schedule in virtual time finds them."""
