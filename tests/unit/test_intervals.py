@@ -67,3 +67,7 @@ def test_only_numbers_that_follow_the_greatest_extend_a_set() -> None:
     assert made.extend(21, 21)
     assert made.extend(15, 30), "the beginning may be known"
     assert list(made) == [(10, 30)]
+
+
+def test_the_gap_that_is_filled_is_the_smallest_however_long_the_ranges_are() -> None:
+    assert fill_gaps([(0, 100), (105, 106), (120, 121)], 2) == [(0, 106), (120, 121)]

@@ -10,7 +10,7 @@ import pytest
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import JournalWriter, RowKind, SideKind, read_side
-from murmur_pubsub.journal_format import HEADER_BYTES, ROW, FileState
+from murmur_pubsub.journal_format import HEADER_BYTES, ROW, FileState, schema_version
 from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.journal_sealing import seal_series
 from murmur_pubsub.journal_store import store_at
@@ -204,6 +204,11 @@ def test_a_journal_of_another_schema_version_is_refused(run: Run) -> None:
         path.write_bytes(b"MURMURsg" + b"\x02\x00" + bytes(200))
     with pytest.raises(InputError, match="schema version 2"):
         run.damages()
+
+
+def test_a_file_that_ends_within_its_header_has_no_schema_version() -> None:
+    assert schema_version(b"MURMURsg" + b"\x02\x00" + bytes(200)) == 2
+    assert schema_version(b"MURMURsg\x02") is None
 
 
 def test_no_journal_at_all_is_refused(run: Run) -> None:

@@ -26,7 +26,7 @@ from murmur_pubsub.machine import (
     Unsubscribe,
 )
 from murmur_pubsub.promise import GIVEN_UP
-from reliability.durable.catching_up import CatchUpStream
+from reliability.durable.catching_up import CatchUpStream, Holder
 from reliability.durable.client import RESUMED_ELSEWHERE, DurableClient
 from reliability.durable.hops import FIRST_US, Hops
 from reliability.durable.keeper import Keeper
@@ -475,3 +475,9 @@ def test_a_client_delivers_to_nobody_what_it_has_withdrawn_and_goes_on_behind_it
     client.give(Subscribe(1, ALL), 60)
     assert client.hand(1, 12) == [12]
     assert client.resumed("s").ticks == [0, 12]
+
+
+def test_what_a_client_has_of_a_pubend_is_told_once_and_nothing_of_one_it_has_nothing_of() -> None:
+    holder = Holder("c0", {1: 7, 2: 3})
+    holder.heard = {2: 3}
+    assert holder.unreleased([0, 1, 2]) == {1: 7}

@@ -13,7 +13,17 @@ from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Effect, Persist, Send, Truncate
 from murmur_virtual.storage import VirtualStorage
-from reliability.durable.messages import CatchUp, CatchUpStep, Caught, CaughtUp, Enlisted, Resume
+from reliability.durable.messages import (
+    CatchUp,
+    CatchUpStep,
+    Caught,
+    CaughtUp,
+    DurableHanded,
+    Enlisted,
+    GivenUp,
+    Resume,
+    ResumedAt,
+)
 from reliability.end_to_end.chain import Chain
 from reliability.end_to_end.holders import Holders
 from reliability.end_to_end.parameters import EndToEndParameters, entrances
@@ -109,6 +119,25 @@ def test_a_client_that_has_room_again_is_caught_up_at_once() -> None:
     sent = [*hand_back(4_000)]
     asked = [(each.after, each.most) for each in messages("b1") if type(each) is CatchUp]
     assert asked == [(4, 1)], "what came to a full window is asked for"
+
+
+def test_a_client_hears_what_was_given_up_when_it_has_all_that_came_before() -> None:
+    """What it was handed before may be lost on the last mile, and the client would skip it."""
+    sessions = Sessions(0, 5)
+    sessions.begin("c0")
+    holders = Holders("b0", ["b1"], sessions, EndToEndParameters(), lambda message: [Send(message.to, message)])
+    holders.resume("c0", Resume(1, [1], [Filter({})], []), 0)
+    holders.enlisted(Enlisted("b0", "c0", 1, [0, 0], 0, 0, []), 1_000)
+
+    def told(effects: Sequence[Effect]) -> list[type]:
+        return [type(each.message) for each in effects if type(each) is Send and each.to == "c0"]
+
+    handed = holders.step(caught(0, 1), 2_000)
+    assert told(handed) == [DurableHanded]
+    assert told(holders.step(GivenUp("b0", "c0", 0, 1, 5, [1, 2, 5], 0, 0, []), 3_000)) == []
+    (number,) = [each.message.number for each in handed if type(each) is Send and type(each.message) is DurableHanded]
+    holders.has("c0", sessions.handed_back("c0", HandedBack(1, number)), 4_000)
+    assert told(holders.go_on("c0", 4_000)) == [ResumedAt]
 
 
 class Disk:

@@ -246,6 +246,14 @@ def test_publiy_s6_rounds_promote_by_gain_and_keep_to_fanout_and_maxlinks() -> N
     assert sorted(links.soft) == ["c"] or sorted(links.soft) == ["e"]
 
 
+def test_publiy_s6_there_are_no_candidates_where_fanout_takes_all_links() -> None:
+    mom = MasterOverlayMap("a", 4, CHAIN)
+    links = SoftLinks(MultipathParameters(fanout=3, maxlinks=3))
+    links.sent = {"b": 10}
+    links.end_round(mom, {"b": None}, Loads(), {}, lambda _: True)
+    assert not links.candidates
+
+
 def test_publiy_s6_a_soft_link_that_does_not_answer_is_given_up() -> None:
     mom = MasterOverlayMap("a", 4, CHAIN)
     links = SoftLinks(MultipathParameters())

@@ -16,6 +16,7 @@ from routing.multipath.messages import (
     BrokerAway,
     MoveConfirmed,
     MovePhase,
+    MoveSettled,
     Neighbours,
     OriginSubscriptions,
     SoftLinkAccepted,
@@ -175,6 +176,17 @@ def test_who_waits_to_hear_whether_it_has_moved_tells_the_destination_no_way_tha
     assert [each.origin for each in told if isinstance(each, OriginSubscriptions)] == ["b3"]
 
 
+def test_who_hears_that_it_has_moved_has_left_its_old_neighbour(tmp_path: Path) -> None:
+    """It was restarted before it heard that. The link to the old neighbour is there, and is in the tree no more."""
+    network = Network(STAR, tmp_path, parameters(delta=4))
+    mover = network.routers["b3"]
+    known = mover.knowledge.network
+    (before,) = known.peers
+    known.pending = PendingMove(7, before, "b2")
+    mover.membership.on_move_settled("b2", MoveSettled(7, True))
+    assert (list(known.peers), list(known.left)) == (["b2"], [before])
+
+
 def test_a_way_that_is_none_in_the_map_is_given_up_for_one_that_is(tmp_path: Path) -> None:
     """Schedule of two deaths 53: who told of it had died since, and with it the number of the move. Until it is told
     the broker asks its neighbours, and settles."""
@@ -324,6 +336,16 @@ def test_publiy_s6_a_late_phase_of_an_earlier_move_is_confirmed_and_not_taken() 
     router.moves.leave_former(4)
     assert router.moves.on_phase("b2", late._replace(move=3)) == [Send("b2", MoveConfirmed(3, 1))]
     assert router.moves.zone is None
+
+
+def test_publiy_s6_a_broker_whose_own_move_begins_has_left_the_former_one_behind() -> None:
+    """The coordinator has granted it, so the former one is over."""
+    former = MovePhase(1, 1, "b4", ("b2", "b1"), (), (), ())
+    router = MultipathRouter(NodeContext("b0", 1), parameters())
+    router.moves.on_phase("b2", former)
+    assert router.moves.begin(2, ("b2", "b1")).move == 2
+    assert router.moves.on_phase("b2", former) == [Send("b2", MoveConfirmed(1, 1))]
+    assert router.moves.zone.move == 2
 
 
 def test_a_broker_that_does_not_answer_is_gone_once_and_found_when_it_does() -> None:

@@ -57,6 +57,23 @@ def test_irbr_s3_1_scribe_has_one_rendezvous_and_a_tree_below_it(build: Build) -
             assert steps < 8
 
 
+def test_gossip_about_a_pattern_climbs_scribes_tree_until_it_has_gone_down(build: Build) -> None:
+    """Only parents know of subscribers elsewhere."""
+    network = build("scribe", 20)
+    pattern = parse_filter("x = 1")
+    top = rendezvous(network)
+    child = next(name for name in network.up if name != top and network.router(name).parent.name == top)
+    router = network.router(child)
+    assert [hop.peer for hop in router.towards(pattern, None, ())] == [top]
+    (climbing,) = router.towards(pattern, None, ())
+    assert [hop.peer for hop in router.towards(pattern, "another", climbing.header)] == [top]
+    network.subscribe(child, "x = 1")
+    network.quiet()
+    (down,) = network.router(top).towards(pattern, None, ())
+    assert down.peer == child
+    assert router.towards(pattern, top, down.header) == []
+
+
 def test_irbr_s3_1_a_scribe_subscription_goes_to_the_rendezvous_and_events_come_from_there(build: Build) -> None:
     network = build("scribe")
     before = network.sent("TreeSubscription")

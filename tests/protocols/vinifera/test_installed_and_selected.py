@@ -112,6 +112,22 @@ def test_vinifera_s4b5_who_has_moved_looks_for_those_next_to_it_there() -> None:
     assert set(router.overlay.neighbours.ring) == {"third", "sixth"}
 
 
+def test_vinifera_s4b5_who_hears_that_a_neighbour_has_moved_looks_for_another_in_its_place() -> None:
+    tenth = RING_SIZE // 10
+    router = overlay_of(0, {**AROUND, "third": (3 * tenth, "TRUE"), "sixth": (6 * tenth, "TRUE")})
+    router.handle(Received("before", NO_NEWS), 1)
+    assert set(router.overlay.neighbours.ring) == {"before", "after"}
+    router.handle(Received("after", beat(5 * tenth)), 2)
+    router.handle(Received("before", NO_NEWS), 3)
+    assert set(router.overlay.neighbours.ring) == {"before", "third"}
+
+
+def test_no_attributes_number_is_that_of_any_attribute() -> None:
+    """The checksum of "" is 0."""
+    assert ANY_ATTRIBUTE == 0
+    assert attribute_key("") == 1
+
+
 def test_vinifera_s4b1_a_table_says_how_many_rounds_ago_each_peer_spoke_for_itself() -> None:
     router = overlay_of(0, AROUND)
     for number in range(2):
