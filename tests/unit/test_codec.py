@@ -6,13 +6,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmur_pubsub.client import CLIENT_MESSAGES, ClientSubscribe, Notification, Publication
-from murmur_pubsub.codec import FRAME_BYTES_MAX, FRAME_HEADER, Codec, Encoded, FrameReader, frame, frames
-from murmur_pubsub.errors import WireError
+from murmur_pubsub.codec import (
+    FRAME_BYTES_MAX,
+    FRAME_HEADER,
+    MESSAGE_BYTES_MAX,
+    Codec,
+    Encoded,
+    FrameReader,
+    frame,
+    frames,
+)
+from murmur_pubsub.errors import InputError, WireError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.message import kind_of
 from reliability.best_effort import Forwarded
-from routing.cells.messages import EpochHeard
+from routing.cells.messages import EpochHeard, LinksUp
 from routing.forwarding import FilterForwarded, FilterWithdrawn
 
 CODEC = Codec((*CLIENT_MESSAGES, Forwarded, FilterForwarded, FilterWithdrawn))
@@ -138,3 +147,16 @@ def test_messages_in_small_frames_are_all_there_in_their_order(count: int) -> No
     reader = FrameReader()
     found = [CODEC.from_body(body) for data in frames(messages) for body in reader.feed(data)]
     assert found == [ClientSubscribe(number, FILTER) for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        LinksUp("b", 0, 0, ["b" * MESSAGE_BYTES_MAX]),
+        ClientSubscribe(7, parse_filter(f"s = '{'s' * MESSAGE_BYTES_MAX}'")),
+    ],
+    ids=lambda message: type(message).__name__,
+)
+def test_a_message_that_no_node_would_take_is_not_sent(message: object) -> None:
+    with pytest.raises(InputError, match=f"a {type(message).__name__} to send: found 4,194,.* bytes"):
+        Codec((LinksUp, ClientSubscribe)).encode(message)

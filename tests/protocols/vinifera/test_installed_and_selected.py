@@ -1,5 +1,8 @@
 """What a node of the gossip overlay takes for true of others: what they have installed, and who is next to it."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from murmur_pubsub.errors import InputError
@@ -9,6 +12,7 @@ from murmur_pubsub.machine import LinkDown, NodeContext, Received, Send, Start, 
 from murmur_pubsub.places import RingPlace
 from routing.smallworld.contacts import Contacts
 from routing.smallworld.messages import Beat, BeatAnswer, Exchange, GossipPeer, Install
+from routing.smallworld.neighbours import SelectedNeighbours
 from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key
 from routing.smallworld.ring import RING_SIZE
 from routing.vinifera.hashing import AttributeDomain
@@ -126,6 +130,22 @@ def test_no_attributes_number_is_that_of_any_attribute() -> None:
     """The checksum of "" is 0."""
     assert ANY_ATTRIBUTE == 0
     assert attribute_key("") == 1
+
+
+def test_vinifera_s4b1_one_better_peer_in_the_view_is_enough_to_select_anew() -> None:
+    """Whether it comes before or after others that are no better."""
+    for names in (("poor", "good"), ("good", "poor")):
+        selection: Any = SimpleNamespace(
+            ring=(),
+            prefers=lambda own, peer: peer.name == "good",
+            select=lambda own, peers, before: [name for name in peers if name == "good"],
+        )
+        neighbours, contacts = SelectedNeighbours(selection), Contacts([], inbound_max=2)
+        own = GossipPeer("own", 0, 0, b"")
+        neighbours.consider(own, [], {}, contacts, 1)
+        view = {name: (GossipPeer(name, 0, 5, b""), 1) for name in names}
+        assert neighbours.consider(own, [], view, contacts, 2) is not None
+        assert list(neighbours) == ["good"]
 
 
 def test_vinifera_s4b1_a_table_says_how_many_rounds_ago_each_peer_spoke_for_itself() -> None:
