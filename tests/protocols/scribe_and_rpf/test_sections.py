@@ -59,7 +59,7 @@ def test_irbr_s3_1_scribe_has_one_rendezvous_and_a_tree_below_it(build: Build) -
 
 def test_gossip_about_a_pattern_climbs_scribes_tree_until_it_has_gone_down(build: Build) -> None:
     """Only parents know of subscribers elsewhere."""
-    network = build("scribe", 20)
+    network = build("scribe")
     pattern = parse_filter("x = 1")
     top = rendezvous(network)
     child = next(name for name in network.up if name != top and network.router(name).parent.name == top)
