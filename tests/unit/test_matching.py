@@ -469,6 +469,7 @@ def test_places_are_kept_for_keys_of_any_size() -> None:
         places.put(key, place_of(number + 1, number))
     places.put(0, place_of(9, 5))
     assert len(places) == len(keys)
+    assert all(key in places for key in keys)
     assert places.get(0) == place_of(9, 5)
     assert places.get(2) is None
     assert places.get(2**16) is None

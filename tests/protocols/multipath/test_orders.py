@@ -208,3 +208,13 @@ def test_confirmations_that_take_longer_than_the_graces_delay_a_move_and_do_not_
     assert all(router.moves.zone is None for router in network.routers.values())
     network.edges = network.edges - {frozenset(("b4", "b2"))} | {frozenset(("b4", "b0"))}
     network.check_from_scratch()
+
+
+def test_a_mover_says_which_destination_has_not_answered(tmp_path: Path) -> None:
+    network = Network(STAR, tmp_path, parameters(coordinator="b3"))
+    mover = network.routers["b4"].mover
+    mover.order(Order(7, "move", ("b2", "b0")))
+    mover.on_granted(MoveGranted(1, "b0", ""))
+    mover.now_us += 60_000_000
+    refusals = [each.refusal for each in mover.on_timer("again", 0) if isinstance(each, Answer)]
+    assert refusals == ["b0 does not answer, or knows of other brokers"]

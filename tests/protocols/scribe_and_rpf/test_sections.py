@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.event import Event
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import Received, Send
 from murmuration.deployment.build_deployment import build as build_scenario
@@ -71,6 +72,8 @@ def test_gossip_about_a_pattern_climbs_scribes_tree_until_it_has_gone_down(build
     network.quiet()
     (down,) = network.router(top).towards(pattern, None, ())
     assert down.peer == child
+    assert network.router(top).patterns_of(Event(1, 0, 0, {"x": 1})) == [pattern]
+    assert router.patterns_of(Event(1, 0, 0, {"x": 1})) == [], "that of its own subscribers is none of the tree below"
     assert router.towards(pattern, top, down.header) == []
 
 
