@@ -1,7 +1,7 @@
 """Random schedules play as they did: a change of a protocol that changes a run is seen, and has to be meant.
 
 Regenerate with `MURMUR_REWRITE=1 pytest tests/golden/test_schedules.py`, read which schedules changed and how, and say
-in the commit why. See tests/golden/schedule.py.
+in the commit why. See tests/golden/schedule.py, which also chooses the schedules of a pair.
 """
 
 import os
