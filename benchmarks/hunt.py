@@ -104,25 +104,27 @@ def _alone(bug: PlantedBug, seed: int, most: int) -> Iterator[Wrong]:
 _RIGHT_CODE = """
 import json, sys
 from murmuration.hunt.symptoms import tried
+from spark_analysis.verdict import COUNTS
 for line in sys.stdin:
-    played = tried(json.loads(line))
-    missing = 0 if played.outcome is None else played.outcome.judgement.numbers["missing"]
-    print(json.dumps([played.symptom is not None, missing]), flush=True)
+    played = tried(*json.loads(line))
+    numbers = {} if played.outcome is None else played.outcome.judgement.numbers
+    print(json.dumps([played.symptom is not None, {each: numbers.get(each, 0) for each in COUNTS}]), flush=True)
 """
 _right: list[subprocess.Popen[str]] = []
 
 
-def is_wrong_without_it(keys: dict[str, Any], root: Path = ROOT) -> bool:
-    """Does the schedule show something wrong in the right code, which is in that folder?"""
-    return bool(_played_without_it(keys, root)[0])
+def is_wrong_without_it(keys: dict[str, Any], root: Path = ROOT, properties: Sequence[str] = ()) -> bool:
+    """Does the schedule show something wrong in the right code, which is in that folder? `properties`: see
+    `murmuration.hunt.symptoms.tried`."""
+    return bool(_played_without_it(keys, root, properties)[0])
 
 
-def missing_without_it(keys: dict[str, Any]) -> int:
-    """How many required deliveries are missing in the right code, with or without an excuse."""
-    return int(_played_without_it(keys, ROOT)[1])
+def found_without_it(keys: dict[str, Any], finding: str) -> int:
+    """How often the schedule has that finding in the right code, with or without an excuse."""
+    return int(_played_without_it(keys, ROOT, ())[1][finding])
 
 
-def _played_without_it(keys: dict[str, Any], root: Path) -> list[int]:
+def _played_without_it(keys: dict[str, Any], root: Path, properties: Sequence[str]) -> list[Any]:
     """Of the process that plays the right code, which is kept."""
     if not _right:
         command = [sys.executable, "-c", _RIGHT_CODE]
@@ -132,7 +134,7 @@ def _played_without_it(keys: dict[str, Any], root: Path) -> list[int]:
     asked, said = _right[0].stdin, _right[0].stdout
     assert asked is not None
     assert said is not None
-    print(json.dumps(keys), file=asked, flush=True)
+    print(json.dumps([keys, list(properties)]), file=asked, flush=True)
     return list(json.loads(said.readline()))
 
 

@@ -3,20 +3,46 @@
 `promise` is how the row in docs/promises.md begins that says what had happened.
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from benchmarks.planted_bugs import PLANTED_BUGS, PlantedBug
 
 
+class Narrowed(NamedTuple):
+    """A part of the schedules of a pair, for a mend that few of all schedules need."""
+
+    words: str
+    parameters: Mapping[str, Mapping[str, object]] = MappingProxyType({})
+    """Those that each schedule has."""
+    fields: Mapping[str, Any] = MappingProxyType({})
+    """Of `murmuration.hunt.space.ScheduleSpace`."""
+
+
 class Mend(NamedTuple):
-    """`without`: the source as it is without the mend. `is_missed`: what was not promised is missing without it: a
-    schedule shows that where nothing is missing with it."""
+    """`without`: the source as it is without the mend.
+
+    unpromised: the finding (such as "missing") that a schedule has without the mend, and not once with it, where a
+    fault excuses it. among: the schedules that are played, if not all of the pair. asked: dotted paths of properties
+    that hold of each run with the mend. drawn_test: that of `benchmarks.drawn_tests` is played in place of schedules.
+    known: the seed with which schedules had found the fault; it is played first.
+    """
 
     promise: str
     without: PlantedBug
-    is_missed: bool = False
+    unpromised: str = ""
+    among: Narrowed | None = None
+    asked: tuple[str, ...] = ()
+    drawn_test: str = ""
+    known: int | None = None
 
 
+def _push(**more: object) -> Mapping[str, Mapping[str, object]]:
+    return {"epidemic": {"algorithm": "push", **more}}
+
+
+_MOVING_NODES = Narrowed("nodes that move each round", {"vinifera": {"balance_rounds": 1}})
 _ALREADY = {each.name: each for each in PLANTED_BUGS}
 _GRYPHON, _DURABLE, _EPIDEMIC = "cells/gryphon", "cells/durable", "forwarding/epidemic"
 _MULTIPATH, _END_TO_END = "multipath/best_effort", "multipath/end_to_end"
@@ -34,90 +60,109 @@ MENDS = (
     Mend("For a broker that never returned", PlantedBug(
         "a forgotten broker holds up what is acknowledged", _GRYPHON, "reliability/gryphon/giving_up.py",
         "        self.branches |= self._router.given_up\n", "",
-    )),
+    ), among=Narrowed(
+        "kills and orders", fields={"kinds": ("kill", "order"), "clients_fail": False},
+    ), asked=("benchmarks.rest:RESTS_IN_THE_END",)),
     Mend("A broker with subscribers whose cache was full", _ALREADY["a full receive cache keeps what was consumed"]),
     Mend("A cached event could be pushed only", PlantedBug(
         "patterns are looked up when an event is cached, and no more", _EPIDEMIC, "reliability/epidemic/push.py",
         "            here.cache.index(pattern, here.table.pattern(pattern))\n", "",
-    ), is_missed=True),
+    ), unpromised="missing", among=Narrowed(
+        "push that forgets a pattern at once, cuts", _push(linger="0 ms"), {"kinds": ("cut",)},
+    )),
     Mend("Push did not wake when a link came up", PlantedBug(
         "a link that comes up wakes nobody", _EPIDEMIC, "reliability/epidemic/epidemic.py",
         "return [*self._table.on_link_up(input.peer), *self._on_link_made(None, now_us)]",
         "return self._table.on_link_up(input.peer)",
-    ), is_missed=True),
+    ), drawn_test="mended trees"),
     Mend("A new subscriber got events from before", PlantedBug(
         "what is recovered goes to all subscribers of now", _EPIDEMIC, "reliability/epidemic/epidemic.py",
         "effects = self._services.notify(event, hops, until=event.time_us)",
         "effects = self._services.notify(event, hops)",
-    )),
+    ), unpromised="spurious", among=Narrowed("push, cuts", _push(), {"kinds": ("cut",)})),
     Mend("A round of soft links that ended within", PlantedBug(
         "a candidate stays one beside a primary link", _MULTIPATH, "routing/multipath/view.py",
         "            candidates = [peer for peer in candidates if peer not in real]\n", "",
-    )),
+    ), drawn_test="moves"),
     Mend("Two brokers in a row away", PlantedBug(
         "only those next to a broker that is away bridge it", _MULTIPATH, "routing/multipath/primary_network.py",
         "                    yield from self.bridges(child)\n                else:\n                    yield child,",
         "                    continue\n                else:\n                    yield child,",
-    )),
+    ), unpromised="missing", among=Narrowed("kills of brokers on a chain", fields={
+        "kinds": ("kill",), "overlays": ("chain",), "clients_fail": False,
+    })),
     Mend("A mover that died", PlantedBug(
         "a mover that is away is waited for", _MULTIPATH, "routing/multipath/moves.py",
         "            return self._mover_gone(zone, None)\n        if broker",
         "            return []\n        if broker",
-    )),
+    ), among=Narrowed(
+        "moves and kills of brokers for good", {"multipath": {"coordinator": "b0"}},
+        {"kinds": ("kill", "order", "order"), "clients_fail": False, "faults_max": 10},
+    ), asked=("benchmarks.rest:RESTS_IN_THE_END",)),
     Mend("A mover and the neighbour that it left died together", PlantedBug(
         "a word that was worked out from a move is no news", _MULTIPATH, "routing/multipath/membership.py",
         "nearer = network.is_nearer(stated.broker, stated.hops)", "nearer = False",
-    )),
+    ), drawn_test="moves and deaths of two", known=45),
     Mend("An order that could not be carried out", PlantedBug(
         "a move that cannot be made raises", _MULTIPATH, "routing/multipath/mover.py",
         "        except InputError as error:\n            return _refused(order, str(error))\n",
         "        finally:\n            pass\n",
     )),
-    Mend("A broker whose link to a dead neighbour", _ALREADY["a dead neighbour whose link went stays a neighbour"]),
+    Mend(
+        "A broker whose link to a dead neighbour",
+        _ALREADY["a dead neighbour whose link went stays a neighbour"],
+        among=Narrowed(
+            "kills of brokers, links that go and come", fields={"kinds": ("kill", "rewire"), "clients_fail": False}
+        ),
+    ),
     Mend("Scribe's parents stood in a circle", PlantedBug(
         "a parent stays one when the next hop is another", _SCRIBE, "routing/scribe/router.py",
         "not self.pastry.joined or hop == self.parent", "not self.pastry.joined or self.parent is not None",
-    )),
+    ), drawn_test="chaos of scribe"),
     Mend("With leaf sets of 4 and clustered identifiers", PlantedBug(
         "no round asks for a row", _RPF, "routing/pastry/node.py",
         "self.peers.row_to_ask_for(self._rounds)", "{}",
-    )),
+    ), drawn_test="chaos of rpf"),
     Mend(
         "A Scribe or RPF broker that was stalled",
         _ALREADY["who was only held up is not told again what is wanted there"],
+        among=Narrowed("stalls and partitions", fields={"kinds": ("stall", "partition"), "clients_fail": False}),
     ),
     Mend("Two Vinifera nodes that moved to one identifier", PlantedBug(
         "two nodes keep one identifier", _VINIFERA, "routing/smallworld/overlay.py",
         "            effects += self._give_way()\n", "            pass\n",
-    )),
+    ), among=_MOVING_NODES),
     Mend("A partition left two brokers on one side", PlantedBug(
         "peers that were heard of are not remembered", _RPF, "routing/pastry/node.py",
         "            self._remembered.heard_of(name)\n", "",
-    )),
+    ), known=1_406_629),
     Mend("Where datagrams overtake each other", PlantedBug(
         "a cancellation undoes what was asked for since", _IRBR, "routing/irbr/filter_table.py",
         "        if asked < number:\n", "        if wanted in lately and subscriber in lately[wanted]:\n",
-    )),
+    ), drawn_test="chaos of irbr"),
     Mend("Where datagrams overtake each other", PlantedBug(
         "a heartbeat that was overtaken counts", _VINIFERA, "routing/smallworld/overlay.py",
         "        if self.contacts.is_overtaken(source, said):\n            return []\n", "",
-    )),
+    ), among=_MOVING_NODES),
     Mend("A publishers' broker that restarted forgot what it owed", PlantedBug(
         "each record in the log counts from where it stands", _DURABLE, "reliability/durable/log.py",
         "                if self._checkpoints_left:\n", "                if False:\n",
+    ), among=Narrowed(
+        "checkpoints after 5 records, kills and moves of clients", {"durable": {"checkpoint": 5}},
+        {"kinds": ("kill", "move")},
     )),
     Mend("A client got nothing more from a pubend", PlantedBug(
         "of two steps to one tick the first holds", _DURABLE, "reliability/durable/catching_up.py",
         "(former is None or step.after < former.after)", "former is None",
-    )),
+    ), known=1_601_329),
     Mend("A subscriber got what it had withdrawn", PlantedBug(
         "a client delivers what it has withdrawn", _DURABLE, "reliability/durable/client.py",
         "if not self._withdrew.isdisjoint(message.subscribers):", "if False:",
-    )),
+    ), known=1_600_944),
     Mend("A pubend that had met a client's full window", PlantedBug(
         "who has room again waits for its turn", _END_TO_END, "reliability/end_to_end/holders.py",
         "                    chain.due_us = now_us\n", "                    pass\n",
-    )),
+    ), known=1_703_725),
 )  # fmt: skip
 
 NO_SCHEDULE = {

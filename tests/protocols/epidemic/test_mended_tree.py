@@ -1,44 +1,19 @@
 """Push on a tree that breaks and is mended, with long silences: what the endless rounds of Figure 2 would recover."""
 
-import contextlib
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from murmuration import Cluster
-from spark_analysis.plain_judge import Judgement, judge_run
+from tests.protocols.epidemic.mended_trees import judged, play, publish, pushing
 
 CHAIN = {"kind": "chain", "brokers": 3}
 STAR = {"kind": "star", "brokers": 5}
 
 
-@contextlib.contextmanager
-def pushing(overlay: Mapping[str, Any], clients: Mapping[str, str], folder: Path) -> Iterator[Cluster]:
-    with Cluster.start(
-        overlay=overlay,
-        clients=clients,
-        reliability="epidemic",
-        parameters={"epidemic": {"algorithm": "push", "settle": "0 ms"}},
-        folder=folder / "run",
-        links={"delay": "1 ms"},
-        datagrams={"delay": "1 ms"},
-        failure_detection={"heartbeat": "50 ms", "timeout": "100 ms", "reconnect": "20 ms"},
-        drain={"quiet": "1 s", "limit": "60 s"},
-    ) as cluster:
-        yield cluster
-
-
-def publish(cluster: Cluster, count: int) -> None:
-    for number in range(count):
-        cluster.clients["p"].publish({"x": number})
-        cluster.advance("10 ms")
-
-
-def judged(cluster: Cluster) -> Judgement:
-    cluster.end()
-    return judge_run(cluster.folder)
+@pytest.mark.parametrize("seed", range(12))
+def test_epidemic_s4_1_whatever_link_is_down_for_however_long_all_is_recovered(seed: int, tmp_path: Path) -> None:
+    """`python -m benchmarks.drawn_tests "mended trees" SEED` plays one again."""
+    play(seed, tmp_path)
 
 
 def test_epidemic_s4_1_what_was_published_after_the_patterns_were_forgotten_is_pushed_once_they_are_back(

@@ -1,0 +1,37 @@
+"""Tests that draw what they do from a seed, and say what is wrong: for promises that schedules seldom meet.
+
+`python -m benchmarks.drawn_tests NAME SEED` plays one and exits with 1 if it finds something wrong.
+"""
+
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tests.protocols.epidemic import mended_trees
+from tests.protocols.multipath.test_move_schedules import moves_alone, moves_and_deaths_of_two
+from tests.protocols.structured_chaos import Chaos
+
+DRAWN: Mapping[str, Callable[[int, Path], object]] = {
+    "mended trees": mended_trees.play,
+    "moves": moves_alone,
+    "moves and deaths of two": moves_and_deaths_of_two,
+    "chaos of scribe": lambda seed, _: Chaos("scribe", seed).play(),
+    "chaos of rpf": lambda seed, _: Chaos("rpf", seed).play(),
+    "chaos of irbr": lambda seed, _: Chaos("irbr", seed).play(),
+}
+
+
+def wrong_in(name: str, seed: int) -> str:
+    """What that test finds wrong with that seed, in a line; nothing if it passes."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            DRAWN[name](seed, Path(folder))
+        except Exception as error:  # whatever a protocol raises is a finding
+            said = str(error).strip().partition("\n")[0]
+            return f"{type(error).__name__}: {said}"
+    return ""
+
+
+if __name__ == "__main__":
+    sys.exit(wrong_in(sys.argv[1], int(sys.argv[2])) or 0)

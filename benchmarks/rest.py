@@ -1,0 +1,15 @@
+"""What holds of a run at its end, asked by `benchmarks.broken_promises` in a process of its own."""
+
+from murmuration.hunt.properties import Property, Sight
+
+_LONG_US = 200_000_000
+"""A schedule has published for less than 5 s then; its run ends after 300 s whatever it waits for."""
+
+
+def _waits(sight: Sight) -> str | None:
+    waiting = [name for name, machine in sight.machines.items() if machine.waiting]
+    return f"{', '.join(waiting)} still wait" if waiting and sight.now_us > _LONG_US else None
+
+
+RESTS_IN_THE_END = Property("comes to rest whatever stays broken", "always", _waits)
+"""It does not hold of all right code: what is cut off for good, and is given up by nobody, is waited for."""
