@@ -136,6 +136,10 @@ MENDS = (
         "peers that were heard of are not remembered", _RPF, "routing/pastry/node.py",
         "            self._remembered.heard_of(name)\n", "",
     ), known=1_406_629),
+    Mend("A node's search for others near its own place", PlantedBug(
+        "a leaf that is passed by counts for the reach", "irbr/end_to_end", "routing/pastry/leaf_set.py",
+        "        if besides in self._members:\n", "        if False:\n",
+    ), known=2_000_427),
     Mend("Where datagrams overtake each other", PlantedBug(
         "a cancellation undoes what was asked for since", _IRBR, "routing/irbr/filter_table.py",
         "        if asked < number:\n", "        if wanted in lately and subscriber in lately[wanted]:\n",

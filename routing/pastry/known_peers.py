@@ -101,8 +101,11 @@ class KnownPeers:
         return [peer for peer in self._peers.values() if self._space.contains(wide, peer.identifier)]
 
     def next_hop(self, key: int, besides: NodeName | None = None) -> PastryPeer | None:
-        """The peer to which a message for the identifier goes; None if this node is the closest to it."""
-        if self.leaves.spans(key, len(self._peers)):
+        """The peer to which a message for the identifier goes; None if this node is the closest to it. The node
+        `besides` is passed by: it looks for others near that identifier."""
+        # Each hop but the last shares more digits with the key, or as many and is nearer. The last one is by leaf sets,
+        # to the closest of all, whose own leaf set spans the key. So no message goes in a circle.
+        if self.leaves.spans(key, len(self._peers), besides):
             return self.leaves.closest(key, besides)
         if key == self._own:
             return None

@@ -63,13 +63,22 @@ class LeafSet:
         self._arrange(list(self._members.values()))
         return True
 
-    def spans(self, key: int, peers_known: int) -> bool:
-        """Is the key among the leaves, so that the closest node to it is one of them or this one? `peers_known`: how
-        many peers this node knows in all: if the leaf set is not full and holds them all, it holds the overlay."""
+    def spans(self, key: int, peers_known: int, besides: NodeName | None = None) -> bool:
+        """Is the key among the leaves `besides` that one, so that the closest other node to it is one of them or this
+        one? `peers_known`: how many peers this node knows in all: if the leaf set is not full and holds them all, it
+        holds the overlay."""
         if not self.full:
             return len(self._members) == peers_known
+        up, down = self._reach_up, self._reach_down
+        if besides in self._members:
+            # Behind the last leaf of a side may be nodes that this one does not know: what looks for others than that
+            # leaf may be nearer to them.
+            up = max((self._away(peer.identifier, True) for peer in self._larger if peer.name != besides), default=0)
+            down = max(
+                (self._away(peer.identifier, False) for peer in self._smaller if peer.name != besides), default=0
+            )
         above = self._away(key, True)
-        return above <= self._reach_up or self._space.size - above <= self._reach_down
+        return above <= up or self._space.size - above <= down
 
     def closest(self, key: int, besides: NodeName | None = None) -> PastryPeer | None:
         """The member closest to the key, or None if this node is closer than all; of two equally close the lower."""

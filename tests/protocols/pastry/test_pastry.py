@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from murmur_pubsub.errors import InputError
@@ -15,6 +15,7 @@ from murmur_pubsub.places import RingPlace
 from murmuration.deployment.bootstrap import join_plan
 from routing.pastry.changes import CellFilled
 from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
+from routing.pastry.known_peers import KnownPeers
 from routing.pastry.leaf_set import LeafSet
 from routing.pastry.messages import Arrived, Hello, JoinReply, JoinRequest, PastryPeer, Ping, Pong, RepairRequest
 from routing.pastry.node import Pastry
@@ -81,6 +82,45 @@ def test_pastry_s2_the_leaf_set_holds_the_nearest_on_each_side(identifiers: set[
     closest = leaves.closest(key)
     best = min([own, *(peer.identifier for peer in up)], key=lambda each: (SPACE.distance(each, key), each))
     assert (own if closest is None else closest.identifier) == best
+
+
+CIRCLED = [32769, 32756, 32781, 32758, 32780, 32759, 32768]
+"""The third and the fourth sent each other what the first looked for, without an end (irbr/end_to_end 2000427)."""
+
+
+@given(
+    st.lists(st.integers(0, 4**8 - 1) | st.integers(32_750, 32_790), min_size=2, max_size=14, unique=True),
+    st.sampled_from((4, 8)),
+    st.integers(0, 99),
+)
+@example(CIRCLED, 4, 14)
+def test_a_search_for_a_place_that_a_node_has_itself_ends_whoever_passes_it_on(
+    identifiers: list[int], leaf_set: int, seed: int
+) -> None:
+    """A node looks for whoever else is nearest to its own identifier. It is a leaf of those on the way, and they pass
+    it by: then a leaf set reaches less far on that side."""
+    space, rng = IdentifierSpace(4, 8), random.Random(seed)
+    peers = [PastryPeer(f"n{number}", identifier) for number, identifier in enumerate(identifiers)]
+    known = {}
+    for peer in peers:
+        known[peer.name] = KnownPeers(space, peer.identifier, leaf_set)
+        for other in rng.sample(peers, len(peers)):
+            if other is not peer:
+                known[peer.name].take_in(other)
+    for seeking in peers:
+        nearest = min(
+            (peer for peer in peers if peer is not seeking),
+            key=lambda peer: (space.distance(peer.identifier, seeking.identifier), peer.identifier),
+        )
+        for first in peers:
+            at, passed = first, set[str]()
+            while first is not seeking and (hop := known[at.name].next_hop(seeking.identifier, seeking.name)):
+                passed.add(at.name)
+                assert hop is not seeking
+                assert hop.name not in passed, f"a search for {seeking} from {first} comes to {hop} again"
+                at = hop
+            if first is not seeking and len(peers) - 1 <= leaf_set // 2:
+                assert at == nearest  # all know all
 
 
 def test_pastry_s2_a_message_gets_to_the_closest_node_in_few_hops(network: StructuredNetwork) -> None:
