@@ -103,6 +103,10 @@ MENDS = (
         "a word that was worked out from a move is no news", _MULTIPATH, "routing/multipath/membership.py",
         "nearer = network.is_nearer(stated.broker, stated.hops)", "nearer = False",
     ), drawn_test="moves and deaths of two", known=45),
+    Mend("A broker that was away at the end of a move", PlantedBug(
+        "copies after a move do not say that it was made", _MULTIPATH, "routing/multipath/moves.py",
+        "        self.mark = (self._over,)\n", "",
+    ), known=2_001_180),
     Mend("An order that could not be carried out", PlantedBug(
         "a move that cannot be made raises", _MULTIPATH, "routing/multipath/mover.py",
         "        except InputError as error:\n            return _refused(order, str(error))\n",

@@ -147,11 +147,11 @@ class DelegatingRouter(MultipathRouter):
         """Over candidate links too: what would go over them counts for their gain."""
 
     def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
-        mark: tuple[int, ...] = ()
-        if self.moves.zone is None:
-            working = self.knowledge.working()
+        moves = self.moves
+        if moves.zone is None:
+            working, mark = self.knowledge.working(), moves.mark
         else:
-            working, mark = self.moves.choose(came_from, header)
+            working, mark = moves.choose(came_from, header)
         origins = self.knowledge.mst.matching_origins(event.attributes)
         borders = self._borders(working.wom, came_from, header)
         if borders is None:
@@ -164,8 +164,8 @@ class DelegatingRouter(MultipathRouter):
             self._remarks.append(Record(NO_WAY, NoWay.NO_LINK, came_from, event))
         if not origins:
             return ()
-        if self.moves.zone is None:
-            hops = self._delegate(working, origins, borders)
+        if moves.zone is None:
+            hops = self._delegate(working, origins, borders, mark)
         else:
             forward = working.spread(working.wst.anchors_of(origins), compute_forwarding_s2)
             brokers = working.wom.names(forward)
@@ -192,14 +192,16 @@ class DelegatingRouter(MultipathRouter):
         direction = wom.direction(came_from)
         return None if direction is None else [direction]
 
-    def _delegate(self, working: WorkingView, origins: int, borders: Sequence[NodeName]) -> list[Hop]:
+    def _delegate(
+        self, working: WorkingView, origins: int, borders: Sequence[NodeName], mark: tuple[int, ...]
+    ) -> list[Hop]:
         if working is not self._working:
             self._prepare(working)
         for copy in self._profiled.copies(origins, borders):
             working.sent[copy.receiver] += 1
         real = self._real
         mom, brokers = real.wom.mom, real.wom.brokers
-        return [_hop(mom, copy.root, brokers[copy.receiver], borders, ()) for copy in real.copies(origins, borders)]
+        return [_hop(mom, copy.root, brokers[copy.receiver], borders, mark) for copy in real.copies(origins, borders)]
 
     def _prepare(self, working: WorkingView) -> None:
         knowledge = self.knowledge

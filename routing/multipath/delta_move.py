@@ -10,9 +10,10 @@ zone, hop by hop, and are confirmed back when they have reached its end.
 
 While m_inprog spreads, some brokers use the old tree and some the new one. It begins at B, so that on the way to A by
 the new tree no broker lags behind. A copy that was sent by the old tree is passed on by the old tree, which every
-broker of the zone keeps until a while after the end; it is known by its header, which lacks the number of the move
-though its sender belongs to the zone. So every publication reaches A over N, over B or over both; A drops what has come
-before, and no broker may bypass A in the meantime. A itself sends by the old tree until m_inprog has been confirmed.
+broker of the zone keeps until a while after the end. It is known by its header, which has no number as high as that of
+the move though its sender belongs to the zone; so brokers go on saying the number of their last move. Every publication
+reaches A over N, over B or over both; A drops what has come before, and no broker may bypass A in the meantime. A
+itself sends by the old tree until m_inprog has been confirmed.
 
 When brokers die. A phase goes round a broker that is away, to those behind it, and is taken once however often it
 comes; A sends it again until it is confirmed. Before m_inprog has gone out the move can be given up: A does if B is

@@ -54,6 +54,9 @@ class Moves:
         self._states = Procedure("Δ-move", knowledge.name, MOVE_TRANSITIONS, MoveState.OUTSIDE)
         self._over = 0
         """The latest move that has been finished here."""
+        self.mark: tuple[int, ...] = ()
+        """What copies say outside of moves: the same. A broker that has heard of the end late keeps the tree before
+        that move for longer than others, and must not take theirs for copies by that tree."""
         self._undone = 0
         """The latest of which was heard that nobody need wait for the mover."""
         self._seen: set[tuple[int, int]] | None = None
@@ -78,14 +81,14 @@ class Moves:
         """By which view a publication is passed on, and how that is marked."""
         zone = self.zone
         assert zone is not None
-        mark = (zone.move,) if zone.marking else ()
+        mark = (zone.move,) if zone.marking else self.mark
         if zone.before is None:
             return self._knowledge.working(), mark
-        sent_before = came_from in zone.members and zone.move not in header
+        sent_before = came_from in zone.members and max(header, default=0) < zone.move
         if zone.gone and came_from == zone.mover:
             sent_before = False  # it is there again, and knows the new tree only
         if sent_before or not zone.marking:
-            return self._before(zone), ()
+            return self._before(zone), self.mark
         return self._knowledge.working(), mark
 
     def bypasses_mover(self, peer: NodeName) -> bool:
@@ -137,10 +140,14 @@ class Moves:
         """The move of this broker is over."""
         assert self.zone is not None
         self.take(step)
-        self._over = max(self._over, self.zone.move)
+        self._is_over(self.zone.move)
         self.zone = self._seen = None
 
     # ------------------------------------------------------------------------------- each broker of the zone
+    def _is_over(self, move: int) -> None:
+        self._over = max(self._over, move)
+        self.mark = (self._over,)
+
     def take(self, step: MoveStep) -> None:
         """A step of the procedure."""
         assert self.zone is not None
@@ -221,7 +228,7 @@ class Moves:
             return None
         if mover in self._knowledge.network.peers:
             return True
-        self._over = max(self._over, move)
+        self._is_over(move)
         if self.zone is not None and self.zone.move == move and self.state is MoveState.INIT:
             self.take(MoveStep.UNDONE)
             self.zone = None
@@ -277,7 +284,7 @@ class Moves:
         if zone.awaited:
             return [*self.send_again(zone), SetTimer(("routing", "forget", move), grace_us)]
         self.take(MoveStep.FORGET)
-        self._over = max(self._over, move)
+        self._is_over(move)
         self.zone = None
         return []
 
@@ -315,7 +322,7 @@ class Moves:
         zone = self.zone
         if zone is not None and zone.move != move and zone.mover != self._knowledge.name:
             self.take(MoveStep.OTHER_MOVE)
-            self._over = max(self._over, zone.move)
+            self._is_over(zone.move)
             self._forget_old_tree(zone)
             self.zone = None
 

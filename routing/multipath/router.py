@@ -195,11 +195,11 @@ class MultipathRouter(Router):
         return self.moves.is_duplicate(event)
 
     def next_hops(self, event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
-        mark: tuple[int, ...] = ()
-        if self.moves.zone is None:
-            working = self.knowledge.working()
+        moves = self.moves
+        if moves.zone is None:
+            working, mark = self.knowledge.working(), moves.mark
         else:
-            working, mark = self.moves.choose(came_from, header)
+            working, mark = moves.choose(came_from, header)
         compute = self._compute
         if self._hybrid and (self._meters[0].above_threshold or self._meters[1].above_threshold):
             compute = compute_forwarding_s1
@@ -215,13 +215,10 @@ class MultipathRouter(Router):
             lowest = forward & -forward
             forward ^= lowest
             peer = brokers[lowest.bit_length() - 1]
-            if mark:
-                hops.append(Hop(peer, mark))
-            else:
-                hop = known.get(peer)
-                if hop is None:
-                    hop = known[peer] = Hop(peer)
-                hops.append(hop)
+            hop = known.get(peer)
+            if hop is None or hop.header != mark:
+                hop = known[peer] = Hop(peer, mark)
+            hops.append(hop)
         self._output += len(hops)
         if self._hybrid:
             self._meters[0].add(len(hops))
