@@ -6,9 +6,10 @@ away later, and until then had got no later event of that publisher (it had not 
 was killed, and until then none of its later events had reached the subscriber (it may have died with it). A fault may
 hold an event up until its subscriber withdraws, or subscribes; one that is over, if the event had not had its turn by
 then. Under a total order an event waits for what other pubends have to say: it is excused while one of their brokers
-cannot be reached, or if its subscriber withdrew before its turn. Nothing else explains anything: not the death of a
-broker on the way, not a lossy link; but where links lose messages all the time, an event that had not had its turn
-when its subscriber withdrew is no loss.
+cannot be reached, or if its subscriber withdrew before its turn. A subscription settles without a publishers' broker
+that was given up by an order: what is published there meanwhile is excused. Nothing else explains anything: not the
+death of a broker on the way, not a lossy link; but where links lose messages all the time, an event that had not had
+its turn when its subscriber withdrew is no loss.
 
 An event has not reached a publishers' broker for sure while the publisher's client is away. If it stays away until
 the event is due, the event is excused, also one that such a broker had only logged when it went for good.
@@ -144,6 +145,8 @@ class Connections:
             if self.waited_for and window.step.kind is FaultKind.ORDER and self.homes[case.publisher] in window.nodes:
                 if due_us > window.from_us:
                     return Excuse(f"{window.step.text}: a total order waits no more for what is published there")
+            if window.step.kind is FaultKind.ORDER and self._settled_without(case, window):
+                return Excuse(f"{window.step.text}: subscriptions settle without that broker")
             if not window.kills or window.until_us < case.published_us or due_us <= window.from_us:
                 continue
             # No other node can answer for what a node published as it died, or has itself subscribed.
@@ -162,6 +165,13 @@ class Connections:
         if self.lossy and case.withdrawn_us < due_us:
             return self._lost_before_it_withdrew(case)
         return self._held_up(case) or (self._behind_others(case) if case.withdrawn_us < due_us else None)
+
+    def _settled_without(self, case: Case, order: Window) -> bool:
+        """Was the publisher's broker given up, so that the subscription may have settled though it had not heard of
+        it? One that is much older had been heard of."""
+        if case.issued_us is None or self.homes[case.publisher] not in order.nodes:
+            return False
+        return case.published_us <= order.until_us and order.from_us < case.issued_us + self.limit_us
 
     def _publisher_not_back(self, case: Case, due_us: int) -> Excuse | None:
         """Was the publisher's link down, and not up again when the event was due?"""

@@ -123,7 +123,11 @@ class Excuses:
         if case.finding == "out_of_order":
             if not passage.hops:
                 return self._near_in_time(case, "reorders")
-            return self._changed_link(case, passage, "reorders") or self._held_back(case, passage)
+            return (
+                self._changed_link(case, passage, "reorders")
+                or self._second_copy(case, passage)
+                or self._held_back(case, passage)
+            )
         if case.early and case.delivered_us is not None:
             return self._early(case, passage)
         return None
@@ -366,6 +370,10 @@ class Excuses:
                 if getattr(window, able) and window.in_force(time_us, time_us):
                     return Excuse(f"{window.step.text}: at {sender}-{receiver}")
         return None
+
+    def _second_copy(self, case: Case, passage: Passage) -> Excuse | None:
+        """Was the first of two copies lost? The second comes later, and may come after the next event."""
+        return self._changed_link(case, passage, "duplicates") if passage.lost else None
 
     def _held_back(self, case: Case, passage: Passage) -> Excuse | None:
         """Where there are several ways: was the event held up, by a broker or by a link, while later ones passed it by?

@@ -9,6 +9,7 @@ import pytest
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.journal import DropReason
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.promise import Promise, Survival
 from murmuration.harness.cluster import Cluster
@@ -19,7 +20,7 @@ from spark_analysis.changing_overlay import OverlayAt
 from spark_analysis.connections import Connections
 from spark_analysis.excuses import Case, Excuses
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
-from spark_analysis.passages import Crossing, Passage
+from spark_analysis.passages import Crossing, Loss, Passage
 from spark_analysis.plain_judge import Judgement, judge_run
 
 CHAIN = {"kind": "chain", "brokers": 3}
@@ -362,6 +363,37 @@ def test_the_subscriber_that_a_client_asked_for_last_misses_no_more_than_the_jud
     judged = play_schedule(data).judgement
     assert judged.numbers["verdict"] == "valid", judged.numbers["reason"]
     assert judged.numbers["explained"] > 10
+
+
+def _changed(ends: tuple[str, str], spec: LinkSpec) -> Window:
+    step = FaultStep(0, FaultKind.CHANGE_LINK, "change", ends, link=spec, in_effect_us=0)
+    return Window(step, 0, 0, 9_000_000, 9_000_000, frozenset(), frozenset({frozenset(ends)}))
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_the_second_of_two_copies_may_come_after_the_next_event_if_the_first_was_lost(is_lost: bool) -> None:
+    """The schedule flooding/best_effort 2001331: b0-b1 doubles, and b1-b2 lost the first copy."""
+    window = _changed(("b0", "b1"), LinkSpec(duplication=0.5))
+    homes = {"c0": "b0", "c2": "b2"}
+    excuses = Excuses([window], [("b0", "b1"), ("b1", "b2"), *homes.items()], homes)
+    sent = [Crossing(time, *ends) for time, ends in enumerate(itertools.pairwise(("c0", "b0", "b1", "b2", "c2")))]
+    lost = [Loss(2, 2, "b1", "b2", DropReason.LOSS)] if is_lost else []
+    passage = Passage({}, {}, sent=sent, copied=[Crossing(1, "b0", "b1")], lost=lost)
+    assert (excuses.explain(Case("out_of_order", "c0", "c2", 0), passage) is not None) == is_lost
+
+
+@pytest.mark.parametrize(("issued_us", "is_excused"), [(3_000_000, True), (1_500_000, True), (500_000, False)])
+def test_a_subscription_settles_without_a_publishers_broker_that_was_given_up(issued_us: int, is_excused: bool) -> None:
+    """The schedule cells/gryphon 2001337: b1 was told to have b0 forgotten while the two were cut off. What was issued
+    at b1 meanwhile counted as settled, and b0 heard of it when it was back."""
+    step = FaultStep(0, FaultKind.ORDER, "forget b0", ("b0",), in_effect_us=2_000_000)
+    window = Window(step, 2_000_000, 2_000_000, NEVER_US, NEVER_US, frozenset({"b0"}), frozenset())
+    homes = {"c0": "b0", "c1": "b1"}
+    judge = Connections({}, [window], homes, 1_000_000, (OverlayAt(0, (("b0", "b1"), *homes.items()), True),))
+    case = Case("missing", "c0", "c1", 4_000_000, issued_us=issued_us)
+    assert (judge.explain(case, Passage({}, {})) is not None) == is_excused
+    elsewhere = Case("missing", "c1", "c1", 4_000_000, issued_us=issued_us)
+    assert judge.explain(elsewhere, Passage({}, {})) is None
 
 
 @pytest.mark.parametrize(
