@@ -180,7 +180,11 @@ class VirtualLinks:
         return self._is_up(name) and not self._network.nodes[name].stalled
 
     def _holds(self, wire: _Wire, name: NodeName) -> bool:
-        return self._is_up(name) and wire.other(name) in self._network.nodes[name].links
+        """Does the node hold a link of this wire? What is still to happen to a wire that was taken away does not touch
+        the one that has come in its place."""
+        if not self._is_up(name) or wire.other(name) not in self._network.nodes[name].links:
+            return False
+        return self._wires.get(link_key(*wire.ends), wire) is wire
 
     def _review(self, wire: _Wire) -> None:
         """Something has happened to the wire: is it quiet now?"""
