@@ -172,7 +172,8 @@ MENDS = (
         "                    chain.due_us = now_us\n", "                    pass\n",
     ), known=1_703_725),
     Mend("In virtual time, a link that was cut", PlantedBug(
-        "what was to happen to a link happens to the next one", "forwarding/best_effort", "murmur_virtual/virtual_links.py",
+        "what was to happen to a link happens to the next one", "forwarding/best_effort",
+        "murmur_virtual/virtual_links.py",
         "        return self._wires.get(link_key(*wire.ends), wire) is wire\n", "        return True\n",
     ), known=2_001_465),
 )  # fmt: skip

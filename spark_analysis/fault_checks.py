@@ -251,19 +251,24 @@ class _Passage(NamedTuple):
 
 def _passages(rows: Iterable[CheckedRow]) -> list[_Passage]:
     """Events that were sent and received while the change was in force, as each sender sent them. One that was sent or
-    received twice is left out: which was which is not known. So is one that came before it was sent: it was sent a
-    first time before the change."""
+    received twice is left out: which was which is not known. So is one that came before it was sent, or was sent and
+    lost: what came was sent before the change."""
     found: defaultdict[tuple[int, ...], tuple[list[tuple[int, CheckedRow]], list[CheckedRow]]]
     found = defaultdict(lambda: ([], []))
+    lost: set[tuple[int, int, int]] = set()
     for place, row in enumerate(rows):
-        if row.kind == RowKind.SEND and row.source >= 0:
+        if row.kind == RowKind.DROP:
+            lost.add((row.node, row.source, row.sequence))
+        elif row.kind == RowKind.SEND and row.source >= 0:
             found[row.node, row.value, row.source, row.sequence][0].append((place, row))
         elif row.kind == RowKind.RECEIVE and row.source >= 0:
             found[row.peer, row.value, row.source, row.sequence][1].append(row)
     in_order = sorted(
         (sender, sent[0][1].time_us, sent[0][0], sent[0][1].peer, kind, received[0].time_us)
-        for (sender, kind, *_), (sent, received) in found.items()
-        if len(sent) == len(received) == 1 and sent[0][1].time_us <= received[0].time_us
+        for (sender, kind, *event), (sent, received) in found.items()
+        if len(sent) == len(received) == 1
+        and sent[0][1].time_us <= received[0].time_us
+        and (sender, *event) not in lost
     )
     return [_Passage(sender, sent_us, *rest) for sender, sent_us, _, *rest in in_order]
 

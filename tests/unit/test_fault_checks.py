@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from murmur_pubsub.faults import FaultKind
-from murmur_pubsub.journal import NONE, RowKind
+from murmur_pubsub.journal import NONE, DropReason, RowKind
 from murmur_pubsub.links import Delay, LinkSpec
 from spark_analysis.checked_rows import CheckedRow, CheckedRows
 from spark_analysis.fault_checks import FaultCheck, check_commands, check_faults
@@ -21,15 +21,17 @@ def checked(
     *kinds: Sequence[tuple[int, int, int | None]],
     datagram_kinds: Sequence[int] = (),
     beside: Sequence[Window] = (),
+    lost: Sequence[tuple[int, int]] = (),
 ) -> FaultCheck:
     """The check of a change in force from 0 to 1 s; of each kind of message the passages of events from a to b:
-    sequence, sent_us, received_us."""
+    sequence, sent_us, received_us. `lost`: those that the link lost on their way, sequence and sent_us."""
     step = FaultStep(0, FaultKind.CHANGE_LINK, "change link a-b", ("a", "b"), link=link, in_effect_us=0)
     rows = []
     for kind, (sequence, sent_us, received_us) in [(kind, each) for kind, some in enumerate(kinds) for each in some]:
         rows.append(CheckedRow(sent_us, 0, 7, sequence, 1, RowKind.SEND, kind))
         if received_us is not None:
             rows.append(CheckedRow(received_us, 1, 7, sequence, 0, RowKind.RECEIVE, kind))
+    rows += [CheckedRow(sent_us, 0, 7, each, 1, RowKind.DROP, DropReason.LOSS) for each, sent_us in lost]
     check, *_ = check_faults(
         [Window(step, 0, 0, 1_000_000, 1_000_000, frozenset(), frozenset({LINK})), *beside],
         CheckedRows.of([CheckedRow(0, 0, NONE, 0, NONE, RowKind.START, 0), *rows]),
@@ -95,6 +97,13 @@ def test_an_event_sent_again_is_not_taken_for_one_that_was_too_fast() -> None:
     again = [(1, 1_000, 6_000), (1, 10_000, 15_000)]
     assert checked(DELAYED, again).outcome == "not_exercised"
     assert checked(DELAYED, [*again, (2, 20_000, 25_000)]).outcome == "took_effect"
+
+
+def test_what_came_when_an_event_was_sent_again_and_lost_was_sent_before_the_change() -> None:
+    """The schedule cells/durable 2001461: it came in the microsecond in which it was sent again."""
+    passages = [(1, 1_000, 1_000), (2, 2_000, 7_000)]
+    assert checked(DELAYED, passages).outcome == "failed"
+    assert checked(DELAYED, passages, lost=[(1, 1_000)]).outcome == "took_effect"
 
 
 def test_events_sent_again_and_again_do_not_count_as_chances_of_being_overtaken() -> None:
