@@ -8,14 +8,16 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from routing.multipath.move_states import MoveState
 from tests.protocols.epidemic import mended_trees
-from tests.protocols.multipath.test_move_schedules import moves_alone, moves_and_deaths_of_two
+from tests.protocols.multipath.test_move_schedules import mover_leaves, moves_alone, moves_and_deaths_of_two
 from tests.protocols.structured_chaos import Chaos
 
 DRAWN: Mapping[str, Callable[[int, Path], object]] = {
     "mended trees": mended_trees.play,
     "moves": moves_alone,
     "moves and deaths of two": moves_and_deaths_of_two,
+    "movers that leave": lambda seed, folder: mover_leaves(seed, folder, MoveState.INIT),
     "chaos of scribe": lambda seed, _: Chaos("scribe", seed).play(),
     "chaos of rpf": lambda seed, _: Chaos("rpf", seed).play(),
     "chaos of irbr": lambda seed, _: Chaos("irbr", seed).play(),

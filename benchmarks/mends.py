@@ -95,10 +95,7 @@ MENDS = (
         "a mover that is away is waited for", _MULTIPATH, "routing/multipath/moves.py",
         "            return self._mover_gone(zone, None)\n        if broker",
         "            return []\n        if broker",
-    ), among=Narrowed(
-        "moves and kills of brokers for good", {"multipath": {"coordinator": "b0"}},
-        {"kinds": ("kill", "order", "order"), "clients_fail": False, "faults_max": 10},
-    ), asked=("benchmarks.rest:RESTS_IN_THE_END",)),
+    ), drawn_test="movers that leave"),
     Mend("A mover and the neighbour that it left died together", PlantedBug(
         "a word that was worked out from a move is no news", _MULTIPATH, "routing/multipath/membership.py",
         "nearer = network.is_nearer(stated.broker, stated.hops)", "nearer = False",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from routing.multipath.move_states import MoveState
 from tests.protocols.multipath.move_schedules import Run, Schedule, draw
 
 
@@ -82,6 +83,27 @@ def moves_and_deaths_of_two(seed: int, folder: Path, moves: int = 10) -> Run:
     return run
 
 
+def mover_leaves(seed: int, folder: Path, state: MoveState) -> None:
+    """A mover dies in the middle of its move, and the coordinator with it: soon no broker is in that move any more."""
+    run = Run(draw(seed), folder)
+    network = run.network
+    number = None
+    while number is None or number not in run.moves or run.moves[number][0] == "b0":
+        number = run.order_a_move()
+    mover = run.moves[number][0]
+    moved, tries = network.routers[mover].moves, 300
+    while moved.state is not state and tries:
+        network.run_ms(1)
+        tries -= 1
+    assert moved.state is state, f"the move of {mover} never came to {state}"
+    for name in (mover, "b0"):
+        run.kill(name)
+    network.run_ms(6 * network.parameters.move_grace_us // 1_000)
+    there = {name: router for name, router in network.routers.items() if name not in run.down}
+    moving = [name for name, router in there.items() if router.moves.zone is not None]
+    assert not moving, f"{moving} still are in the move of {mover}, which has been dead for six graces"
+
+
 @pytest.mark.parametrize("seed", [24, 27, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(28, 44))])
 def test_publiy_s6_moves_at_random_times_lose_and_repeat_nothing(seed: int, tmp_path: Path) -> None:
     assert moves_alone(seed, tmp_path).made >= 10
@@ -99,6 +121,14 @@ def test_publiy_s6_a_move_survives_a_broker_that_dies_in_its_middle(seed: int, t
 )
 def test_a_move_survives_two_of_its_brokers_that_die_together(seed: int, tmp_path: Path) -> None:
     moves_and_deaths_of_two(seed, tmp_path)
+
+
+@pytest.mark.parametrize("state", [MoveState.INIT, MoveState.IN_PROGRESS])
+@pytest.mark.parametrize("seed", range(4))
+def test_publiy_s6_a_mover_that_stays_away_is_waited_for_by_nobody(seed: int, state: MoveState, tmp_path: Path) -> None:
+    """Its neighbours see that it is gone, and undo the move or bring it to its end, without a coordinator. That takes
+    two graces, and not the ten after which a broker asks a mover of which it has heard nothing."""
+    mover_leaves(seed, tmp_path, state)
 
 
 def test_schedules_are_drawn_from_their_seed_alone() -> None:
