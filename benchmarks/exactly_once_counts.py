@@ -78,12 +78,13 @@ def brought_something(sent: Rows) -> Rows:
     asked = np.where(from_asker, sent["peer"], sent["node"]).astype(np.int64)
     keys = ((asker << 20 | asked) << _PAIR_BITS) + sent["time_us"]
     questions = np.sort(keys[from_asker])
-    place = np.searchsorted(questions, keys, "right") - 1
-    is_answer = sent["value"] == Caught.KIND
-    fruitful = np.zeros(len(questions) + 1, dtype=bool)  # the last one stands for what no question came before
-    fruitful[place[is_answer]] = True
-    fruitful[-1] = False
-    return fruitful[place]
+    if not len(questions):
+        return np.zeros(len(sent), dtype=bool)
+    place = np.maximum(0, np.searchsorted(questions, keys, "right") - 1)
+    follows = (questions[place] <= keys) & (questions[place] >> _PAIR_BITS == keys >> _PAIR_BITS)
+    fruitful = np.zeros(len(questions), dtype=bool)
+    fruitful[place[follows & (sent["value"] == Caught.KIND)]] = True
+    return follows & fruitful[place]
 
 
 def measure_deliveries(course: Course) -> Delivered:
