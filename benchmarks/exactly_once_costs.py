@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.exactly_once_counts import Course, count_messages, measure_deliveries
+from benchmarks.exactly_once_counts import FATES, GONE, Course, count_by_fate, count_messages, measure_deliveries
 from benchmarks.table import print_table
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError
@@ -73,7 +73,7 @@ _GATHERING_AT = "benchmarks.exactly_once_costs:GATHERING"
 @dataclass(frozen=True, slots=True)
 class Costs:
     """Of one run. `excused`: missing deliveries that a fault excuses; `missing`: those that none does. `messages`,
-    `bytes`: between brokers, by kind, a second."""
+    `bytes`: between brokers, by kind, a second. `wrong`: duplicate, spurious or out of order."""
 
     system: str
     reliability: str
@@ -91,11 +91,14 @@ class Costs:
     bytes: Mapping[str, float]
     cpu_s: float
     seconds: float
+    fates: Mapping[str, tuple[int, int]]
+    """Required and made, by what became of the two brokers."""
 
     @property
     def hit_ratio(self) -> float:
-        """Deliveries made of those required, those that a fault excuses among them."""
-        return (self.required - self.excused - self.missing) / max(1, self.required)
+        """Deliveries made of those required whose two brokers are there in the end."""
+        there = [counts for fate, counts in self.fates.items() if fate != GONE]
+        return sum(made for _, made in there) / max(1, sum(required for required, _ in there))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +227,7 @@ def measure(job: Job) -> Costs:
         delivered.hops, delivered.mean_ms, delivered.p99_ms,
         {kind: count / seconds for kind, count in messages.items()},
         {kind: count / seconds for kind, count in sizes.items()}, run.cpu_s, seconds,
+        count_by_fate(deployment, rows, outcome.verdict.required_pairs, outcome.verdict.missing),
     )  # fmt: skip
 
 
@@ -287,14 +291,22 @@ def print_costs(title: str, costs: Sequence[Costs]) -> None:
         rows.append(row)
     print_table(title, headings, rows)
     print_table(
-        "Deliveries, all seeds together",
-        ("", "published", "required", "excused", "missing", "duplicate, spurious or out of order", "verdicts"),
-        [
-            (f"{system}, {name}", *(f"{sum(getattr(each, what) for each in held):,}" for what in
-             ("published", "required", "excused", "missing", "wrong")), ", ".join(each.verdict for each in held))
-            for (system, name), held in of.items()
-        ],
-    )  # fmt: skip
+        "Deliveries, all seeds together: how many were not made, and those made by what became of the two brokers",
+        ("", "published", "required", "excused", "missing", "wrong", *FATES, "verdicts"),
+        [(f"{system}, {name}", *deliveries(held)) for (system, name), held in of.items()],
+    )
+
+
+def deliveries(costs: Sequence[Costs]) -> list[str]:
+    """A row of the second table."""
+    sums = (
+        sum(getattr(each, what) for each in costs) for what in ("published", "required", "excused", "missing", "wrong")
+    )
+    fates = []
+    for fate in FATES:
+        required, made = (sum(each.fates[fate][at] for each in costs) for at in (0, 1))
+        fates.append(f"{made:,} of {required:,}")
+    return [*(f"{count:,}" for count in sums), *fates, ", ".join(each.verdict for each in costs)]
 
 
 def ratio(above: Sequence[float], below: Sequence[float]) -> str:

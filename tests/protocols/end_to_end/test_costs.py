@@ -24,6 +24,7 @@ from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.journal_rows import ROW_TYPE, read_rows
+from murmur_pubsub.message import kind_of
 from murmuration.hunt.trial import deployment_of
 from reliability.best_effort import Forwarded
 from reliability.durable.messages import CatchUp, Caught, CaughtUp, Enlist, Release
@@ -42,7 +43,7 @@ def sends(*rows: tuple[int, int, int, Any]) -> Any:
     for place, (time_us, node, peer, message) in enumerate(rows):
         made[place]["kind"] = RowKind.SEND
         made[place]["time_us"], made[place]["node"], made[place]["peer"] = time_us, node, peer
-        made[place]["value"], made[place]["bytes"] = message.KIND, 10
+        made[place]["value"], made[place]["bytes"] = kind_of(message), 10
     return made
 
 
@@ -103,7 +104,7 @@ def test_deliveries_of_what_was_published_in_the_measured_time_count_once() -> N
         {"kind": RowKind.DELIVER, "time_us": 12_000, "source": 7, "sequence": 2, "value": 1, "hops": 5},
     )
     found = measure_deliveries(Course(rows, IS_BROKER, 10_000, 20_000))
-    assert (found.count, found.hops, found.mean_ms) == (2, 2.5, 11.5)
+    assert (found.deliveries, found.hops, found.mean_ms) == (2, 2.5, 11.5)
     assert found.p99_ms == pytest.approx(20.81)
 
 
@@ -168,7 +169,7 @@ def recorded(deployment: Deployment, folder: Path) -> int:
     run = costs.TimedRun(deployment, folder, lambda *_: None)
     run.play()
     rows = read_rows(folder)
-    return int(((rows["kind"] == RowKind.SEND) & (rows["value"] == Enlist.KIND)).sum())
+    return int(((rows["kind"] == RowKind.SEND) & (rows["value"] == kind_of(Enlist))).sum())
 
 
 def test_a_warm_up_that_outlasts_publishing_is_refused() -> None:
