@@ -1,5 +1,6 @@
 """What the benchmark of costs counts, on rows made by hand and on small runs."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,22 @@ from benchmarks.exactly_once_counts import (
     ACKNOWLEDGED,
     AGAIN,
     AT_REST,
+    CAME_BACK,
     CARRIED,
     ENLISTED,
+    GONE,
     OWN,
+    STAYED,
     Course,
     brought_something,
+    count_by_fate,
     count_messages,
+    fate_of_brokers,
     measure_deliveries,
 )
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.journal_rows import ROW_TYPE, read_rows
 from murmur_pubsub.message import kind_of
@@ -179,14 +186,41 @@ def test_a_warm_up_that_outlasts_publishing_is_refused() -> None:
 
 
 def test_under_churn_all_that_came_back_get_everything(tmp_path: Path) -> None:
-    """Of a trace in which each node that leaves comes back an hour later."""
+    """Of a trace in which each node that leaves comes back two hours later."""
     hour = 3_600
-    leaves = {f"n{number}": 97 * hour + number * 600 for number in range(40)}
+    leaves = {f"n{number}": 97 * hour + number * 500 for number in range(12)}
     sessions = {name: ((0, at_s), (at_s + 2 * hour, 200 * hour)) for name, at_s in leaves.items()}
     trace = tmp_path / "trace.avt"
     write_trace(Availability(sessions, 0, 200 * hour), trace)
-    scenario = costs.churn_scenario(1, 18, 0.5, str(trace), 10)
-    plain, reliable = (costs.measure(costs.Job("Vinifera", scenario, 10, each)) for each in costs.RELIABILITIES)
+    scenario = costs.churn_scenario(1, 12, 0.25, str(trace), 5)
+    plain, reliable = (costs.measure(costs.Job("Vinifera", scenario, 5, each)) for each in costs.RELIABILITIES)
     assert plain.hit_ratio < reliable.hit_ratio == 1
     assert (reliable.missing, reliable.excused, reliable.wrong) == (0, 0, 0)
-    assert reliable.required == plain.required
+    assert reliable.required == plain.required == sum(required for required, _ in reliable.fates.values())
+    assert plain.fates[STAYED][0] > 0
+    assert plain.fates[CAME_BACK][0] > plain.fates[CAME_BACK][1]
+    assert plain.fates[GONE] == (0, 0)
+
+
+def deployment_with(*faults: Fault) -> Deployment:
+    scenario = costs.multipath_scenario("S0", 1, 12, 1, 1, False)
+    return dataclasses.replace(deployment_of(scenario), faults=faults, start_down=frozenset({"b2"}))
+
+
+def test_a_broker_is_what_the_last_step_about_it_made_of_it() -> None:
+    killed, back = Fault(1, FaultKind.KILL, ("b0",)), Fault(2, FaultKind.RESTART, ("b0",))
+    fates = fate_of_brokers(deployment_with())
+    assert fates == {f"b{number}": STAYED for number in range(12)} | {"b2": GONE}
+    assert fate_of_brokers(deployment_with(killed))["b0"] == GONE
+    assert fate_of_brokers(deployment_with(killed, back))["b0"] == CAME_BACK
+
+
+def test_a_pair_is_as_the_worse_of_its_two_brokers() -> None:
+    """A client publishes at b0, which came back; there are subscribers at all three, and b2 is gone."""
+    deployment = deployment_with(Fault(1, FaultKind.KILL, ("b0",)), Fault(2, FaultKind.RESTART, ("b0",)))
+    numbers, event = deployment.numbers, (0, 0)
+    rows = made({"kind": RowKind.PUBLISH, "node": numbers["c0"], "source": 0})
+    at = {name: script.subscriptions[0][0] for name, script in deployment.scripts.items() if script.subscriptions}
+    pairs = [(event, at[name]) for name in ("c0", "c1", "c2")]
+    found = count_by_fate(deployment, rows, pairs, [pairs[1]])
+    assert found == {STAYED: (0, 0), CAME_BACK: (2, 1), GONE: (1, 1)}
