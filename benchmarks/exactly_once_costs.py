@@ -79,6 +79,7 @@ class Costs:
     reliability: str
     seed: int
     verdict: str
+    reason: str
     published: int
     required: int
     excused: int
@@ -221,7 +222,7 @@ def measure(job: Job) -> Costs:
     numbers = outcome.judgement.numbers
     missing = len(outcome.unexplained)
     return Costs(
-        job.system, job.reliability, job.scenario["seed"], numbers["verdict"], numbers["published"],
+        job.system, job.reliability, job.scenario["seed"], numbers["verdict"], numbers["reason"], numbers["published"],
         numbers["required"], numbers["missing"] - missing, missing,
         sum(len(outcome.judgement.left(name)) for name in ("duplicate", "spurious", "out_of_order")),
         delivered.hops, delivered.mean_ms, delivered.p99_ms,
