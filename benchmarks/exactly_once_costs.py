@@ -177,7 +177,7 @@ def kills(brokers: int, seed: int, warm_s: float, seconds: float) -> list[Scenar
 
 def churn_scenario(seed: int, nodes: int, days: float, trace: str, warm_s: float) -> Scenario:
     """Vinifera with a client at each node; a sixth of them publish. Every sixth node stays, the others come and go
-    as those of the trace. A day of it passes in a minute, as in the scenario `vinifera-live`; a cycle takes a second."""
+    as those of the trace. A day passes in a minute, as in the scenario `vinifera-live`; a cycle takes a second."""
     seconds = days * 86_400 / 1_440
     return {
         "name": "exactly-once-churn", "seed": seed, "runtime": "virtual",
