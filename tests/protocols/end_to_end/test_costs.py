@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -183,6 +184,17 @@ def test_a_warm_up_that_outlasts_publishing_is_refused() -> None:
     scenario = costs.multipath_scenario("S0", 1, 12, 1, 1, False)
     with pytest.raises(InputError, match=r"less than publishing takes"):
         costs.measure(costs.Job("S0", scenario, 5, "best_effort"))
+
+
+def test_cpu_is_that_between_warm_up_and_the_end_of_publishing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([10.0, 12.5])
+    monkeypatch.setattr(costs, "time", SimpleNamespace(process_time=lambda: next(clock)))
+    scenario = costs.multipath_scenario("S0", 1, 12, 1, 1, False)
+    run = costs.TimedRun(deployment_of(scenario), tmp_path, lambda *_: None)
+    run.warm_us = 1_000_000
+    run.play()
+    assert run.cpu_s == 2.5
+    assert run.ends_us - run.begins_us == pytest.approx(1e6, rel=0.05)
 
 
 def test_under_churn_all_that_came_back_get_everything(tmp_path: Path) -> None:
