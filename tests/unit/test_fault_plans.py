@@ -294,9 +294,10 @@ KILL_ACTOR, RESTART_ACTOR = FaultKind.KILL_ACTOR, FaultKind.RESTART_ACTOR
         (steps((RESTART_ACTOR, "b0-b1")), "restart actor of b0, b1, which was not killed"),
         (steps((KILL_ACTOR, "b0-b1"), (KILL, "b1")), "kill b1, which is down then"),
         (steps((KILL_ACTOR, "b0-b1"), (RESTART, "b1")), "restart b1, whose actor was killed; allowed: restart_actor"),
-        (steps((STALL, "b0")), "a stall of b0, whose process is that of 2 nodes; allowed: kill without a signal"),
-        ([Fault(0, SLOW, ("b0",), work_us=5)], "a slow of b0, whose process is that of 2 nodes"),
-        ([Fault(0, KILL, ("b0",), sigkill=True)], "a SIGKILL of b0, whose process is that of 2 nodes"),
+        (
+            [Fault(0, KILL, ("b0",), sigkill=True)],
+            "a SIGKILL of b0, whose process is that of 2 nodes; allowed: kill without a signal",
+        ),
     ],
 )  # fmt: skip
 def test_a_plan_for_shared_actors_that_could_not_take_effect_is_refused(plan: list[Fault], found: str) -> None:
@@ -310,6 +311,11 @@ def test_the_restart_of_an_actor_brings_back_what_its_kill_took_down_and_nothing
     check_plan(steps((KILL, "b0"), (KILL_ACTOR, both), (RESTART_ACTOR, both), (RESTART, "b0"), (KILL, "b1")), SHARED)
     check_plan(steps((KILL_ACTOR, "b2-b3"), (RESTART_ACTOR, "b2-b3"), (RESTART, "b3")), SHARED)
     check_plan(steps((KILL_ACTOR, "c0"), (RESTART_ACTOR, "c0"), (STALL, "c0")), SHARED)
+
+
+def test_a_node_that_shares_its_actor_may_be_stalled_and_slow_and_dies_with_it_then() -> None:
+    check_plan([*steps((STALL, "b0"), (RESUME, "b0")), Fault(3, SLOW, ("b0",), work_us=5)], SHARED)
+    check_plan(steps((STALL, "b0"), (KILL_ACTOR, "b0-b1"), (RESTART_ACTOR, "b0-b1"), (STALL, "b0")), SHARED)
 
 
 def test_the_numbers_of_fault_kinds_are_those_of_journals_that_were_written() -> None:
