@@ -48,6 +48,15 @@ def states(folder: Path, pattern: str) -> set[FileState]:
     return {read_segment(path)[0].state for path in (folder / "journal").glob(pattern)}
 
 
+def publish(cluster: Cluster, count: int) -> None:
+    cluster.clients["alice"].publish(*({"n": number} for number in range(count)))
+
+
+def has(cluster: Cluster, name: str, count: int) -> None:
+    """Wait until the client was delivered so many events."""
+    cluster.wait_for(lambda: len(cluster.clients[name].deliveries()) >= count)
+
+
 def test_a_node_dies_alone_and_an_actor_with_all_of_its_nodes(tmp_path: Path) -> None:
     chain, ends = {"kind": "chain", "brokers": 4}, {"alice": "b0", "bob": "b3"}
     with Cluster.start(
@@ -102,6 +111,7 @@ def test_the_death_of_a_shared_process_by_itself_is_the_death_of_each_of_its_nod
     ) as cluster:
         cluster.clients["bob"].subscribe("n >= 0")
         cluster.settle()
+        cluster.faults.stall("b2")  # which cannot say that it is dead, and is all the same
         os.kill(cluster._runtime._run.group.places["b1"].pid, signal.SIGKILL)  # type: ignore[attr-defined]
         cluster.wait_for(lambda: len(cluster._runtime.observed) == 3)
         cluster.clients["alice"].publish({"n": 0})  # her broker is away
@@ -115,7 +125,31 @@ def test_the_death_of_a_shared_process_by_itself_is_the_death_of_each_of_its_nod
     judged = judge_run(tmp_path / "run")
     assert judged.numbers["verdict"] == "valid", judged.numbers
     assert judged.numbers["kills_in_process"] == 0
+    assert [check.outcome for check in judged.checks] == ["took_effect"] * 4
+
+
+def test_a_node_that_stays_stalled_is_thrown_away_at_the_end_and_one_may_be_killed(tmp_path: Path) -> None:
+    chain, ends = {"kind": "chain", "brokers": 4}, {"alice": "b0", "bob": "b3", "carol": "b0"}
+    with Cluster.start(
+        chain, ends, runtime="ray", folder=tmp_path / "run", failure_detection=QUICK, density=4
+    ) as cluster:
+        for name in ("bob", "carol"):
+            cluster.clients[name].subscribe("n >= 0")
+        cluster.settle()
+        for name in ("b1", "b3"):
+            cluster.faults.stall(name)
+        publish(cluster, 5)
+        has(cluster, "carol", 5)
+        cluster.faults.kill("b1")
+        cluster.faults.restart("b1")
+        cluster.settle()  # its peers have found out that b3 is silent
+        publish(cluster, 5)
+        has(cluster, "carol", 10)
+    judged = judge_run(tmp_path / "run")
+    assert judged.numbers["verdict"] == "valid", judged.numbers
+    assert (judged.numbers["missing"], judged.numbers["explained"]) == (10, 10)
     assert [check.outcome for check in judged.checks] == ["took_effect"] * 3
+    assert states(tmp_path / "run", "b1-0-*.seg") == states(tmp_path / "run", "b3-0-*.seg") == {FileState.LAST_OF_DEAD}
 
 
 PATIENT = {"heartbeat": "500 ms", "timeout": "30 s", "reconnect": "50 ms"}
@@ -134,15 +168,6 @@ def a_shared_chain(folder: Path) -> Iterator[Cluster]:
             cluster.clients[name].subscribe("n >= 0")
         cluster.settle()
         yield cluster
-
-
-def publish(cluster: Cluster, count: int) -> None:
-    cluster.clients["alice"].publish(*({"n": number} for number in range(count)))
-
-
-def has(cluster: Cluster, name: str, count: int) -> None:
-    """Wait until the client was delivered so many events."""
-    cluster.wait_for(lambda: len(cluster.clients[name].deliveries()) >= count)
 
 
 def received(folder: Path, name: str) -> list[tuple[int, int]]:
