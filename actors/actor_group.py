@@ -282,6 +282,15 @@ class ActorGroup:
         """Have the node gone, and the others of its actor go on. It is out of service already."""
         self._answer((name,), self._actors[self._actor_of[name]].crash.remote(name), wanted=True)
 
+    def hold(self, name: NodeName, held: bool) -> bool:
+        """Stall the node, or have it go on, and the others of its actor with it; is it so? The node is marked as out of
+        service already, or still."""
+        what = "stall" if held else "resume"
+        answers: dict[NodeName, bool] = self._answer(
+            (name,), self._actors[self._actor_of[name]].ask.remote(what, {name: ()}), wanted=True
+        )
+        return answers.get(name, False)
+
     def process_gone(self, names: Iterable[NodeName]) -> None:
         """The processes of these nodes are gone: they start in new ones."""
         for name in names:
@@ -343,8 +352,10 @@ class ActorGroup:
     def _note_death(self, name: NodeName) -> None:
         """The process that holds this node is gone."""
         serving = [each for each in self.together(name) if self._serves(each)]
+        # Those that are stalled do not answer, and die with the others all the same.
+        there = [each for each in self.together(name) if each in self.addresses and each not in self.down]
         if serving and self.on_death is not None and not self._vanished(serving[0]):
-            self.on_death(serving)
+            self.on_death(there)
 
     def _at_work(self, name: NodeName, waited: str) -> tuple[tuple[int, ...] | None, ProtocolError | None]:
         """What the node's machine is at, and the error if it never comes back; twice None if nobody can say."""

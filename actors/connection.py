@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from actors.clock import Clock
 from actors.entrance import Entrance
+from actors.gate import Gate
 from actors.handshake import GREETING_BYTES_MAX, WELCOME, Acceptor, Address, Dialler, Party, Purpose, Refused
 from murmur_pubsub.codec import FRAME_HEADER, FrameReader, frame, frames
 from murmur_pubsub.errors import WireError
@@ -36,6 +37,7 @@ class ConnectionOwner(Protocol):
     token: str
     clock: Clock
     entrance: Entrance
+    gate: Gate
     read_buffer: memoryview
     """What is read goes here first: one buffer for all connections of the node."""
 
@@ -102,6 +104,8 @@ class Connection(asyncio.BufferedProtocol):
         self._delayed_count = 0
         self._release: asyncio.TimerHandle | None = None
         self._release_us = 0
+        self._paused = False
+        self._held = False
 
     # ---------------------------------------------------------------------- asyncio.BufferedProtocol
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -113,6 +117,13 @@ class Connection(asyncio.BufferedProtocol):
         if own_socket is not None:
             own_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         transport.set_write_buffer_limits(high=_WRITE_BUFFER_BYTES)
+        self._owner.gate.watch(self)
+        self._owner.gate.enter(self._begin)
+
+    def _begin(self) -> None:
+        """Say who this is, or wait for the other side to say so."""
+        transport = self._transport
+        assert transport is not None
         self.heard_us = self._owner.clock.now_us()
         own, token = self._owner.party, self._owner.token
         if self._dialled_at is not None:
@@ -151,16 +162,23 @@ class Connection(asyncio.BufferedProtocol):
             self._owner.take_messages(self, bodies)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._owner.gate.forget(self)
+        self._owner.gate.enter(lambda: self._lost("closed by the peer" if exc is None else str(exc)))
+
+    def _lost(self, reason: str) -> None:
         if self._release is not None:
             self._release.cancel()
         self._owner.entrance.left(self)
         self._settle()
-        self._owner.connection_lost(self, "closed by the peer" if exc is None else str(exc))
+        self._owner.connection_lost(self, reason)
 
     def pause_writing(self) -> None:
         self.writable = False
 
     def resume_writing(self) -> None:
+        self._owner.gate.enter(self._write_again)
+
+    def _write_again(self) -> None:
         self.writable = True
         self.flush()
         self._owner.room_again()
@@ -222,11 +240,20 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause_reading(self, paused: bool) -> None:
         """Stop or go on reading from the peer: its own writes will fill up and slow it down in turn."""
+        self._paused = paused
+        self._read_or_not()
+
+    def hold(self, held: bool) -> None:
+        """The same for a node that does nothing at all now (`actors.gate`)."""
+        self._held = held
+        self._read_or_not()
+
+    def _read_or_not(self) -> None:
         if self._transport is None or self._transport.is_closing():
             return
-        if paused and self._transport.is_reading():
+        if self._paused or self._held:
             self._transport.pause_reading()
-        elif not paused and not self._transport.is_reading():
+        else:
             self._transport.resume_reading()
 
     def _arm(self) -> None:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Protocol
 
+from actors.gate import Gate
 from murmur_pubsub.journal import Refusal
 
 HALF_OPEN_MAX = 256
@@ -30,11 +31,12 @@ class HalfOpen(Protocol):
 
 class Entrance:
     """The half-open connections of one node. `journal` is called with a reason, and how many were turned away for it;
-    `refused` counts all of them."""
+    `refused` counts all of them. `gate`: that of the node."""
 
-    def __init__(self, journal: Callable[[Refusal, int], None]) -> None:
+    def __init__(self, journal: Callable[[Refusal, int], None], gate: Gate) -> None:
         self.refused = 0
         self._journal = journal
+        self._gate = gate
         self._loop = asyncio.get_running_loop()
         self._half_open: dict[HalfOpen, asyncio.TimerHandle] = {}
         descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -91,7 +93,7 @@ class Entrance:
 
     def _wait_for(self, connection: HalfOpen) -> None:
         due = self._loop.time() + HANDSHAKE_S
-        self._half_open[connection] = self._loop.call_at(due, self._too_slow, connection, due)
+        self._half_open[connection] = self._gate.call_later(HANDSHAKE_S, lambda: self._too_slow(connection, due))
 
     def _too_slow(self, connection: HalfOpen, due: float) -> None:
         if self._loop.time() - due > _HELD_UP_S:  # this node was held up, and has not looked at what came
@@ -106,13 +108,13 @@ class Entrance:
             self._lately[reason] = None
             self._write_one(reason)
         if self._writing is None and not self._closed:
-            self._writing = self._loop.call_later(_GATHER_S, self._write_again)
+            self._writing = self._gate.call_later(_GATHER_S, self._write_again)
 
     def _write_again(self) -> None:
         self._writing = None
         self._lately.clear()
         if self._write():
-            self._writing = self._loop.call_later(_GATHER_S, self._write_again)
+            self._writing = self._gate.call_later(_GATHER_S, self._write_again)
 
     def _write(self) -> bool:
         """Write a row for each reason that has come up since its last one; was there any?"""

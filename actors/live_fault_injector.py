@@ -2,9 +2,9 @@
 
 A step is journaled twice: when it is ordered, and when it is seen to be in effect. A kill is over when the process is
 gone (or its actor has answered, if the node shares it with others that live on), a stall when the kernel says that it
-is stopped, a cut or a change of a link when both ends have answered; a step that does not take effect is a `RunError`,
-because a run without the faults it claims proves nothing. What the journal shows on top of that (a dead node writes
-nothing, nothing passes a cut link) the analysis checks.
+is stopped (or its actor, that the node does nothing), a cut or a change of a link when both ends have answered; a step
+that does not take effect is a `RunError`, because a run without the faults it claims proves nothing. What the journal
+shows on top of that (a dead node writes nothing, nothing passes a cut link) the analysis checks.
 """
 
 import signal
@@ -159,7 +159,8 @@ class LiveFaultInjector:
             case FaultKind.RESUME:
                 self.resume(fault.nodes[0])
             case FaultKind.SLOW:
-                self._confirm("slow_down", {fault.nodes[0]: (fault.work_us,)}, lambda work_us: work_us == fault.work_us)
+                given = (fault.work_us, not self._group.shares(fault.nodes[0]))
+                self._confirm("slow_down", {fault.nodes[0]: given}, lambda work_us: work_us == fault.work_us)
             case FaultKind.CUT:
                 self.sever([fault.nodes])
             case FaultKind.HEAL:
@@ -237,15 +238,23 @@ class LiveFaultInjector:
             group.ask("issue", arguments={name: (self._command_steps.again(name),) for name in names})
 
     def stall(self, name: NodeName) -> None:
-        """Stop the node's process and see it stopped."""
+        """Stop the node's process and see it stopped; or hold the node alone, if others share that process."""
         self._group.stalled[name] = None
+        if self._group.shares(name):
+            if not self._group.hold(name, True):
+                raise RunError(f"{name} is not there to be stalled")
+            return
         send_signal(self._group.places[name], signal.SIGSTOP)
         await_state(self._group.places[name], "stopped")
 
     def resume(self, name: NodeName) -> None:
-        """Let the process go on, and hear from it."""
-        send_signal(self._group.places[name], signal.SIGCONT)
-        await_state(self._group.places[name], "running")
+        """Let the node go on, and hear from it."""
+        if self._group.shares(name):
+            if not self._group.hold(name, False):
+                raise RunError(f"{name} does not go on")
+        else:
+            send_signal(self._group.places[name], signal.SIGCONT)
+            await_state(self._group.places[name], "running")
         self._group.stalled.pop(name, None)
         if not self._group.ask("status", [name]):
             raise RunError(f"{name} does not answer")

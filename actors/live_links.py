@@ -104,6 +104,7 @@ class LiveLinks:
     async def _dial(self, peer: NodeName) -> None:
         detection, clock = self._detection, self._owner.clock
         while peer not in self._connections and peer not in self.severed:
+            await self._owner.gate.passed()
             if peer not in self.addresses:  # it has not been there yet
                 await asyncio.sleep(clock.wall_s(detection.reconnect_us))
                 continue
@@ -114,6 +115,7 @@ class LiveLinks:
                     await self._loop.create_connection(lambda: connection, host, port)  # noqa: B023
                     await connection.settled
             except (OSError, TimeoutError):
+                await self._owner.gate.passed()
                 connection.abort()
             except asyncio.CancelledError:
                 connection.abort()  # it might still become a link
@@ -127,6 +129,7 @@ class LiveLinks:
         while True:
             due_us = max(due_us + detection.heartbeat_us, clock.now_us())
             await asyncio.sleep(clock.wall_s(due_us - clock.now_us()))
+            await self._owner.gate.passed()
             now_us = clock.now_us()
             held_up_us = now_us - due_us
             for connection in list(self._connections.values()):
@@ -191,6 +194,7 @@ class LiveLinks:
                 await self._loop.create_connection(lambda: connection, host, port)
                 await connection.settled
         except (OSError, TimeoutError):
+            await self._owner.gate.passed()
             if connection.made:
                 connection.abort()
             else:

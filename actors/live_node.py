@@ -10,16 +10,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from actors.actor_settings import ActorSettings
 from actors.clock import Clock
 from actors.connection import Connection
+from actors.counters import Counters
 from actors.entrance import Entrance
+from actors.gate import Gate
 from actors.handshake import Party, Purpose
 from actors.live_links import LiveLinks
 from actors.log_keeper import LogKeeper
+from actors.workbench import Workbench
 from murmur_pubsub.codec import Codec
 from murmur_pubsub.contract import DELAY_MAX_US, is_bool
 from murmur_pubsub.deployment import NodeSpec
@@ -56,27 +58,11 @@ _READ_BUFFER = memoryview(bytearray(256 * 1024))
 """All connections of the process read into it: what is read is taken at once, on one loop."""
 
 
-@dataclass(slots=True)
-class Counters:
-    """What the driver asks for to know whether anything still moves."""
-
-    control_sent: int = 0
-    control_received: int = 0
-    sent: int = 0
-    received: int = 0
-    delivered: int = 0
-    published: int = 0
-    malformed: int = 0
-    due: int = 0
-    late: int = 0
-    lag_us_max: int = 0
-
-
 class LiveNode:
     """One incarnation of a node. `link_specs` says which peers may have a link here and what it is like,
     `brokers` which of them are brokers; both may grow. `failure`: why it is of no use any more. `work_us`: the time
-    that a fault adds to each message. `keeper` has the node's stable log. `not_before_us`: no time that the machine is
-    handed lies before that.
+    that a fault adds to each message, in which the process is blocked. `keeper` has the node's stable log.
+    `not_before_us`: no time that the machine is handed lies before that.
     """
 
     def __init__(
@@ -96,6 +82,8 @@ class LiveNode:
         self.clock = Clock(settings.origin_wall_ns, settings.run.time_dilation)
         self.clock.not_before(not_before_us)
         self.work_us = 0
+        self.gate = Gate()
+        self._workbench = Workbench(self)
         self.counters = Counters()
         self.connections: dict[NodeName, Connection] = {}
         self.link_specs: dict[NodeName, LinkSpec] = {}
@@ -104,7 +92,7 @@ class LiveNode:
         self._recorder = recorder
         self._seed = settings.run.seed
         self.links = LiveLinks(self, self.connections, settings.run)
-        self.entrance = Entrance(lambda reason, count: recorder.refused(self.clock.now_us(), reason, count))
+        self.entrance = Entrance(lambda reason, count: recorder.refused(self.clock.now_us(), reason, count), self.gate)
         self.read_buffer = _READ_BUFFER
         self._links_made = 0
         self._codec = Codec(machine.message_types)
@@ -129,7 +117,7 @@ class LiveNode:
             Answer: lambda effect, now_us: self._recorder.answered(now_us, effect),
         }
         if keeper is not None:
-            keeper.attach(self.take_input, self._lose_log)
+            keeper.attach(lambda stored: self.gate.enter(lambda: self.take_input(stored)), self._lose_log)
             self._interpreters = {
                 **self._interpreters,
                 Persist: lambda effect, now_us: keeper.persist(effect),
@@ -147,6 +135,7 @@ class LiveNode:
         their connections break."""
         self.failure = RunError(f"{self.party.name} was killed")
         self._recorder.fall_silent()
+        self.gate.abandon()
         for timer in self._timers.values():
             timer.cancel()
         self.links.abandon()
@@ -172,6 +161,13 @@ class LiveNode:
 
     def take_messages(self, connection: Connection, bodies: list[Any]) -> None:
         """A frame has arrived; called by the connection."""
+        if self._workbench.occupied:
+            self._workbench.put(connection, bodies)
+        else:
+            self.take_now(connection, bodies)
+
+    def take_now(self, connection: Connection, bodies: list[Any]) -> None:
+        """The same, whatever it costs."""
         source = connection.peer
         assert source is not None
         handle, control = self.machine.handle, self._control
@@ -181,7 +177,7 @@ class LiveNode:
         for number, body in enumerate(bodies):
             if self.failure is not None:
                 break
-            if self._paused_for is not None and source != self._paused_for and connection.purpose is Purpose.LINK:
+            if self._paused_for is not None and self.holds_back(connection):
                 connection.backlog += bodies[number:]
                 break
             if self.work_us:
@@ -205,6 +201,19 @@ class LiveNode:
             except (Exception, SystemExit) as error:
                 self._fail(taken, now_us, error, effects)
         self.flush()
+
+    def holds_back(self, connection: Connection) -> bool:
+        """Does it take nothing from that link now, because a queue to another peer is full?"""
+        return (
+            self._paused_for is not None and connection.peer != self._paused_for and connection.purpose is Purpose.LINK
+        )
+
+    def slow_down(self, work_us: int, alone: bool) -> int:
+        """From now on each message costs so much more, and the process is blocked meanwhile if the node is `alone` in
+        it; the cost that is in force."""
+        self.work_us = work_us if alone else 0
+        self._workbench.slow_down(0 if alone else work_us)
+        return self.work_us + self._workbench.work_us
 
     def says(self, question: str) -> bool:
         """What the machine says of itself, such as whether it is `waiting`."""
@@ -363,7 +372,7 @@ class LiveNode:
 
     def call_at(self, time_us: int, action: Callable[[], None]) -> asyncio.TimerHandle:
         """Have the action called at an emulated time."""
-        return self._loop.call_later(self.clock.wall_s(time_us - self.clock.now_us()), action)
+        return self.gate.call_later(self.clock.wall_s(time_us - self.clock.now_us()), action)
 
     def note_lag(self, lag_us: int) -> None:
         """Something happened later than it was due, by the lag; the journal gets the worst of each second."""
@@ -483,5 +492,5 @@ class LiveNode:
             running.cancel()
 
 
-_MACHINE_CODES = frozenset(each.__code__ for each in (LiveNode.take, LiveNode.take_messages))
+_MACHINE_CODES = frozenset(each.__code__ for each in (LiveNode.take, LiveNode.take_now))
 """What the node's thread runs while its machine is at work."""

@@ -171,10 +171,19 @@ class Resident:
         """Tell the machine to do something; its answer goes to the journal."""
         self._running.take_input(order)
 
-    async def slow_down(self, work_us: int) -> int:
-        """Each message costs this time in addition; 0 ends it."""
-        self._running.work_us = work_us
-        return self._running.work_us
+    async def slow_down(self, work_us: int, alone: bool) -> int:
+        """Each message costs this time in addition; 0 ends it. `alone`: the process may be blocked for so long."""
+        return self._running.slow_down(work_us, alone)
+
+    async def stall(self) -> bool:
+        """Do nothing until `resume`, while the others of the actor go on; is it so?"""
+        self._running.gate.stall()
+        return self._running.gate.stalled
+
+    async def resume(self) -> bool:
+        """Go on; is it so?"""
+        self._running.gate.resume()
+        return not self._running.gate.stalled
 
     # -------------------------------------------------------------------------------------------- script
     async def subscribe(self) -> int:
@@ -237,6 +246,7 @@ class Resident:
         if self._server is not None:
             self._server.close()
         node.links.end()
+        node.gate.abandon()
         self._leaving = list(node.connections.values())
         node.connections.clear()
         for connection in self._leaving:
@@ -265,6 +275,8 @@ class Resident:
     async def _play(self, player: Player, base_us: int) -> None:
         node = self._running
         while (due_us := player.next_us) is not None:
+            if node.gate.shut:
+                await node.gate.passed()
             wait_us = base_us + due_us - node.clock.now_us()
             if wait_us > 0:
                 await asyncio.sleep(node.clock.wall_s(wait_us))

@@ -8,7 +8,8 @@ What each kind means, on both runtimes:
 - KILL: the process ends at once; volatile state is gone, what was synced to stable storage stays. The peers' side
   of each connection breaks at once (a process that dies closes its sockets). `sigkill` takes the operating system's
   SIGKILL instead of Ray's kill. RESTART: a new machine under the old name, with the next incarnation number.
-- STALL: the process is stopped and says nothing; peers find out by missing heartbeats. RESUME: it goes on.
+- STALL: the process is stopped and says nothing; peers find out by missing heartbeats. RESUME: it goes on. Where nodes
+  share an actor, one is held alone, and so it is by SLOW.
 - SLOW: each message costs the node `work_us` more; 0 ends it.
 - CUT: nothing passes a link any more, in neither direction, heartbeats neither. HEAL: it may be made anew. A cut
   always breaks the connection: its ends notice when heartbeats are missed, or when it heals.

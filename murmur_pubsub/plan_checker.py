@@ -93,8 +93,8 @@ class PlanChecker:
             if not stalled:
                 raise InputError(place, f"{fault}, which is not stalled", "a node that is stalled then")
             del self._stalled[name]
-        elif (wrong := self._of_process(fault)) and len(self._targets.actor_of(name)) > 1:
-            found = f"{wrong} of {name}, whose process is that of {len(self._targets.actor_of(name))} nodes"
+        elif fault.sigkill and len(self._targets.actor_of(name)) > 1:
+            found = f"a SIGKILL of {name}, whose process is that of {len(self._targets.actor_of(name))} nodes"
             raise InputError(place, found, "kill without a signal, kill_actor; or density: 1")
         elif stalled and kind is not FaultKind.KILL:
             raise InputError(place, f"{fault}, which is stalled then", "a node that is running then")
@@ -109,12 +109,6 @@ class PlanChecker:
             self._check_command(fault, place)
         elif fault.work_us < 0:
             raise InputError(place, f"{fault.work_us} us of work", "a time that is not negative")
-
-    def _of_process(self, fault: Fault) -> str:
-        """What the step does to the process of a node as a whole ("": nothing)."""
-        if fault.kind in (FaultKind.STALL, FaultKind.SLOW):
-            return f"a {fault.kind.name.lower()}"
-        return "a SIGKILL" if fault.sigkill else ""
 
     def _check_order(self, fault: Fault, place: str) -> None:
         orders = self._targets.rules.orders

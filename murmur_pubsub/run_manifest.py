@@ -71,7 +71,8 @@ class FaultEntry:
     issuer: int = -1
     """The publisher or subscriber whose command it is."""
     in_process: bool = False
-    """A kill that threw one node away while its process went on, with the other nodes of its actor."""
+    """A kill that threw one node away while its process went on, with the other nodes of its actor; or a stall or a
+    slowing down of it that the others did not take part in."""
 
 
 @dataclass(frozen=True, slots=True)

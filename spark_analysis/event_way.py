@@ -19,6 +19,7 @@ from murmur_pubsub.event import unpack_attributes
 from murmur_pubsub.journal import NONE, DropReason, FaultStage, RowKind, SideKind, parse_side, written_rows
 from murmur_pubsub.journal_format import HEADER_BYTES, KIND_AT, ROW, JournalRow
 from murmur_pubsub.journal_store import JournalStore, store_at
+from murmur_pubsub.promise import REFUSED
 from murmur_pubsub.run_manifest import FaultEntry, RunManifest, read_manifest
 from spark_analysis.wording import duration
 
@@ -64,7 +65,8 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """A fault that came into effect, or a node that began again, while the event was on its way."""
+    """A fault that came into effect, or a node that began again, while the event was on its way; or that its publisher
+    was told that it was refused."""
 
     time_us: int
     text: str
@@ -109,9 +111,12 @@ def follow_all(run: Path, wanted: Sequence[EventId]) -> dict[EventId, EventWay]:
         published = [row.time_us for row in rows if row.kind == RowKind.PUBLISH]
         if published:
             begin_us, end_us = min(published), rows[-1].time_us
+            told = [row for row in rows if row.kind == RowKind.PROTOCOL]
+            incidents = [*_refusals(told, manifest), *_named(around, manifest, begin_us, end_us)]
             ways[source, sequence] = EventWay(
                 source, sequence, begin_us, attributes.get((source, sequence), {}),
-                _visits(rows, manifest), list(_named(around, manifest, begin_us, end_us)), has_messages,
+                _visits((row for row in rows if row.kind != RowKind.PROTOCOL), manifest),
+                sorted(incidents, key=lambda each: each.time_us), has_messages,
             )  # fmt: skip
     return ways
 
@@ -138,7 +143,7 @@ def _read(
     for rows in _segments(store):
         segments += 1
         for row in ROW.iter_unpack(rows):
-            if (row[4], row[1]) in about and row[8] in _OF_EVENTS:
+            if (row[4], row[1]) in about and (row[8] in _OF_EVENTS or _is_refusal(row)):
                 about[row[4], row[1]].append(JournalRow._make(row))
         kinds = bytes(rows[KIND_AT :: ROW.size])
         has_messages = has_messages or RowKind.RECEIVE in kinds
@@ -228,6 +233,16 @@ def _pair(visits: Iterable[Visit], arrivals: Iterable[tuple[Visit, str, str, int
         unheard_of = EventMessage(sender, visit.node, kind, hops)
         message = next((each for each in sent if each.kind == kind and each.received is None), unheard_of)
         message.received, visit.cause = visit, message
+
+
+def _is_refusal(row: tuple[int, ...]) -> bool:
+    return row[8] == RowKind.PROTOCOL and row[6] == REFUSED
+
+
+def _refusals(rows: Iterable[JournalRow], manifest: RunManifest) -> Iterator[Incident]:
+    """Topics are a protocol's own: this one is known where subscriptions are durable."""
+    for row in rows if manifest.promise.durable else ():
+        yield Incident(row.time_us, f"{manifest.names[row.node]} is told that it was refused")
 
 
 def _named(rows: Iterable[JournalRow], manifest: RunManifest, begin_us: int, end_us: int) -> Iterator[Incident]:

@@ -1,6 +1,7 @@
 """The faults of a run, from its journal and manifest: their windows, whether each took effect, what they excuse, and
 how long the service took to be whole again."""
 
+import functools
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -26,7 +27,7 @@ from spark_analysis.durable_connections import connections_of
 from spark_analysis.fault_checks import ISSUED_ROWS, FaultCheck, check_commands, check_faults, check_orders
 from spark_analysis.fault_plan import steps_of, windows_of
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
-from spark_analysis.given_up import TOPICS, ToldRow
+from spark_analysis.given_up import TOPICS, ToldRow, refused_events
 from spark_analysis.journal_source import Journal
 from spark_analysis.recovery import repairs_of, unsettled_after
 from spark_analysis.recovery_parts import RECOVERY_COLUMNS, recovered_in_parts, recovery_part
@@ -78,12 +79,18 @@ class Faults:
         if self._manifest.promise.excuses_by_connection:
             rows, overlays = self._link_rows(homes), overlays_of(self._manifest.links, self.steps)
             settled = self._course.settled
-            told = self._told()
-            published_us = self._published_us() if told else ()
-            return connections_of(self._manifest, rows, settled, self.windows, overlays, last_us, told, published_us)
+            published_us = self._published_us() if self._told else ()
+            return connections_of(
+                self._manifest, rows, settled, self.windows, overlays, last_us, self._told, published_us
+            )
         if not self.windows:
             return None
         return excuses_of(self._manifest, self.windows, self.steps)
+
+    @property
+    def refused(self) -> frozenset[tuple[int, int]]:
+        """See `given_up.refused_events`."""
+        return refused_events(self._told)
 
     def recovery(self, outcomes: DataFrame, last_us: int) -> Recovery:
         """What came after repairs; `outcomes` as in `judge.OUTCOMES_SCHEMA`, `last_us`: the end of the journal."""
@@ -142,6 +149,7 @@ class Faults:
         found = rows.select("time_us", "kind", "node", "peer").collect()
         return [(row["time_us"], row["kind"], names[row["node"]], names[row["peer"]]) for row in found]
 
+    @functools.cached_property
     def _told(self) -> list[ToldRow]:
         if not self._manifest.promise.durable:
             return []

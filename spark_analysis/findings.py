@@ -25,6 +25,7 @@ from spark_analysis.connections import Connections
 from spark_analysis.driver_table import frame_of
 from spark_analysis.excuses import Case
 from spark_analysis.fault_windows import NEVER_US
+from spark_analysis.given_up import REFUSED_AND_DELIVERED
 from spark_analysis.journal_source import Journal
 from spark_analysis.passages import PASSAGE_KINDS, HopRow, Passage, passage_of
 from spark_analysis.verdict import tell_conjured
@@ -57,7 +58,7 @@ _HOP = ("time_us", "kind", "node", "peer", "value")
 class Readers:
     """What findings are told with. `names`: of the nodes by number; `publishers`: the node where each publisher is;
     `explainer`: None if there is nothing that could excuse; `hops`: are messages that arrive journaled? `clocks_us`:
-    see `rules.Rules`."""
+    see `rules.Rules`. `refused`: see `given_up.refused_events`."""
 
     filters: Sequence[str]
     names: Sequence[str]
@@ -65,6 +66,7 @@ class Readers:
     explainer: AnyExcuses | Connections | None
     hops: bool
     clocks_us: int
+    refused: frozenset[tuple[int, int]] = frozenset()
 
 
 def findings(
@@ -143,6 +145,8 @@ def _rows_of(
             finding, detail = "altered", "its contents or its publication time are not those of the event"
         elif published and not pd.isna(pair["home"]) and pair["home"] != pair["node"]:
             finding, detail = "misplaced", f"delivered by {client}, not by {_name(readers.names, int(pair['home']))}"
+        elif published and (source, sequence) in readers.refused:
+            detail = REFUSED_AND_DELIVERED
         elif published:
             detail = _why_spurious(wanted, early, foretold)
         described.append((finding, int(pair["stray"]), detail, early and finding == "spurious"))

@@ -8,7 +8,8 @@ A word excuses an event if it names it, came before any later event of its publi
   events up on their way to the broker, those before it count too.
 
 A word without a limit excuses nothing. A publication that was refused need not come at all, if as many events had been
-published by then as a broker may keep.
+published by then as a broker may keep. And it must not come: a publication is decided once, and what its publisher was
+told was refused, once or more often, reaches nobody, before or after that word.
 """
 
 import bisect
@@ -22,6 +23,8 @@ from spark_analysis.fault_windows import NEVER_US
 _NOTICED_US = 500_000
 """How long after the last word of a client its absence may begin in the journal, at most half of a lease."""
 TOPICS = (GIVEN_UP, REFUSED)
+REFUSED_AND_DELIVERED = "refused and delivered all the same"
+"""What is wrong with a delivery of a refused event, in words."""
 
 
 class ToldRow(NamedTuple):
@@ -60,7 +63,10 @@ class Words:
         self._of: dict[tuple[str, int], list[Word]] = {}
         for word in sorted(_words_of(rows, names)):
             self._of.setdefault((word.client, word.publisher), []).append(word)
-        self._refused_us = {(row.source, row.sequence): row.time_us for row in sorted(rows) if row.topic == REFUSED}
+        self._refused_us: dict[tuple[int, int], int] = {}  # when it was first told
+        for row in sorted(rows):
+            if row.topic == REFUSED:
+                self._refused_us.setdefault((row.source, row.sequence), row.time_us)
         self._limits = limits
         self._lossy = lossy
         self._published_us = published_us
@@ -103,6 +109,11 @@ class Words:
     def _published(self, from_us: int, until_us: int) -> int:
         """How many events were, from then to then."""
         return bisect.bisect_right(self._published_us, until_us) - bisect.bisect_left(self._published_us, from_us)
+
+
+def refused_events(rows: Iterable[ToldRow]) -> frozenset[tuple[int, int]]:
+    """Those of which a publisher was told that they were refused."""
+    return frozenset((row.source, row.sequence) for row in rows if row.topic == REFUSED)
 
 
 def joined(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

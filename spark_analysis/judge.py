@@ -9,7 +9,8 @@ subscriber) pairs with its own evaluation of the filters (`spark_analysis.evalua
   withdrawn until a grace after that;
 - a pair is *allowed* if a matching subscription had been issued when the event was published, or within a grace after
   that, and had not been withdrawn, with the withdrawal settled a grace ago, when it was published. Where the promise
-  is to keep events for later subscribers, it need only have been issued before the delivery.
+  is to keep events for later subscribers, it need only have been issued before the delivery. No pair is allowed of an
+  event of which its publisher was told that it was refused.
 
 A delivery is of a pair only if it is whole: made by the node where the subscriber is, with the contents and the
 publication time of the event (their fingerprint is taken by the runtimes). `missing` counts pairs required and not
@@ -90,10 +91,10 @@ OUTCOMES_SCHEMA = StructType(
 )
 """`required_until_us`: when the subscription that requires the pair was withdrawn (`NEVER_US`: it was not; null: the
 pair is not required). `allowed_from_us`: from when on it may be delivered (null: matching subscriptions had been
-withdrawn; `NEVER_US`: they came too late). `issued_us`: if subscriptions are durable, when the first that requires the
-pair was issued. `stray`: deliveries that are of no pair. `after`: the highest sequence of the publisher that the
-subscriber was delivered before this one (null: none). `against`: where a total order is promised, another subscriber
-that got the event before one which this subscriber had got by then (null: none)."""
+withdrawn, or the event was refused; `NEVER_US`: they came too late). `issued_us`: if subscriptions are durable, when
+the first that requires the pair was issued. `stray`: deliveries that are of no pair. `after`: the highest sequence of
+the publisher that the subscriber was delivered before this one (null: none). `against`: where a total order is
+promised, another subscriber that got the event before one which this subscriber had got by then (null: none)."""
 COUNTED = ("missing", "duplicate", "stray", "out_of_order")
 
 
@@ -105,6 +106,7 @@ _LIVES_SENT_MAX = 500_000
 _POSITIONS = 1 << 44
 """More rows than one incarnation writes: a place in a node's journal is incarnation * this + position."""
 _SETTLED_SCHEMA = StructType([StructField("time_us", LongType(), False), StructField("value", LongType(), False)])
+_REFUSED_SCHEMA = StructType([StructField("source", IntegerType(), False), StructField("sequence", LongType(), False)])
 _FILTERS_SCHEMA = StructType(
     [StructField("filter_number", IntegerType(), False), StructField("filter", StringType(), False)]
 )
@@ -243,22 +245,23 @@ def outcomes(
     deliveries: DataFrame,
     rules: Rules,
     many: bool,
+    refused: frozenset[tuple[int, int]] = frozenset(),
 ) -> DataFrame:
     """One row for each (event, subscriber) that matches or was delivered (`OUTCOMES_SCHEMA`); deliveries by another
     node or of other contents have rows of their own.
 
-    `many`: there are more lives than every executor can hold.
+    `many`: there are more lives than every executor can hold. `refused`: see `given_up.refused_events`.
     """
     numbered = _numbered_filters(lives.sparkSession, filters)
     known = lives.join(F.broadcast(numbered), "filter").drop("filter")
-    pairs = matched.join(known if many else F.broadcast(known), "filter_number")
+    pairs = _with_refused(matched, refused).join(known if many else F.broadcast(known), "filter_number")
     published = F.col("published_us")
     grace_us = rules.withdrawal_grace_us
     required = (F.col("settled_us") <= published) & (
         F.col("withdrawn_us").isNull() | (published <= F.col("withdrawn_us") - grace_us)
     )
     ended_us = F.least("withdrawal_settled_us", F.col("withdrawn_us") + rules.recovery_limit_us)  # skips nulls
-    alive = ended_us.isNull() | (published <= ended_us + grace_us)
+    alive = (ended_us.isNull() | (published <= ended_us + grace_us)) & ~F.col("refused")
     in_time = F.lit(rules.keeps_events) | (F.col("issued_us") <= published + rules.subscription_grace_us)
     never = F.lit(NEVER_US)
     expected = pairs.select(
@@ -317,6 +320,15 @@ def outcomes(
     return conform(judged, OUTCOMES_SCHEMA)
 
 
+def _with_refused(matched: DataFrame, refused: frozenset[tuple[int, int]]) -> DataFrame:
+    """`refused`: is the event one of those?"""
+    if not refused:
+        return matched.withColumn("refused", F.lit(False))
+    listed = driver_table(matched.sparkSession, sorted(refused), _REFUSED_SCHEMA).withColumn("listed", F.lit(True))
+    joined = matched.join(F.broadcast(listed), ["source", "sequence"], "left")
+    return joined.withColumn("refused", F.col("listed").isNotNull())
+
+
 def _numbered_filters(spark: SparkSession, filters: Sequence[str]) -> DataFrame:
     return driver_table(spark, enumerate(filters), _FILTERS_SCHEMA)
 
@@ -346,12 +358,19 @@ def totals(judged: DataFrame) -> DataFrame:
     return judged.agg(*sums, F.count(F.when(whole, 1)).alias("delivered"))
 
 
-def judge_pairs(journal: Journal, lives: DataFrame, filters: Mapping[str, int], rules: Rules) -> DataFrame:
+def judge_pairs(
+    journal: Journal,
+    lives: DataFrame,
+    filters: Mapping[str, int],
+    rules: Rules,
+    refused: frozenset[tuple[int, int]],
+) -> DataFrame:
     """The outcome of every pair of a run. `lives` as `lives_of` gives them, `filters` those of `Wanted`, events as
-    `distinct_events` gives them."""
+    `distinct_events` gives them, `refused` as in `outcomes`."""
     texts = list(filters)
     many = sum(filters.values()) > _LIVES_SENT_MAX
-    return outcomes(matches(journal.events, texts, journal.small), lives, texts, deliveries_of(journal), rules, many)
+    matched = matches(journal.events, texts, journal.small)
+    return outcomes(matched, lives, texts, deliveries_of(journal), rules, many, refused)
 
 
 def lives_of(subscriptions: DataFrame, settled: Sequence[tuple[int, int]]) -> DataFrame:

@@ -173,7 +173,7 @@ class _Analysis:
         filters = wanted.filters
         rules = rules_of(manifest)
         lives = self._keep(judging.lives_of(journal.subscriptions, self._course.settled))
-        self._outcomes = self._keep(judging.judge_pairs(journal, lives, filters, rules))
+        self._outcomes = self._keep(judging.judge_pairs(journal, lives, filters, rules, self._faults.refused))
         totals = judging.totals(self._outcomes).first()
         assert totals is not None
         self._published = journal.events.count()
@@ -186,7 +186,7 @@ class _Analysis:
                 secret = conjured(journal, names)
                 explainer = explainer if secret is None else None
             publishers = {} if explainer is None else self._faults.publishers()
-            readers = Readers(list(filters), names, publishers, explainer, hops, rules.clocks_us)
+            readers = Readers(list(filters), names, publishers, explainer, hops, rules.clocks_us, self._faults.refused)
             few = journal.small and sum(totals[name] for name in judging.COUNTED) <= _TOLD_HERE_MAX
             listed = findings(self._outcomes, journal, lives, readers, few)
         else:
@@ -216,6 +216,7 @@ class _Analysis:
             self._faults.causes(self._outcomes) if manifest.promise.durable else Causes(),
             manifest.by_themselves,
             manifest.kills,
+            found.refused,
         )
         verdict = decide(facts)
         self._folder.write_json("verdict", verdict)

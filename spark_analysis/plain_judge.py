@@ -30,12 +30,12 @@ from spark_analysis.expectations import check_expectations, measured
 from spark_analysis.fault_checks import ISSUED_ROWS, FaultCheck, check_commands, check_faults, check_orders
 from spark_analysis.fault_plan import steps_of, windows_of
 from spark_analysis.fault_windows import NEVER_US, Window
-from spark_analysis.given_up import TOPICS, ToldRow
+from spark_analysis.given_up import REFUSED_AND_DELIVERED, TOPICS, ToldRow, refused_events
 from spark_analysis.journal_check import find_damage
 from spark_analysis.passages import PASSAGE_KINDS, HopRow, Passage, passage_of
 from spark_analysis.recovery import recovered, repairs_of, tell_unsettled, unsettled_after, unsettled_change
 from spark_analysis.rules import Rules, rules_of
-from spark_analysis.verdict import COUNTS, Facts, decide, decide_damaged, tell_conjured
+from spark_analysis.verdict import COUNTS, Facts, RefusedDelivered, decide, decide_damaged, tell_conjured
 
 Pair = tuple[tuple[int, int], int]
 """(event id, subscriber)."""
@@ -47,7 +47,7 @@ class PlainVerdict:
 
     `required_until_us`: when the subscription that requires the pair was withdrawn (`NEVER_US`: it was not), and
     `issued_us`: when the first such one was issued. `early`: spurious pairs whose event is older than the subscription.
-    `made_by`: the node of a misplaced delivery.
+    `made_by`: the node of a misplaced delivery. `refused`: spurious pairs whose event was refused.
     """
 
     missing: list[Pair] = field(default_factory=list)
@@ -62,6 +62,7 @@ class PlainVerdict:
     first_us: dict[Pair, int] = field(default_factory=dict)
     early: set[Pair] = field(default_factory=set)
     made_by: dict[Pair, int] = field(default_factory=dict)
+    refused: set[Pair] = field(default_factory=set)
 
     @property
     def required_pairs(self) -> frozenset[Pair]:
@@ -197,6 +198,7 @@ def judge_history(history: History, rules: Rules) -> PlainVerdict:
                 until_us = max(life.withdrawn_us for life in requiring)
                 verdict.required_until_us[event, subscriber] = int(min(until_us, NEVER_US))
                 verdict.issued_us[event, subscriber] = min(life.issued_us for life in requiring)
+    refused = refused_events(_told(history)) if rules.durable else frozenset()
     counted: Counter[Pair] = Counter()
     latest: dict[tuple[int, int], int] = {}
     orders: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -214,7 +216,10 @@ def judge_history(history: History, rules: Rules) -> PlainVerdict:
             continue
         counted[pair] += 1
         if counted[pair] == 1 or not held:
-            if not known or not _may_get(held, known[0], row.time_us, rules):
+            if known and pair[0] in refused:
+                verdict.spurious.append(pair)
+                verdict.refused.add(pair)
+            elif not known or not _may_get(held, known[0], row.time_us, rules):
                 verdict.spurious.append(pair)
                 foretold = known is not None and row.time_us < known[0] - rules.clocks_us
                 if known and not foretold and any(_is_alive(life, known[0], rules) for life in held):
@@ -269,8 +274,12 @@ class Judgement:
         if finding not in COUNTS or self.numbers["verdict"] != "invalid":
             return []
         listed = itertools.islice(self.left(finding), count)
-        words = finding.replace("_", " ")
-        return [f"{words}: event {source}:{number} for subscriber {reader}" for (source, number), reader in listed]
+        return [self._words(finding, pair) for pair in listed]
+
+    def _words(self, finding: str, pair: Pair) -> str:
+        (source, number), reader = pair
+        why = f": {REFUSED_AND_DELIVERED}" if finding == "spurious" and pair in self.pairs.refused else ""
+        return f"{finding.replace('_', ' ')}: event {source}:{number} for subscriber {reader}{why}"
 
 
 def judge_run(run: Path) -> Judgement:
@@ -341,6 +350,7 @@ def judgement_of(manifest: RunManifest, history: History) -> Judgement:
         _causes(history, manifest, pairs) if manifest.promise.durable else Causes(),
         manifest.by_themselves,
         manifest.kills,
+        _refused_delivered(history, pairs, excused),
     )
     return Judgement(decide(facts), pairs, excused, checks, windows)
 
@@ -387,6 +397,20 @@ def _causes(history: History, manifest: RunManifest, pairs: PlainVerdict) -> Cau
         (homes[reader], history.events[event][0], first_us) for (event, reader), first_us in pairs.first_us.items()
     )
     return causes_of(found, ups_us)
+
+
+def _refused_delivered(
+    history: History, pairs: PlainVerdict, excused: Mapping[tuple[str, Pair], Excuse]
+) -> RefusedDelivered | None:
+    events = [
+        (history.events[event][0], event)
+        for event, reader in pairs.spurious
+        if (event, reader) in pairs.refused and ("spurious", (event, reader)) not in excused
+    ]
+    if not events:
+        return None
+    published_us, event = min(events)
+    return RefusedDelivered(len(events), published_us, *event)
 
 
 def _told(history: History) -> list[ToldRow]:

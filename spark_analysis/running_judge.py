@@ -3,7 +3,8 @@
 An event is judged when its deadline has passed by the newest time in the journal, and with it everything that decides
 who had to get it: subscriptions, when they had settled, withdrawals. So rows may come in any order, in batches of any
 size, and the verdict is the same. What is missing then and comes later is late. No fault excuses anything here, and
-nothing is said of deliveries that nobody was owed: both are the judge's to say when the run is over.
+nothing is said of deliveries that nobody was owed: both are the judge's to say when the run is over. So is it what
+became of events that a broker refused: here they are owed as all others.
 """
 
 from collections import defaultdict, deque

@@ -18,7 +18,9 @@ from pyarrow import dataset, parquet
 from pyspark.sql import DataFrame
 
 from murmur_pubsub.errors import InputError
+from spark_analysis.given_up import REFUSED_AND_DELIVERED
 from spark_analysis.table_columns import TABLES, check_columns
+from spark_analysis.verdict import RefusedDelivered
 
 FINDINGS_IN_CSV_MAX = 10_000
 SMALL_TABLES = tuple(name for name in TABLES if name not in ("findings", "faults", "damage"))
@@ -28,11 +30,12 @@ SMALL_TABLES = tuple(name for name in TABLES if name not in ("findings", "faults
 @dataclass(slots=True)
 class FindingsFound:
     """How many findings of each kind there are and are explained (copies too many, for duplicates); `by_tables`: how
-    many of them because tables were disturbed."""
+    many of them because tables were disturbed. `refused`: see `verdict.Facts`."""
 
     counts: Counter[str]
     explained: Counter[str]
     by_tables: int
+    refused: RefusedDelivered | None = None
 
 
 class AnalysisFolder:
@@ -80,6 +83,7 @@ class AnalysisFolder:
                 for kind, count in rows.groupby("finding")["count"].sum().items():
                     counter[str(kind)] += int(count)
             found.by_tables += int(excused["by_tables"].sum())
+            found.refused = _with_refused(found.refused, findings)
             together = pd.concat([first, findings]) if len(first) else findings
             first = together.sort_values(order).groupby("finding").head(FINDINGS_IN_CSV_MAX)
         first.to_csv(self.folder / "findings.csv", index=False)
@@ -113,6 +117,18 @@ class AnalysisFolder:
                 str(path), f"no analysis ({error})", "a run that `murmur analyze` has been through"
             ) from None
         return document
+
+
+def _with_refused(so_far: RefusedDelivered | None, findings: pd.DataFrame) -> RefusedDelivered | None:
+    """With those of these findings that are about refused events, and are not excused."""
+    rows = findings[(findings["detail"] == REFUSED_AND_DELIVERED) & findings["explanation"].isna()]
+    if rows.empty:
+        return so_far
+    events = rows[["published_us", "source", "sequence"]].itertuples(index=False, name=None)
+    here = RefusedDelivered(int(rows["count"].sum()), *min(tuple(map(int, event)) for event in events))
+    if so_far is None:
+        return here
+    return min(so_far, here, key=lambda each: each[1:])._replace(deliveries=so_far.deliveries + here.deliveries)
 
 
 def _nullable(kind: pa.DataType) -> Any:

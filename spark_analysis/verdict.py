@@ -7,17 +7,19 @@ only what happened, and first what weighs most.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from murmur_pubsub.promise import Promise
 from spark_analysis.causes import Causes
+from spark_analysis.given_up import REFUSED_AND_DELIVERED
 from spark_analysis.journal_check import Damage
 from spark_analysis.wording import duration, share
 
+_NOT_ASKED_FOR = "the subscriber had not asked for them"
 _WRONG = {
     "altered": "{} deliveries were altered (their contents or publication time are not those of the event)",
     "misplaced": "{} deliveries were misplaced (made by another node than the subscriber's)",
-    "spurious": "{} deliveries were spurious (the subscriber had not asked for them)",
+    "spurious": f"{{}} deliveries were spurious ({_NOT_ASKED_FOR})",
     "missing": "{} required deliveries are missing",
     "duplicate": "{} deliveries were duplicates",
     "out_of_order": "{} deliveries were out of order",
@@ -40,13 +42,22 @@ class Expectation:
     met: bool
 
 
+class RefusedDelivered(NamedTuple):
+    """Deliveries of events that were refused: how many, and the event of them that was published first."""
+
+    deliveries: int
+    published_us: int
+    source: int
+    sequence: int
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What is known of a run. `counts`: by the names in `COUNTS`, and required, delivered, published. `explained`:
     findings that are excused, by name; `by_tables`: how many of them because tables were disturbed. `faults`: how many
     had each outcome of `fault_checks`. `late`: required deliveries that came too long after the last repair.
     `by_themselves`: what broke though nobody had ordered it, in words. `kills`: how many kills ended processes, and how
-    many ended a node in a process that went on.
+    many ended a node in a process that went on. `refused`: the spurious deliveries of events that were refused.
     `unsettled`: after what subscriptions had not settled in time (None: they had). `limit_us`: that time. `conjured`:
     why nothing is excused, in words (None: the journal shows the ways of events). `causes`: of deliveries, where
     subscriptions are durable.
@@ -67,6 +78,7 @@ class Facts:
     causes: Causes = field(default_factory=Causes)
     by_themselves: Sequence[str] = ()
     kills: tuple[int, int] = (0, 0)
+    refused: RefusedDelivered | None = None
 
     def left(self, name: str) -> int:
         """The findings of that name that nothing excuses."""
@@ -137,6 +149,7 @@ def _outcome(facts: Facts) -> tuple[str, str | None, str]:
         told = [_WRONG[name].format(f"{count:,}") for name, count in wrong.items()]
         unexplained = " without a fault that explains it" if "missing" in wrong and facts.faults else ""
         told = [each.replace("are missing", f"are missing{unexplained}") for each in told]
+        told = [each.replace(_NOT_ASKED_FOR, _why_spurious(facts)) for each in told]
         told += [f"nothing is excused: {facts.conjured}"] if facts.conjured is not None else []
         return "invalid", next(iter(wrong)), "; ".join(told)
     if not complete:
@@ -164,6 +177,15 @@ def _outcome(facts: Facts) -> tuple[str, str | None, str]:
     if counts["missing"] == counts["required"]:
         return "unknown", "nothing_delivered", f"none of {counts['required']:,} required deliveries was made"
     return "valid", None, _why_valid(facts)
+
+
+def _why_spurious(facts: Facts) -> str:
+    if facts.refused is None:
+        return _NOT_ASKED_FOR
+    count, _, source, sequence = facts.refused
+    told = f"{REFUSED_AND_DELIVERED}, the first {source}:{sequence}"
+    others = facts.left("spurious") - count
+    return f"{count:,} {told}; {others:,} not asked for" if others else told
 
 
 def _why_valid(facts: Facts) -> str:

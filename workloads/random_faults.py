@@ -31,8 +31,9 @@ RANDOM_FAULT_KINDS = (
     "bandwidth",
     "reconfigure",
     "join",
+    "kill_actor",
 )
-"""What may be drawn beside orders; the five before the last two change a link."""
+"""What may be drawn beside orders; the five from `loss` on change a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,10 @@ class RandomFaults:
     """When the first fault may come, after the start of publishing."""
     kinds: tuple[str, ...] = ("kill", "cut", "stall")
     """`kill`, `sigkill`, `stall`, `slow`, `cut`, `partition`, `loss`, `delay`, `duplication`, `reordering`,
-    `bandwidth`, `reconfigure`, `join` and the verbs of the protocols' orders, drawn with equal probability: a kind
-    listed twice is twice as likely. `reconfigure` takes a link between brokers away, and joins what it joined by
-    another one. `join` starts a newcomer. An order is about brokers along a walk from the one that gets it."""
+    `bandwidth`, `reconfigure`, `join`, `kill_actor` and the verbs of the protocols' orders, drawn with equal
+    probability: a kind listed twice is twice as likely. `reconfigure` takes a link between brokers away, and joins what
+    it joined by another one. `join` starts a newcomer. `kill_actor` is for nodes that share actors. An order is about
+    brokers along a walk from the one that gets it."""
     outage_us: tuple[Microseconds, Microseconds] = (1_000_000, 5_000_000)
     """The shortest and the longest time until a fault is repaired, drawn uniformly between."""
     at_once: int = 3
@@ -105,6 +107,8 @@ def draw_faults(
         )
     if "join" in settings.kinds and not targets.start_down & targets.brokers:
         raise InputError("kinds", "'join' without newcomers", "brokers that are not there at first")
+    if "kill_actor" in settings.kinds and not targets.actors:
+        raise InputError("kinds", "'kill_actor' where no nodes share an actor", "kill; or a density above 1")
     for name in (*(settings.only or ()), *settings.spare):
         if name not in targets.nodes:
             raise InputError("only" if name in (settings.only or ()) else "spare", repr(name), "nodes of the run")
@@ -187,6 +191,8 @@ class _Drawer:
             name = rng.choice(free)
             self._until_us[(name,)] = ended_us
             return self._node_pair(kind, name, began_us, ended_us)
+        if kind == "kill_actor":
+            return self._actor_pair(began_us, ended_us)
         busy = self._busy(now_us)
         if kind == "reconfigure":
             edges = overlay.between_brokers(edges)
@@ -221,6 +227,20 @@ class _Drawer:
             Fault(began_us, FaultKind.KILL, (name,), sigkill=kind == "sigkill"),
             Fault(ended_us, FaultKind.RESTART, (name,)),
         ]
+
+    def _actor_pair(self, began_us: int, ended_us: int) -> list[Fault] | None:
+        """One that holds no node which is in trouble, spared, or yet to come."""
+        taken = {*self._busy(began_us), *self.overlay.newcomers}
+        free = [
+            nodes
+            for nodes in self.targets.actors
+            if taken.isdisjoint(nodes) and all(self._may_hit(name) for name in nodes)
+        ]
+        if not free or not self._free("partition", now_us=began_us):
+            return None
+        nodes = self.rng.choice(free)
+        self._until_us[nodes] = ended_us
+        return [Fault(began_us, FaultKind.KILL_ACTOR, nodes), Fault(ended_us, FaultKind.RESTART_ACTOR, nodes)]
 
     def _partition(
         self, edges: Sequence[tuple[NodeName, NodeName]], began_us: int, ended_us: int

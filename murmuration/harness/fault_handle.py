@@ -46,11 +46,11 @@ class FaultHandle:
         self._do(Fault(0, FaultKind.RESTART, (name,)))
 
     def stall(self, name: str) -> None:
-        """Stop the node's process."""
+        """Stop the node's process; or hold the node alone, if others share that process."""
         self._do(Fault(0, FaultKind.STALL, (name,)))
 
     def resume(self, name: str) -> None:
-        """Let a stalled process go on."""
+        """Let a stalled node go on."""
         self._do(Fault(0, FaultKind.RESUME, (name,)))
 
     def slow(self, name: str, work: str) -> None:

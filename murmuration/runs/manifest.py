@@ -13,6 +13,9 @@ from murmuration.deployment.build_deployment import BuiltScenario
 from murmuration.scenario.load import LoadedScenario
 from murmuration.version import own_version
 
+_IN_PROCESS = (FaultKind.KILL, FaultKind.STALL, FaultKind.SLOW)
+"""What is done to one node of an actor inside its process."""
+
 
 def manifest_of(loaded: LoadedScenario, built: BuiltScenario) -> RunManifest:
     """The manifest of a run that has not begun."""
@@ -57,7 +60,7 @@ def fault_entry(fault: Fault, deployment: Deployment, by_itself: bool = False) -
     of_host = fault.kind in (FaultKind.LOSE_HOST, FaultKind.RETURN_HOST)
     on_host = tuple(name for name, host in deployment.hosts.items() if host == fault.host)
     nodes = on_host if of_host else fault.nodes
-    shared = fault.kind is FaultKind.KILL and not by_itself and len(actor_of(nodes[0], deployment.actors)) > 1
+    shared = fault.kind in _IN_PROCESS and not by_itself and len(actor_of(nodes[0], deployment.actors)) > 1
     text = _happened(fault) if by_itself else f"{fault}{' in its process' if shared else ''}"
     given_up = deployment.rules.given_up(fault)
     return FaultEntry(

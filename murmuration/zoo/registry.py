@@ -1,6 +1,6 @@
 """All that lives in the zoo."""
 
-from murmuration.zoo import contents, copies, excuses, liveness, losing, promises, when, whose
+from murmuration.zoo import contents, copies, durables, excuses, liveness, losing, promises, when, whose
 from murmuration.zoo.damages import DAMAGES
 from murmuration.zoo.entry import Damaged, Saboteur
 from murmuration.zoo.honest import HONEST, TEN_CLIENTS
@@ -14,6 +14,7 @@ SABOTEURS: tuple[Saboteur, ...] = (
     *excuses.EXCUSE_SABOTEURS,
     *promises.PROMISE_SABOTEURS,
     *liveness.LIVENESS_SABOTEURS,
+    *durables.DURABLE_SABOTEURS,
 )
 DAMAGED = tuple(Damaged(name, damage.what, damage.do, TEN_CLIENTS) for name, damage in DAMAGES.items())
 

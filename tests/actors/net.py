@@ -13,6 +13,7 @@ from actors.actor_settings import ActorSettings
 from actors.connection import Connection
 from actors.handshake import Dialler, Party, Purpose
 from actors.live_node import LiveNode
+from actors.log_keeper import LogKeeper
 from murmur_pubsub.codec import FRAME_HEADER
 from murmur_pubsub.deployment import NodeSpec, RunSettings, make_machine
 from murmur_pubsub.journal import JournalWriter, Refusal, RowKind
@@ -44,6 +45,7 @@ class Net:
         incarnation: int = 0,
         machine: Machine | None = None,
         not_before_us: int = 0,
+        keeper: LogKeeper | None = None,
         **options: Any,
     ) -> LiveNode:
         role, parameters = ("broker", dict(PARTS)) if broker is None else ("client", {"broker": broker})
@@ -54,7 +56,7 @@ class Net:
         run = RunSettings(1, **options)
         settings = ActorSettings(run, TOKEN, str(self.folder), str(self.folder), NUMBERS, self.origin, "127.0.0.1")
         machine = machine or make_machine(spec, 1)
-        node = LiveNode(spec, incarnation, machine, recorder, settings, not_before_us=not_before_us)
+        node = LiveNode(spec, incarnation, machine, recorder, settings, keeper, not_before_us)
         node.link_specs.update(links)
         node.brokers = frozenset({"b0", "b1"})
         node.start()

@@ -2,20 +2,26 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from actors.actor_group import ActorGroup
 from actors.processes import state_of
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import FaultKind
+from murmur_pubsub.journal import RowKind
 from murmur_pubsub.journal_format import FileState
 from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.run_manifest import read_manifest
 from murmuration.harness.cluster import Cluster
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
-from spark_analysis.plain_judge import judge_plainly, judge_run
+from spark_analysis.plain_judge import judge_plainly, judge_run, read_history
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("live_ray")]
 QUICK = {"heartbeat": "200 ms", "timeout": "1 s", "reconnect": "50 ms"}
@@ -42,6 +48,15 @@ def states(folder: Path, pattern: str) -> set[FileState]:
     return {read_segment(path)[0].state for path in (folder / "journal").glob(pattern)}
 
 
+def publish(cluster: Cluster, count: int) -> None:
+    cluster.clients["alice"].publish(*({"n": number} for number in range(count)))
+
+
+def has(cluster: Cluster, name: str, count: int) -> None:
+    """Wait until the client was delivered so many events."""
+    cluster.wait_for(lambda: len(cluster.clients[name].deliveries()) >= count)
+
+
 def test_a_node_dies_alone_and_an_actor_with_all_of_its_nodes(tmp_path: Path) -> None:
     chain, ends = {"kind": "chain", "brokers": 4}, {"alice": "b0", "bob": "b3"}
     with Cluster.start(
@@ -63,8 +78,8 @@ def test_a_node_dies_alone_and_an_actor_with_all_of_its_nodes(tmp_path: Path) ->
         cluster.settle()
         alice.publish({"n": 1})
         cluster.wait_for(lambda: len(bob.deliveries(wanted)) == 1)
-        with pytest.raises(InputError, match="a stall of b2, whose process is that of 2 nodes"):
-            cluster.faults.stall("b2")
+        with pytest.raises(InputError, match="a SIGKILL of b2, whose process is that of 2 nodes"):
+            cluster.faults.kill("b2", sigkill=True)
         cluster.faults.kill_actor("b2")
         assert state_of(pid["b3"]) == "gone"
         cluster.settle()
@@ -96,6 +111,7 @@ def test_the_death_of_a_shared_process_by_itself_is_the_death_of_each_of_its_nod
     ) as cluster:
         cluster.clients["bob"].subscribe("n >= 0")
         cluster.settle()
+        cluster.faults.stall("b2")  # which cannot say that it is dead, and is all the same
         os.kill(cluster._runtime._run.group.places["b1"].pid, signal.SIGKILL)  # type: ignore[attr-defined]
         cluster.wait_for(lambda: len(cluster._runtime.observed) == 3)
         cluster.clients["alice"].publish({"n": 0})  # her broker is away
@@ -109,7 +125,101 @@ def test_the_death_of_a_shared_process_by_itself_is_the_death_of_each_of_its_nod
     judged = judge_run(tmp_path / "run")
     assert judged.numbers["verdict"] == "valid", judged.numbers
     assert judged.numbers["kills_in_process"] == 0
+    assert [check.outcome for check in judged.checks] == ["took_effect"] * 4
+
+
+def test_a_node_that_stays_stalled_is_thrown_away_at_the_end_and_one_may_be_killed(tmp_path: Path) -> None:
+    chain, ends = {"kind": "chain", "brokers": 4}, {"alice": "b0", "bob": "b3", "carol": "b0"}
+    with Cluster.start(
+        chain, ends, runtime="ray", folder=tmp_path / "run", failure_detection=QUICK, density=4
+    ) as cluster:
+        for name in ("bob", "carol"):
+            cluster.clients[name].subscribe("n >= 0")
+        cluster.settle()
+        for name in ("b1", "b3"):
+            cluster.faults.stall(name)
+        publish(cluster, 5)
+        has(cluster, "carol", 5)
+        cluster.faults.kill("b1")
+        cluster.faults.restart("b1")
+        cluster.settle()  # its peers have found out that b3 is silent
+        publish(cluster, 5)
+        has(cluster, "carol", 10)
+    judged = judge_run(tmp_path / "run")
+    assert judged.numbers["verdict"] == "valid", judged.numbers
+    assert (judged.numbers["missing"], judged.numbers["explained"]) == (10, 10)
     assert [check.outcome for check in judged.checks] == ["took_effect"] * 3
+    assert states(tmp_path / "run", "b1-0-*.seg") == states(tmp_path / "run", "b3-0-*.seg") == {FileState.LAST_OF_DEAD}
+
+
+PATIENT = {"heartbeat": "500 ms", "timeout": "30 s", "reconnect": "50 ms"}
+BEHIND_OTHERS = {"alice": "b0", "bob": "b3", "carol": "b2"}
+WORK_US = 100_000
+
+
+@contextmanager
+def a_shared_chain(folder: Path) -> Iterator[Cluster]:
+    """Four brokers in one actor, and three clients in another; nobody is taken for dead soon."""
+    chain = {"kind": "chain", "brokers": 4}
+    with Cluster.start(
+        chain, BEHIND_OTHERS, runtime="ray", folder=folder, failure_detection=PATIENT, density=4
+    ) as cluster:
+        for name in ("bob", "carol"):
+            cluster.clients[name].subscribe("n >= 0")
+        cluster.settle()
+        yield cluster
+
+
+def received(folder: Path, name: str) -> list[tuple[int, int]]:
+    """(sequence, time_us) of the events that the node received, in their order."""
+    number = read_manifest(folder).numbers[name]
+    rows = read_history(folder / "journal").of(RowKind.RECEIVE)
+    return [(row.sequence, row.time_us) for row in rows if row.node == number and row.sequence >= 0]
+
+
+def test_a_node_is_stalled_and_slow_alone_in_its_process(tmp_path: Path) -> None:
+    with a_shared_chain(tmp_path / "run") as cluster:
+        places = cluster._runtime._run.group.places  # type: ignore[attr-defined]
+        assert len({places[name].pid for name in ("b0", "b1", "b2", "b3")}) == 1
+        cluster.faults.stall("b3")
+        assert state_of(places["b3"].pid) == "running"
+        publish(cluster, 20)
+        has(cluster, "carol", 20)  # by three brokers of the same process
+        cluster.advance("700 ms")  # heartbeats are due
+        assert cluster.clients["bob"].deliveries() == []
+        cluster.faults.resume("b3")
+        has(cluster, "bob", 20)
+        cluster.faults.slow("b3", f"{WORK_US} us")
+        publish(cluster, 40)
+        has(cluster, "carol", 60)  # b3 has four seconds of work before it
+        publish(cluster, 5)
+        has(cluster, "carol", 65)
+        has(cluster, "bob", 65)
+        cluster.faults.slow("b3", "0 s")
+    judged = judge_run(tmp_path / "run")
+    assert judged.numbers["verdict"] == "valid", judged.numbers
+    assert (judged.numbers["missing"], judged.numbers["required"]) == (0, 130)
+    assert [(check.fault, check.outcome) for check in judged.checks] == [
+        ("stall b3 in its process (step 1)", "took_effect"), ("slow b3 in its process (step 3)", "took_effect"),
+    ], judged.checks  # fmt: skip
+    beside, slow = received(tmp_path / "run", "b2"), received(tmp_path / "run", "b3")
+    assert [number for number, _ in slow] == list(range(65))
+    times_us = [time_us for number, time_us in slow if number >= 20]
+    assert min(later - earlier for earlier, later in pairwise(times_us)) >= WORK_US
+    assert beside[-1][1] < times_us[39], "what came while b3 had its forty to do was not held up by that"
+
+
+def test_a_stall_that_holds_nobody_is_found_by_the_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ActorGroup, "hold", lambda self, name, held: True)
+    with a_shared_chain(tmp_path / "run") as cluster:
+        cluster.faults.stall("b3")
+        publish(cluster, 20)
+        has(cluster, "bob", 20)
+        cluster.faults.resume("b3")
+    judged = judge_run(tmp_path / "run")
+    assert (judged.numbers["verdict"], judged.numbers["finding"]) == ("invalid", "faults_failed")
+    [check] = judged.checks
+    assert (check.outcome, "where there should be silence" in check.seen) == ("failed", True)
 
 
 @pytest.mark.slow
@@ -175,3 +285,21 @@ def test_what_a_broker_had_stored_is_kept_when_it_dies_alone_in_its_process(tmp_
     assert judged.numbers["kills_in_process"] == 3
     assert judged.numbers["missing"] == judged.numbers["explained"], "what clients said while their broker was away"
     assert (folder / "storage" / "p1.sqlite").exists(), "it had stored something"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runtime", ["ray", "virtual"])
+def test_random_faults_kill_actors_and_hold_nodes_of_shared_ones_on_both_runtimes(tmp_path: Path, runtime: str) -> None:
+    drawn = {
+        "every": "400 ms", "until": "8 s", "outage": ["300 ms", "1 s"], "at_once": 2, "work": "1 ms",
+        "kinds": ["kill_actor", "kill", "stall", "slow"],
+    }  # fmt: skip
+    workload = {**WORKLOAD, "publications": 2_400}
+    folder = played(tmp_path / "run", runtime=runtime, workload=workload, faults=[{"random": drawn}])
+    judged = judge_run(folder)
+    assert judged.numbers["verdict"] == "valid", judged.numbers
+    kinds = {entry.kind for entry in read_manifest(folder).faults}
+    assert kinds >= {FaultKind.KILL_ACTOR, FaultKind.KILL, FaultKind.STALL, FaultKind.SLOW}
+    outcomes = {check.fault: check.outcome for check in judged.checks}
+    assert "failed" not in outcomes.values(), outcomes
+    assert [each for each, outcome in outcomes.items() if each.startswith("stall") and outcome == "took_effect"]

@@ -22,13 +22,15 @@ class History:
     """Times are within the history; events of a publisher are numbered in order.
 
     `changes`: (time, subscriber, filter, withdrawn) in order of time. `deliveries`: (time, publisher, sequence,
-    subscriber, harm) in the order of the journal, where harm is one of `HARMS`. `settled`: (time, covers).
+    subscriber, harm) in the order of the journal, where harm is one of `HARMS`. `settled`: (time, covers). `refused`:
+    (time, publisher, sequence), of an event perhaps twice.
     """
 
     changes: tuple[tuple[int, int, str, bool], ...]
     events: tuple[tuple[int, int, int, int], ...]
     deliveries: tuple[tuple[int, int, int, int, str], ...]
     settled: tuple[tuple[int, int], ...]
+    refused: tuple[tuple[int, int, int], ...] = ()
 
 
 @st.composite
@@ -49,6 +51,7 @@ def histories(draw: st.DrawFn) -> History:
     harms = st.sampled_from(HARMS)
     delivered = draw(st.lists(st.tuples(_times, ids, _subscribers, harms), max_size=8))
     settled = draw(st.lists(st.tuples(_early, _early), min_size=1, max_size=3))
+    refused = draw(st.lists(st.tuples(_times, st.sampled_from(known)), max_size=2))
     return History(
         changes=tuple(sorted(changes, key=lambda change: change[0])),
         events=tuple(events),
@@ -56,6 +59,7 @@ def histories(draw: st.DrawFn) -> History:
             (time_us, *event, who, harm) for time_us, event, who, harm in sorted(delivered, key=lambda each: each[0])
         ),
         settled=tuple((max(time_us, covers), covers) for time_us, covers in settled),
+        refused=tuple((time_us, *event) for time_us, event in refused),
     )  # fmt: skip
 
 

@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 from murmur_pubsub.event import Event, fingerprint_of
 from murmur_pubsub.journal import NONE, JournalWriter, Phase, RowKind, SideKind
-from murmur_pubsub.promise import Promise
+from murmur_pubsub.promise import REFUSED, Promise
 from murmur_pubsub.run_manifest import DriverHost, NodeEntry, OverlayEntry, RunManifest, write_manifest
 from murmur_pubsub.values import Value
 
 RUN = 0x5EA1
+PUBLISHER_ORDER = Promise()
 
 
 class RunFolder:
@@ -24,12 +25,12 @@ class RunFolder:
         clients: int = 2,
         grace_us: int = 0,
         rows_per_segment: int = 64,
-        order: str = "publisher",
+        promise: Promise = PUBLISHER_ORDER,
     ) -> None:
         self.folder = folder
         self._rows_per_segment = rows_per_segment
         self._grace_us = grace_us
-        self._promise = Promise(order=order)
+        self._promise = promise
         self._names = [f"b{number}" for number in range(brokers)]
         self._nodes = [NodeEntry(name, "broker") for name in self._names]
         self._nodes += [NodeEntry(f"c{number}", "client", f"b{number % brokers}") for number in range(clients)]
@@ -87,6 +88,10 @@ class RunFolder:
         self.row(
             client, time_us, RowKind.DELIVER, source=source, sequence=sequence, hops=hops, size=size, value=subscriber
         )
+
+    def refused(self, client: str, time_us: int, source: int, sequence: int) -> None:
+        """The client is told that what it published under that number was refused."""
+        self.row(client, time_us, RowKind.PROTOCOL, source=source, sequence=sequence, size=REFUSED, value=0)
 
     def hop(
         self, sender: str, receiver: str, sent_us: int, received_us: int | None, source: int, sequence: int,

@@ -88,7 +88,8 @@ def test_pairs_and_deliveries_are_shuffled_once(spark: SparkSession, tmp_path: P
 
 def _plan_of_pairs(journal: Journal) -> str:
     lives = judging.lives_of(journal.subscriptions, [(500, 200)])
-    judged = judging.judge_pairs(journal, lives, judging.what_is_wanted(journal.subscriptions).filters, Rules())
+    filters = judging.what_is_wanted(journal.subscriptions).filters
+    judged = judging.judge_pairs(journal, lives, filters, Rules(), frozenset())
     return str(judged._jdf.queryExecution().executedPlan().toString())
 
 

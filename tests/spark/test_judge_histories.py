@@ -11,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from pyspark.sql import SparkSession
 
+from murmur_pubsub.promise import Limits, Promise
+from spark_analysis.given_up import REFUSED_AND_DELIVERED
 from spark_analysis.main import analyze
 from spark_analysis.plain_judge import judge_run
 from spark_analysis.tables import AnalysisFolder
@@ -21,6 +23,7 @@ from tests.spark.run_folder import RunFolder
 pytestmark = pytest.mark.spark
 GRACE_US = 2
 CLIENTS = 4
+DURABLE = Promise("exactly_once", durable=True, limits=Limits(refuses_above=1))
 
 
 def _gather() -> list[History]:
@@ -35,8 +38,8 @@ def _gather() -> list[History]:
     return gathered
 
 
-def _build(folder: Path, gathered: list[History]) -> Path:
-    run = RunFolder(folder, brokers=1, clients=CLIENTS, grace_us=GRACE_US, rows_per_segment=2)
+def _build(folder: Path, gathered: list[History], promise: Promise) -> Path:
+    run = RunFolder(folder, brokers=1, clients=CLIENTS, grace_us=GRACE_US, rows_per_segment=2, promise=promise)
     for number, history in enumerate(gathered):
         base_us, base = 1_000 * number, 2 * number
         client = f"c{number % CLIENTS}"
@@ -48,13 +51,17 @@ def _build(folder: Path, gathered: list[History]) -> Path:
         for time_us, publisher, sequence, subscriber, harm in history.deliveries:
             by = f"c{(number + 1) % CLIENTS}" if harm == "misplaced" else client
             run.deliver(by, base_us + time_us, base + publisher, sequence, base + subscriber, altered=harm == "altered")
+        for time_us, publisher, sequence in history.refused:
+            run.refused(client, base_us + time_us, base + publisher, sequence)
         for time_us, covers_us in history.settled:
             run.settled(base_us + time_us, base_us + covers_us)
     return run.finish()
 
 
-def test_spark_and_plain_judge_agree_on_random_histories(spark: SparkSession, tmp_path: Path) -> None:
-    run = _build(tmp_path / "run", _gather())
+@pytest.mark.parametrize("promise", [Promise(), DURABLE], ids=["best effort", "durable"])
+def test_spark_and_plain_judge_agree_on_random_histories(spark: SparkSession, tmp_path: Path, promise: Promise) -> None:
+    """Where subscriptions are durable, what was refused may not be delivered; elsewhere nobody knows of refusals."""
+    run = _build(tmp_path / "run", _gather(), promise)
     verdict = analyze(run)
     plain = judge_run(run)
     table = AnalysisFolder(run).read("findings")
@@ -67,3 +74,7 @@ def test_spark_and_plain_judge_agree_on_random_histories(spark: SparkSession, tm
         assert verdict[finding] == plain.numbers[finding]
     assert verdict["required"] == plain.numbers["required"] > 100
     assert {key: verdict[key] for key in plain.numbers} == dict(plain.numbers)
+    rows = table[table["detail"] == REFUSED_AND_DELIVERED]
+    assert {((row.source, row.sequence), row.subscriber) for row in rows.itertuples()} == plain.pairs.refused
+    assert bool(plain.pairs.refused) == promise.durable
+    assert (REFUSED_AND_DELIVERED in verdict["reason"]) == promise.durable

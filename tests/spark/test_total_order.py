@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from murmur_pubsub.promise import Promise
 from spark_analysis.main import analyze
 from spark_analysis.plain_judge import judge_run
 from spark_analysis.tables import AnalysisFolder
@@ -18,7 +19,7 @@ EVENTS = [(publisher, sequence) for sequence in range(8) for publisher in range(
 
 def _build(folder: Path, swaps: int, order: str) -> Path:
     """Each subscriber gets most of the events, in one order but for some neighbours that are swapped."""
-    run = RunFolder(folder, brokers=1, clients=SUBSCRIBERS, order=order)
+    run = RunFolder(folder, brokers=1, clients=SUBSCRIBERS, promise=Promise(order=order))
     rng = random.Random(f"{swaps}/{order}")
     for subscriber in range(SUBSCRIBERS):
         run.subscribe(f"c{subscriber}", 1, subscriber, "x >= 0", False)

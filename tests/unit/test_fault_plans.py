@@ -36,6 +36,8 @@ TARGETS = FaultTargets(
 WITH_DATAGRAMS = FaultTargets(
     ["b0", "b1", "c0"], [("b0", "c0")], {"b0": 0, "b1": 0, "c0": 0}, brokers=frozenset({"b0", "b1"}), has_datagrams=True
 )
+SHARED = replace(TARGETS, actors=(("b0", "b1"), ("b2", "b3")))
+KILL_ACTOR, RESTART_ACTOR = FaultKind.KILL_ACTOR, FaultKind.RESTART_ACTOR
 KILL, RESTART, STALL, RESUME = FaultKind.KILL, FaultKind.RESTART, FaultKind.STALL, FaultKind.RESUME
 CUT, HEAL, SLOW = FaultKind.CUT, FaultKind.HEAL, FaultKind.SLOW
 
@@ -116,10 +118,13 @@ LINKS = {link_key(*ends): LinkSpec() for ends in TARGETS.links}
     st.integers(1, 4),
 )
 def test_random_plans_are_possible_and_end_whole(seed: int, kinds: list[str], every_us: int, at_once: int) -> None:
+    targets = SHARED if "kill_actor" in kinds else TARGETS
+    if targets is SHARED:  # where a SIGKILL of one node is that of several
+        kinds = ["kill" if kind == "sigkill" else kind for kind in kinds]
     wanted = RandomFaults(every_us, 20_000_000, kinds=tuple(kinds), at_once=at_once, limit=100)
-    plan = draw_faults(wanted, TARGETS, LINKS, seed)
-    check_plan(plan, TARGETS)
-    assert plan == draw_faults(wanted, TARGETS, LINKS, seed), "the same seed draws the same plan"
+    plan = draw_faults(wanted, targets, LINKS, seed)
+    check_plan(plan, targets)
+    assert plan == draw_faults(wanted, targets, LINKS, seed), "the same seed draws the same plan"
     changes = [fault for fault in plan if fault.kind in RECONFIGURES]
     if changes:
         taken = [fault for fault in changes if fault.kind is FaultKind.DISCONNECT]
@@ -128,7 +133,44 @@ def test_random_plans_are_possible_and_end_whole(seed: int, kinds: list[str], ev
         return
     # Everything that was broken is mended: the same plan can follow itself.
     later = [replace(fault, time_us=fault.time_us + 30_000_000) for fault in plan]
-    check_plan([*plan, *later], TARGETS)
+    check_plan([*plan, *later], targets)
+
+
+def test_random_kills_of_actors_hit_each_actor_as_a_whole_and_none_that_holds_a_node_in_trouble() -> None:
+    wanted = RandomFaults(100_000, 60_000_000, kinds=("kill_actor", "kill_actor", "stall", "cut", "join"))
+    plan = draw_faults(wanted, SHARED, LINKS, 3)
+    check_plan(plan, SHARED)
+    joined_us = next(each.time_us for each in plan if each.kind is RESTART)
+    kills = [each for each in plan if each.kind is KILL_ACTOR]
+    assert {each.nodes for each in kills} == set(SHARED.actors)
+    assert all(each.time_us > joined_us for each in kills if "b3" in each.nodes), "a newcomer was not there before"
+    ends = [each for each in plan if each.kind is RESTART_ACTOR]
+    assert [each.nodes for each in kills].count(("b0", "b1")) == [each.nodes for each in ends].count(("b0", "b1"))
+    stalled: set[str] = set()
+    for each in plan:
+        if each.kind in (STALL, RESUME):
+            stalled ^= {*each.nodes}
+        assert each.kind is not KILL_ACTOR or stalled.isdisjoint(each.nodes)
+
+
+@pytest.mark.parametrize(
+    ("settings", "targets", "found"),
+    [
+        (RandomFaults(1_000, 9_000_000, kinds=("kill_actor",)), TARGETS, "'kill_actor' where no nodes share an actor"),
+        (RandomFaults(1_000, 9_000_000, kinds=("kill_actors",)), SHARED, "did you mean 'kill_actor'?"),
+    ],
+)
+def test_kills_of_actors_that_cannot_be_drawn_are_refused(
+    settings: RandomFaults, targets: FaultTargets, found: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        draw_faults(settings, targets, LINKS, 1)
+    assert found in str(caught.value)
+
+
+def test_an_actor_with_a_node_that_is_spared_is_not_killed() -> None:
+    wanted = RandomFaults(100_000, 9_000_000, kinds=("kill_actor",), spare=("b1",))
+    assert draw_faults(wanted, SHARED, LINKS, 1) == [], "b3 is yet to come"
 
 
 def test_random_reconfigurations_overlap_and_leave_a_tree_of_the_same_degree() -> None:
@@ -281,10 +323,6 @@ def test_of_many_names_that_are_allowed_eight_are_listed(count: int, end: str) -
     assert error.value.allowed.endswith(f"n6, {end}")
 
 
-SHARED = replace(TARGETS, actors=(("b0", "b1"), ("b2", "b3")))
-KILL_ACTOR, RESTART_ACTOR = FaultKind.KILL_ACTOR, FaultKind.RESTART_ACTOR
-
-
 @pytest.mark.parametrize(
     ("plan", "found"),
     [
@@ -294,9 +332,10 @@ KILL_ACTOR, RESTART_ACTOR = FaultKind.KILL_ACTOR, FaultKind.RESTART_ACTOR
         (steps((RESTART_ACTOR, "b0-b1")), "restart actor of b0, b1, which was not killed"),
         (steps((KILL_ACTOR, "b0-b1"), (KILL, "b1")), "kill b1, which is down then"),
         (steps((KILL_ACTOR, "b0-b1"), (RESTART, "b1")), "restart b1, whose actor was killed; allowed: restart_actor"),
-        (steps((STALL, "b0")), "a stall of b0, whose process is that of 2 nodes; allowed: kill without a signal"),
-        ([Fault(0, SLOW, ("b0",), work_us=5)], "a slow of b0, whose process is that of 2 nodes"),
-        ([Fault(0, KILL, ("b0",), sigkill=True)], "a SIGKILL of b0, whose process is that of 2 nodes"),
+        (
+            [Fault(0, KILL, ("b0",), sigkill=True)],
+            "a SIGKILL of b0, whose process is that of 2 nodes; allowed: kill without a signal",
+        ),
     ],
 )  # fmt: skip
 def test_a_plan_for_shared_actors_that_could_not_take_effect_is_refused(plan: list[Fault], found: str) -> None:
@@ -310,6 +349,11 @@ def test_the_restart_of_an_actor_brings_back_what_its_kill_took_down_and_nothing
     check_plan(steps((KILL, "b0"), (KILL_ACTOR, both), (RESTART_ACTOR, both), (RESTART, "b0"), (KILL, "b1")), SHARED)
     check_plan(steps((KILL_ACTOR, "b2-b3"), (RESTART_ACTOR, "b2-b3"), (RESTART, "b3")), SHARED)
     check_plan(steps((KILL_ACTOR, "c0"), (RESTART_ACTOR, "c0"), (STALL, "c0")), SHARED)
+
+
+def test_a_node_that_shares_its_actor_may_be_stalled_and_slow_and_dies_with_it_then() -> None:
+    check_plan([*steps((STALL, "b0"), (RESUME, "b0")), Fault(3, SLOW, ("b0",), work_us=5)], SHARED)
+    check_plan(steps((STALL, "b0"), (KILL_ACTOR, "b0-b1"), (RESTART_ACTOR, "b0-b1"), (STALL, "b0")), SHARED)
 
 
 def test_the_numbers_of_fault_kinds_are_those_of_journals_that_were_written() -> None:
