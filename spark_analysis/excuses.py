@@ -165,7 +165,8 @@ class Excuses:
         return self._by_tables(self._between([home, case.client]), passage.had[home], passage.had[home])
 
     def _where_it_ended(self, case: Case, passage: Passage, way: Sequence[str], came: int) -> Excuse | None:
-        behind, ahead = set(way[: came + 1]), set(way[came + 1 :])
+        # A delegate is beside the way, and hands the event on to a broker that is on it.
+        behind, ahead = {*way[: came + 1], *(passage.had.keys() - set(way))}, set(way[came + 1 :])
         lost = [loss for loss in passage.lost if loss.sender in behind and loss.receiver in ahead]
         if lost:
             return self._destroyed(lost, full=self._between(way[came:]))

@@ -171,11 +171,8 @@ class Moves:
         if announced.phase == INIT and (announced.move <= self._undone or knowledge.network.is_away(announced.mover)):
             return list(confirmed)  # nobody would end it here
         self.leave_former(announced.move)
-        if (
-            announced.phase == END
-            and (self.zone is None or self.zone.before is None)
-            and self.state is not MoveState.PAST
-        ):
+        unheard = self.zone is None or self.zone.before is None
+        if announced.phase == END and unheard and self.state is not MoveState.PAST:
             return []  # it has not heard of the new tree: with the next request for confirmation that comes, too
         effects: list[Effect] = []
         if self.zone is None:
@@ -342,8 +339,8 @@ class Moves:
         """Take a phase here."""
         zone = self.zone
         assert zone is not None
-        own = zone.mover == self._knowledge.name
-        self.take(MoveStep.MAP if own and announced.phase == INIT else STEP_OF[announced.phase])
+        is_map = zone.mover == self._knowledge.name and announced.phase == INIT
+        self.take(MoveStep.MAP if is_map else STEP_OF[announced.phase])
         if announced.phase == INIT:
             self._stop_bypassing()
             return []

@@ -440,6 +440,22 @@ def test_a_link_that_doubles_on_a_delegates_way_excuses_a_duplicate(copied: tupl
     assert (excuses.explain(Case("duplicate", "c1", "c2", 0), passage) is not None) == is_excused
 
 
+@pytest.mark.parametrize(("receiver", "is_excused"), [("b0", True), ("b3", False)])
+def test_a_cut_between_a_delegate_and_the_way_excuses_what_the_delegate_was_to_hand_on(
+    receiver: str, is_excused: bool
+) -> None:
+    """The schedule multipath_delegation/best_effort 2200231: b1 gave b4, a leaf of the star, the work of its centre."""
+    step = FaultStep(0, FaultKind.CUT, "cut", ("b0", "b4"), in_effect_us=0)
+    window = Window(step, 0, 0, 9_000_000, 9_000_000, frozenset(), frozenset({frozenset(("b0", "b4"))}))
+    homes = {"c1": "b1", "c2": "b2"}
+    star = [("b0", leaf) for leaf in ("b1", "b2", "b3", "b4")]
+    excuses = Excuses([window], [*star, *homes.items()], homes)
+    had = {"b1": 1_000, "b4": 2_000}
+    lost = [Loss(2_000, 2_000, "b4", receiver, DropReason.LINK_BROKEN)]
+    passage = Passage(had, {"b1": [1_000], "b4": [2_000]}, lost=lost)
+    assert (excuses.explain(Case("missing", "c1", "c2", 0), passage) is not None) == is_excused
+
+
 def test_a_broker_that_nobody_behind_a_dead_neighbour_has_met_since_its_restart_is_not_settled() -> None:
     """The schedule multipath_delegation/best_effort 1700499: b2 is back before b1, and b3 is there at once. Who is
     behind b1 it hears from b0 at the end of a round. Until then it knows no sender of what b0 passes on."""
