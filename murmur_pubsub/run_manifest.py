@@ -72,6 +72,8 @@ class FaultEntry:
     """The publisher or subscriber whose command it is."""
     in_process: bool = False
     """A kill that threw one node away while its process went on, with the other nodes of its actor."""
+    disk_lost: bool = False
+    """A kill that took the node's stable storage too."""
 
 
 @dataclass(frozen=True, slots=True)
