@@ -7,7 +7,8 @@ What each kind means, on both runtimes:
 
 - KILL: the process ends at once; volatile state is gone, what was synced to stable storage stays. The peers' side
   of each connection breaks at once (a process that dies closes its sockets). `sigkill` takes the operating system's
-  SIGKILL instead of Ray's kill. `disk_lost` takes the node's stable storage too (brokers in virtual time). RESTART: a new machine under the old name, with the next incarnation number.
+  SIGKILL instead of Ray's kill. `disk_lost` takes a broker's stable storage too, in virtual time. RESTART: a new
+  machine under the old name, with the next incarnation number.
 - STALL: the process is stopped and says nothing; peers find out by missing heartbeats. RESUME: it goes on.
 - SLOW: each message costs the node `work_us` more; 0 ends it.
 - CUT: nothing passes a link any more, in neither direction, heartbeats neither. HEAL: it may be made anew. A cut
@@ -146,9 +147,10 @@ class Fault:
 
     `nodes`: the node it is about; the two ends of a link (CUT, HEAL, CHANGE_LINK, CONNECT, DISCONNECT); all that share
     the actor (KILL_ACTOR, RESTART_ACTOR); none for a PARTITION, whose `groups` hold every node once. `work_us` is
-    SLOW's, `disk_lost` is KILL's, `link` CHANGE_LINK's and CONNECT's, `host` a number from 0. `verb` and `arguments` are ORDER's: each
-    argument is what it is called, and the name of a node. `issuer` is the number of the publisher of a PUBLISH, or of
-    the subscriber of a SUBSCRIBE or UNSUBSCRIBE; `attributes` are the event's, `wanted` is the filter's text.
+    SLOW's, `disk_lost` KILL's, `link` CHANGE_LINK's and CONNECT's, `host` a number from 0. `verb` and `arguments` are
+    ORDER's: each argument is what it is called, and the name of a node. `issuer` is the number of the publisher of a
+    PUBLISH, or of the subscriber of a SUBSCRIBE or UNSUBSCRIBE; `attributes` are the event's, `wanted` is the filter's
+    text.
     """
 
     time_us: int

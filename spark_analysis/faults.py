@@ -79,7 +79,7 @@ class Faults:
             rows, overlays = self._link_rows(homes), overlays_of(self._manifest.links, self.steps)
             settled = self._course.settled
             told = self._told()
-            published_us = self._published_us() if told else ()
+            published_us = self._published_us() if told or self._manifest.promise.redundant else ()
             return connections_of(self._manifest, rows, settled, self.windows, overlays, last_us, told, published_us)
         if not self.windows:
             return None
@@ -152,7 +152,8 @@ class Faults:
     def _published_us(self) -> Sequence[int]:
         """When each event was published, in order, if that decides anything."""
         limits = self._manifest.promise.limits
-        if limits.drops_above is None and limits.refuses_above is None:
+        redundant = self._manifest.promise.redundant
+        if limits.drops_above is None and limits.refuses_above is None and not redundant:
             return ()
         return array("q", (row["time_us"] for row in self._journal.events.select("time_us").sort("time_us").collect()))
 
