@@ -141,6 +141,7 @@ class FaultWriter:
         self._brokers = [each.name for each in deployment.nodes if each.role == "broker"]
         self._orders = deployment.rules.orders
         self._roaming = sorted(deployment.rules.roaming)
+        self._disks = space.disks
         self._publishing_at = {client: sorted(at) for client, at in deployment.rules.publishing_at.items()}
         self._taking_clients = sorted(deployment.rules.taking_clients)
         targets = deployment.fault_targets
@@ -232,7 +233,7 @@ class FaultWriter:
             return [(at_ms, {"partition": [[rng.choice(twins)]], **lasting})], "partition"
         name = rng.choice(twins)
         if kind == "lose_disk":
-            name = rng.choice(self._brokers) if rng.random() < _NEAR / 2 else name
+            name = rng.choice(self._disks)
             return [(at_ms, {"kill": name, "disk": "lost", **lasting})], name
         return [(at_ms, {kind.removesuffix("_twin"): name, **lasting})], name
 

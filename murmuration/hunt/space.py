@@ -88,6 +88,8 @@ class ScheduleSpace:
     """Dotted paths of those that every run is asked for (`murmuration.hunt.properties`), beside what always is."""
     brokers_min: int = 2
     publishers: int = 2
+    disks: tuple[str, ...] = ()
+    """The brokers whose disks may be lost."""
     scenario: Mapping[str, Any] | None = None
     """The keys that every schedule has, but for its seed and its faults (None: they are drawn too)."""
 
@@ -124,8 +126,15 @@ def space_with_backups(routing: str, reliability: str, which: str) -> ScheduleSp
         brokers_min=4,
         kinds=(*space.kinds, *STAND_INS),
         publishers=len(BACKUPS[which]["pubends"]),
-        more={**space.more, "drain": _STRUCTURED_RECOVERY},
+        disks=_disks(BACKUPS[which]["backups"]),
     )
+
+
+def _disks(backups: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Those that may be lost: a pubend whose witness has lost its own never settles once more is lost."""
+    witnesses = {witness for _, witness in backups.values()}
+    both = (name for host, (backup, _) in backups.items() for name in (host, backup))
+    return tuple(name for name in both if name not in witnesses)
 
 
 def _tried(
