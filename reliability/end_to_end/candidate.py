@@ -157,7 +157,11 @@ class Candidate:
 
     def received(self, message: Stands | Beat | Ship | Has, now_us: int) -> None:
         """The witness or the other one has said something."""
+        if message.to != self._name or message.pubend != self._pubend:
+            return
         if type(message) is Stands:
+            if message.host not in (self._name, self._other):
+                return
             self._learn(Standing(message.epoch, message.host, message.paired))
         elif type(message) is Beat:
             self._on_beat(message, now_us)
