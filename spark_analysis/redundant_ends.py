@@ -42,17 +42,18 @@ def is_lasting(window: Window, last_us: int) -> bool:
 def not_covered(end: RedundantEnd, windows: Iterable[Window], last_us: int) -> Window | None:
     """The loss of one of the three that met another fault of them, if there is one."""
     touching = [window for window in windows if touches(window, end)]
+
+    def mended_us(window: Window) -> int:
+        """When all three were there again as before (`NEVER_US`: not)."""
+        for_good = window.undone_us > last_us or (window.step.disk_lost and end.witness in window.nodes)
+        return NEVER_US if for_good else window.until_us + end.notices_us
+
     for lost in touching:
-        if not is_lasting(lost, last_us):
-            continue
-        for other in touching:
-            if other is lost:
-                continue
-            if end.witness in lost.nodes or is_lasting(other, last_us):
-                until_us = NEVER_US
-            else:
-                until_us = (lost.absorbed_us if lost.undone_us == NEVER_US else lost.until_us) + end.notices_us
-            if other.from_us <= until_us and lost.from_us <= other.until_us + end.notices_us:
+        for other in touching if is_lasting(lost, last_us) else ():
+            until_us = mended_us(lost)
+            if until_us == NEVER_US and end.witness not in lost.nodes and not is_lasting(other, last_us):
+                until_us = lost.absorbed_us + end.notices_us  # another one serves, and only it can lose anything
+            if other is not lost and other.from_us <= until_us and lost.from_us <= mended_us(other):
                 return lost
     return None
 

@@ -74,7 +74,7 @@ class EndToEndParameters:
     def redundant(self) -> tuple[RedundantEnd, ...]:
         """The brokers of pubends that have a backup."""
         return tuple(
-            RedundantEnd(host, backup, witness, 2 * self.silence * 1_000, self.log_most)
+            RedundantEnd(host, backup, witness, 3 * self.silence * 1_000, self.log_most)
             for host, (backup, witness) in self.backups.items()
         )
 

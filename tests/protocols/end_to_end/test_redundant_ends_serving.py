@@ -297,8 +297,9 @@ def test_words_that_are_for_others_or_make_no_sense_change_nothing() -> None:
     texts, numbers = ("b0", "b1", "b2", "b9", ""), (-(2**62), -1, 0, 1, 2, 3, 2**62)
     for maker in (in_a_pair, backup):
         for _ in range(300):
-            candidate, kind = maker(), rng.choice((Stands, Beat, Ship, Has))
-            made = {"str": texts, "int": numbers, "bool": (False, True), "bytes": (b"", b"x")}
+            candidate = maker()
+            kind: Any = rng.choice((Stands, Beat, Ship, Has))
+            made: dict[str, Any] = {"str": texts, "int": numbers, "bool": (False, True), "bytes": (b"", b"x")}
             message = kind(*(rng.choice(made[each.__name__]) for each in kind.__annotations__.values()))
             before = candidate.machine.standing
             candidate.hear(message)
