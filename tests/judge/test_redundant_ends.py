@@ -74,7 +74,8 @@ CASES = {
                              "overlays": [OverlayAt(0, (*LINKS, ("b0", "b3")), True)]}, MISSING, None),
     "both are lost": ({"windows": [LOST, kill("b1", 40_000_000)]}, MISSING, "kill b0: before the others of b0, b1, b2"),
     "both lose their disks, one long after the other": (
-        {"windows": [kill("b0", 10_000_000, 11_000_000, True), kill("b1", 20_000_000, 21_000_000, True)]}, MISSING, None,
+        {"windows": [kill("b0", 10_000_000, 11_000_000, True), kill("b1", 20_000_000, 21_000_000, True)]},
+        MISSING, None,
     ),
     "both lose their disks, one just after the other": (
         {"windows": [kill("b0", 10_000_000, 11_000_000, True), kill("b1", 12_000_000, 13_000_000, True)]},
