@@ -274,11 +274,13 @@ class Candidate:
         standing = self.standing
         if standing is None or standing.host != self._name or not self._disk.note.whole or standing.epoch < self._seen:
             return
-        self._heard_us = now_us
         shipping = self._shipping
+        if shipping is not None and message.incarnation < shipping.peer:
+            return  # of an incarnation that is over
+        self._heard_us = now_us
         if not standing.paired and not self.serves:
             return  # it is about to serve alone
-        if shipping is None or shipping.peer != message.incarnation:
+        if shipping is None or message.incarnation > shipping.peer:
             self._streams += 1
             shipping = self._shipping = Shipping(self._streams, message.incarnation, self._disk.log.items())
             self._say_here(standing)

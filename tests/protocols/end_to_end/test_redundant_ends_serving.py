@@ -288,6 +288,8 @@ def test_a_stream_is_begun_anew_for_a_backup_that_was_started_again() -> None:
     assert Beat("b1", "b0", 0, 2, True, 2, 3) in said
     host.hear(Has("b0", 0, 1, 2, 1))
     assert host.turns() == []
+    assert host.hear(Has("b0", 0, 0, 1, 2)) == [], "what an earlier incarnation has said comes late"
+    assert host.turns() == []
     host.hear(Has("b0", 0, 1, 2, 2))
     assert host.turns() == [Counts(2)]
 
