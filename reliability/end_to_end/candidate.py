@@ -37,6 +37,8 @@ SERVES = 164
 """Topic of the journal rows of a broker that serves a redundant pubend from now on (value 1: in a pair, 2: alone), or
 no more (0)."""
 _STREAM_BITS = 32
+_MOST = 1 << 62
+"""No epoch and no token of a log comes to that: there is always a next one."""
 _GIVES_UP = 20
 """After so many silences without a change a broker takes it that there will be none for now."""
 
@@ -160,13 +162,14 @@ class Candidate:
         if message.to != self._name or message.pubend != self._pubend:
             return
         if type(message) is Stands:
-            if message.host not in (self._name, self._other):
-                return
-            self._learn(Standing(message.epoch, message.host, message.paired))
+            if message.host in (self._name, self._other) and message.epoch < _MOST:
+                self._learn(Standing(message.epoch, message.host, message.paired))
         elif type(message) is Beat:
-            self._on_beat(message, now_us)
+            if message.epoch < _MOST:
+                self._on_beat(message, now_us)
         elif type(message) is Ship:
-            self._on_ship(message)
+            if 0 <= message.token < _MOST:
+                self._on_ship(message)
         elif type(message) is Has:
             self._on_has(message, now_us)
 

@@ -7,8 +7,22 @@ from typing import Any
 
 import pytest
 
+from murmur_pubsub.codec import Codec
+from murmur_pubsub.contract import what_is_wrong
+from murmur_pubsub.deployment import NodeSpec, make_machine
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.machine import Effect, Persist, Send, Truncate
+from murmur_pubsub.machine import (
+    Effect,
+    Input,
+    LinkUp,
+    Persist,
+    Send,
+    SetTimer,
+    Start,
+    Stored,
+    TimerFired,
+    Truncate,
+)
 from murmur_pubsub.promise import RedundantEnd
 from murmur_virtual.storage import VirtualStorage
 from reliability.end_to_end.parameters import EndToEndParameters, entrances
@@ -17,6 +31,7 @@ from reliability.end_to_end.shipping import Intake, Shipping
 from reliability.end_to_end.twin_disk import Standing, TwinDisk
 from reliability.end_to_end.whereabouts import Whereabouts
 from reliability.end_to_end.witness import Witness
+from tests.conformance.test_senseless_messages import overlay_of, senseless
 
 END = RedundantEnd("b0", "b1", "b2", 2_000_000, 100)
 
@@ -232,6 +247,32 @@ def test_the_one_that_answered_last_is_asked_and_both_while_an_answer_is_overdue
     assert where.answered("b1") is None
     assert where.ask("b0", 600_000) == ("b1",)
     assert where.answered("b5") is None
+
+
+# --------------------------------------------------------------------------------------------- whatever a peer may say
+@pytest.mark.parametrize("name", ["b0", "b1", "b2"])
+def test_a_message_that_makes_no_sense_ends_none_of_the_three(name: str) -> None:
+    for seed in range(40):
+        rng = random.Random(f"{seed}/senseless")
+        spec = overlay_of("flooding", "end_to_end", seed).nodes[0]
+        parameters = EndToEndParameters(backups={"b0": ["b1", "b2"]})
+        given = {**spec.parameters, "reliability_parameters": parameters, "entrances": ("b0", "b2", "b3")}
+        machine = make_machine(NodeSpec(name, "broker", spec.factory, given), 1)
+        codec, now_us = Codec(machine.message_types), 1_000
+        inputs: list[Input] = [Start(), *(LinkUp(peer, True) for peer in ("b0", "b1", "b2") if peer != name)]
+        for received in [*senseless(machine, codec, rng), *senseless(machine, codec, rng)]:
+            inputs.append(received)
+            while inputs:
+                now_us += 20_000
+                effects = machine.handle(inputs.pop(0), now_us)
+                assert what_is_wrong(effects) is None
+                inputs += [Stored(each.token) for each in effects if type(each) is Persist]
+                timers = [each.key for each in effects if type(each) is SetTimer]
+                inputs += [TimerFired(key) for key in timers if rng.random() < 0.3]
+                for each in effects:
+                    if type(each) is Send:
+                        codec.encode(each.message)
+        machine.check_invariants()
 
 
 # ------------------------------------------------------------------------------------------------------- parameters
