@@ -6,7 +6,7 @@ from typing import Any
 from murmur_pubsub.machine import Effect, NodeContext, NodeName
 from reliability.end_to_end.end_to_end import EndToEnd
 from reliability.end_to_end.parameters import EndToEndParameters
-from reliability.end_to_end.redundant_messages import Claim, Ship
+from reliability.end_to_end.redundant_messages import Claim
 from reliability.end_to_end.twin_disk import Standing
 from reliability.gryphon.messages import Submission
 from reliability.layer import BrokerServices
@@ -120,21 +120,6 @@ class NotShippedAnew(Redundant):
         candidate._on_has = without_the_log
 
 
-class AnswersForWhatIsComing(Redundant):
-    """A backup answers for items that are not on its disk yet, nor taken in order."""
-
-    def plant(self, candidate: Any) -> None:
-        ship = candidate._on_ship
-
-        def answer_first(message: Ship) -> None:
-            ship(message)
-            if candidate._intake is not None and message.stream == candidate._intake.stream:
-                candidate._intake.has = max(candidate._intake.has, message.number)
-                candidate._answer()
-
-        candidate._on_ship = answer_first
-
-
 class DoesNotCease(Redundant):
     """One that has served goes on, and counts what is on its own disk, when another one does."""
 
@@ -154,7 +139,6 @@ BUGS = {
     "only the first broker is asked": _path(AsksOnlyTheFirst),
     "a backup relays nothing": _path(RelaysNothing),
     "a log is not shipped anew": _path(NotShippedAnew),
-    "a backup answers for what is coming": _path(AnswersForWhatIsComing),
     "a former host does not cease": _path(DoesNotCease),
 }
 """What each is called to where it is, as a scenario names it."""
