@@ -16,7 +16,7 @@ acts by it.
 - One that learns of a later epoch in which it does not serve ceases at once. What it had logged and not stored by both
   is not accepted; its log is replaced by that of the other.
 - One whose disk was lost knows no standing. It asks the witness; it serves, with an empty log, only if the last word
-  is that it was alone. Else it waits for the other one's log.
+  is that it was alone, or if the other one of the pair has lost its disk too. Else it waits for the other one's log.
 
 Why nothing that was accepted is lost. What was accepted in a pair is in both logs, and what was accepted alone is in
 the log of the only one that may make the next claim. The other one's log is the same before they are a pair again. So
@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from murmur_pubsub.machine import Effect, NodeName, Record, Send
-from reliability.end_to_end.redundant_messages import Beat, Claim, Has, Ship, Stands
+from reliability.end_to_end.redundant_messages import Beat, BetweenCandidates, Claim, Has, Lacks, Ship, Stands
 from reliability.end_to_end.shipping import Intake, Item, Shipping
 from reliability.end_to_end.twin_disk import Safe, Standing, TwinDisk
 
@@ -156,8 +156,10 @@ class Candidate:
                 self._claim(standing.epoch + 1 if takes_over else 0, paired=False)
         elif self._disk.note.whole:
             self._beat_as_host(standing, now_us)
+        else:
+            self._tell(Lacks(self._other, self._pubend, standing.epoch, self._incarnation))
 
-    def received(self, message: Stands | Beat | Ship | Has, now_us: int) -> None:
+    def received(self, message: Stands | Beat | Ship | Has | Lacks, now_us: int) -> None:
         """The witness or the other one has said something."""
         if message.to != self._name or message.pubend != self._pubend:
             return
@@ -172,6 +174,8 @@ class Candidate:
                 self._on_ship(message)
         elif type(message) is Has:
             self._on_has(message, now_us)
+        elif type(message) is Lacks and not self._disk.note.whole:
+            self._on_lacks(message)
 
     def settling(self, now_us: int) -> bool:
         """Is a change of the standing to be expected, and not for too long already?"""
@@ -353,10 +357,18 @@ class Candidate:
             intake.waits_for(number, place)
         self._answer()
 
+    def _on_lacks(self, message: Lacks) -> None:
+        """The other one has no log, and neither has this one."""
+        if self.standing == Standing(message.epoch, self._other, True):
+            self._tell(message._replace(to=self._other))
+        elif self.standing == Standing(message.epoch, self._name, True) and message.incarnation == self._incarnation:
+            # Nobody has it, and nobody is on the way to have it: it begins anew.
+            self.effects.append(self._disk.write(self._disk.note._replace(whole=True)))
+
     def _answer(self) -> None:
         intake = self._intake
         stream, number = (0, -1) if intake is None else (intake.stream, intake.has)
         self._tell(Has(self._other, self._pubend, self._incarnation, stream, number))
 
-    def _tell(self, message: Claim | Stands | Beat | Ship | Has) -> None:
+    def _tell(self, message: BetweenCandidates) -> None:
         self.effects.append(Send(message.to, message))

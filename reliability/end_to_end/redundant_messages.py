@@ -69,6 +69,17 @@ class Has(NamedTuple):
     number: int
 
 
+@message(193, datagram=True)
+class Lacks(NamedTuple):
+    """The one of a pair that should serve to the other: the epoch stands, and it has no log. The answer says so of the
+    other, to that incarnation."""
+
+    to: str
+    pubend: int
+    epoch: int
+    incarnation: int
+
+
 @message(191, datagram=True)
 class Relayed(NamedTuple):
     """A broker to the one that serves the pubend: a client here has submitted the event
@@ -91,5 +102,5 @@ class AcceptedThere(NamedTuple):
     sequence: int
 
 
-BetweenCandidates = Claim | Stands | Beat | Ship | Has
-REDUNDANT_MESSAGES = (Claim, Stands, Beat, Ship, Has, Relayed, AcceptedThere)
+BetweenCandidates = Claim | Stands | Beat | Ship | Has | Lacks
+REDUNDANT_MESSAGES = (Claim, Stands, Beat, Ship, Has, Lacks, Relayed, AcceptedThere)

@@ -8,7 +8,7 @@ import pytest
 
 from murmur_pubsub.machine import Persist, Record, Send
 from reliability.end_to_end.candidate import SERVES, Begins, Candidate, Ceases, Counts
-from reliability.end_to_end.redundant_messages import Beat, Claim, Has, Ship, Stands
+from reliability.end_to_end.redundant_messages import Beat, Claim, Has, Lacks, Ship, Stands
 from reliability.end_to_end.twin_disk import Note, Standing, TwinDisk
 
 SECOND_US = 1_000_000
@@ -270,6 +270,20 @@ def test_one_that_served_alone_and_has_lost_its_disk_begins_anew() -> None:
     assert wiped.turns() == [Begins()]
 
 
+def test_a_pair_of_which_both_have_lost_their_disks_begins_anew() -> None:
+    host, other = ACandidate("b0", incarnation=1), ACandidate("b1", incarnation=1)
+    host.hear(stands("b0", 4, "b0", True))
+    other.hear(stands("b1", 4, "b0", True))
+    assert host.beat(SECOND_US // 10) == [Lacks("b1", 0, 4, 1)]
+    assert other.hear(Lacks("b1", 0, 4, 1)) == [Lacks("b0", 0, 4, 1)]
+    assert backup(7).hear(Lacks("b1", 0, 2, 1)) == [], "one that has a log says nothing"
+    for late in (Lacks("b0", 0, 3, 1), Lacks("b0", 0, 4, 0)):
+        host.hear(late)
+        assert not host.disk.note.whole, "that was before"
+    host.hear(Lacks("b0", 0, 4, 1))
+    assert Beat("b1", "b0", 0, 4, True, 0, 0) in host.beat(SECOND_US // 10)
+
+
 def test_one_that_has_lost_its_disk_believes_no_beat_before_the_witness_has_spoken() -> None:
     """The other one may have been away since an earlier epoch."""
     wiped = ACandidate("b1", incarnation=1)
@@ -300,7 +314,7 @@ def test_words_that_are_for_others_or_make_no_sense_change_nothing() -> None:
     for maker in (in_a_pair, backup):
         for _ in range(300):
             candidate = maker()
-            kind: Any = rng.choice((Stands, Beat, Ship, Has))
+            kind: Any = rng.choice((Stands, Beat, Ship, Has, Lacks))
             made: dict[str, Any] = {"str": texts, "int": numbers, "bool": (False, True), "bytes": (b"", b"x")}
             message = kind(*(rng.choice(made[each.__name__]) for each in kind.__annotations__.values()))
             before = candidate.machine.standing
