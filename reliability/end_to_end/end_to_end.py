@@ -61,7 +61,7 @@ from reliability.end_to_end.holders import NEVER_US, Holders
 from reliability.end_to_end.messages import Carried
 from reliability.end_to_end.parameters import EndToEndParameters, entrances
 from reliability.end_to_end.redundancy import redundancy_of
-from reliability.end_to_end.redundant_messages import REDUNDANT_MESSAGES, AcceptedThere, BetweenCandidates, Relayed
+from reliability.end_to_end.redundant_messages import REDUNDANT_MESSAGES, AcceptedThere, Relayed
 from reliability.end_to_end.whereabouts import Whereabouts
 from reliability.gryphon.knowledge import KnowledgeStream
 from reliability.gryphon.messages import Accepted, Handed, HandedBack, Submission
@@ -208,9 +208,9 @@ class EndToEnd(Reliability):
                     return []
                 self._note_who_answers(input.source, message)
                 return [*self._answers[type(message)](message)]
-            if isinstance(message, BetweenCandidates):
-                return self._on_redundant(input)
-            return [*self._messages[type(message)](input.source, message)]
+            if type(message) in self._messages:
+                return [*self._messages[type(message)](input.source, message)]
+            return self._on_redundant(input)
         if type(input) is TimerFired:
             return self._on_timer(input.key[1])
         if type(input) is Stored:
