@@ -3,7 +3,7 @@
 Of the three brokers of a redundant end (`murmur_pubsub.promise.RedundantEnd`) any one may be lost for good. A loss that
 meets another fault of the three excuses as a loss does where nobody stands in: it begins while that is in force, or
 mended for less time than the brokers need to take note; or that begins before the others had settled without what was
-lost. The witness settles only what comes later: once it is lost, any later fault of the two others meets that.
+lost. The witness settles only what comes later: if it is lost for good, any later fault of the two others meets that.
 
 An event counts as accepted for sure if its publisher's client was connected, and nothing was wrong, for long enough
 after it was published, unless so many may have waited by then that publishers had to wait too.
@@ -45,8 +45,7 @@ def not_covered(end: RedundantEnd, windows: Iterable[Window], last_us: int) -> W
 
     def mended_us(window: Window) -> int:
         """When all three were there again as before (`NEVER_US`: not)."""
-        for_good = window.undone_us > last_us or (window.step.disk_lost and end.witness in window.nodes)
-        return NEVER_US if for_good else window.until_us + end.notices_us
+        return NEVER_US if window.undone_us > last_us else window.until_us + end.notices_us
 
     for lost in touching:
         for other in touching if is_lasting(lost, last_us) else ():

@@ -131,7 +131,7 @@ def space_with_backups(routing: str, reliability: str, which: str) -> ScheduleSp
 
 
 def _disks(backups: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Those that may be lost: a pubend whose witness has lost its own never settles once more is lost."""
+    """Those that may be lost: a pubend of which all three disks are lost has nobody who would begin anew."""
     witnesses = {witness for _, witness in backups.values()}
     both = (name for host, (backup, _) in backups.items() for name in (host, backup))
     return tuple(name for name in both if name not in witnesses)

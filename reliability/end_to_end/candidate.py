@@ -15,6 +15,7 @@ acts by it.
 - One that was started again serves in a pair when the other has its whole log, and alone when that is granted.
 - One that learns of a later epoch in which it does not serve ceases at once. What it had logged and not stored by both
   is not accepted; its log is replaced by that of the other.
+- One that serves asks the witness now and then. If that has lost its disk, it is told how it stands: see there.
 - One whose disk was lost knows no standing. It asks the witness; it serves, with an empty log, only if the last word
   is that it was alone, or if the other one of the pair has lost its disk too. Else it waits for the other one's log.
 
@@ -29,17 +30,27 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from murmur_pubsub.machine import Effect, NodeName, Record, Send
-from reliability.end_to_end.redundant_messages import Beat, BetweenCandidates, Claim, Has, Lacks, Ship, Stands
+from reliability.end_to_end.redundant_messages import (
+    Beat,
+    Claim,
+    Has,
+    Install,
+    Lacks,
+    Renew,
+    Ship,
+    Stands,
+    ToCandidate,
+    ToWitness,
+    Unknown,
+)
 from reliability.end_to_end.shipping import Intake, Item, Shipping
-from reliability.end_to_end.twin_disk import Safe, Standing, TwinDisk
+from reliability.end_to_end.twin_disk import MOST, Safe, Standing, TwinDisk
 
 SERVES = 164
 """Topic of the journal rows of a broker that serves a redundant pubend from now on (value 1: in a pair, 2: alone), or
 no more (0)."""
 _STREAM_BITS = 32
-_MOST = 1 << 62
-"""No epoch and no token of a log comes to that: there is always a next one."""
-_GIVES_UP = 20
+GIVES_UP = 20
 """After so many silences without a change a broker takes it that there will be none for now."""
 
 
@@ -93,6 +104,10 @@ class Candidate:
         """Has it asked that the two be a pair, and not heard what became of that?"""
         self._shipping: Shipping | None = None
         self._streams = incarnation << _STREAM_BITS
+        self._asked_us = 0
+        """When the witness was asked last, while nothing was to be claimed."""
+        self._renewing = (-1, -1)
+        """The epoch that this one has asked the other to agree on, and the witness's incarnation for which it has."""
         self._intake: Intake | None = None
         self._last_stream = 0
         self._uncounted: dict[int, bool] = {}
@@ -159,27 +174,31 @@ class Candidate:
         else:
             self._tell(Lacks(self._other, self._pubend, standing.epoch, self._incarnation))
 
-    def received(self, message: Stands | Beat | Ship | Has | Lacks, now_us: int) -> None:
+    def received(self, message: ToCandidate, now_us: int) -> None:
         """The witness or the other one has said something."""
         if message.to != self._name or message.pubend != self._pubend:
             return
         if type(message) is Stands:
-            if message.host in (self._name, self._other) and message.epoch < _MOST:
+            if message.host in (self._name, self._other) and message.epoch < MOST:
                 self._learn(Standing(message.epoch, message.host, message.paired))
         elif type(message) is Beat:
-            if message.epoch < _MOST:
+            if message.epoch < MOST:
                 self._on_beat(message, now_us)
         elif type(message) is Ship:
-            if 0 <= message.token < _MOST:
+            if 0 <= message.token < MOST:
                 self._on_ship(message)
         elif type(message) is Has:
             self._on_has(message, now_us)
-        elif type(message) is Lacks and not self._disk.note.whole:
+        elif type(message) is Lacks:
             self._on_lacks(message)
+        elif type(message) is Unknown:
+            self._on_unknown(message)
+        elif type(message) is Renew:
+            self._on_renew(message)
 
     def settling(self, now_us: int) -> bool:
         """Is a change of the standing to be expected, and not for too long already?"""
-        return not self._is_steady(now_us) and now_us - self._steady_us <= _GIVES_UP * self._silence_us
+        return not self._is_steady(now_us) and now_us - self._steady_us <= GIVES_UP * self._silence_us
 
     def _is_steady(self, now_us: int) -> bool:
         standing, silent_us = self.standing, now_us - self._heard_us
@@ -267,6 +286,9 @@ class Candidate:
             self._claim(standing.epoch + 1, paired=False)
         elif is_silent and not standing.paired:
             self._shipping = None
+        if now_us - self._asked_us >= self._silence_us:
+            self._asked_us = now_us
+            self._claim(0, paired=False)  # the witness may have lost its disk
         if self._shipping is not None:
             self._ship([*self._shipping.to_repeat(), *self._shipping.to_send()])
         self._say_here(standing)
@@ -300,6 +322,23 @@ class Candidate:
             self._pairing = True
             self._claim(standing.epoch + 1, paired=True)
         self._count()
+
+    def _on_unknown(self, message: Unknown) -> None:
+        """The witness has lost its disk: have it know how it stands, if that is certain."""
+        standing = self.standing
+        if standing is None or standing.epoch < self._seen:
+            return
+        if standing.host != self._name:
+            self._tell(Stands(self._other, self._pubend, *standing))  # that may be the last that the witness has said
+            return
+        agreed = (standing.epoch, message.incarnation) == self._renewing
+        if self.serves and (agreed or not (standing.paired or self._pairing)):
+            about = (self._pubend, message.incarnation, standing.epoch, standing.paired)
+            self._tell(Install(self._witness, self._name, *about))
+        elif self.serves and self._shipping is not None and self._shipping.is_whole:
+            # What was granted, and neither of the two knows of, is of the next epoch: the two agree on one beyond.
+            self._renewing = standing.epoch + 2, message.incarnation
+            self._tell(Renew(self._other, self._pubend, standing.epoch, standing.epoch + 2))
 
     def _count(self) -> None:
         """What is stored where it has to be counts now, in order."""
@@ -357,8 +396,17 @@ class Candidate:
             intake.waits_for(number, place)
         self._answer()
 
+    def _on_renew(self, message: Renew) -> None:
+        standing, intake = self.standing, self._intake
+        if standing is None or standing.host != self._other or not self._seen == standing.epoch == message.former:
+            return
+        if intake is not None and 0 < intake.whole <= intake.has + 1 and message.epoch == message.former + 2:
+            self._learn(Standing(message.epoch, self._other, True))
+
     def _on_lacks(self, message: Lacks) -> None:
-        """The other one has no log, and neither has this one."""
+        """The other one has no log; has this one?"""
+        if self._disk.note.whole:
+            return
         if self.standing == Standing(message.epoch, self._other, True):
             self._tell(message._replace(to=self._other))
         elif self.standing == Standing(message.epoch, self._name, True) and message.incarnation == self._incarnation:
@@ -370,5 +418,5 @@ class Candidate:
         stream, number = (0, -1) if intake is None else (intake.stream, intake.has)
         self._tell(Has(self._other, self._pubend, self._incarnation, stream, number))
 
-    def _tell(self, message: BetweenCandidates) -> None:
+    def _tell(self, message: ToCandidate | ToWitness) -> None:
         self.effects.append(Send(message.to, message))

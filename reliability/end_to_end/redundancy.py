@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.machine import Effect, Input, NodeContext, NodeName, Persist, Received, Stored, Truncate
-from reliability.end_to_end.candidate import Begins, Candidate, Counts, Turn
+from reliability.end_to_end.candidate import GIVES_UP, Begins, Candidate, Counts, Turn
 from reliability.end_to_end.parameters import EndToEndParameters
-from reliability.end_to_end.redundant_messages import Claim
+from reliability.end_to_end.redundant_messages import Claim, Install
 from reliability.end_to_end.twin_disk import TwinDisk
 from reliability.end_to_end.witness import Witness
 
@@ -24,6 +24,8 @@ class Redundancy:
         self.hosted = name
         self.disk = TwinDisk(name)
         self.candidate: Candidate | None = None
+        self._begun_us = 0
+        self._silence_us = parameters.silence * 1_000
         self._turns: list[Turn] = []
         self._effects: list[Effect] = []
         numbers = {end.host: roots.index(end.host) for end in parameters.redundant}
@@ -34,7 +36,7 @@ class Redundancy:
                 about = (numbers[end.host], self._incarnation, parameters.silence * 1_000)
                 self.candidate = Candidate(name, other, end.witness, *about, self.disk)
         witnessed = {numbers[end.host]: end for end in parameters.redundant if end.witness == name}
-        self.witness = Witness(witnessed, self.disk)
+        self.witness = Witness(witnessed, self.disk, self._incarnation)
 
     @property
     def serves(self) -> bool:
@@ -49,8 +51,9 @@ class Redundancy:
 
     def start(self, records: Sequence[bytes], now_us: int) -> None:
         """Take up what earlier incarnations have left; raises `InputError`."""
+        self._begun_us = now_us
         self.disk.recover(records)
-        self._effects += self.witness.start(is_first=not self._incarnation)
+        self._effects += self.witness.start()
         if self.candidate is None:
             self._turns.append(Begins())
         else:
@@ -60,6 +63,8 @@ class Redundancy:
         """A message of those that are about this, or something is on the disk."""
         if type(input) is Received and type(input.message) is Claim:
             self._effects += self.witness.claim(input.message)
+        elif type(input) is Received and type(input.message) is Install:
+            self._effects += self.witness.install(input.message)
         elif type(input) is Received and self.candidate is not None:
             self.candidate.received(input.message, now_us)  # type: ignore[arg-type]
         elif type(input) is Stored:
@@ -113,7 +118,9 @@ class Redundancy:
             self.candidate.effects = []
 
     def settling(self, now_us: int) -> bool:
-        """Is a change of who serves to be expected?"""
+        """Is a change of who serves to be expected, or is the witness to be told how it stands?"""
+        if not self.witness.knows_all and now_us - self._begun_us <= GIVES_UP * self._silence_us:
+            return True
         return self.candidate is not None and self.candidate.settling(now_us)
 
     def fingerprint(self) -> Fact:

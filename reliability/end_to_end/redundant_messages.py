@@ -80,6 +80,38 @@ class Lacks(NamedTuple):
     incarnation: int
 
 
+@message(194, datagram=True)
+class Unknown(NamedTuple):
+    """The witness to one of the two: this incarnation has lost its disk, and does not know how it stands."""
+
+    to: str
+    pubend: int
+    incarnation: int
+
+
+@message(195, datagram=True)
+class Renew(NamedTuple):
+    """The broker that serves to the other: the witness knows nothing; let the epoch `former` be followed by `epoch`, in
+    which the two are a pair as they are now."""
+
+    to: str
+    pubend: int
+    former: int
+    epoch: int
+
+
+@message(196, datagram=True)
+class Install(NamedTuple):
+    """The broker that serves to that incarnation of the witness: so it stands."""
+
+    to: str
+    origin: str
+    pubend: int
+    incarnation: int
+    epoch: int
+    paired: bool
+
+
 @message(191, datagram=True)
 class Relayed(NamedTuple):
     """A broker to the one that serves the pubend: a client here has submitted the event
@@ -102,5 +134,6 @@ class AcceptedThere(NamedTuple):
     sequence: int
 
 
-BetweenCandidates = Claim | Stands | Beat | Ship | Has | Lacks
-REDUNDANT_MESSAGES = (Claim, Stands, Beat, Ship, Has, Lacks, Relayed, AcceptedThere)
+ToWitness = Claim | Install
+ToCandidate = Stands | Beat | Ship | Has | Lacks | Unknown | Renew
+REDUNDANT_MESSAGES = (Claim, Stands, Beat, Ship, Has, Lacks, Unknown, Renew, Install, Relayed, AcceptedThere)

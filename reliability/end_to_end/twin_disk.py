@@ -15,6 +15,9 @@ import msgpack
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import Effect, NodeName, Persist, Truncate
 
+MOST = 1 << 62
+"""No epoch and no token of a log comes to that: there is always a next one."""
+
 
 class Standing(NamedTuple):
     """From the epoch `epoch` on `host` serves: in a pair, or alone."""

@@ -84,9 +84,8 @@ CASES = {
     "it is lost for good, and the other one loses its disk": (
         {"windows": [LOST, kill("b1", 40_000_000, 41_000_000, True)]}, MISSING, "kill b0: before the others",
     ),
-    "the witness has lost its disk, and dies no more": (
-        {"windows": [kill("b2", 1_000_000, 2_000_000, True), kill("b0", 40_000_000, 41_000_000)]},
-        MISSING, "kill b2: before the others",
+    "the witness has lost its disk, and was told again": (
+        {"windows": [kill("b2", 1_000_000, 2_000_000, True), kill("b0", 40_000_000, 41_000_000)]}, MISSING, None,
     ),
     "it is lost when the backup is just back": (
         {"windows": [kill("b1", 7_000_000, 9_000_000), LOST]}, MISSING, "kill b0: before the others",

@@ -26,7 +26,7 @@ from murmur_pubsub.machine import (
 from murmur_pubsub.promise import RedundantEnd
 from murmur_virtual.storage import VirtualStorage
 from reliability.end_to_end.parameters import EndToEndParameters, entrances
-from reliability.end_to_end.redundant_messages import Claim
+from reliability.end_to_end.redundant_messages import Claim, Install, Unknown
 from reliability.end_to_end.shipping import Intake, Shipping
 from reliability.end_to_end.twin_disk import Standing, TwinDisk
 from reliability.end_to_end.whereabouts import Whereabouts
@@ -40,10 +40,10 @@ END = RedundantEnd("b0", "b1", "b2", 2_000_000, 100)
 class AWitness:
     """A witness whose disk is as quick as the test says."""
 
-    def __init__(self, is_first: bool = True) -> None:
+    def __init__(self, incarnation: int = 0) -> None:
         self.disk = TwinDisk("b2")
-        self.witness = Witness({0: END}, self.disk)
-        self.on_way = [each for each in self.witness.start(is_first) if type(each) is Persist]
+        self.witness = Witness({0: END}, self.disk, incarnation)
+        self.on_way = [each for each in self.witness.start() if type(each) is Persist]
 
     def sync(self) -> list[tuple[str, Standing]]:
         """All that was written is on the disk; whom that is told, and what."""
@@ -99,11 +99,26 @@ def test_who_is_neither_of_the_two_may_claim_nothing() -> None:
     assert witness.on_way == []
 
 
-def test_a_witness_that_has_lost_its_disk_grants_nothing_any_more() -> None:
-    witness = AWitness(is_first=False)
-    assert witness.claim(1, "b0") == []
-    assert witness.claim(0, "b0") == []
+def test_a_witness_that_has_lost_its_disk_grants_nothing_before_it_is_told_how_it_stands() -> None:
+    witness = AWitness(incarnation=3)
+    assert not witness.witness.knows_all
+    for asked in (Claim("b2", "b0", 0, 1, "b0", False), Claim("b2", "b1", 0, 0, "b1", False)):
+        assert witness.witness.claim(asked) == [Send(asked.origin, Unknown(asked.origin, 0, 3))]
     assert witness.on_way == []
+    for wrong in (
+        Install("b2", "b0", 0, 2, 8, True),
+        Install("b2", "b9", 0, 3, 8, True),
+        Install("b2", "b0", 1, 3, 8, True),
+    ):
+        assert witness.witness.install(wrong) == [], "of an earlier time, of another broker, or of another pubend"
+    witness.on_way += [
+        each for each in witness.witness.install(Install("b2", "b0", 0, 3, 8, True)) if type(each) is Persist
+    ]
+    assert witness.sync() == [("b0", Standing(8, "b0", True)), ("b1", Standing(8, "b0", True))]
+    assert witness.witness.knows_all
+    assert witness.witness.install(Install("b2", "b1", 0, 3, 10, True)) == [], "now it knows"
+    assert witness.claim(9, "b1") == []
+    assert witness.sync()[0] == ("b0", Standing(9, "b1", False))
 
 
 # ---------------------------------------------------------------------------------------------------------- the disk

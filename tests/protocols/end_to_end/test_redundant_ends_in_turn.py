@@ -24,7 +24,7 @@ def in_turn(seed: int, reliability: str = "end_to_end") -> dict[str, Any]:
         at_ms = turn * TURN_MS + rng.randrange(1_000)
         name = rng.choice(("b0", "b1", "b0", "b1", "b2"))
         what: dict[str, Any] = rng.choice(({"kill": name}, {"kill": name}, {"stall": name}, {"partition": [[name]]}))
-        if "kill" in what and name != "b2" and rng.random() < 0.7:
+        if "kill" in what and rng.random() < 0.7:
             what = {**what, "disk": "lost"}
         is_last = turn == TURNS - 1
         lasting = {} if is_last and "kill" in what else {"for": f"{rng.choice((50, 300, 1_000, 2_500))} ms"}
@@ -66,11 +66,11 @@ def test_one_of_three_is_lost_after_the_other_and_nothing_is_excused() -> None:
 
 
 SHOWN_AFTER = {
-    "what is on one disk counts": 4,
+    "what is on one disk counts": 11,
     "a backup takes over unasked": 17,
-    "only the first broker is asked": 36,
+    "a backup that is behind takes over": 5,
     "a backup relays nothing": 3,
-    "a log is not shipped anew": 2,
+    "a log is not shipped anew": 5,
     "a former host does not cease": 11,
 }
 """How many of these runs it takes to find each planted bug."""

@@ -8,7 +8,7 @@ import pytest
 
 from murmur_pubsub.machine import Persist, Record, Send
 from reliability.end_to_end.candidate import SERVES, Begins, Candidate, Ceases, Counts
-from reliability.end_to_end.redundant_messages import Beat, Claim, Has, Lacks, Ship, Stands
+from reliability.end_to_end.redundant_messages import Beat, Claim, Has, Install, Lacks, Renew, Ship, Stands, Unknown
 from reliability.end_to_end.twin_disk import Note, Standing, TwinDisk
 
 SECOND_US = 1_000_000
@@ -308,13 +308,52 @@ def test_a_stream_is_begun_anew_for_a_backup_that_was_started_again() -> None:
     assert host.turns() == [Counts(2)]
 
 
+def test_one_that_serves_alone_has_a_witness_that_lost_its_disk_know_it() -> None:
+    host = alone()
+    assert claim("b0", 0) in host.beat(SECOND_US), "it asks now and then"
+    assert host.hear(Unknown("b0", 0, 5)) == [Install("b2", "b0", 0, 5, 1, False)]
+    host.hear(Has("b0", 0, 0, 0, -1))
+    host.hear(Has("b0", 0, 0, 1, 0))
+    assert host.hear(Unknown("b0", 0, 5)) == [Renew("b1", 0, 1, 3)], "it has claimed to be a pair, and may be one"
+
+
+def test_a_pair_agrees_on_an_epoch_that_the_lost_disk_cannot_have_granted() -> None:
+    host = in_a_pair()
+    assert host.hear(Unknown("b0", 0, 5)) == [Renew("b1", 0, 2, 4)]
+    host.hear(stands("b0", 4, "b0", True))
+    assert host.machine.serves
+    assert host.hear(Unknown("b0", 0, 5)) == [Install("b2", "b0", 0, 5, 4, True)]
+    assert host.hear(stands("b0", 3, "b1")) == [], "what was granted before, and comes late"
+    assert host.machine.serves
+    assert host.hear(Unknown("b0", 0, 6)) == [Renew("b1", 0, 4, 6)], (
+        "it has lost its disk again, and may have granted 5"
+    )
+
+
+def test_a_backup_agrees_only_if_it_knows_of_nothing_later_and_has_the_whole_log() -> None:
+    other = backup(7)
+    other.hear(Renew("b1", 0, 1, 3))
+    other.hear(Renew("b1", 0, 2, 5))
+    assert other.machine.standing == Standing(2, "b0", True)
+    other.hear(Renew("b1", 0, 2, 4))
+    assert other.machine.standing == Standing(4, "b0", True)
+    assert other.hear(stands("b1", 3, "b1")) == [], "what was granted before, and comes late"
+    assert other.turns() == []
+    assert other.hear(Beat("b1", "b0", 0, 2, True, 1, 2)) == [stands("b0", 4, "b0", True)], "so the host hears of it"
+    behind = backup(7)
+    behind.hear(Beat("b1", "b0", 0, 2, True, 9, 3))
+    behind.hear(Renew("b1", 0, 2, 4))
+    assert behind.machine.standing == Standing(2, "b0", True), "a log is coming to it"
+    assert other.hear(Unknown("b1", 0, 5)) == [stands("b0", 4, "b0", True)]
+
+
 def test_words_that_are_for_others_or_make_no_sense_change_nothing() -> None:
     rng = random.Random(1)
     texts, numbers = ("b0", "b1", "b2", "b9", ""), (-(2**62), -1, 0, 1, 2, 3, 2**62)
     for maker in (in_a_pair, backup):
         for _ in range(300):
             candidate = maker()
-            kind: Any = rng.choice((Stands, Beat, Ship, Has, Lacks))
+            kind: Any = rng.choice((Stands, Beat, Ship, Has, Lacks, Unknown, Renew))
             made: dict[str, Any] = {"str": texts, "int": numbers, "bool": (False, True), "bytes": (b"", b"x")}
             message = kind(*(rng.choice(made[each.__name__]) for each in kind.__annotations__.values()))
             before = candidate.machine.standing
