@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from benchmarks.schedules import drawn
+from murmur_pubsub.errors import InputError
 from murmuration.harness.cluster import Cluster
 from murmuration.hunt.trial import play_schedule
 from spark_analysis.plain_judge import judge_run
@@ -36,6 +37,14 @@ def test_a_planted_bug_shows_in_random_schedules(name: str) -> None:
     seed = FIRST + SHOWN_AFTER[name] - 1
     planted = play_schedule(drawn(f"multipath/{BUGS[name]}/backups", seed)).judgement
     assert any(left(planted).values()), f"--pair multipath/{BUGS[name]}/backups --show {seed}"
+
+
+def test_schedules_draw_lost_disks_and_clients_that_go_to_the_backup() -> None:
+    entries = [entry for seed in range(40) for entry in drawn("multipath/end_to_end/backups", seed)["faults"]]
+    assert {entry["kill"] for entry in entries if "disk" in entry} == {"b0", "b1"}
+    assert {entry["to"] for entry in entries if entry.get("move_client") == "c0"} == {"b0", "b1"}
+    with pytest.raises(InputError, match="found 'twice'; allowed: backups, crossed"):
+        drawn("multipath/end_to_end/twice", 0)
 
 
 def _both_are_apart(cluster: Cluster) -> None:
