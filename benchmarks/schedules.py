@@ -20,7 +20,7 @@ import yaml
 
 from murmuration.hunt.coverage import what_it_does
 from murmuration.hunt.schedule import draw_schedule
-from murmuration.hunt.space import ScheduleSpace, space_of
+from murmuration.hunt.space import ScheduleSpace, space_of, space_with_backups
 from murmuration.hunt.trial import in_force_in_recovery, play_schedule
 
 PAIRS = (
@@ -59,9 +59,11 @@ class Tally:
 
 @functools.cache
 def space_named(pair: str) -> ScheduleSpace:
-    """The schedules of a pair written as ROUTING/RELIABILITY."""
+    """The schedules of a pair written as ROUTING/RELIABILITY, or as that and which backups publishers' brokers have
+    (`murmuration.hunt.space.BACKUPS`)."""
     routing, _, reliability = pair.partition("/")
-    return space_of(routing, reliability)
+    reliability, _, backups = reliability.partition("/")
+    return space_with_backups(routing, reliability, backups) if backups else space_of(routing, reliability)
 
 
 def drawn(pair: str, seed: int) -> dict[str, Any]:

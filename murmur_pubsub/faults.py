@@ -7,7 +7,8 @@ What each kind means, on both runtimes:
 
 - KILL: the process ends at once; volatile state is gone, what was synced to stable storage stays. The peers' side
   of each connection breaks at once (a process that dies closes its sockets). `sigkill` takes the operating system's
-  SIGKILL instead of Ray's kill. RESTART: a new machine under the old name, with the next incarnation number.
+  SIGKILL instead of Ray's kill. `disk_lost` takes a broker's stable storage too, in virtual time. RESTART: a new
+  machine under the old name, with the next incarnation number.
 - STALL: the process is stopped and says nothing; peers find out by missing heartbeats. RESUME: it goes on. Where nodes
   share an actor, one is held alone, and so it is by SLOW.
 - SLOW: each message costs the node `work_us` more; 0 ends it.
@@ -119,6 +120,10 @@ class PlanRules:
     """The nodes at which a step may publish; each with the number of the publisher that does."""
     roaming: frozenset[NodeName] = frozenset()
     """The clients that may go from one broker to another."""
+    publishing_at: Mapping[NodeName, frozenset[NodeName]] = field(default_factory=dict)
+    """The clients that may do so though they publish, and between which brokers."""
+    loses_disks: bool = True
+    """May a kill take a disk with it? A live run's storage stays where it is."""
     taking_clients: frozenset[NodeName] = frozenset()
     """The brokers to which they may go."""
     subscribing: frozenset[NodeName] = frozenset()
@@ -143,9 +148,10 @@ class Fault:
 
     `nodes`: the node it is about; the two ends of a link (CUT, HEAL, CHANGE_LINK, CONNECT, DISCONNECT); all that share
     the actor (KILL_ACTOR, RESTART_ACTOR); none for a PARTITION, whose `groups` hold every node once. `work_us` is
-    SLOW's, `link` CHANGE_LINK's and CONNECT's, `host` a number from 0. `verb` and `arguments` are ORDER's: each
-    argument is what it is called, and the name of a node. `issuer` is the number of the publisher of a PUBLISH, or of
-    the subscriber of a SUBSCRIBE or UNSUBSCRIBE; `attributes` are the event's, `wanted` is the filter's text.
+    SLOW's, `disk_lost` KILL's, `link` CHANGE_LINK's and CONNECT's, `host` a number from 0. `verb` and `arguments` are
+    ORDER's: each argument is what it is called, and the name of a node. `issuer` is the number of the publisher of a
+    PUBLISH, or of the subscriber of a SUBSCRIBE or UNSUBSCRIBE; `attributes` are the event's, `wanted` is the filter's
+    text.
     """
 
     time_us: int
@@ -161,6 +167,7 @@ class Fault:
     issuer: int = -1
     attributes: tuple[tuple[str, Value], ...] = ()
     wanted: str = ""
+    disk_lost: bool = False
 
     def __str__(self) -> str:
         if self.kind is FaultKind.ORDER:
@@ -176,7 +183,8 @@ class Fault:
             return f"{what} {self.host}"
         if self.kind in (FaultKind.KILL_ACTOR, FaultKind.RESTART_ACTOR):
             return f"{what} of {some_names(self.nodes)}"
-        return f"{what} {'-'.join(self.nodes)}".rstrip()
+        and_disk = ", its disk lost" if self.disk_lost else ""
+        return f"{what} {'-'.join(self.nodes)}".rstrip() + and_disk
 
 
 @dataclass(frozen=True, slots=True)

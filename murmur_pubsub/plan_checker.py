@@ -98,6 +98,10 @@ class PlanChecker:
             raise InputError(place, found, "kill without a signal, kill_actor; or density: 1")
         elif stalled and kind is not FaultKind.KILL:
             raise InputError(place, f"{fault}, which is stalled then", "a node that is running then")
+        elif fault.disk_lost and not self._targets.rules.loses_disks:
+            raise InputError(place, f"{fault}, in a live run", "a kill that leaves the disk; or runtime: virtual")
+        elif fault.disk_lost and name not in self._targets.brokers:
+            raise InputError(place, f"{fault}", f"a broker: {some_names(sorted(self._targets.brokers))}")
         elif kind is FaultKind.KILL:
             self._stalled.pop(name, None)
             self._down[name] = None
@@ -126,7 +130,7 @@ class PlanChecker:
         if name not in able:
             raise InputError(place, f"{fault}", f"a node that can: {some_names(sorted(able)) or 'there is none'}")
         if fault.kind is FaultKind.PUBLISH:
-            if name in self._moved:
+            if name in self._moved and not self._publishes_there(name):
                 raise InputError(place, f"{fault}, which has left its broker", "a client that stays where it is")
             self._published.add(name)
         if fault.kind is FaultKind.SUBSCRIBE:
@@ -169,7 +173,7 @@ class PlanChecker:
         """What is wrong with a new link (or with an old one's end), and what would be allowed."""
         rules, brokers = self._targets.rules, self._targets.brokers
         clients = [name for name in key if name not in brokers]
-        roams = len(clients) == 1 and clients[0] in rules.roaming
+        roams = len(clients) == 1 and (clients[0] in rules.roaming or clients[0] in rules.publishing_at)
         if key[0] == key[1] or (clients and not roams):
             others = f", or one of them and of {some_names(sorted(rules.roaming))}" if rules.roaming else ""
             return "which are not two brokers", f"two of {some_names(sorted(brokers))}{others}"
@@ -202,15 +206,24 @@ class PlanChecker:
         here = [
             first if second == client else second for first, second in sorted(self._links) if client in (first, second)
         ]
-        if client in self._published:
+        rules = self._targets.rules
+        if (client in self._published or client not in rules.roaming) and client in rules.publishing_at:
+            if connects and not rules.publishing_at[client].intersection(key):
+                return "where it cannot publish", some_names(sorted(rules.publishing_at[client]))
+        elif client in self._published:
             return "which has published", "a client that only subscribes"
         if not connects:
             return None if key in self._links else ("which are not connected then", f"{client} and {some_names(here)}")
         if here:
             return f"which is at {here[0]} then", "a client that is at no broker"
-        if not self._targets.rules.taking_clients.intersection(key):
-            return "where no clients are", some_names(sorted(self._targets.rules.taking_clients))
+        if not rules.taking_clients.intersection(key):
+            return "where no clients are", some_names(sorted(rules.taking_clients))
         return None
+
+    def _publishes_there(self, client: NodeName) -> bool:
+        """Is the client, which has left its broker, at one where it may publish?"""
+        able = self._targets.rules.publishing_at.get(client, frozenset())
+        return any(client in key and able.intersection(key) for key in self._links)
 
     def _neighbours(self, name: NodeName) -> list[NodeName]:
         """The brokers with a link to that one, cut or not, in a fixed order."""

@@ -65,6 +65,25 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class RedundantEnd:
+    """Three brokers of which any one may be lost for good, with its disk, and nothing is that was accepted at the
+    first two. What is published at `host` is kept by `backup` too, and `witness` settles which of the two serves.
+    `notices_us`: after that long the others take note that one is away. `log_most`: while so many events wait there,
+    none is accepted."""
+
+    host: str
+    backup: str
+    witness: str
+    notices_us: int
+    log_most: int
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """All three."""
+        return self.host, self.backup, self.witness
+
+
+@dataclass(frozen=True, slots=True)
 class Promise:
     """`delivery` and `order` are one of `DELIVERIES` and `ORDERS`; raises `InputError` for anything else.
 
@@ -73,7 +92,7 @@ class Promise:
     `durable`: subscriptions outlive connections: nothing is missing for a subscriber that comes back.
     `keeps_events`: a subscriber may be given events that were published before it subscribed. `recovers`: how long
     a failure may cost deliveries, if that is less than the scenario allows (None: as long as that). `limits`: those
-    of durable subscriptions.
+    of durable subscriptions. `redundant`: the brokers of publishers that another one can stand in for.
     """
 
     delivery: str = "best_effort"
@@ -83,6 +102,7 @@ class Promise:
     durable: bool = False
     recovers: Recovery | None = None
     limits: Limits = Limits()
+    redundant: tuple[RedundantEnd, ...] = ()
 
     def __post_init__(self) -> None:
         for key, value, allowed in (("delivery", self.delivery, DELIVERIES), ("order", self.order, ORDERS)):

@@ -73,6 +73,8 @@ class FaultEntry:
     in_process: bool = False
     """A kill that threw one node away while its process went on, with the other nodes of its actor; or a stall or a
     slowing down of it that the others did not take part in."""
+    disk_lost: bool = False
+    """A kill that took the node's stable storage too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from murmur_pubsub.deployment import Deployment, LinkPlan
 from murmur_pubsub.faults import COMMANDS, Fault, FaultKind, link_key
 from murmur_pubsub.machine import NodeName, Order
+from murmur_virtual.storage import VirtualStorage
 from murmur_virtual.virtual_runtime import VirtualRuntime
 
 
@@ -27,6 +28,8 @@ class VirtualFaultInjector:
         match fault.kind:
             case FaultKind.KILL:
                 self._kill(nodes[0])
+                if fault.disk_lost:
+                    runtime.nodes[nodes[0]].storage = VirtualStorage()
             case FaultKind.RESTART:
                 self._start(nodes[0])
             case FaultKind.STALL:

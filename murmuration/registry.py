@@ -107,7 +107,10 @@ def promise(
         raise InputError("broker.routing", found, "one that survives a murmur_pubsub.promise.Survival")
     recovers = None if routing.recovers is None or traits.ring is None else routing.recovers(traits.ring)
     limits = reliability.limits(reliability_parameters)
-    return dataclasses.replace(guarantee, order=order, survives=survives, recovers=recovers, limits=limits)
+    redundant = tuple(reliability.redundant(reliability_parameters))
+    return dataclasses.replace(
+        guarantee, order=order, survives=survives, recovers=recovers, limits=limits, redundant=redundant
+    )
 
 
 def check_parts(

@@ -7,7 +7,7 @@ from typing import Any, Generic
 from murmur_pubsub.client import ClientMachine
 from murmur_pubsub.machine import Machine, NodeContext, NodeName
 from murmur_pubsub.measure import Measure
-from murmur_pubsub.promise import Limits, Promise
+from murmur_pubsub.promise import Limits, Promise, RedundantEnd
 from reliability.layer import BrokerServices, Reliability
 from routing.protocol import Offer, OverlayTraits, Parameters, RoutingProtocol
 
@@ -26,6 +26,10 @@ def _all_entrances(parameters: object, client_brokers: Sequence[NodeName]) -> Se
 
 def _no_limits(parameters: object) -> Limits:
     return Limits()
+
+
+def _no_redundant_ends(parameters: object) -> Sequence[RedundantEnd]:
+    return ()
 
 
 def _works_over_all(parameters: object, traits: OverlayTraits, routing: RoutingProtocol[Any]) -> None:
@@ -58,6 +62,9 @@ class ReliabilityProtocol(Generic[Parameters]):
     entrances: Callable[[Parameters, Sequence[NodeName]], Sequence[NodeName]] = _all_entrances
     """The brokers at which events may be published, of those that take clients. Raises `InputError`, its place a
     parameter."""
+    redundant: Callable[[Parameters], Sequence[RedundantEnd]] = _no_redundant_ends
+    """The brokers of publishers that another one stands in for; a client that publishes may go from one to the other.
+    """
     clients_roam: bool = False
     """May a client that does not publish go from one broker to another?"""
     orders: Mapping[str, Sequence[str]] = field(default_factory=dict)

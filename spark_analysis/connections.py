@@ -122,10 +122,21 @@ class Connections:
 
     def explain(self, case: Case, passage: Passage) -> Excuse | None:
         """Why the promise does not cover the finding, or None."""
+        lost = self._disk_lost(case)
+        if lost is not None:
+            return lost
         if case.finding == "missing":
             return self._missing(case)
         if case.early and case.delivered_us is not None:
             return self._held_up(case)
+        return None
+
+    def _disk_lost(self, case: Case) -> Excuse | None:
+        """Was the log of the publishers' broker lost? What it had accepted may be missing, or be accepted twice."""
+        for window in self.windows:
+            if window.step.disk_lost and self.homes.get(case.publisher, case.publisher) in window.nodes:
+                if case.finding != "spurious":
+                    return Excuse(f"{window.step.text}: with what it had accepted")
         return None
 
     def _missing(self, case: Case) -> Excuse | None:

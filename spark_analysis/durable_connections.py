@@ -5,7 +5,8 @@ that was away excuses a missing event only if it was still away when the run end
 path was left then. An event that a later one of its publisher has overtaken is not excused even so. A publisher that
 dies, or is not connected again, may take with it what it had not handed over, as under any promise; and what has not
 had its turn when its subscription is withdrawn need not come. What the limits of a subscription let a broker give up,
-or refuse, is excused by what the subscriber or the publisher was told (`spark_analysis.given_up`).
+or refuse, is excused by what the subscriber or the publisher was told (`spark_analysis.given_up`). A lost disk of the
+publishers' broker excuses what was published there, unless another broker stands in (`spark_analysis.redundant_ends`).
 
 A client that dies may have been delivered what it had not recorded yet: that may come once more when it is back.
 
@@ -18,6 +19,7 @@ from typing import NamedTuple
 
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import RowKind
+from murmur_pubsub.promise import RedundantEnd
 from murmur_pubsub.run_manifest import RunManifest
 from spark_analysis.changing_overlay import OverlayAt
 from spark_analysis.connections import Connections, LinkRow, times_away
@@ -25,6 +27,7 @@ from spark_analysis.excuses import ON_THE_WAY_US, Case, Excuse
 from spark_analysis.fault_windows import NEVER_US, Window
 from spark_analysis.given_up import ToldRow, Words, joined
 from spark_analysis.passages import Passage
+from spark_analysis.redundant_ends import able_to_serve, end_of, is_accepted, not_covered
 
 RECORDED_US = 1_000_000
 """A client has recorded what it was delivered this long ago."""
@@ -51,7 +54,8 @@ def connections_of(
     stays = _stays(rows, homes)
     words = Words(told, manifest.names, manifest.promise.limits, manifest.lossy, published_us)
     known = (away, windows, homes, limit_us, overlays, manifest.lossy, manifest.has_links)
-    return DurableConnections(*known, last_us, stays, tuple(settled), words)
+    redundant = manifest.promise.redundant
+    return DurableConnections(*known, last_us, stays, tuple(settled), words, redundant, published_us)
 
 
 class Stay(NamedTuple):
@@ -81,17 +85,46 @@ class DurableConnections(Connections):
     stays: Mapping[str, Sequence[Stay]] = field(default_factory=dict)
     settled: Sequence[tuple[int, int]] = ()
     words: Words | None = None
+    redundant: Sequence[RedundantEnd] = ()
+    published_us: Sequence[int] = ()
 
     def explain(self, case: Case, passage: Passage) -> Excuse | None:
         """Why the promise does not cover the finding, or None."""
         if case.client not in self.homes:
             return Connections.explain(self, case, passage)
+        lost = self._disk_lost(case)
+        if lost is not None:
+            return lost
         if case.finding == "duplicate":
             return self._died_before_it_had_recorded(case)
         if case.finding == "missing":
             excuse = self._lost_with_its_publisher(case) or self._not_back(case) or self._withdrawn(case)
             return excuse or self._died_before_it_had_subscribed(case) or self._given_up(case)
         return Connections.explain(self, case, passage)
+
+    def _disk_lost(self, case: Case) -> Excuse | None:
+        """Was a log lost, and no other one left?"""
+        end = self._end_of(case)
+        if end is None:
+            return Connections._disk_lost(self, case)
+        lost = not_covered(end, self.windows, self.last_us)
+        if lost is None or case.finding == "spurious":
+            return None
+        return Excuse(f"{lost.step.text}: before the others of {', '.join(end.names)} were whole, or could stand in")
+
+    def _end_of(self, case: Case) -> RedundantEnd | None:
+        return end_of(self.homes.get(case.publisher, case.publisher), self.redundant)
+
+    def _publisher_not_back(self, case: Case, due_us: int) -> Excuse | None:
+        end = self._end_of(case)
+        for each in self.away.get(case.publisher, ()):
+            if each.until_us >= due_us > each.from_us and (end is None or not self._accepted(case, each.from_us, end)):
+                return Excuse(f"{case.publisher} was not connected to {self.homes[case.publisher]} again")
+        return None
+
+    def _accepted(self, case: Case, by_us: int, end: RedundantEnd) -> bool:
+        within = (self.limit_us,) if self.lossy else ()
+        return is_accepted(case, by_us, end, self.windows, self.published_us, *within)
 
     def _lost_with_its_publisher(self, case: Case) -> Excuse | None:
         due_us = self.last_us if case.overtaken_us is None else case.overtaken_us
@@ -123,11 +156,34 @@ class DurableConnections(Connections):
         publishers, subscribers = (self.stays[each][-1].broker for each in (case.publisher, case.client))
         late_us = self.last_us - ON_THE_WAY_US
         there = [each for each in self.windows if each.severs and each.undone_us > late_us]
+        end = self._end_of(case)
+        if end is not None:
+            return self._redundant_apart(case, end, publishers, subscribers, there)
         gone = any(publishers in window.nodes for window in there)
         if not gone and self._reaches(publishers, subscribers, self.overlays[-1].links, there):
             return None
         cause = there[-1].step.text if there else "the overlay was in parts"
         return Excuse(f"{cause}: no path was left when the run ended")
+
+    def _redundant_apart(
+        self, case: Case, end: RedundantEnd, publishers: str, subscribers: str, there: Sequence[Window]
+    ) -> Excuse | None:
+        """Could nobody at the end serve the subscriber, or nobody that does take the event from its publisher?"""
+        able = [
+            name
+            for name in able_to_serve(end, there)
+            if self._reaches(name, subscribers, self.overlays[-1].links, there)
+        ]
+        cause = there[-1].step.text if there else "the overlay was in parts"
+        if not able:
+            return Excuse(f"{cause}: no path was left when the run ended")
+        is_gone = any(publishers in window.nodes for window in there)
+        parted = [name for name in able if any(window.separates(publishers, name) for window in there)]
+        if not is_gone and parted != able:
+            return None
+        if self._accepted(case, min(window.from_us for window in there), end):
+            return None
+        return Excuse(f"{cause}: it may not have been accepted")
 
     def _withdrawn(self, case: Case) -> Excuse | None:
         """Had the event not had its turn when its subscription was withdrawn?"""

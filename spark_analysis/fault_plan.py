@@ -27,6 +27,7 @@ def steps_of(
             done.get(number) if entry.kind is FaultKind.ORDER else times.get((number, FaultStage.IN_EFFECT)),
             entry.given_up,
             entry.issuer,
+            entry.disk_lost,
         )
         for number, entry in enumerate(manifest.faults)
     ]

@@ -48,6 +48,7 @@ class FaultStep:
     in_effect_us: int | None = None
     given_up: tuple[str, ...] = ()
     issuer: int = -1
+    disk_lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)

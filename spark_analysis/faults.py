@@ -79,7 +79,7 @@ class Faults:
         if self._manifest.promise.excuses_by_connection:
             rows, overlays = self._link_rows(homes), overlays_of(self._manifest.links, self.steps)
             settled = self._course.settled
-            published_us = self._published_us() if self._told else ()
+            published_us = self._published_us() if self._told or self._manifest.promise.redundant else ()
             return connections_of(
                 self._manifest, rows, settled, self.windows, overlays, last_us, self._told, published_us
             )
@@ -160,7 +160,8 @@ class Faults:
     def _published_us(self) -> Sequence[int]:
         """When each event was published, in order, if that decides anything."""
         limits = self._manifest.promise.limits
-        if limits.drops_above is None and limits.refuses_above is None:
+        redundant = self._manifest.promise.redundant
+        if limits.drops_above is None and limits.refuses_above is None and not redundant:
             return ()
         return array("q", (row["time_us"] for row in self._journal.events.select("time_us").sort("time_us").collect()))
 

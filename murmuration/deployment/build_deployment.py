@@ -97,6 +97,18 @@ def deploy(
     newcomers, has_datagrams = frozenset(scenario.newcomers), scenario.datagrams is not None
     roam = scenario.last_mile == "clients" and protocols.reliability.clients_roam
     rules = _with_clients(protocols.rules, workload, scenario.last_mile == "clients", roots, roam)
+    redundant = protocols.reliability.redundant(protocols.reliability_parameters)
+    if redundant and scenario.last_mile != "clients":
+        found = f"{scenario.last_mile}, with a backup of {redundant[0].host}"
+        raise loaded.error_at(("last_mile",), found, "clients: they can go to the backup")
+    publishing_at = {
+        plan.name: frozenset((end.host, end.backup))
+        for end in redundant
+        for plan in workload.clients
+        if plan.broker == end.host
+    }
+    loses_disks = scenario.runtime == "virtual"
+    rules = dataclasses.replace(rules, publishing_at=publishing_at, loses_disks=loses_disks)
     actors = share_actors(nodes, scenario.density, hosts)
     targets = targets_of(nodes, links, hosts, newcomers, rules, has_datagrams, scripts, actors)
     detection, faults, start_down = build_faults(loaded, targets, specs_of(links))

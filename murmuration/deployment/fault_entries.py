@@ -185,10 +185,12 @@ class FaultReader:
         first = Fault(at_us, kind, (name,))
         others: tuple[str, ...] = ()
         if verb == "kill":
-            others = ("signal",)
+            others = ("signal", "disk")
             if entry.get("signal", "SIGKILL") != "SIGKILL":
                 raise self._at((*path, "signal"), repr(entry["signal"]), "SIGKILL (without it: Ray's kill)")
-            first = dataclasses.replace(first, sigkill="signal" in entry)
+            if entry.get("disk", "lost") != "lost":
+                raise self._at((*path, "disk"), repr(entry["disk"]), "lost (without it: what was stored stays)")
+            first = dataclasses.replace(first, sigkill="signal" in entry, disk_lost="disk" in entry)
         elif verb == "slow":
             others = ("work",)
             first = dataclasses.replace(first, work_us=self._time(entry, path, "work", required=True))

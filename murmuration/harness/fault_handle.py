@@ -36,10 +36,10 @@ class FaultHandle:
         """It has happened, though nobody has ordered it."""
         self._checker.check(fault, f"{fault}, which was observed")
 
-    def kill(self, name: str, sigkill: bool = False) -> None:
+    def kill(self, name: str, sigkill: bool = False, disk_lost: bool = False) -> None:
         """End the node's process: by Ray, or by the operating system's SIGKILL. Of nodes that share an actor this one
-        is thrown away, and the process goes on."""
-        self._do(Fault(0, FaultKind.KILL, (name,), sigkill=sigkill))
+        is thrown away, and the process goes on. `disk_lost`: what a broker has stored is gone too (in virtual time)."""
+        self._do(Fault(0, FaultKind.KILL, (name,), sigkill=sigkill, disk_lost=disk_lost))
 
     def restart(self, name: str) -> None:
         """Start a node that is down again, from what it had stored."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from murmur_pubsub.deployment import Deployment, specs_of
 from murmur_pubsub.errors import InputError
 from murmuration.deployment.fault_entries import FaultReader
-from murmuration.hunt.space import NODE_FAULTS, ScheduleSpace
+from murmuration.hunt.space import NODE_FAULTS, STAND_INS, ScheduleSpace
 from murmuration.scenario.load import LoadedScenario
 from workloads.random_overlay import between_brokers, brokers_further, side_of
 
@@ -141,6 +141,8 @@ class FaultWriter:
         self._brokers = [each.name for each in deployment.nodes if each.role == "broker"]
         self._orders = deployment.rules.orders
         self._roaming = sorted(deployment.rules.roaming)
+        self._disks = space.disks
+        self._publishing_at = {client: sorted(at) for client, at in deployment.rules.publishing_at.items()}
         self._taking_clients = sorted(deployment.rules.taking_clients)
         targets = deployment.fault_targets
         self._broker_set = targets.brokers
@@ -170,7 +172,7 @@ class FaultWriter:
     def least(self, fault: DrawnFault) -> DrawnFault:
         """The same fault with the least number, by which it hits the same node or link where there are fewer of them:
         brokers, and links between them, come first."""
-        if fault.kind in ("rewire", "order", "move") or (fault.kind == "partition" and not self._has_links):
+        if fault.kind in ("rewire", "order", "move", *STAND_INS) or (fault.kind == "partition" and not self._has_links):
             return fault  # the number is a seed
         count = len(self._nodes if fault.kind in NODE_FAULTS else self._links)
         return fault._replace(number=fault.number % count)
@@ -186,6 +188,8 @@ class FaultWriter:
             return self._order(at_ms, number), (kind, at_ms)
         if kind == "move":
             return self._move(at_ms, number, lasting_ms), (kind, at_ms)
+        if kind in STAND_INS:
+            return self._stand_in(at_ms, kind, number, lasting)
         link = list(self._links[number % len(self._links)])
         if kind == "rewire":
             return self._rewire(at_ms, number, lasting_ms), kind
@@ -216,6 +220,22 @@ class FaultWriter:
         if lasting_ms is not None:
             entries.append((at_ms + lasting_ms, {"move_client": client, "to": rng.choice(self._taking_clients)}))
         return entries
+
+    def _stand_in(self, at_ms: int, kind: str, number: int, lasting: Mapping[str, str]) -> tuple[list[_Timed], object]:
+        """A fault of a publishers' broker or of its backup; or a client goes from the one to the other."""
+        if not self._publishing_at:
+            return [], kind
+        rng = random.Random(number)
+        client, twins = rng.choice(sorted(self._publishing_at.items()))
+        if kind == "stand_in":
+            return [(at_ms, {"move_client": client, "to": rng.choice(twins)})], (kind, at_ms)
+        if kind == "part_twins":
+            return [(at_ms, {"partition": [[rng.choice(twins)]], **lasting})], "partition"
+        name = rng.choice(twins)
+        if kind == "lose_disk":
+            name = rng.choice(self._disks)
+            return [(at_ms, {"kill": name, "disk": "lost", **lasting})], name
+        return [(at_ms, {kind.removesuffix("_twin"): name, **lasting})], name
 
     def _rewire(self, at_ms: int, number: int, lasting_ms: int | None) -> list[_Timed]:
         """A link goes, and after a while another one joins what it had joined."""

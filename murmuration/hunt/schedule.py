@@ -85,9 +85,9 @@ def _draw_scenario(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
         "seed": rng.randrange(10_000),
         "overlay": overlay,
         "workload": {
-            "kind": "zipf", "clients": min(brokers, 7), "subscribers_per_actor": 2, "publishers": min(2, brokers),
-            "publications": rng.randint(20, PUBLICATIONS_MAX), "rate_per_s": space.rate_per_s, "attributes": 2,
-            "predicates": 1, "matching_rate": 0.5,
+            "kind": "zipf", "clients": min(brokers, 7), "subscribers_per_actor": 2,
+            "publishers": min(space.publishers, brokers), "publications": rng.randint(20, PUBLICATIONS_MAX),
+            "rate_per_s": space.rate_per_s, "attributes": 2, "predicates": 1, "matching_rate": 0.5,
         },
         "broker": dict(space.broker),
         "links": {"delay": "2 ms", **_harm(rng, space)},
@@ -132,7 +132,7 @@ def _overlay(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
     kind = rng.choice(space.overlays)
     if kind == "cells":
         return _cells(rng)
-    brokers = rng.randint(2, space.brokers_max)
+    brokers = rng.randint(space.brokers_min, space.brokers_max)
     if kind == "structured":
         return {"kind": kind, "brokers": brokers, "probe": "200 ms", "probe_timeout": "100 ms", **_ring(rng, brokers)}
     if kind == "ring":

@@ -1,7 +1,7 @@
 """What schedules are drawn from: the overlays, links, workloads and faults that fit a pair of protocols."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -36,6 +36,14 @@ FAULTS = (*NODE_FAULTS, *LINK_FAULTS, "partition", "kill", "cut", "rewire", "ord
 
 MOVES = ("move", "move")
 """A client goes to another broker, where the protocols have clients that do."""
+STAND_INS = ("lose_disk", "lose_disk", "kill_twin", "kill_twin", "stall_twin", "part_twins", "stand_in", "stand_in")
+"""Where one publishers' broker stands in for another: one of the two dies, with its disk or without, or is stalled; the
+two and their witness are parted; or a client that publishes goes from the one to the other."""
+BACKUPS: Mapping[str, Mapping[str, Any]] = {
+    "backups": {"pubends": ["b0"], "backups": {"b0": ["b1", "b2"]}},
+    "crossed": {"pubends": ["b0", "b1"], "backups": {"b0": ["b2", "b1"], "b1": ["b3", "b0"]}},
+}
+"""Parameters of `end_to_end` with backups: one pubend, and two whose brokers are each other's witnesses."""
 _STRUCTURED_FAULTS = ("kill", "kill", "kill", "stall", "slow", "cut", "storm", "partition")
 """Links are only those to clients here; a partition divides brokers that have none."""
 _DATAGRAMS = {"delay": "1 ms"}
@@ -78,6 +86,10 @@ class ScheduleSpace:
     """Up to when a fault begins that is not drawn to meet another one."""
     properties: tuple[str, ...] = ()
     """Dotted paths of those that every run is asked for (`murmuration.hunt.properties`), beside what always is."""
+    brokers_min: int = 2
+    publishers: int = 2
+    disks: tuple[str, ...] = ()
+    """The brokers whose disks may be lost."""
     scenario: Mapping[str, Any] | None = None
     """The keys that every schedule has, but for its seed and its faults (None: they are drawn too)."""
 
@@ -100,6 +112,29 @@ def space_of(routing: str, reliability: str, parameters: Mapping[str, Any] | Non
         more=_more_keys(router, recovery),
         rate_per_s=_STRUCTURED_RATE_PER_S if structured else 40,
     )
+
+
+def space_with_backups(routing: str, reliability: str, which: str) -> ScheduleSpace:
+    """The same where publishers' brokers have backups: see `BACKUPS`."""
+    if which not in BACKUPS:
+        raise InputError("pair", repr(which), ", ".join(BACKUPS))
+    name = reliability_named(reliability).name
+    given = {**BACKUPS[which], "beat": "50 ms", "silence": "300 ms"}
+    space = space_of(routing, reliability, {name: given})
+    return replace(
+        space,
+        brokers_min=4,
+        kinds=(*space.kinds, *STAND_INS),
+        publishers=len(BACKUPS[which]["pubends"]),
+        disks=_disks(BACKUPS[which]["backups"]),
+    )
+
+
+def _disks(backups: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Those that may be lost: a pubend of which all three disks are lost has nobody who would begin anew."""
+    witnesses = {witness for _, witness in backups.values()}
+    both = (name for host, (backup, _) in backups.items() for name in (host, backup))
+    return tuple(name for name in both if name not in witnesses)
 
 
 def _tried(

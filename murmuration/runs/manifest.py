@@ -65,7 +65,7 @@ def fault_entry(fault: Fault, deployment: Deployment, by_itself: bool = False) -
     given_up = deployment.rules.given_up(fault)
     return FaultEntry(
         text, fault.kind, fault.time_us, nodes, fault.groups, fault.link, fault.work_us, given_up, by_itself,
-        issuer=fault.issuer, in_process=shared,
+        issuer=fault.issuer, in_process=shared, disk_lost=fault.disk_lost,
     )  # fmt: skip
 
 

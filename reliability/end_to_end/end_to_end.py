@@ -56,9 +56,13 @@ from reliability.durable.messages import (
     Resume,
     ToClient,
 )
+from reliability.end_to_end.candidate import SERVES, Begins, Counts
 from reliability.end_to_end.holders import NEVER_US, Holders
 from reliability.end_to_end.messages import Carried
 from reliability.end_to_end.parameters import EndToEndParameters, entrances
+from reliability.end_to_end.redundancy import redundancy_of
+from reliability.end_to_end.redundant_messages import REDUNDANT_MESSAGES, AcceptedThere, Relayed
+from reliability.end_to_end.whereabouts import Whereabouts
 from reliability.gryphon.knowledge import KnowledgeStream
 from reliability.gryphon.messages import Accepted, Handed, HandedBack, Submission
 from reliability.gryphon.pubend import Pubend
@@ -68,6 +72,7 @@ from reliability.layer import BrokerServices, Reliability
 from reliability.protocol import ReliabilityProtocol
 from routing.protocol import OverlayTraits, RoutingProtocol
 
+_QUESTIONS = (Enlist, CatchUp, Release)
 _ACCEPT_DELAY_US = 50_000
 _REVISION_BITS = 40
 """Of the revisions of a broker's own subscribers: above them is the broker's incarnation."""
@@ -90,16 +95,18 @@ class EndToEnd(Reliability):
         self._incarnation = context.incarnation
         self._parameters = parameters
         self._leased_us = parameters.limits.lease_us
-        self._log = DurableLog(context.name, parameters.checkpoint)
-        self._publishing = Publishing(context.name, self._log, parameters.log_most)
         roots: Sequence[NodeName] = context.parameters["entrances"]
-        self._pubend = Pubend(roots.index(context.name), KnowledgeStream()) if context.name in roots else None
-        own = {} if self._pubend is None else {self._pubend.number: self._pubend}
-        self._publishing.pubends += own.values()
-        self._keeper = Keeper(self._log, own, self._post, self._leased_us)
+        self._redundancy = redundancy_of(context, parameters, roots)
+        hosted = context.name if self._redundancy is None else self._redundancy.hosted
+        self._number = roots.index(hosted) if hosted in roots else None
+        self._begin_end()
+        self._where = Whereabouts(parameters.redundant, parameters.answer * 1_000)
+        self._via: dict[NodeName, NodeName] = {}
+        """Clients of other brokers that submit here by way of these."""
+        if parameters.redundant:
+            self.message_types = (*self.message_types, *REDUNDANT_MESSAGES)
         self.sessions = Sessions(context.incarnation, parameters.window)
         self.holders = Holders(context.name, roots, self.sessions, parameters, self._post)
-        self._owes = False
         self._to_self: deque[BetweenDurables] = deque()
         self._timers: dict[str, None] = {}
         self._look_us = NEVER_US
@@ -109,10 +116,12 @@ class EndToEnd(Reliability):
             Submission: self._on_submission,
             HandedBack: self._on_handed_back,
             Resume: self._on_resume,
+            Relayed: self._on_relayed,
+            AcceptedThere: self._on_accepted_there,
         }
         self._answers: Mapping[type, Callable[[Any], Sequence[Effect]]] = {
             Enlist: self._on_enlist,
-            CatchUp: lambda message: self._keeper.catch_up(message, self._now_us),
+            CatchUp: self._on_catch_up,
             Release: self._on_release,
             Enlisted: lambda message: self.holders.enlisted(message, self._now_us),
             Caught: lambda message: self.holders.step(message, self._now_us),
@@ -121,12 +130,24 @@ class EndToEnd(Reliability):
             Released: lambda message: self.holders.released(message, self._now_us),
         }
 
+    def _begin_end(self) -> None:
+        """The publishers' end, with nothing in its log."""
+        self._log = DurableLog(self._name, self._parameters.checkpoint)
+        self._publishing = Publishing(self._name, self._log, self._parameters.log_most)
+        self._pubend = None if self._number is None else Pubend(self._number, KnowledgeStream())
+        own = {} if self._pubend is None else {self._pubend.number: self._pubend}
+        self._publishing.pubends += own.values()
+        self._keeper = Keeper(self._log, own, self._post, self._leased_us)
+        self._owes = False
+
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         self._now_us = now_us
         return self._and_later(self._take(input))
 
     def publish(self, event: Event, now_us: int) -> Sequence[Effect]:
         self._now_us = now_us
+        if not self._serves:
+            return ()  # publishers are clients where there are backups: nobody of these publishes so
         return self._and_later(self._publishing.publish(event, now_us))
 
     def client_up(self, client: NodeName, now_us: int) -> Sequence[Effect]:
@@ -152,8 +173,8 @@ class EndToEnd(Reliability):
 
     @property
     def settling(self) -> bool:
-        """Is there a subscription here that some publishers' broker has not recorded?"""
-        return self.holders.settling
+        """Is there a subscription here that some publishers' broker has not recorded, or a change of who serves?"""
+        return self.holders.settling or (self._redundancy is not None and self._redundancy.settling(self._now_us))
 
     @property
     def waiting(self) -> bool:
@@ -162,7 +183,9 @@ class EndToEnd(Reliability):
 
     def fingerprint(self) -> Set[Fact]:
         chains = [chain for holder in self.holders.of.values() for chain in holder.chains.values()]
+        redundant = [] if self._redundancy is None else [self._redundancy.fingerprint()]
         return {
+            *redundant,
             state_of("publishers' end", owes=self._owes, keeps=self._log.record.keeps_any, logs=len(self._log)),
             state_of(
                 "subscribers' end",
@@ -181,29 +204,43 @@ class EndToEnd(Reliability):
         if type(input) is Received:
             message: Any = input.message
             if type(message) in self._answers:
-                return [*self._answers[type(message)](message)] if message.to == self._name else []
-            return [*self._messages[type(message)](input.source, message)]
+                if message.to != self._name:
+                    return []
+                self._note_who_answers(input.source, message)
+                return [*self._answers[type(message)](message)]
+            if type(message) in self._messages:
+                return [*self._messages[type(message)](input.source, message)]
+            return self._on_redundant(input)
         if type(input) is TimerFired:
             return self._on_timer(input.key[1])
         if type(input) is Stored:
-            return self._on_stored(input.token)
+            return self._on_stored(input.token) if self._redundancy is None else self._on_redundant(input)
         if type(input) is Start:
-            return self._recover(input.records)
+            return self._recover(input.records) if self._redundancy is None else self._start(input.records)
         if type(input) in (LinkUp, LinkDown):
             return []  # what was lost with a link is asked for as anything else that is lost
         raise TypeError(f"delivery from end to end takes no {input!r}")
 
     def _post(self, message: BetweenDurables) -> list[Effect]:
-        """Send the message straight to the broker that it is for."""
-        if message.to == self._name:
+        """Send the message straight to the broker that it is for; a question to that of a pubend to whoever serves."""
+        if type(message) in _QUESTIONS:
+            asked = self._where.ask(message.to, self._now_us)
+            return [effect for to in asked for effect in self._post_to(to, message)]
+        return self._post_to(message.to, message)
+
+    def _post_to(self, to: NodeName, message: BetweenDurables) -> list[Effect]:
+        if to != message.to:
+            message = message._replace(to=to)
+        if to == self._name:
             self._to_self.append(message)
             return []
-        return [Send(message.to, message._replace(hops=1) if type(message) is Caught else message)]
+        return [Send(to, message._replace(hops=1) if type(message) is Caught else message)]
 
     def _and_later(self, effects: list[Effect]) -> list[Effect]:
         """With what this broker has told itself, and the timers of what is to be done later."""
         while self._to_self:
             message = self._to_self.popleft()
+            self._note_who_answers(self._name, message)
             effects += self._answers[type(message)](message)
         if self.holders.due_us < self._look_us:
             self._look_us = self.holders.due_us
@@ -212,7 +249,7 @@ class EndToEnd(Reliability):
             effects += self._set_once("accept", _ACCEPT_DELAY_US)
         if self.sessions.any_outstanding:
             effects += self._set_once("sessions", self._parameters.resend * 1_000)
-        return effects
+        return effects if self._redundancy is None else self._redundancy.carried_out(effects)
 
     def _set_once(self, what: str, delay_us: int) -> list[Effect]:
         if what in self._timers:
@@ -226,7 +263,9 @@ class EndToEnd(Reliability):
             return self.holders.look(self._now_us)
         del self._timers[what]
         if what == "accept":
-            return self._publishing.accept()
+            return [self._sent_back(effect) for effect in self._publishing.accept()]
+        if what == "beat":
+            return self._beat()
         if what == "sessions":
             return self.sessions.repeat()
         if what == "lease":
@@ -251,6 +290,12 @@ class EndToEnd(Reliability):
         return [*self._set_once("owes", self._parameters.rest_most * 1_000), *leases]
 
     def _on_submission(self, source: NodeName, message: Submission) -> Sequence[Effect]:
+        if self._redundancy is not None and not self._redundancy.serves:
+            served_by = self._redundancy.served_by
+            if served_by in (None, self._name):
+                return ()  # nobody serves that it knows of: the client will repeat it
+            return [Send(served_by, Relayed(served_by, self._name, source, *message))]
+        self._via.pop(source, None)
         return self._publishing.submit(source, message, self._now_us)
 
     def _on_stored(self, token: int) -> list[Effect]:
@@ -278,7 +323,12 @@ class EndToEnd(Reliability):
         self._owes = self._log.record.keeps_any
         return self._look_whether_owing()
 
+    def _on_catch_up(self, message: CatchUp) -> Sequence[Effect]:
+        return self._keeper.catch_up(message, self._now_us) if self._serves else ()
+
     def _on_enlist(self, message: Enlist) -> Sequence[Effect]:
+        if not self._serves:
+            return ()
         effects: list[Effect] = []
         known = self._log.record.registrations.get(message.client)
         incarnation = message.revision >> _REVISION_BITS
@@ -291,7 +341,68 @@ class EndToEnd(Reliability):
         return [*effects, *self._look_whether_owing()]
 
     def _on_release(self, message: Release) -> Sequence[Effect]:
+        if not self._serves:
+            return ()
         return [*self._keeper.release(message, self._now_us), *self._publishing.cut_log(self._now_us)]
+
+    # ------------------------------------------------------------------------------------------------ redundant ends
+    @property
+    def _serves(self) -> bool:
+        return self._redundancy is None or self._redundancy.serves
+
+    def _start(self, records: Sequence[bytes]) -> list[Effect]:
+        assert self._redundancy is not None
+        self._redundancy.start(records, self._now_us)
+        beats = [] if self._redundancy.candidate is None else self._set_once("beat", self._parameters.beat * 1_000)
+        return [*self._take_turns(), *beats]
+
+    def _beat(self) -> list[Effect]:
+        assert self._redundancy is not None
+        self._redundancy.beat(self._now_us)
+        return [*self._take_turns(), *self._set_once("beat", self._parameters.beat * 1_000)]
+
+    def _on_redundant(self, input: Received | Stored) -> list[Effect]:
+        if self._redundancy is None:
+            return []
+        self._redundancy.take(input, self._now_us)
+        return self._take_turns()
+
+    def _take_turns(self) -> list[Effect]:
+        """This broker begins to serve, or ceases; or something that was logged counts."""
+        assert self._redundancy is not None
+        effects: list[Effect] = []
+        for turn in self._redundancy.turns():
+            if type(turn) is Counts:
+                effects += self._on_stored(turn.token)
+                continue
+            self._begin_end()
+            if type(turn) is Begins:
+                effects += self._recover([*self._redundancy.disk.log.values()])
+        return effects
+
+    def _note_who_answers(self, source: NodeName, message: BetweenDurables) -> None:
+        if type(message) not in _QUESTIONS:
+            root = self._where.answered(source)
+            if root is not None:
+                self.holders.is_served_anew(root, self._now_us)
+
+    def _on_relayed(self, source: NodeName, message: Relayed) -> Sequence[Effect]:
+        if not self._serves or self._pubend is None:
+            return ()
+        self._via[message.client] = source
+        return self._publishing.submit(message.client, Submission(message.event, message.oldest), self._now_us)
+
+    def _on_accepted_there(self, source: NodeName, message: AcceptedThere) -> Sequence[Effect]:
+        there = self.sessions.of(message.client) is not None
+        return [Send(message.client, Accepted(message.publisher, message.sequence))] if there else ()
+
+    def _sent_back(self, effect: Effect) -> Effect:
+        """To a client of another broker, by way of that."""
+        if type(effect) is Send and effect.to in self._via:
+            accepted: Any = effect.message
+            via = self._via[effect.to]
+            return Send(via, AcceptedThere(via, effect.to, accepted.publisher, accepted.sequence))
+        return effect
 
     # --------------------------------------------------------------------------------------------------- on the way
     def _pass_on(self, came_from: NodeName | None, message: Carried) -> list[Effect]:
@@ -339,9 +450,11 @@ END_TO_END = ReliabilityProtocol(
     client=DurableClient,
     clients_roam=True,
     entrances=entrances,
+    redundant=lambda parameters: parameters.redundant,
     measures=(
         Measure(PUBLISHERS_WAIT, "publishers have to wait", "level"),
         Measure(RESUMED_ELSEWHERE, "clients resumed at another tick", "rows"),
+        Measure(SERVES, "serves a redundant pubend: 1 in a pair, 2 alone, 0 no more", "level"),
         Measure(GIVEN_UP, "publishers of whose events some were given up for a client", "rows"),
     ),
     tried={

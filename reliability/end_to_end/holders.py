@@ -286,6 +286,13 @@ class Holders:
                 holder.heard[number] = max(tick, holder.heard.get(number, -1))
         return []
 
+    def is_served_anew(self, root: NodeName, now_us: int) -> None:
+        """Another broker serves that pubend now: it may not have heard what the one before it has."""
+        number = self._roots.index(root)
+        for holder in self.of.values():
+            if holder.heard.pop(number, None) is not None:
+                self._release_later(holder, now_us)
+
     # -------------------------------------------------------------------------------------------------- what is open
     @property
     def settling(self) -> bool:

@@ -1,11 +1,11 @@
 """The parameters of exactly once over any overlay."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import NodeName
-from murmur_pubsub.promise import Limits
+from murmur_pubsub.promise import Limits, RedundantEnd
 from murmur_pubsub.units import Milliseconds
 
 
@@ -40,7 +40,14 @@ class EndToEndParameters:
     """What has waited for a client for so long is given up, if nothing was heard of the client for as long (none: it is
     kept without an end)."""
     pubends: list[str] = field(default_factory=list)
-    """The brokers at which events may be published (empty: all that take clients)."""
+    """The brokers at which events may be published (empty: all that take clients, but for backups)."""
+    backups: dict[str, list[str]] = field(default_factory=dict)
+    """Of such brokers the backup and the witness: `{b0: [b1, b2]}`. A backup has the same log, and takes over."""
+    beat: Milliseconds = 100
+    """How often the broker that serves a pubend tells the other one that it is there."""
+    silence: Milliseconds = 1_000
+    """After that long without a word of its backup a broker asks to go on alone; a backup that hears nothing asks to
+    take over after twice as long."""
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -53,11 +60,42 @@ class EndToEndParameters:
         if self.lease is not None and self.lease < 2 * self.rest_most:
             found = f"lease {self.lease} ms with rest_most {self.rest_most} ms"
             raise InputError("lease", found, "at least twice rest_most: a client at rest is heard of so seldom")
+        if self.silence < 3 * self.beat:
+            found = f"silence {self.silence} ms with beat {self.beat} ms"
+            raise InputError("silence", found, "at least three times beat: one word that is late would be missed")
+        _check_backups(self.backups, self.pubends)
 
     @property
     def limits(self) -> Limits:
         """How they limit what durable subscriptions are promised."""
         return Limits(None if self.lease is None else self.lease * 1_000)
+
+    @property
+    def redundant(self) -> tuple[RedundantEnd, ...]:
+        """The brokers of pubends that have a backup."""
+        return tuple(
+            RedundantEnd(host, backup, witness, 3 * self.silence * 1_000, self.log_most)
+            for host, (backup, witness) in self.backups.items()
+        )
+
+
+def _check_backups(backups: Mapping[NodeName, Sequence[NodeName]], pubends: Sequence[NodeName]) -> None:
+    """Raise `InputError` for brokers that cannot stand in for one another."""
+    of: dict[NodeName, NodeName] = {}
+    for host, others in backups.items():
+        place = f"backups.{host}"
+        if len(others) != 2:
+            raise InputError(place, repr(others), "two brokers: the backup and the witness")
+        backup, witness = others
+        if len({host, backup, witness}) < 3:
+            raise InputError(place, repr(others), f"two other brokers than {host}, and than each other")
+        if backup in backups or backup in pubends:
+            raise InputError(place, f"the backup {backup!r}", "a broker at which nothing is published by itself")
+        if backup in of:
+            raise InputError(place, f"{backup!r}, the backup of {of[backup]} too", "a backup of its own")
+        if pubends and host not in pubends:
+            raise InputError(place, "a backup of what is not in `pubends`", f"those of {', '.join(pubends)}")
+        of[backup] = host
 
 
 def entrances(parameters: EndToEndParameters, client_brokers: Sequence[NodeName]) -> Sequence[NodeName]:
@@ -66,4 +104,12 @@ def entrances(parameters: EndToEndParameters, client_brokers: Sequence[NodeName]
         if broker not in client_brokers:
             allowed = f"brokers that take clients: {', '.join(client_brokers[:10])}"
             raise InputError("pubends", repr(broker), allowed)
+    for each in parameters.redundant:
+        for broker in each.names:
+            if broker not in client_brokers:
+                allowed = f"brokers that take clients: {', '.join(client_brokers[:10])}"
+                raise InputError(f"backups.{each.host}", repr(broker), allowed)
+    if parameters.backups and not parameters.pubends:
+        backups = {each.backup for each in parameters.redundant}
+        return [broker for broker in client_brokers if broker not in backups]
     return [broker for broker in client_brokers if broker in parameters.pubends] or client_brokers

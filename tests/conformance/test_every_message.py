@@ -16,12 +16,13 @@ from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.message import Like, Way, kind_of, way_of
 from murmuration.registry import RELIABILITIES, ROUTINGS
+from reliability.end_to_end.redundant_messages import REDUNDANT_MESSAGES
 from tests.strategies import filters
 
 MESSAGES: dict[str, type] = {
     f"{each.__module__}.{each.__name__}": each
     for part in (*(each.make for each in ROUTINGS.values()), *(each.make for each in RELIABILITIES.values()))
-    for each in (*cast(Any, part).message_types, *CLIENT_MESSAGES)
+    for each in (*cast(Any, part).message_types, *CLIENT_MESSAGES, *REDUNDANT_MESSAGES)
 }
 INT64 = st.integers(-(2**63), 2**63 - 1)
 odd_numbers = st.sampled_from([-1, 2**15 - 1, 2**31, 2**40, 2**63 - 1, 2**63, 2**64 - 1, -(2**63)])
