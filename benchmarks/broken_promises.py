@@ -36,11 +36,8 @@ def drawn_for(mend: Mend, seed: int) -> dict[str, Any]:
     from murmuration.hunt.space import space_of
 
     routing, _, reliability = mend.without.pair.partition("/")
-    if mend.among is None:
-        space = space_of(routing, reliability)
-    else:
-        space = dataclasses.replace(space_of(routing, reliability, mend.among.parameters), **mend.among.fields)
-    return draw_schedule(random.Random(seed), space)
+    space = space_of(routing, reliability, mend.among.parameters)
+    return draw_schedule(random.Random(seed), dataclasses.replace(space, **mend.among.fields))
 
 
 def seek(mend: Mend, first: int, last: int, minutes: float) -> dict[str, Any]:
@@ -144,7 +141,7 @@ def _show(mends: list[Mend], known: Mapping[str, Mapping[str, Any]]) -> None:
             found = "seed" in result
             where = mend.drawn_test or mend.without.pair
             schedule = f"{where} {result['seed']}" if found else f"{where}: none of {result['next']:,}"
-            if mend.among is not None:
+            if mend.among.words:
                 schedule += f" ({mend.among.words})"
             shown = f"{result['symptom'][:80]}" if found else ""
             rows.append((mend.promise, mend.without.name, schedule, result.get("faults", ""), result["cpu_s"], shown))

@@ -24,15 +24,15 @@ class Mend(NamedTuple):
     """`without`: the source as it is without the mend.
 
     unpromised: the finding (such as "missing") that a schedule has without the mend, and not once with it, where a
-    fault excuses it. among: the schedules that are played, if not all of the pair. asked: dotted paths of properties
-    that hold of each run with the mend. drawn_test: that of `benchmarks.drawn_tests` is played in place of schedules.
-    known: the seed with which schedules had found the fault; it is played first.
+    fault excuses it. among: the schedules that are played (by default all of the pair). asked: dotted paths of
+    properties that hold of each run with the mend. drawn_test: that of `benchmarks.drawn_tests` is played in place of
+    schedules. known: the seed with which schedules had found the fault; it is played first.
     """
 
     promise: str
     without: PlantedBug
     unpromised: str = ""
-    among: Narrowed | None = None
+    among: Narrowed = Narrowed("")
     asked: tuple[str, ...] = ()
     drawn_test: str = ""
     known: int | None = None

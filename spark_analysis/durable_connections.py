@@ -115,16 +115,10 @@ class DurableConnections(Connections):
     def _end_of(self, case: Case) -> RedundantEnd | None:
         return end_of(self.homes.get(case.publisher, case.publisher), self.redundant)
 
-    def _publisher_not_back(self, case: Case, due_us: int) -> Excuse | None:
+    def _accepted(self, case: Case, by_us: int) -> bool:
         end = self._end_of(case)
-        for each in self.away.get(case.publisher, ()):
-            if each.until_us >= due_us > each.from_us and (end is None or not self._accepted(case, each.from_us, end)):
-                return Excuse(f"{case.publisher} was not connected to {self.homes[case.publisher]} again")
-        return None
-
-    def _accepted(self, case: Case, by_us: int, end: RedundantEnd) -> bool:
         within = (self.limit_us,) if self.lossy else ()
-        return is_accepted(case, by_us, end, self.windows, self.published_us, *within)
+        return end is not None and is_accepted(case, by_us, end, self.windows, self.published_us, *within)
 
     def _lost_with_its_publisher(self, case: Case) -> Excuse | None:
         due_us = self.last_us if case.overtaken_us is None else case.overtaken_us
@@ -181,7 +175,7 @@ class DurableConnections(Connections):
         parted = [name for name in able if any(window.separates(publishers, name) for window in there)]
         if not is_gone and parted != able:
             return None
-        if self._accepted(case, min(window.from_us for window in there), end):
+        if self._accepted(case, min(window.from_us for window in there)):
             return None
         return Excuse(f"{cause}: it may not have been accepted")
 
