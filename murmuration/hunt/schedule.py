@@ -92,7 +92,7 @@ def _draw_scenario(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
         "broker": dict(space.broker),
         "links": {"delay": "2 ms", **_harm(rng, space)},
         "failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"},
-        "drain": {"limit": "300 s"},
+        "drain": {"limit": "60 s"},
         **space.more,
     }  # fmt: skip
     if space.resubscriptions_max and rng.random() < 0.5:

@@ -6,6 +6,11 @@ nothing is. A broker that owes acknowledgements passes it on; one that has them 
 
 AckExpected may be lost on each link. A broker that has sent it therefore repeats it to the branches that still owe
 something, until the pubend itself would do so as often by AET.
+
+An acknowledgement goes to every broker of a cell, and may be lost on its way to one of them. The pubend has it by the
+others, so it expects nothing, and that broker would keep the messages until the next acknowledgement of their stream.
+A broker that is not alone in its cell therefore looks at what it keeps for its branches. Where nothing has come for the
+longest AET, it expects acknowledgements itself, each time after twice as long.
 """
 
 from murmur_pubsub.machine import Effect, Record, SetTimer
@@ -22,7 +27,7 @@ _FIRST_LINK_US = 100_000
 class AckExpectations:
     """Those of one broker, for its own pubends and for the streams that pass it."""
 
-    __slots__ = ("_aet", "_aet_most", "_expecting", "_least_us", "_reminding", "_router")
+    __slots__ = ("_aet", "_aet_most", "_expecting", "_least_us", "_reminding", "_router", "keeping")
 
     def __init__(self, parameters: GryphonParameters, router: StreamRouter) -> None:
         self._aet = parameters.aet
@@ -31,6 +36,8 @@ class AckExpectations:
         self._router = router
         self._expecting: dict[int, tuple[int, int]] = {}  # pubend to (interval in ms, F when it was last looked at)
         self._reminding: dict[int, tuple[int, int]] = {}  # pubend to (tick, wait in us)
+        self.keeping: dict[int, tuple[int, int]] = {}
+        """Streams with messages kept for branches, at the last look: the tick of the last one, and the wait in ms."""
 
     def __bool__(self) -> bool:
         return bool(self._expecting)
@@ -70,8 +77,29 @@ class AckExpectations:
         tick, waited_us = self._reminding.pop(stream.number)
         return [*stream.expect_ack(tick), *self._again(stream, tick, 2 * waited_us)]
 
+    def keep(self, stream: BrokerStream) -> list[Effect]:
+        """A message of the stream is kept for branches: look later whether they have it."""
+        number = stream.number
+        if number in self.keeping or self._router.stands_alone:
+            return []
+        self.keeping[number] = (-1, self._aet_most)
+        return [_timer("kept", number, self._aet_most * 1_000)]
+
+    def look_at_kept(self, stream: BrokerStream) -> list[Effect]:
+        """Messages were kept a while ago: are they still, though nothing has followed?"""
+        number, last = stream.number, stream.knowledge.last_message
+        before, wait = self.keeping.pop(number)
+        if last < 0:
+            return []
+        effects: list[Effect] = []
+        if last == before:
+            effects = self.pass_on(stream, last)
+            wait *= 2
+        self.keeping[number] = (last, wait)
+        return [*effects, _timer("kept", number, wait * 1_000)]
+
     def _again(self, stream: BrokerStream, tick: int, wait_us: int) -> list[Effect]:
-        if wait_us >= self._aet * 1_000 or not stream.owes(tick):
+        if wait_us >= self._aet * 1_000 or not stream.owing(tick):
             return []
         self._reminding[stream.number] = tick, wait_us
         return [_timer("remind", stream.number, wait_us)]

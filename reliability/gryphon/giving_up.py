@@ -15,10 +15,10 @@ class GivenUp:
 
     __slots__ = ("_after_us", "_lost", "_router", "branches")
 
-    def __init__(self, router: StreamRouter, after_us: int | None) -> None:
+    def __init__(self, router: StreamRouter, after_ms: int | None) -> None:
         self.branches: dict[str, None] = {}
         self._router = router
-        self._after_us = after_us
+        self._after_us = None if after_ms is None else after_ms * 1_000
         self._lost: dict[str, bool] = {}  # branches out of reach; True: for too long
 
     def ways_changed(self) -> list[Effect]:

@@ -70,8 +70,7 @@ class Gryphon(Reliability):
         self._name = context.name
         self._router = services.stream_router()
         self._router.connect(self)
-        after = parameters.give_up_after
-        self._given_up = GivenUp(self._router, None if after is None else after * 1_000)
+        self._given_up = GivenUp(self._router, parameters.give_up_after)
         self._publishing = self._make_publishing()
         self.streams: dict[int, BrokerStream] = {}
         self._numbers_of: dict[NodeName, list[int]] = {}
@@ -101,6 +100,7 @@ class Gryphon(Reliability):
             "gap": self._look_for_gap,
             "expect": self._expect_acks,
             "remind": self._expectations.repeat,
+            "kept": self._expectations.look_at_kept,
             "forget": self._forget_curiosity,
             "dct": self._look_back,
         }
@@ -155,6 +155,7 @@ class Gryphon(Reliability):
         """Has something been sent that is not acknowledged, or is something missing here?"""
         return (
             bool(self._expectations)
+            or any(self.streams[number].can_be_acknowledged for number in self._expectations.keeping)
             or any(stream.watching_gap for stream in self.streams.values())
             or self.sessions.any_outstanding
         )
@@ -174,8 +175,7 @@ class Gryphon(Reliability):
 
     # ------------------------------------------------------------------------------------------- set-up
     def _make_publishing(self) -> Publishing:
-        log = PubendLog(self._name, self._parameters.checkpoint)
-        return Publishing(self._name, log, self._parameters.log_most)
+        return Publishing(self._name, PubendLog(self._name, self._parameters.checkpoint), self._parameters.log_most)
 
     def _make_stream(self, number: int, root: NodeName) -> BrokerStream:
         given, pubend = self._parameters, None
@@ -192,11 +192,8 @@ class Gryphon(Reliability):
 
     def _recover(self, records: Sequence[bytes]) -> Sequence[Effect]:
         self._publishing.recover(records)
-        effects: list[Effect] = []
-        for pubend in self._publishing.pubends:
-            if pubend.last_message >= 0:
-                effects += self._expectations.begin(pubend.number, restarted=True)
-        return effects
+        unacked = [pubend.number for pubend in self._publishing.pubends if pubend.last_message >= 0]
+        return [effect for number in unacked for effect in self._expectations.begin(number, restarted=True)]
 
     # -------------------------------------------------------------------------------- publishers' broker
     def _on_submission(self, source: NodeName, message: Submission) -> Sequence[Effect]:
@@ -210,8 +207,7 @@ class Gryphon(Reliability):
         stream = self.streams[pubend.number]
         if event is None:
             return [*effects, *stream.be_silent(start, tick), *stream.tell_silence(), *self._advance(stream)]
-        effects += stream.publish(start, tick, DataTick(event, 0, 0))
-        effects += self._advance(stream)
+        effects += [*stream.publish(start, tick, DataTick(event, 0, 0)), *self._advance(stream)]
         effects += [*self._accept_later(), *self._note_tick(tick)]
         self._unsilenced[pubend.number] = None
         return [*effects, *self._silence_later(), *self._expectations.begin(pubend.number, restarted=False)]
@@ -226,7 +222,15 @@ class Gryphon(Reliability):
         return self._set_once("accept", _ACCEPT_DELAY_US) if self._publishing.must_accept else []
 
     def _expect_acks(self, stream: BrokerStream) -> list[Effect]:
-        return [*self._ack([stream]), *self._expectations.look(stream)]
+        assert stream.pubend is not None
+        return [*self._ack([stream]), *self._take_turns(stream.pubend.last_message), *self._expectations.look(stream)]
+
+    def _take_turns(self, tick: int) -> list[Effect]:
+        """In a total order a subend acknowledges a tick when all other streams here are so far."""
+        if self._merge is None:
+            return []
+        self._merge.expect(tick)
+        return self._advance_together(self._merge)
 
     # ---------------------------------------------------------------------------------------- all brokers
     def _on_detour(self, message: BetweenBrokers) -> Sequence[Effect]:
@@ -236,12 +240,14 @@ class Gryphon(Reliability):
             return self._messages[type(message)](route[0], message._replace(route=[]))
         if self._name not in route:
             return ()
+        effects: list[Effect] = []
         if type(message) is Data:
             stream = self.streams.get(message.pubend)
             if stream is not None and stream.pubend is None and self._router.branch_of(route[0]) is None:
                 stream.overhear(message)
+                effects += self._expectations.keep(stream)
             message = message._replace(hops=message.hops + 1)
-        return [Send(route[route.index(self._name) + 1], message)]
+        return [*effects, Send(route[route.index(self._name) + 1], message)]
 
     def _on_knowledge(self, source: NodeName, message: Data | Silence) -> Sequence[Effect]:
         stream = self.streams.get(message.pubend)
@@ -249,6 +255,8 @@ class Gryphon(Reliability):
             return ()
         if type(message) is Data:
             effects = stream.take_data(message, self._now_us)
+            if not (self._router.stands_alone or stream.number in self._expectations.keeping):
+                effects += self._expectations.keep(stream)
             effects += self._note_tick(message.tick) if self._merge is not None else ()
         else:
             effects = stream.take_silence(message, self._now_us)  # type: ignore[arg-type]
@@ -296,7 +304,7 @@ class Gryphon(Reliability):
         effects += self._ack([stream])
         if stream.subend is not None:
             stream.subend.expect(message.tick)
-            effects += self._look_for_gap(stream)
+            effects += [*self._look_for_gap(stream), *self._take_turns(message.tick)]
         return effects
 
     def _ack_later(self, stream: BrokerStream) -> list[Effect]:
@@ -341,16 +349,12 @@ class Gryphon(Reliability):
 
     def on_ways_changed(self) -> Sequence[Effect]:
         """See `routing.router.StreamObserver`."""
-        effects = self._given_up.ways_changed()
-        return [*effects, *self._wait_for_less()]
+        return [*self._given_up.ways_changed(), *self._wait_for_less()]
 
     def _wait_for_less(self) -> list[Effect]:
         """Branches may have been given up: what is acknowledged by all others is final."""
-        effects: list[Effect] = []
-        if self._given_up.branches:
-            for stream in self.streams.values():
-                effects += self._ack_later(stream)
-        return effects
+        streams = self.streams.values() if self._given_up.branches else ()
+        return [effect for stream in streams for effect in self._ack_later(stream)]
 
     def _advance(self, stream: BrokerStream) -> list[Effect]:
         """Deliver what the doubt horizon passes."""
@@ -429,10 +433,7 @@ class Gryphon(Reliability):
     def _unblock(self) -> list[Effect]:
         """A client has room again, or is gone: go on where subends had to wait."""
         blocked, self._blocked = self._blocked, {}
-        effects: list[Effect] = []
-        for number in blocked:
-            effects += self._advance(self.streams[number])
-        return effects
+        return [effect for number in blocked for effect in self._advance(self.streams[number])]
 
     # ------------------------------------------------------------------------------------------- timers
     def _on_timer(self, key: tuple[Any, ...]) -> Sequence[Effect]:
@@ -465,9 +466,8 @@ class Gryphon(Reliability):
             pubend = self.streams[number].pubend
             assert pubend is not None
             effects += self._publishing.log_silence(pubend, self._now_us)
-        for stream in self.streams.values():
-            effects += stream.tell_silence()
-        return [*effects, *self._note_tick(self._newest_tick)]
+        told = [effect for stream in self.streams.values() for effect in stream.tell_silence()]
+        return [*effects, *told, *self._note_tick(self._newest_tick)]
 
     def _look_back(self, stream: BrokerStream) -> list[Effect]:
         """With a finite DCT: what is older than that is wanted, though nothing later has come. While nothing is

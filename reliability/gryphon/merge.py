@@ -7,8 +7,9 @@ its turn when nothing can come before it any more: the doubt horizon of every ot
 
 So the slowest stream sets the pace, and a pubend that says nothing would hold up all others. It therefore says how far
 it is silent SIT after its broker saw a message on a later tick. A subend that others wait for is curious, as about a
-gap: it asks after GCT, and its pubend answers with silence up to that moment. While a pubend's broker is away, what
-others publish waits: in their logs, as long as their messages fit nowhere else.
+gap: it asks after GCT, and its pubend answers with silence up to that moment. A message that nobody here wants is
+acknowledged in its turn as well. Nobody here waits for that turn, so the others are asked when AckExpected comes. While
+a pubend's broker is away, what others publish waits: in their logs, as long as their messages fit nowhere else.
 
 Two things could break the order when a broker restarts, and do not. It begins at ticks that its pubends name when they
 hear of it, and these lie behind all that it had delivered: a horizon had passed that, so its pubend had logged it.
@@ -36,13 +37,14 @@ class Merge:
     """The streams of one broker, merged. `hand` hands a message (pubend, tick, message, version of subscriptions) to
     its subscribers by effects that it appends; False: one of them has no room, and nothing is done."""
 
-    __slots__ = ("_hand", "_reached", "_router", "_streams")
+    __slots__ = ("_expected", "_hand", "_reached", "_router", "_streams")
 
     def __init__(self, streams: Mapping[int, BrokerStream], router: StreamRouter, hand: Hand) -> None:
         self._streams = streams
         self._router = router
         self._hand = hand
         self._reached: Place = (0, -1)  # all before this have had their turn
+        self._expected = -1
 
     def advance(self, effects: list[Effect], blocked: dict[int, None]) -> list[Merged]:
         """Hand over what has its turn, in order; the streams that got further. A pubend whose message found no room is
@@ -66,13 +68,18 @@ class Merge:
         self._reached = max(self._reached, reached)
         return [each for each in merged if _go_on(each, _first_not_before(reached, each[0].number))]
 
+    def expect(self, tick: int) -> None:
+        """Some pubend expects acknowledgements up to the tick: all streams have to be so far."""
+        self._expected = max(self._expected, tick)
+
     def behind(self) -> list[Merged]:
-        """The streams that are to be asked for: a message here waits for what they have to say, or they have gaps."""
+        """The streams that are to be asked for: they have gaps, or a message here, or a pubend that expects
+        acknowledgements, waits for what they have to say."""
         merged = self._merged
         kept = ((stream.knowledge.last_message, subend) for stream, subend in merged)
         newest = max((tick for tick, subend in kept if tick >= subend.next), default=-1)
         for _, subend in merged:
-            subend.heard(newest)
+            subend.heard(max(newest, self._expected))
         return [each for each in merged if each[0].pubend is None and self.lacks(*each)]
 
     def lacks(self, stream: BrokerStream, subend: Subend) -> bool:

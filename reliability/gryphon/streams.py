@@ -304,16 +304,21 @@ class BrokerStream:
                 self.ostreams[branch].acked = max(self.ostreams[branch].acked, self.knowledge.final)
         return self.knowledge.final
 
-    def owes(self, tick: int) -> bool:
-        """Has some branch not acknowledged up to the tick?"""
-        return any(ostream.acked < tick for branch, ostream in self.ostreams.items() if branch not in self._given_up)
+    def owing(self, tick: int) -> list[str]:
+        """The branches that have not acknowledged up to the tick, and are waited for."""
+        return [b for b, ostream in self.ostreams.items() if ostream.acked < tick and b not in self._given_up]
+
+    @property
+    def can_be_acknowledged(self) -> bool:
+        """Are messages kept for branches alone, all of which can be asked whether they have them?"""
+        owing = self.owing(self.knowledge.last_message)
+        return bool(owing) and all(self._router.way(branch, self.number) for branch in owing)
 
     def expect_ack(self, tick: int) -> list[Effect]:
         """An acknowledgement is expected up to the tick: remind the branches that owe it."""
         effects: list[Effect] = []
-        for branch, ostream in self.ostreams.items():
-            if ostream.acked < tick and branch not in self._given_up:
-                effects += self._send(branch, AckExpected(self.number, tick, []))
+        for branch in self.owing(tick):
+            effects += self._send(branch, AckExpected(self.number, tick, []))
         if self.subend is None and all(branch in self._given_up for branch in self.ostreams):
             self.knowledge.finalize(tick)
         return effects
@@ -329,7 +334,7 @@ class BrokerStream:
             asked_from_below=self._asking,
             asked_above=self.asked_up,
             full=knowledge.room is not None and len(knowledge.messages) >= knowledge.room,
-            owed=self.owes(knowledge.newest),
+            owed=bool(self.owing(knowledge.newest)),
             unheard_of=any(ostream.acked < 0 for ostream in self.ostreams.values()),
             cut_off=self.came_by is not None and not self._router.way(self.came_by, self.number),
         )

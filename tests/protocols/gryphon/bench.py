@@ -218,6 +218,10 @@ class Bench:
         assert isinstance(gryphon, Gryphon)
         return gryphon.streams[pubend]
 
+    def waits(self, name: str) -> bool:
+        """Does the broker wait for something that it will ask for again?"""
+        return self.brokers[name].waiting
+
     def sent_by(self, name: str, message_type: type) -> list[Parcel]:
         """All messages of a class that the broker has sent."""
         return [each for each in self.sent if each.source == name and type(each.message) is message_type]

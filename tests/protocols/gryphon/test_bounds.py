@@ -15,12 +15,12 @@ from reliability.broker import Broker
 from reliability.gryphon.client import GryphonClient
 from reliability.gryphon.declaration import GRYPHON
 from reliability.gryphon.gryphon import Gryphon
-from reliability.gryphon.messages import Accepted, Submission
+from reliability.gryphon.messages import Accepted, AckExpected, Submission
 from reliability.gryphon.parameters import GryphonParameters
 from reliability.gryphon.publishing import PUBLISHERS_WAIT
 from reliability.gryphon.submissions import Submissions
 from tests.parameters import parameters_of
-from tests.protocols.gryphon.bench import Bench, to_nobody, to_s
+from tests.protocols.gryphon.bench import Bench, Parcel, to_nobody, to_s
 from tests.protocols.gryphon.cuts import CellNetwork, chain, one_cell
 
 HALF = one_cell(2, ("s", "t"))
@@ -406,3 +406,46 @@ def test_a_client_repeats_only_when_nothing_was_accepted_for_a_while() -> None:
 def test_a_bound_of_nothing_is_refused(name: str, value: object) -> None:
     with pytest.raises(Exception, match=name):
         parameters_of(GRYPHON, {name: value})
+
+
+# --------------------------------------------------------------------- an acknowledgement that one broker lacks
+def test_a_broker_of_a_cell_that_lacks_an_acknowledgement_asks_for_it_when_its_stream_is_at_rest() -> None:
+    """The other broker of the cell has it, and by that one the pubend, which expects nothing any more."""
+    bench = Bench()
+    bench.subscribe("s", 1)
+    keepers: set[str] = set()
+
+    def acknowledged_to_a_keeper(parcel: Parcel) -> bool:
+        return parcel.to in keepers and parcel.source == "s"
+
+    for number in range(3):
+        bench.publish("p", 7, number)
+        bench.deliver_all()
+    keepers |= {name for name in ("m0", "m1") if bench.stream(name).knowledge.messages}
+    assert len(keepers) == 1
+    (keeper,) = keepers
+    bench.pass_time(5_000, acknowledged_to_a_keeper)
+    assert bench.stream("p").knowledge.last_message == -1
+    assert len(bench.stream(keeper).knowledge.messages) == 3
+    assert bench.waits(keeper)
+    bench.pass_time(13_000)
+    assert not bench.stream(keeper).knowledge.messages
+    assert not bench.waits(keeper)
+    assert not bench.sent_by("p", AckExpected)
+    assert len(bench.sent_by(keeper, AckExpected)) == 1
+
+
+def test_a_broker_that_asks_in_vain_waits_twice_as_long_each_time() -> None:
+    bench = Bench(aet=1_000, aet_most=1_000)
+    bench.subscribe("s", 1)
+    bench.publish("p", 7, 0)
+    bench.deliver_all()
+    (keeper,) = (name for name in ("m0", "m1") if bench.stream(name).knowledge.messages)
+    bench.crash("p")
+    bench.pass_time(40_000, lambda parcel: parcel.source == "s")
+    waits = [delay_us // 1_000 for name, what, delay_us in bench.timers_set if (name, what) == (keeper, "kept")]
+    assert waits == [1_000, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000]
+    assert bench.waits(keeper)
+    for peer in ("s", "t", "m1" if keeper == "m0" else "m0"):
+        bench.unlink(keeper, peer)
+    assert not bench.waits(keeper), "nobody is there who could be asked"

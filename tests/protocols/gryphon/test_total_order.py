@@ -7,7 +7,9 @@ import pytest
 from hypothesis import Phase, find, given, settings
 
 from murmuration.harness.cluster import Cluster
+from reliability.gryphon.messages import Silence
 from spark_analysis.plain_judge import judge_run
+from tests.protocols.gryphon.bench import Bench, Parcel
 from tests.protocols.gryphon.planted_bugs import ORDER_BUGS
 from tests.protocols.gryphon.test_schedules import GRYPHON, holds
 from tests.schedules import examples, play, schedules
@@ -122,3 +124,20 @@ def test_a_planted_bug_is_found(bug: str) -> None:
         settings=settings(max_examples=300, phases=[Phase.generate], derandomize=True, deadline=None),
     )
     assert shows(found)
+
+
+def test_what_is_for_nobody_here_is_acknowledged_though_another_pubend_fell_silent_unheard() -> None:
+    """Nobody waits for an event there, so nobody asks the other pubend; the log would be kept for good."""
+    bench = Bench(order="total", pubends={"p": 2})
+    bench.subscribe("s", 1, "x > 5")
+    bench.subscribe("t", 2, "x < 5")
+
+    def silence_of_the_other(parcel: Parcel) -> bool:
+        return parcel.to == "s" and type(parcel.message) is Silence and parcel.message.pubend != 0
+
+    bench.publish("p", 0, 0, 1)
+    bench.pass_time(2_500, silence_of_the_other)
+    assert bench.delivered == {1: [], 2: [(0, 0)]}
+    bench.pass_time(20_000)
+    assert not bench.stream("p").knowledge.messages
+    assert not bench.waits("p")
