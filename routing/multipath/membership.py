@@ -25,6 +25,7 @@ from routing.multipath.messages import (
     SoftLinkRequest,
     TablesTold,
     TablesWanted,
+    WordTaken,
 )
 from routing.multipath.mover import Mover
 from routing.multipath.primary_network import Statement
@@ -238,6 +239,7 @@ class Membership:
         if self.watching:
             effects.append(SetTimer(("routing", "watch"), self._knowledge.parameters.watch_us))
         effects += [Send(peer, SoftLinkRequest(network.epoch)) for peer in watched]
+        effects += network.untaken_words()
         effects += [Send(peer, network.claim(peer)) for peer in disowned]
         effects += [Send(peer, Departed(self._knowledge.name, network.epoch)) for peer in left if self.leaving]
         if astray and self._moves.zone is None:
@@ -374,9 +376,12 @@ class Membership:
 
     def on_broker_away(self, source: NodeName, word: BrokerAway) -> Sequence[Effect]:
         network = self._knowledge.network
+        onward: list[Effect] = []
+        if source not in network.linked:
+            onward.append(Send(source, WordTaken(word.broker, word.witness, word.epoch, word.version)))
         if not network.heard_away(word):
-            return ()
-        onward = network.spread_away(word, source)
+            return onward
+        onward += network.spread_away(word, source)
         # Whether that is so of a neighbour of this broker it says itself, at once: until then nothing is sent to it.
         asked = [Send(word.broker, SoftLinkRequest(network.epoch))] if word.broker in network.unlinked else []
         if not word.away:
@@ -385,6 +390,10 @@ class Membership:
         if asked:
             return onward + self.on_unreachable(word.broker) + asked
         return onward + self._gone(word.broker)
+
+    def on_word_taken(self, source: NodeName, taken: WordTaken) -> Sequence[Effect]:
+        self._knowledge.network.word_taken(source, taken)
+        return ()
 
     def on_join_refused(self, source: NodeName, refused: JoinRefused) -> Sequence[Effect]:
         network = self._knowledge.network

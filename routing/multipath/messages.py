@@ -159,6 +159,16 @@ class BrokerAway(NamedTuple):
     life: int
 
 
+@message(197, control=True)
+class WordTaken(NamedTuple):
+    """The answer to `BrokerAway` where no link leads: what the witness said of the broker has come."""
+
+    broker: str
+    witness: str
+    epoch: int
+    version: int
+
+
 @message(32, control=True)
 class TablesWanted(NamedTuple):
     """Tell me all that you know: there are brokers that I have never heard of, or yours have not come."""
@@ -252,7 +262,7 @@ class MoveFinished(NamedTuple):
 MESSAGES: tuple[type, ...] = (
     MoveDoubted, MoveSettled, CoordinatorNamed, MoveAsked, MoveRuns, JoinRefused, Neighbours, OriginSubscriptions,
     SubscriptionChanged, TableTaken, Departed, LoadExchange, SoftLinkRequest, SoftLinkAccepted, BrokerAway,
-    TablesWanted, TablesTold, LinkClaimed, MovePermission, MoveGranted, MapRequested, MapAnswered, MovePhase,
+    WordTaken, TablesWanted, TablesTold, LinkClaimed, MovePermission, MoveGranted, MapRequested, MapAnswered, MovePhase,
     MoveConfirmed, MoveFinished,
 )  # fmt: skip
 Path = tuple[NodeName, ...]

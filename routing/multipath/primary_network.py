@@ -14,7 +14,7 @@ import msgpack
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import Effect, NodeName, Persist, Send
-from routing.multipath.messages import BrokerAway, LinkClaimed, Neighbours, Path, SoftLinkRequest
+from routing.multipath.messages import BrokerAway, LinkClaimed, Neighbours, Path, SoftLinkRequest, WordTaken
 from routing.multipath.overlay_maps import MasterOverlayMap
 
 
@@ -75,6 +75,7 @@ class PrimaryNetwork:
         self.unsaid: dict[NodeName, Statement] = {}
         self.token = 0
         self._away: dict[NodeName, dict[NodeName, BrokerAway]] = {}
+        self._untaken: dict[NodeName, dict[tuple[NodeName, NodeName], BrokerAway]] = {}
         self._said = 0
         self._heard_at: dict[NodeName, int] = {}
         self._mom: MasterOverlayMap | None = None
@@ -321,11 +322,27 @@ class PrimaryNetwork:
         """Pass a witness's word on. A broker that is no longer away passes on that it is back itself: to those on its
         other side there may be no other way any more."""
         passed_by = (source, word.broker) if word.away else (source,)
-        return [
-            Send(peer, word._replace(hops=word.hops + distance))
-            for peer, distance in self.relays()
-            if peer not in passed_by and word.hops + distance <= self.delta
-        ]
+        effects: list[Effect] = []
+        for peer, distance in self.relays():
+            if peer not in passed_by and word.hops + distance <= self.delta:
+                told = word._replace(hops=word.hops + distance)
+                if peer not in self.linked:
+                    self._untaken.setdefault(peer, {})[word.broker, word.witness] = told
+                effects.append(Send(peer, told))
+        return effects
+
+    def word_taken(self, source: NodeName, taken: WordTaken) -> None:
+        """The source has heard that word of a witness, or a later one."""
+        words = self._untaken.get(source, {})
+        word = words.get((taken.broker, taken.witness))
+        if word is not None and (taken.epoch, taken.version) >= (word.epoch, word.version):
+            del words[taken.broker, taken.witness]
+
+    def untaken_words(self) -> list[Effect]:
+        """What was told to brokers to which no link leads, and may have been lost: it goes to them again."""
+        unlinked = {peer for peer, _ in self.relays() if peer not in self.linked}
+        self._untaken = {peer: words for peer, words in self._untaken.items() if words and peer in unlinked}
+        return [Send(peer, word) for peer, words in self._untaken.items() for word in words.values()]
 
     def check_invariants(self) -> None:
         assert self.down.keys() <= self.peers.keys()

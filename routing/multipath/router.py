@@ -109,6 +109,7 @@ class MultipathRouter(Router):
             wire.SoftLinkRequest: self._on_soft_link_request,
             wire.SoftLinkAccepted: self._on_soft_link_accepted,
             wire.BrokerAway: lambda source, message, _: self.membership.on_broker_away(source, message),
+            wire.WordTaken: lambda source, message, _: self.membership.on_word_taken(source, message),
             wire.JoinRefused: lambda source, message, _: self.membership.on_join_refused(source, message),
             wire.TablesWanted: lambda source, message, _: self.membership.on_tables_wanted(source, message),
             wire.LinkClaimed: lambda source, message, _: self.membership.on_link_claimed(source, message),
