@@ -113,6 +113,10 @@ class StreamRouter(Router):
         """Has an operator said that the broker will not return?"""
 
     @abstractmethod
+    def incarnation_of(self, root: NodeName) -> int:
+        """The latest incarnation of the root that was heard of."""
+
+    @abstractmethod
     def connect(self, observer: StreamObserver) -> None:
         """The observer is asked and told from now on."""
 

@@ -102,9 +102,21 @@ class CatchUpStream:
 class Holder:
     """A client here. `version`: that of the broker's filters since which all that it wants is among them. `has`: pubend
     to the last tick that the client itself has acknowledged; `heard` is what the publishers' brokers know of that.
-    `unlisted`: publishers' brokers that have not recorded the revision yet."""
+    `unlisted`: publishers' brokers that have not recorded the revision yet. `begins`: pubends with which it was live
+    when the revision was made, and whose consolidated stream is not known to be handed out by it yet."""
 
-    __slots__ = ("client", "filters", "has", "heard", "revision", "streams", "subscribers", "unlisted", "version")
+    __slots__ = (
+        "begins",
+        "client",
+        "filters",
+        "has",
+        "heard",
+        "revision",
+        "streams",
+        "subscribers",
+        "unlisted",
+        "version",
+    )
 
     def __init__(self, client: NodeName, has: dict[int, int]) -> None:
         self.client = client
@@ -116,6 +128,7 @@ class Holder:
         self.filters: Sequence[Filter] = ()
         self.streams: dict[int, CatchUpStream] = {}
         self.unlisted: dict[NodeName, None] = {}
+        self.begins: dict[int, None] = {}
 
     def is_live(self, pubend: int, tick: int) -> bool:
         """Is the message on that tick of the consolidated stream for it?"""

@@ -211,6 +211,12 @@ class Durable(Gryphon):
             return ()  # sent before its link broke here
         return self._holders.resume(source, message, self._router.version, self._now_us)
 
+    def on_in_effect(self, root: NodeName, version: int, marks: Sequence[int]) -> Sequence[Effect]:
+        """See `routing.router.StreamObserver`: what a restarted broker heard and did not store is told again."""
+        begun = self._holders.root_began(root, self._router.incarnation_of(root))
+        told = self._set_once("release", self._parameters.ack_delay * 1_000) if begun else []
+        return [*told, *super().on_in_effect(root, version, marks)]
+
     def _hand(self, number: int, tick: int, message: DataTick, until: int, effects: list[Effect]) -> bool:
         event, hops, _ = message
         for client, subscribers in self._services.subscribers(event, until).items():

@@ -63,6 +63,7 @@ class Holders:
         self._subend_of = subend_of
         self._post = post
         self._unanswered = 0
+        self._lives: dict[NodeName, int] = {}
         self.stirred = False
 
     # ---------------------------------------------------------------------------------- who is here, and what they want
@@ -77,6 +78,7 @@ class Holders:
         holder.revision, holder.subscribers, holder.filters = message.revision, message.subscribers, message.filters
         holder.version = version
         holder.unlisted = dict.fromkeys(self._roots)
+        holder.begins = {number: None for number, stream in holder.streams.items() if stream.live}
         return self._enlist(holder, now_us)
 
     def enlisted(self, message: Enlisted, now_us: int) -> list[Effect]:
@@ -177,10 +179,34 @@ class Holders:
         self.stirred = True
         self.of[client].has.update((message.pubend, message.tick) for message in messages)
 
+    def root_began(self, root: NodeName, incarnation: int) -> bool:
+        """That incarnation of a publishers' broker is there; True if it has to hear again what clients have."""
+        if incarnation <= self._lives.get(root, 0):
+            return False
+        self._lives[root] = incarnation
+        for holder in self.of.values():
+            for number in self._roots[root]:
+                holder.heard.pop(number, None)
+        self.stirred = True
+        return bool(self.of)
+
+    def _pass_by(self, holder: Holder) -> None:
+        """A publishers' broker matches by a new revision at once, and the consolidated stream is handed out by it from
+        a later tick on. What was matched between the two nobody hands over: the client has all before that tick."""
+        session = self._sessions.of(holder.client)
+        for number in list(holder.begins):
+            subend = self._subend_of(number)
+            begun = subend is not None and subend.version_at(subend.next) >= holder.version
+            owed = session is None or any(each.pubend == number for each in session.not_handed_back)
+            if subend is not None and begun and holder.streams[number].live and not owed:
+                del holder.begins[number]
+                holder.has[number] = max(holder.has.get(number, -1), subend.next - 1)
+
     def release(self, now_us: int) -> list[Effect]:
         """Tell the publishers' brokers what clients have."""
         effects: list[Effect] = []
         for holder in self.of.values():
+            self._pass_by(holder)
             for root, numbers in self._roots.items():
                 news = {} if root in holder.unlisted else holder.unreleased(numbers)
                 if news:
@@ -202,7 +228,8 @@ class Holders:
     def waiting(self) -> bool:
         """Is there anything that a publishers' broker has to answer?"""
         return any(
-            holder.unlisted or holder.behind or holder.unreleased(list(holder.has)) for holder in self.of.values()
+            holder.unlisted or holder.behind or holder.begins or holder.unreleased(list(holder.has))
+            for holder in self.of.values()
         )
 
     @property

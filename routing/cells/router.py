@@ -115,6 +115,10 @@ class CellRouting(StreamRouter):
         """See `routing.router.StreamRouter`."""
         self._observer = observer
 
+    def incarnation_of(self, root: NodeName) -> int:
+        """See `routing.router.StreamRouter`."""
+        return self._epochs.incarnation_of(root)
+
     def branch_of(self, broker: NodeName) -> Cell | None:
         """See `routing.router.StreamRouter`; the siblings of this broker are behind no branch."""
         return self.tree.branch_of.get(broker)

@@ -2,14 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from murmur_pubsub.errors import InputError
+from murmur_virtual.run import VirtualRun
 from murmuration.deployment.build_deployment import build
 from murmuration.harness.cluster import Cluster
 from murmuration.scenario.load import check_scenario
+from reliability.broker import Broker
+from reliability.durable.durable import Durable
 from spark_analysis.plain_judge import Judgement, judge_run
 
 CHAIN = {"kind": "chain", "brokers": 3}
@@ -93,6 +97,38 @@ def test_a_subscriber_that_was_away_gets_what_it_missed_once_and_in_order(case: 
         judgement = judged(cluster)
     assert judgement.numbers["required"] == 50
     assert judgement.numbers["explained"] == 0
+
+
+def _kept_at_the_end(scenario: dict[str, Any], folder: Path) -> bool:
+    """Does the publishers' broker b0 keep anything for clients when the run has come to rest?"""
+    given = {
+        "name": "at-rest", "runtime": "virtual", "overlay": {"kind": "chain", "brokers": 2}, "broker": DURABLE,
+        "drain": {"limit": "60 s"}, **QUICK, **scenario,
+    }  # fmt: skip
+    run = VirtualRun(build(check_scenario(given, "test")).deployment, folder, lambda *_: None)
+    run.play()
+    assert run.runtime.now_us < 20_000_000
+    broker = run.runtime.nodes["b0"].machine
+    assert isinstance(broker, Broker)
+    assert isinstance(broker.reliability, Durable)
+    return broker.reliability._log.record.keeps_any
+
+
+def test_a_publishers_broker_that_restarts_hears_again_what_clients_have(tmp_path: Path) -> None:
+    """Else it would keep that for them, and its log from there on, until the next message for each of them."""
+    workload = {"kind": "paced", "publishers": {"b0": 1}, "subscribers": {"b1": 2}, "rate_per_s": 40, "seconds": 1}
+    faults = [{"at": "3 s", "kill": "b0", "for": "100 ms"}]
+    assert not _kept_at_the_end({"workload": workload, "faults": faults}, tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_matched_before_a_subscription_begins_is_not_kept_for_good(seed: int, tmp_path: Path) -> None:
+    """The broker with the subscribers hears later than the publishers' broker that they ask anew."""
+    workload = {
+        "kind": "zipf", "clients": 2, "subscribers_per_actor": 2, "publishers": 1, "publications": 40, "rate_per_s": 40,
+        "attributes": 2, "predicates": 1, "matching_rate": 0.5, "resubscriptions": 8,
+    }  # fmt: skip
+    assert not _kept_at_the_end({"workload": workload, "links": {"delay": "100 ms"}, "seed": seed}, tmp_path)
 
 
 def test_a_client_that_was_killed_gets_all_and_again_only_what_it_had_not_recorded() -> None:
