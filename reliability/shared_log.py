@@ -8,6 +8,7 @@ more, and the cut is made when that is safe.
 """
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import msgpack
 
@@ -17,6 +18,8 @@ from murmur_pubsub.machine import Effect, Persist, Truncate
 
 class SharedLog:
     """Of one broker, the node `name`."""
+
+    remembers: ClassVar = ("_needed",)  # until the reliability part cuts its log, which it does now and then
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -160,7 +160,8 @@ class Holders:
             return []
         most = stream.ask(room, now_us + self._round_trip.nrt_us)
         root, asked = self._root_of[number], now_us // 1_000
-        return [*self._post(CatchUp(root, self._name, holder.client, number, stream.tick, most, asked, 0, []))]
+        has = holder.has.get(number, -1)
+        return [*self._post(CatchUp(root, self._name, holder.client, number, stream.tick, has, most, asked, 0, []))]
 
     def live_for(self, client: NodeName, pubend: int, tick: int) -> bool:
         """Is the message on that tick of the consolidated stream to be handed to the client?"""

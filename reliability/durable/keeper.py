@@ -97,13 +97,15 @@ class Keeper:
         return [*self._post(answer)]
 
     def catch_up(self, message: CatchUp, now_us: int) -> list[Effect]:
-        """A client is to be caught up: the next messages that are kept for it."""
+        """A client is to be caught up: the next messages that are kept for it. It says again what it has, since
+        this broker may have heard of that before it was restarted, and not have stored it."""
         self._heard_us[message.client] = now_us
         pubend = self._pubends.get(message.pubend)
         registration = self._log.record.registrations.get(message.client)
         if pubend is None or registration is None:
             return []
-        _, origin, client, number, after, most, asked, *_ = message
+        _, origin, client, number, after, has, most, asked, *_ = message
+        self._log.record.release(client, number, min(has, pubend.last))
         until = pubend.knowledge.newest
         effects: list[Effect] = []
         lost = registration.lost.get(number)

@@ -87,13 +87,15 @@ class Enlisted(NamedTuple):
 
 @message(167)
 class CatchUp(NamedTuple):
-    """A client's broker to a publishers' broker: send the next messages that matched, `most` of them."""
+    """A client's broker to a publishers' broker: send the next messages that matched, `most` of them. The client was
+    handed all up to the tick `after`, and has acknowledged all up to `has`."""
 
     to: str
     origin: str
     client: str
     pubend: int
     after: int
+    has: int
     most: int
     asked: int
     hop: int

@@ -324,7 +324,9 @@ class EndToEnd(Reliability):
         return self._look_whether_owing()
 
     def _on_catch_up(self, message: CatchUp) -> Sequence[Effect]:
-        return self._keeper.catch_up(message, self._now_us) if self._serves else ()
+        if not self._serves:
+            return ()
+        return [*self._keeper.catch_up(message, self._now_us), *self._publishing.cut_log(self._now_us)]
 
     def _on_enlist(self, message: Enlist) -> Sequence[Effect]:
         if not self._serves:

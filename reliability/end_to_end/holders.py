@@ -227,7 +227,8 @@ class Holders:
         most = chain.ask(self._window - outstanding)
         self._ask_at(chain, now_us + min(self._round_trip.nrt_us << min(chain.silent - 1, 8), self._rest_most_us))
         root, asked = self._roots[number], now_us // 1_000
-        return [*self._post(CatchUp(root, self._name, holder.client, number, chain.tick, most, asked, 0, []))]
+        has = holder.has.get(number, -1)
+        return [*self._post(CatchUp(root, self._name, holder.client, number, chain.tick, has, most, asked, 0, []))]
 
     def _ask_at(self, chain: Chain, at_us: int) -> None:
         chain.due_us = at_us

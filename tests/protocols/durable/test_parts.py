@@ -241,16 +241,31 @@ def test_a_client_is_caught_up_step_by_step_with_what_is_safely_in_the_log() -> 
     for tick in (20, 21, 22):
         p.put(tick)
     p.log.append(Logged(0, 30, event(30)))  # on its way into the log
-    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 5, 2, 9, 0, []), 0)
+    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 5, -1, 2, 9, 0, []), 0)
     assert [(type(each), each.after, each.tick) for each in p.sent] == [(Caught, 5, 20), (Caught, 20, 21)]
     p.sent.clear()
-    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 21, 2, 9, 0, []), 0)
+    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 21, -1, 2, 9, 0, []), 0)
     assert [(type(each), each.after, each.tick) for each in p.sent] == [(Caught, 21, 22), (CaughtUp, 22, 22)]
     p.sent.clear()
     for senseless in (("x", 0, 5), ("c", 8, 5)):
-        assert p.keeper.catch_up(CatchUp("p", "s", *senseless, 2, 9, 0, []), 0) == []
+        assert p.keeper.catch_up(CatchUp("p", "s", *senseless, -1, 2, 9, 0, []), 0) == []
     p.keeper.release(Release("p", "s", "c", [0, 9_999, 77, 3], 9, 0, []), 0)
     assert p.log.record.registrations["c"].has == {0: 22}, "nobody has what was never given"
+
+
+def test_who_asks_for_more_says_what_the_client_has() -> None:
+    """A publishers' broker that was restarted may have heard of that, and not have stored it."""
+    p = Publishers()
+    (persist,) = p.enlist(1)
+    p.keeper.stored(persist.token)
+    for tick in (20, 21, 22):
+        p.put(tick)
+    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 22, 21, 2, 9, 0, []), 0)
+    assert p.log.record.registrations["c"].has == {0: 21}
+    assert list(p.log.record.registrations["c"].owed[0]) == [22]
+    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 22, 9_999, 2, 9, 0, []), 0)
+    assert p.log.record.registrations["c"].has == {0: 22}, "nobody has what was never given"
+    assert not p.log.record.keeps_any
 
 
 def test_a_log_of_another_broker_is_refused() -> None:
@@ -275,12 +290,12 @@ def test_a_lease_runs_from_the_last_word_of_a_client_or_from_the_message_that_wa
     p.sent.clear()
     assert p.keeper.give_up(21_599_000) == 21_724_000, "it was heard of; the next look is an eighth of a lease away"
     assert p.keeper.give_up(21_600_000) == 21_900_000
-    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 19_000, 5, 9, 0, []), 21_700_000)
+    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 19_000, -1, 5, 9, 0, []), 21_700_000)
     assert [type(each) for each in p.sent] == [GivenUp, Caught, CaughtUp]
     assert p.sent[0] == GivenUp("s", "c", 0, 19_000, 20_100, [3, 20_000, 20_100], 9, 0, [])
     assert p.sent[1].after == 20_100
     p.sent.clear()
-    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 20_100, 5, 9, 0, []), 21_700_000)
+    p.keeper.catch_up(CatchUp("p", "s", "c", 0, 20_100, -1, 5, 9, 0, []), 21_700_000)
     assert [type(each) for each in p.sent] == [Caught, CaughtUp], "it has been told"
 
 

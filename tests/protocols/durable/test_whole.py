@@ -14,6 +14,7 @@ from murmuration.harness.cluster import Cluster
 from murmuration.scenario.load import check_scenario
 from reliability.broker import Broker
 from reliability.durable.durable import Durable
+from reliability.end_to_end.end_to_end import EndToEnd
 from spark_analysis.plain_judge import Judgement, judge_run
 
 CHAIN = {"kind": "chain", "brokers": 3}
@@ -99,7 +100,13 @@ def test_a_subscriber_that_was_away_gets_what_it_missed_once_and_in_order(case: 
     assert judgement.numbers["explained"] == 0
 
 
-def _kept_at_the_end(scenario: dict[str, Any], folder: Path) -> bool:
+RESTARTED = {
+    "workload": {"kind": "paced", "publishers": {"b0": 1}, "subscribers": {"b1": 2}, "rate_per_s": 40, "seconds": 1},
+    "faults": [{"at": "3 s", "kill": "b0", "for": "100 ms"}],
+}
+
+
+def kept_at_the_end(scenario: dict[str, Any], folder: Path) -> bool:
     """Does the publishers' broker b0 keep anything for clients when the run has come to rest?"""
     given = {
         "name": "at-rest", "runtime": "virtual", "overlay": {"kind": "chain", "brokers": 2}, "broker": DURABLE,
@@ -110,15 +117,13 @@ def _kept_at_the_end(scenario: dict[str, Any], folder: Path) -> bool:
     assert run.runtime.now_us < 20_000_000
     broker = run.runtime.nodes["b0"].machine
     assert isinstance(broker, Broker)
-    assert isinstance(broker.reliability, Durable)
+    assert isinstance(broker.reliability, Durable | EndToEnd)
     return broker.reliability._log.record.keeps_any
 
 
 def test_a_publishers_broker_that_restarts_hears_again_what_clients_have(tmp_path: Path) -> None:
     """Else it would keep that for them, and its log from there on, until the next message for each of them."""
-    workload = {"kind": "paced", "publishers": {"b0": 1}, "subscribers": {"b1": 2}, "rate_per_s": 40, "seconds": 1}
-    faults = [{"at": "3 s", "kill": "b0", "for": "100 ms"}]
-    assert not _kept_at_the_end({"workload": workload, "faults": faults}, tmp_path)
+    assert not kept_at_the_end(RESTARTED, tmp_path)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -128,7 +133,7 @@ def test_what_is_matched_before_a_subscription_begins_is_not_kept_for_good(seed:
         "kind": "zipf", "clients": 2, "subscribers_per_actor": 2, "publishers": 1, "publications": 40, "rate_per_s": 40,
         "attributes": 2, "predicates": 1, "matching_rate": 0.5, "resubscriptions": 8,
     }  # fmt: skip
-    assert not _kept_at_the_end({"workload": workload, "links": {"delay": "100 ms"}, "seed": seed}, tmp_path)
+    assert not kept_at_the_end({"workload": workload, "links": {"delay": "100 ms"}, "seed": seed}, tmp_path)
 
 
 def test_a_client_that_was_killed_gets_all_and_again_only_what_it_had_not_recorded() -> None:

@@ -17,7 +17,7 @@ from murmuration.scenario.load import check_scenario, load_scenario
 from routing.flooding import Flooding
 from routing.router import Hop
 from spark_analysis.plain_judge import Judgement, judge_plainly
-from tests.protocols.durable.test_whole import QUICK, both_subscribe, numbers, publish
+from tests.protocols.durable.test_whole import QUICK, RESTARTED, both_subscribe, kept_at_the_end, numbers, publish
 from tests.protocols.durable.test_whole import judged as valid
 
 DATAGRAMS = {"datagrams": {"delay": "1 ms"}}
@@ -103,6 +103,12 @@ def test_what_was_accepted_outlives_the_publishers_broker_and_its_router_finds_i
         cluster.drain()
         assert numbers(cluster, "bob") == list(range(60))
         judged(cluster)
+
+
+def test_a_publishers_broker_that_restarts_hears_again_what_clients_have(tmp_path: Path) -> None:
+    """Else it would keep that for them, and the run would go on to its limit."""
+    broker = {"routing": "multipath", "reliability": "end_to_end"}
+    assert not kept_at_the_end({**RESTARTED, "broker": broker, **DATAGRAMS}, tmp_path)
 
 
 def test_a_broker_without_a_pubend_comes_back_too() -> None:
