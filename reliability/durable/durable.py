@@ -46,6 +46,8 @@ from reliability.gryphon.knowledge import DataTick
 from reliability.gryphon.messages import HandedBack
 from reliability.gryphon.publishing import Publishing
 from reliability.gryphon.round_trip import RoundTrip
+from reliability.gryphon.streams import BrokerStream
+from reliability.gryphon.subend import Subend
 from reliability.layer import BrokerServices
 from reliability.protocol import ReliabilityProtocol
 
@@ -216,9 +218,19 @@ class Durable(Gryphon):
 
     def on_in_effect(self, root: NodeName, version: int, marks: Sequence[int]) -> Sequence[Effect]:
         """See `routing.router.StreamObserver`: what a restarted broker heard and did not store is told again."""
+        effects = [*super().on_in_effect(root, version, marks)]
         begun = self._holders.root_began(root, self._router.incarnation_of(root))
-        told = self._set_once("release", self._parameters.ack_delay * 1_000) if begun else []
-        return [*told, *super().on_in_effect(root, version, marks)]
+        if begun or any(number in self._holders.beginning for number in self._numbers_of.get(root, ())):
+            effects += self._release_later()
+        return effects
+
+    def _passed(self, stream: BrokerStream, subend: Subend, effects: list[Effect]) -> None:
+        super()._passed(stream, subend, effects)
+        if stream.number in self._holders.beginning:
+            effects += self._release_later()
+
+    def _release_later(self) -> list[Effect]:
+        return self._set_once("release", self._parameters.ack_delay * 1_000)
 
     def _hand(self, number: int, tick: int, message: DataTick, until: int, effects: list[Effect]) -> bool:
         event, hops, _ = message
@@ -239,7 +251,7 @@ class Durable(Gryphon):
         self._holders.has(source, done)
         return [
             *self._holders.go_on(holder, self._now_us),
-            *self._set_once("release", self._parameters.ack_delay * 1_000),
+            *self._release_later(),
         ]
 
 

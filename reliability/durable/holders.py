@@ -64,6 +64,8 @@ class Holders:
         self._post = post
         self._unanswered = 0
         self._lives: dict[NodeName, int] = {}
+        self.beginning: dict[int, None] = {}
+        """Pubends of which some holder here may begin with a revision: see `Holder.begins`."""
         self.stirred = False
 
     # ---------------------------------------------------------------------------------- who is here, and what they want
@@ -79,6 +81,7 @@ class Holders:
         holder.version = version
         holder.unlisted = dict.fromkeys(self._roots)
         holder.begins = {number: None for number, stream in holder.streams.items() if stream.live}
+        self.beginning |= holder.begins
         return self._enlist(holder, now_us)
 
     def enlisted(self, message: Enlisted, now_us: int) -> list[Effect]:
@@ -201,6 +204,7 @@ class Holders:
             owed = session is None or any(each.pubend == number for each in session.not_handed_back)
             if subend is not None and begun and holder.streams[number].live and not owed:
                 del holder.begins[number]
+                self.stirred = True
                 holder.has[number] = max(holder.has.get(number, -1), subend.next - 1)
 
     def release(self, now_us: int) -> list[Effect]:
@@ -208,6 +212,8 @@ class Holders:
         effects: list[Effect] = []
         for holder in self.of.values():
             self._pass_by(holder)
+        self.beginning = {number: None for holder in self.of.values() for number in holder.begins}
+        for holder in self.of.values():
             for root, numbers in self._roots.items():
                 news = {} if root in holder.unlisted else holder.unreleased(numbers)
                 if news:
@@ -229,8 +235,7 @@ class Holders:
     def waiting(self) -> bool:
         """Is there anything that a publishers' broker has to answer?"""
         return any(
-            holder.unlisted or holder.behind or holder.begins or holder.unreleased(list(holder.has))
-            for holder in self.of.values()
+            holder.unlisted or holder.behind or holder.unreleased(list(holder.has)) for holder in self.of.values()
         )
 
     @property
