@@ -42,6 +42,7 @@ def _push(**more: object) -> Mapping[str, Mapping[str, object]]:
     return {"epidemic": {"algorithm": "push", **more}}
 
 
+_RESTS, _KEEPS_NOTHING = "murmuration.hunt.properties:RESTS", "benchmarks.rest:KEEPS_NOTHING"
 _MOVING_NODES = Narrowed("nodes that move each round", {"vinifera": {"balance_rounds": 1}})
 _ALREADY = {each.name: each for each in PLANTED_BUGS}
 _GRYPHON, _DURABLE, _EPIDEMIC = "cells/gryphon", "cells/durable", "forwarding/epidemic"
@@ -64,6 +65,14 @@ MENDS = (
         "kills and orders", fields={"kinds": ("kill", "order"), "clients_fail": False},
     ), asked=("benchmarks.rest:RESTS_IN_THE_END",)),
     Mend("A broker with subscribers whose cache was full", _ALREADY["a full receive cache keeps what was consumed"]),
+    Mend("A broker of a cell missed an acknowledgement", PlantedBug(
+        "a broker of a cell does not ask whether what it keeps was received", _GRYPHON,
+        "reliability/gryphon/ack_expected.py", "        if last == before:\n", "        if last == before < 0:\n",
+    ), asked=(_KEEPS_NOTHING,)),
+    Mend("Under a total order a message that was for nobody", PlantedBug(
+        "AckExpected asks the stream that it is about, and no other", _GRYPHON, "reliability/gryphon/merge.py",
+        "        self._expected = max(self._expected, tick)\n", "        pass\n",
+    ), among=Narrowed("a total order", {"gryphon": {"order": "total"}}), asked=(_RESTS,)),
     Mend("A cached event could be pushed only", PlantedBug(
         "patterns are looked up when an event is cached, and no more", _EPIDEMIC, "reliability/epidemic/push.py",
         "            here.cache.index(pattern, here.table.pattern(pattern))\n", "",
@@ -116,6 +125,12 @@ MENDS = (
             "kills of brokers, links that go and come", fields={"kinds": ("kill", "rewire"), "clients_fail": False}
         ),
     ),
+    Mend("A partition swallowed the word", PlantedBug(
+        "a witness's word is told once", _MULTIPATH, "routing/multipath/membership.py",
+        "        effects += network.untaken_words()\n", "",
+    ), among=Narrowed("brokers of a chain are killed and cut off", fields={
+        "kinds": ("kill", "cut", "partition"), "overlays": ("chain",), "clients_fail": False, "brokers_min": 5,
+    })),
     Mend("Scribe's parents stood in a circle", PlantedBug(
         "a parent stays one when the next hop is another", _SCRIBE, "routing/scribe/router.py",
         "not self.pastry.joined or hop == self.parent", "not self.pastry.joined or self.parent is not None",
@@ -164,6 +179,18 @@ MENDS = (
         "a client delivers what it has withdrawn", _DURABLE, "reliability/durable/client.py",
         "if not self._withdrew.isdisjoint(message.subscribers):", "if False:",
     ), known=1_600_944),
+    Mend("A publishers' broker that restarted did not hear again", PlantedBug(
+        "what clients have is told once", _DURABLE, "reliability/durable/holders.py",
+        "        if incarnation <= self._lives.get(root, 0):\n", "        if True:\n",
+    ), among=Narrowed("kills of brokers", fields={"kinds": ("kill",), "clients_fail": False}), asked=(_KEEPS_NOTHING,)),
+    Mend("What was matched before a subscription began", PlantedBug(
+        "a revision begins unnoticed", _DURABLE, "reliability/durable/holders.py",
+        "        self.beginning |= holder.begins\n", "        holder.begins = {}\n",
+    ), asked=(_KEEPS_NOTHING,)),
+    Mend("A broker with a pubend that restarted", PlantedBug(
+        "who asks for more does not say what it has", _END_TO_END, "reliability/durable/keeper.py",
+        "        self._log.record.release(client, number, min(has, pubend.last))\n", "",
+    ), among=Narrowed("kills of brokers", fields={"kinds": ("kill",), "clients_fail": False}), asked=(_RESTS,)),
     Mend("A pubend that had met a client's full window", PlantedBug(
         "who has room again waits for its turn", _END_TO_END, "reliability/end_to_end/holders.py",
         "                    chain.due_us = now_us\n", "                    pass\n",

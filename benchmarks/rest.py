@@ -1,5 +1,6 @@
 """What holds of a run at its end, asked by `benchmarks.broken_promises` in a process of its own."""
 
+from murmuration.hunt.memory import kept_by
 from murmuration.hunt.properties import Property, Sight
 
 _LONG_US = 200_000_000
@@ -13,3 +14,18 @@ def _waits(sight: Sight) -> str | None:
 
 RESTS_IN_THE_END = Property("comes to rest whatever stays broken", "always", _waits)
 """It does not hold of all right code: what is cut off for good, and is given up by nobody, is waited for."""
+
+_MESSAGES = (("KnowledgeStream", "messages"), ("_Kept", "matched"))
+"""Where brokers keep messages that somebody may still ask for."""
+
+
+def _keeps(sight: Sight) -> str | None:
+    for name, machine in sight.machines.items():
+        kept = kept_by(machine)
+        for place in _MESSAGES:
+            if kept[place]:
+                return f"{name} keeps {kept[place]} entries in {'.'.join(place)} though nothing is broken any more"
+    return None
+
+
+KEEPS_NOTHING = Property("keeps no message that all have", "eventually", _keeps)
