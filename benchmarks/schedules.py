@@ -1,9 +1,11 @@
 """Random schedules over all pairs of protocols: how many were played, what was found, and what they reached.
 
 `python -m benchmarks.schedules [--count 100000] [--first 0] [--workers 2] [--pair cells/gryphon ...]` shares that many
-schedules out over the registered pairs, plays each in virtual time and judges it. Each schedule that is not valid is
-printed with its seed as soon as it is found; `--show SEED` prints one as a scenario file, which `murmur run` plays.
-A pair may name protocols by dotted path, such as one with a planted bug.
+schedules out over the registered pairs, plays each in virtual time and judges it. Where all faults are undone it asks
+besides whether the run comes to rest, and whether brokers forget what nobody lacks (`murmuration.hunt.properties`,
+`benchmarks.rest`). Each schedule with which something is wrong is printed with its seed as soon as it is found;
+`--show SEED` prints one as a scenario file, which `murmur run` plays. A pair may name protocols by dotted path, such as
+one with a planted bug. Interrupted, it prints the tables of what was played.
 """
 
 import argparse
@@ -21,7 +23,8 @@ import yaml
 from murmuration.hunt.coverage import what_it_does
 from murmuration.hunt.schedule import draw_schedule
 from murmuration.hunt.space import ScheduleSpace, space_of, space_with_backups
-from murmuration.hunt.trial import in_force_in_recovery, play_schedule
+from murmuration.hunt.symptoms import tried
+from murmuration.hunt.trial import in_force_in_recovery
 
 PAIRS = (
     "cells/gryphon", "cells/durable", "multipath/best_effort", "forwarding/epidemic", "flooding/epidemic",
@@ -30,6 +33,7 @@ PAIRS = (
     "multipath_delegation/best_effort", "multipath/end_to_end", "irbr/end_to_end", "vinifera/end_to_end",
 )  # fmt: skip
 _CHUNK = 100
+_ASKED = ("benchmarks.rest:KEEPS_NOTHING",)
 
 
 @dataclass
@@ -44,7 +48,7 @@ class Tally:
     in_recovery: Counter[str] = field(default_factory=Counter)
     """Of the faults, those in force while what another one had disturbed was being mended."""
     findings: list[tuple[int, str]] = field(default_factory=list)
-    """(seed, reason) of those that are not valid."""
+    """(seed, reason) of those that are not valid, or do not come to rest."""
 
     def add(self, other: "Tally") -> None:
         """Count the other's too."""
@@ -77,19 +81,16 @@ def play(pair: str, first: int, count: int) -> tuple[str, Tally]:
     began = time.process_time()
     for seed in range(first, first + count):
         tally.schedules += 1
-        try:
-            outcome = play_schedule(drawn(pair, seed))
-        except Exception as error:  # whatever a protocol raises is a finding
-            tally.verdicts["raised"] += 1
-            tally.findings.append((seed, repr(error)))
-            continue
-        numbers = outcome.judgement.numbers
-        tally.verdicts[numbers["verdict"]] += 1
-        tally.required += outcome.verdict.required
-        tally.faults.update(what_it_does(fault) for fault in outcome.deployment.faults)
-        tally.in_recovery.update(what_it_does(fault) for fault in in_force_in_recovery(outcome))
-        if numbers["verdict"] == "invalid":
-            tally.findings.append((seed, numbers["reason"]))
+        played = tried(drawn(pair, seed), _ASKED)
+        outcome, symptom = played.outcome, played.symptom
+        restless = symptom is not None and symptom.kind.startswith("property")
+        tally.verdicts["restless" if restless else played.verdict] += 1
+        if symptom is not None:
+            tally.findings.append((seed, symptom.words))
+        if outcome is not None:
+            tally.required += outcome.verdict.required
+            tally.faults.update(what_it_does(fault) for fault in outcome.deployment.faults)
+            tally.in_recovery.update(what_it_does(fault) for fault in in_force_in_recovery(outcome))
     tally.cpu_s = time.process_time() - began
     return pair, tally
 
@@ -103,7 +104,10 @@ def all_of(pairs: list[str], count: int, first: int, workers: int) -> Iterator[t
         for pair in pairs
     ]
     with ProcessPoolExecutor(workers) as pool:
-        yield from pool.map(play, *zip(*chunks, strict=True))
+        try:
+            yield from pool.map(play, *zip(*chunks, strict=True))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def main() -> None:
@@ -124,14 +128,17 @@ def main() -> None:
         return
     tallies = {pair: Tally() for pair in pairs}
     began = time.monotonic()
-    for number, (pair, tally) in enumerate(all_of(pairs, given.count, given.first, given.workers), 1):
-        tallies[pair].add(tally)
-        for seed, reason in tally.findings:
-            print(f"{pair} {seed}: {reason}", flush=True)
-        if not number % 20:
-            done = sum(each.schedules for each in tallies.values())
-            took_s = time.monotonic() - began
-            print(f"{done:,} of {given.count:,}, {took_s * (given.count / done - 1):.0f} s left", flush=True)
+    try:
+        for number, (pair, tally) in enumerate(all_of(pairs, given.count, given.first, given.workers), 1):
+            tallies[pair].add(tally)
+            for seed, reason in tally.findings:
+                print(f"{pair} {seed}: {reason}", flush=True)
+            if not number % 20:
+                done = sum(each.schedules for each in tallies.values())
+                took_s = time.monotonic() - began
+                print(f"{done:,} of {given.count:,}, {took_s * (given.count / done - 1):.0f} s left", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted: what was played until then")
     print_tables(tallies)
     if given.fail and any(tally.findings for tally in tallies.values()):
         raise SystemExit(1)
