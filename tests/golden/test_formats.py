@@ -37,12 +37,12 @@ def _topics() -> Iterator[str]:
 
 def _bytes() -> Iterator[str]:
     yield f"schema {journal_format.SCHEMA_VERSION}"
-    yield f"row {journal_format.ROW.format}, kind at {journal_format.KIND_AT}; side record {journal_format.RECORD.format}"
+    yield f"row {journal_format.ROW.format}, its kind at {journal_format.KIND_AT}"
+    yield f"side record {journal_format.RECORD.format}"
     for header in ("_HEADER", "_CHECKSUM"):
         yield f"{header} {getattr(journal_format, header).format} of {journal_format.HEADER_BYTES} bytes"
     yield f"{journal_format.MAGIC_ROWS!r}, {journal_format.MAGIC_SIDE!r}"
-    header = journal_format.SegmentHeader(1, 2, 3)
-    yield f"an open segment: {dataclasses.astuple(header)}"
+    yield f"an open segment: {[int(each) for each in dataclasses.astuple(journal_format.SegmentHeader(1, 2, 3))]}"
 
 
 def _manifest() -> Iterator[str]:
