@@ -30,7 +30,7 @@ _COUNTED = (RowKind.SEND, RowKind.RECEIVE, RowKind.DELIVER, RowKind.DROP, RowKin
 
 
 def file_of(pair: str) -> Path:
-    """The file of a pair written as ROUTING/RELIABILITY."""
+    """The file of a pair written as ROUTING/RELIABILITY, maybe with which backups there are."""
     return FOLDER / f"{pair.replace('/', '-')}.txt"
 
 

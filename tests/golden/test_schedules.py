@@ -12,7 +12,10 @@ from benchmarks.schedules import PAIRS
 from tests.golden.schedule import came_to, file_of, write
 
 
-@pytest.mark.parametrize("pair", PAIRS)
+WITH_BACKUPS = ("multipath/end_to_end/backups", "multipath/end_to_end/crossed")
+
+
+@pytest.mark.parametrize("pair", [*PAIRS, *WITH_BACKUPS])
 def test_schedules_come_to_what_they_came_to(pair: str) -> None:
     lines = file_of(pair).read_text().splitlines()
     seeds = [int(line.partition(":")[0]) for line in lines]
