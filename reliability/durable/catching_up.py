@@ -106,17 +106,8 @@ class Holder:
     when the revision was made, and whose consolidated stream is not known to be handed out by it yet."""
 
     __slots__ = (
-        "begins",
-        "client",
-        "filters",
-        "has",
-        "heard",
-        "revision",
-        "streams",
-        "subscribers",
-        "unlisted",
-        "version",
-    )
+        "begins", "client", "filters", "has", "heard", "revision", "streams", "subscribers", "unlisted", "version",
+    )  # fmt: skip
 
     def __init__(self, client: NodeName, has: dict[int, int]) -> None:
         self.client = client
