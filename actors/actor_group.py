@@ -87,6 +87,8 @@ class ActorGroup:
         }
         self._watched = watched
         self._clock = clock
+        self.disks_lost: dict[NodeName, None] = {}
+        """The nodes that start without what they had stored."""
         self._ahead_us: dict[NodeName, int] = {}
         """By how much each node's clock is ahead of the driver's, at most."""
         self.on_death: Callable[[Sequence[NodeName]], None] | None = None
@@ -194,7 +196,9 @@ class ActorGroup:
         incarnation = self.incarnations[name] = self.incarnations.get(name, -1) + 1
         # Of the former incarnation's clock only this is known, and its last input lies behind the driver's now.
         not_before_us = self._clock.now_us() + self._ahead_us.pop(name, 0) if incarnation else 0
-        return Arrival(self.specs[name], self._deployment.scripts.get(name), incarnation, not_before_us)
+        disk_lost = name in self.disks_lost
+        self.disks_lost.pop(name, None)
+        return Arrival(self.specs[name], self._deployment.scripts.get(name), incarnation, not_before_us, disk_lost)
 
     def introduce(self, names: Sequence[NodeName]) -> None:
         """Tell these nodes their links and the addresses of all nodes, which starts their machines, and only then let

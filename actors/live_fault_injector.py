@@ -138,6 +138,8 @@ class LiveFaultInjector:
                 seal_series(group.journal_folder(name), name, group.incarnations[name])
 
     def _do(self, step: int, fault: Fault) -> None:
+        if fault.disk_lost:
+            self._group.disks_lost[fault.nodes[0]] = None
         if fault.kind in _TO_PROCESSES and fault.nodes[0] in self._group.down:
             return  # it died before anybody told it to: it is as gone or silent as the step wants it
         if fault.kind in COMMANDS:

@@ -17,6 +17,7 @@ from actors.handshake import Address
 from actors.live_node import LiveNode
 from actors.log_keeper import LogKeeper
 from actors.processes import ProcessPlace
+from actors.stable_storage import discard
 from murmur_pubsub.deployment import NodeSpec, make_machine
 from murmur_pubsub.journal import JournalWriter, RowKind, inputs_file
 from murmur_pubsub.links import LinkSpec
@@ -41,12 +42,14 @@ class Listening(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """What an incarnation is made from. `not_before_us`: no time that the machine is handed lies before that."""
+    """What an incarnation is made from. `not_before_us`: no time that the machine is handed lies before that.
+    `disk_lost`: what earlier incarnations have stored is gone."""
 
     spec: NodeSpec
     script: Script | None
     incarnation: int
     not_before_us: int
+    disk_lost: bool = False
 
 
 @dataclass(slots=True)
@@ -71,7 +74,7 @@ class Resident:
 
     def __init__(self, arrival: Arrival, household: Household) -> None:
         """Make the node's machine. Raises `ProtocolError` for one that cannot be made."""
-        self._spec, script, self._incarnation, self._not_before_us = arrival
+        self._spec, script, self._incarnation, self._not_before_us, self._disk_lost = arrival
         self._household = household
         self._settings = household.settings
         self._player = None if script is None else Player(script)
@@ -90,7 +93,10 @@ class Resident:
             Path(settings.journal_folder), self._spec.name, number, self._incarnation, run=settings.run.identifier
         )
         recorder = Recorder(self._writer, number, settings.numbers, settings.run.journal_hops)
-        keeper = self._keeper = LogKeeper(Path(settings.storage_folder) / f"{self._spec.name}.sqlite", self._spec.name)
+        log = Path(settings.storage_folder) / f"{self._spec.name}.sqlite"
+        if self._disk_lost:
+            discard(log)
+        keeper = self._keeper = LogKeeper(log, self._spec.name)
         self._node = LiveNode(
             self._spec, self._incarnation, self._machine, recorder, settings, keeper, self._not_before_us
         )

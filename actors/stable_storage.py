@@ -17,6 +17,12 @@ _APPLICATION_ID = 0x6D75726D
 _SCHEMA_VERSION = 1
 
 
+def discard(path: Path) -> None:
+    """Remove the database at the path, if there is one, as if its disk were lost. Nobody has it open."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
 class StableStorage:
     """The log of `node` in the file `path`; made if the file is not there.
 

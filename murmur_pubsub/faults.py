@@ -7,7 +7,7 @@ What each kind means, on both runtimes:
 
 - KILL: the process ends at once; volatile state is gone, what was synced to stable storage stays. The peers' side
   of each connection breaks at once (a process that dies closes its sockets). `sigkill` takes the operating system's
-  SIGKILL instead of Ray's kill. `disk_lost` takes a broker's stable storage too, in virtual time. RESTART: a new
+  SIGKILL instead of Ray's kill. `disk_lost` takes a broker's stable storage too. RESTART: a new
   machine under the old name, with the next incarnation number.
 - STALL: the process is stopped and says nothing; peers find out by missing heartbeats. RESUME: it goes on. Where nodes
   share an actor, one is held alone, and so it is by SLOW.
@@ -122,8 +122,6 @@ class PlanRules:
     """The clients that may go from one broker to another."""
     publishing_at: Mapping[NodeName, frozenset[NodeName]] = field(default_factory=dict)
     """The clients that may do so though they publish, and between which brokers."""
-    loses_disks: bool = True
-    """May a kill take a disk with it? A live run's storage stays where it is."""
     taking_clients: frozenset[NodeName] = frozenset()
     """The brokers to which they may go."""
     subscribing: frozenset[NodeName] = frozenset()

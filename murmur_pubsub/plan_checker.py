@@ -98,8 +98,6 @@ class PlanChecker:
             raise InputError(place, found, "kill without a signal, kill_actor; or density: 1")
         elif stalled and kind is not FaultKind.KILL:
             raise InputError(place, f"{fault}, which is stalled then", "a node that is running then")
-        elif fault.disk_lost and not self._targets.rules.loses_disks:
-            raise InputError(place, f"{fault}, in a live run", "a kill that leaves the disk; or runtime: virtual")
         elif fault.disk_lost and name not in self._targets.brokers:
             raise InputError(place, f"{fault}", f"a broker: {some_names(sorted(self._targets.brokers))}")
         elif kind is FaultKind.KILL:

@@ -107,8 +107,7 @@ def deploy(
         for plan in workload.clients
         if plan.broker == end.host
     }
-    loses_disks = scenario.runtime == "virtual"
-    rules = dataclasses.replace(rules, publishing_at=publishing_at, loses_disks=loses_disks)
+    rules = dataclasses.replace(rules, publishing_at=publishing_at)
     actors = share_actors(nodes, scenario.density, hosts)
     targets = targets_of(nodes, links, hosts, newcomers, rules, has_datagrams, scripts, actors)
     detection, faults, start_down = build_faults(loaded, targets, specs_of(links))

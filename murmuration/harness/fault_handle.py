@@ -38,7 +38,7 @@ class FaultHandle:
 
     def kill(self, name: str, sigkill: bool = False, disk_lost: bool = False) -> None:
         """End the node's process: by Ray, or by the operating system's SIGKILL. Of nodes that share an actor this one
-        is thrown away, and the process goes on. `disk_lost`: what a broker has stored is gone too (in virtual time)."""
+        is thrown away, and the process goes on. `disk_lost`: what a broker has stored is gone too."""
         self._do(Fault(0, FaultKind.KILL, (name,), sigkill=sigkill, disk_lost=disk_lost))
 
     def restart(self, name: str) -> None:

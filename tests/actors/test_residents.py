@@ -13,8 +13,10 @@ import pytest
 from actors import connection
 from actors.actor_settings import ActorSettings
 from actors.resident import Arrival, Household, Resident
+from actors.stable_storage import StableStorage
 from murmur_pubsub.codec import frames
 from murmur_pubsub.deployment import NodeSpec, RunSettings
+from murmur_pubsub.errors import InputError
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.journal_format import FileState
 from murmur_pubsub.journal_rows import read_segment
@@ -218,5 +220,21 @@ def test_a_publisher_that_is_behind_sends_its_events_in_few_frames(
         assert [int(number) for number in house.rows("b0")["sequence"] if number >= 0] == list(range(100))
         for each in (client, broker):
             await each.crash()
+
+    run(play())
+
+
+def test_a_node_whose_disk_was_lost_starts_without_what_had_been_stored(tmp_path: Path) -> None:
+    async def play() -> None:
+        house = House(tmp_path)
+        (tmp_path / "logs").mkdir()
+        StableStorage(tmp_path / "logs" / "b0.sqlite", "another").close()
+        arrival = Arrival(NodeSpec("b0", "broker", "murmuration.registry:make_broker", dict(PARTS)), None, 1, 0)
+        with pytest.raises(InputError, match="the log of 'another'"):
+            Resident(arrival, house.household).listen("127.0.0.1")
+        wiped = Resident(arrival._replace(incarnation=2, disk_lost=True), house.household)
+        wiped.listen("127.0.0.1")
+        assert list((tmp_path / "logs").iterdir()) == []
+        wiped._socket.close()
 
     run(play())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from actors.log_keeper import LogKeeper
-from actors.stable_storage import StableStorage
+from actors.stable_storage import StableStorage, discard
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import Input, Persist, Stored, Truncate
 
@@ -148,3 +148,15 @@ def test_a_log_whose_process_was_killed_while_making_it_is_begun_anew(tmp_path: 
         assert list(StableStorage(path, "b0").read_from(0)) == [(1, b"again")]
     assert found == [(1, b"first")]
     assert statements > 8
+
+
+def test_a_log_that_was_discarded_begins_anew(tmp_path: Path) -> None:
+    path = tmp_path / "b0.sqlite"
+    discard(path)
+    storage = StableStorage(path, "b0")
+    storage.append(0, b"first")
+    storage.sync()
+    storage.close()
+    discard(path)
+    assert list(tmp_path.iterdir()) == []
+    assert list(StableStorage(path, "b0").read_from(0)) == []

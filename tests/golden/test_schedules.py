@@ -11,7 +11,6 @@ import pytest
 from benchmarks.schedules import PAIRS
 from tests.golden.schedule import came_to, file_of, write
 
-
 WITH_BACKUPS = ("multipath/end_to_end/backups", "multipath/end_to_end/crossed")
 
 

@@ -1,4 +1,5 @@
-"""Redundant publishers' brokers on live actors: the one that serves is killed, and comes back as the backup."""
+"""Redundant publishers' brokers on live actors: the one that serves is killed with its disk, and comes back as the
+backup, from the log of the other one."""
 
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def test_live_the_backup_takes_over_and_has_all_that_was_accepted(tmp_path: Path
         cluster.settle()
         alice.publish(*({"x": number} for number in range(50)))
         cluster.wait_for(lambda: len(bob.deliveries()) == 50)
-        cluster.faults.kill("b0", sigkill=True)
+        cluster.faults.kill("b0", sigkill=True, disk_lost=True)
         cluster.faults.disconnect("alice", "b0")
         cluster.faults.connect("alice", "b1")
         alice.publish(*({"x": number} for number in range(50, 100)))

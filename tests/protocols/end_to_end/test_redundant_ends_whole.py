@@ -308,7 +308,3 @@ def test_a_disk_that_cannot_be_lost_is_refused(entry: dict[str, str], found: str
     scenario = _scenario(runtime="virtual", faults=[entry])
     with pytest.raises(InputError, match=found):
         build(check_scenario(scenario, "a scenario"))
-    with pytest.raises(InputError, match="in a live run"):
-        build(
-            check_scenario(_scenario(runtime="ray", faults=[{"at": "1 s", "kill": "b0", "disk": "lost"}]), "a scenario")
-        )
