@@ -9,7 +9,7 @@ missing.
 import argparse
 import random
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,20 +83,22 @@ def _faults(
     return faults
 
 
-def main() -> None:
-    """Play it and print the verdict."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def play(description: str | None, make: Callable[[float], dict[str, Any]], name: str) -> None:
+    """Play the scenario for as long as the command line says, and print the verdict."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=900)
     parser.add_argument("--folder", type=Path, help="where the run is kept (default: it is not)")
+    parser.add_argument("--virtual", action="store_true", help="in virtual time")
     given = parser.parse_args()
-    loaded = check_scenario(soak(given.seconds), "durable-soak")
+    runtime = "virtual" if given.virtual else "ray"
+    loaded = check_scenario({"name": name, **make(given.seconds), "runtime": runtime}, name)
     with tempfile.TemporaryDirectory() as kept:
         folder = given.folder or Path(kept) / "run"
         verdict = judge(execute(loaded, folder, lambda *_: None).folder)
-    for name in _TOLD:
-        value = verdict[name]
-        print(f"{name:24}{value:,}" if isinstance(value, int) else f"{name:24}{value}")
+    for key in _TOLD:
+        value = verdict[key]
+        print(f"{key:24}{value:,}" if isinstance(value, int) else f"{key:24}{value}")
 
 
 if __name__ == "__main__":
-    main()
+    play(__doc__, soak, "durable-soak")

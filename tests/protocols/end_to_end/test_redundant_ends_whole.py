@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from benchmarks.redundant_soak import soak
 from murmur_pubsub.errors import InputError
 from murmuration.deployment.build_deployment import build
 from murmuration.harness.cluster import Cluster
+from murmuration.hunt.trial import play_schedule
 from murmuration.results.verdict import verdict_of
 from murmuration.scenario.load import check_scenario
 from spark_analysis.plain_judge import Judgement, judge_run
@@ -308,3 +310,13 @@ def test_a_disk_that_cannot_be_lost_is_refused(entry: dict[str, str], found: str
     scenario = _scenario(runtime="virtual", faults=[entry])
     with pytest.raises(InputError, match=found):
         build(check_scenario(scenario, "a scenario"))
+
+
+def test_every_broker_dies_twice_and_each_disk_is_lost_once() -> None:
+    """The soak of `benchmarks.redundant_soak`, of 20 s in virtual time."""
+    outcome = play_schedule({"name": "soak", "runtime": "virtual", **soak(20)})
+    numbers = outcome.judgement.numbers
+    assert numbers["verdict"] == "valid", numbers["reason"]
+    assert numbers["required"] == 10_000
+    assert numbers["explained"] == 0
+    assert sum(step.disk_lost for step in outcome.deployment.faults) == 3
