@@ -63,14 +63,33 @@ class CheckedRows:
         return found
 
     def linked(self, ends: tuple[int, int], time_us: int) -> bool:
-        """Did the two nodes have their link at that time, as far as either has said?"""
+        """Did the two nodes have their link at that time, as far as either has said? Of two that died together neither
+        can say that the link went, and one that has been started again has none yet."""
         lost, made = (self._last(kind, ends, time_us) for kind in (RowKind.LINK_DOWN, RowKind.LINK_UP))
-        return lost <= made
+        return max(lost, *(self._restarted(end, time_us) for end in ends)) <= made
 
     def _last(self, kind: RowKind, ends: tuple[int, int], time_us: int) -> int:
         times = self._link_changes.get((kind, *sorted(ends)), ())
         place = bisect_right(times, time_us)
         return times[place - 1] if place else -1
+
+    def _restarted(self, node: int, time_us: int) -> int:
+        """When the node was last started again by then (-1: it was not)."""
+        times = self._restarts.get(node, ())
+        place = bisect_right(times, time_us)
+        return times[place - 1] if place else -1
+
+    @cached_property
+    def _restarts(self) -> Mapping[int, Sequence[int]]:
+        """When each node was started again."""
+        return {
+            node: [
+                each
+                for each, kind, incarnation in zip(times, kinds, values, strict=True)
+                if kind == RowKind.START and incarnation
+            ]
+            for node, (times, _, _, _, _, kinds, values) in self._by_node.items()
+        }
 
     @cached_property
     def _link_changes(self) -> Mapping[tuple[int, ...], Sequence[int]]:

@@ -114,7 +114,7 @@ def test_events_sent_again_and_again_do_not_count_as_chances_of_being_overtaken(
 def cut_after_a_kill(*rows: tuple[int, int, int, RowKind]) -> FaultCheck:
     """The check of a cut from 1 to 2 s; rows: time_us, node, peer, kind. Another fault was in force from 0 on."""
     step = FaultStep(0, FaultKind.CUT, "cut a-b", ("a", "b"), in_effect_us=1_000_000)
-    seen = [CheckedRow(time_us, node, 7, 0, peer, kind, 0) for time_us, node, peer, kind in rows]
+    seen = [CheckedRow(time_us, node, 7, 0, peer, kind, kind == RowKind.START) for time_us, node, peer, kind in rows]
     (check,) = check_faults(
         [Window(step, 1_000_000, 1_000_000, 2_000_000, 2_000_000, frozenset(), frozenset({LINK}))],
         CheckedRows.of(seen),
@@ -130,6 +130,16 @@ def test_a_datagram_is_not_taken_for_a_message_over_a_link_given_up_before_the_c
     assert cut_after_a_kill(given_up, arrived).outcome == "took_effect"
     assert cut_after_a_kill(arrived).outcome == "failed"
     assert cut_after_a_kill(given_up, (700_000, 1, 0, RowKind.LINK_UP), arrived).outcome == "failed"
+
+
+def test_a_datagram_is_not_taken_for_a_message_over_a_link_whose_ends_both_died() -> None:
+    """The schedule ferry/best_effort 2700558: neither end could say that the link went."""
+    restarted = (1_200_000, 1, -1, RowKind.START)
+    arrived = (1_500_000, 1, 0, RowKind.RECEIVE)
+    assert cut_after_a_kill(restarted, arrived).outcome == "took_effect"
+    assert cut_after_a_kill(restarted, (1_300_000, 0, 1, RowKind.LINK_UP), arrived).outcome == "failed"
+    assert cut_after_a_kill((1_200_000, 5, -1, RowKind.START), arrived).outcome == "failed", "another node"
+    assert cut_after_a_kill(arrived, (1_600_000, 1, -1, RowKind.START)).outcome == "failed", "later"
 
 
 def test_a_datagram_beside_a_delayed_link_is_not_taken_for_a_message_over_it() -> None:
