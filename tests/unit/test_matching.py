@@ -498,3 +498,14 @@ def test_of_the_plans_of_questions_a_level_keeps_so_many_and_no_more() -> None:
     for number in range(2_000):
         level._plan(("a0", f"a{number}"))
     assert 0 < len(level._plans) <= 256
+
+
+def test_a_level_is_asked_on_while_another_destination_than_the_excluded_one_is_missing() -> None:
+    wanted = ("x = 1", "s LIKE '%b'")  # the bit sets tell for certain whether the first matches, of the second not
+    level = Level([IndexEntry(key, parse_filter(text), key) for key, text in enumerate(wanted)])
+    for _ in level.build():
+        pass
+    for exclude in (None, 0, 1, 2):
+        found: dict[int, None] = {}
+        level.add_destinations(("x", "s"), {"x": 1, "s": "ab"}, found, exclude)
+        assert sorted(found) == [each for each in range(2) if each != exclude]
