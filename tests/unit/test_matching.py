@@ -509,3 +509,14 @@ def test_a_level_is_asked_on_while_another_destination_than_the_excluded_one_is_
         found: dict[int, None] = {}
         level.add_destinations(("x", "s"), {"x": 1, "s": "ab"}, found, exclude)
         assert sorted(found) == [each for each in range(2) if each != exclude]
+
+
+def test_of_many_filters_in_doubt_a_level_asks_for_each_destination_its_own() -> None:
+    wanted = [(0, "s LIKE '%b'"), *((1, f"s LIKE '%{number}'") for number in range(matching_level._MANY_BITS))]
+    level = Level([IndexEntry(key, parse_filter(text), each) for key, (each, text) in enumerate(wanted)])
+    for _ in level.build():
+        pass
+    for ending, expected in (("b", [0]), ("5", [1]), ("c", [])):
+        found: dict[int, None] = {}
+        level.add_destinations(("s",), {"s": f"a{ending}"}, found, None)
+        assert list(found) == expected
