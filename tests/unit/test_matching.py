@@ -520,3 +520,24 @@ def test_of_many_filters_in_doubt_a_level_asks_for_each_destination_its_own() ->
         found: dict[int, None] = {}
         level.add_destinations(("s",), {"s": f"a{ending}"}, found, None)
         assert list(found) == expected
+
+
+def test_the_cells_of_all_attributes_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has a bit for every filter of the level."""
+    monkeypatch.setattr(matching_level, "_CELLS_TOTAL", 64)
+    texts = [f"a{name} > {bound}" for name in range(8) for bound in range(20)]
+    level = Level([IndexEntry(key, parse_filter(text), key) for key, text in enumerate(texts)])
+    for _ in level.build():
+        pass
+    cells = [each for sets in level._attributes.values() for each in sets.domains.values()]
+    assert len(cells) == 8
+    assert sum(len(each.possible) for each in cells) <= 64
+
+
+def test_a_destination_that_comes_back_is_the_last_in_turn() -> None:
+    for index in (MatchingIndex[str](), NaiveIndex[str]()):
+        for key, destination in enumerate(("b0", "b1")):
+            index.add(key, parse_filter("x = 1"), destination)
+        index.remove(0)
+        index.add(2, parse_filter("x = 1"), "b0")
+        assert index.destinations({"x": 1}) == ["b1", "b0"]
