@@ -12,8 +12,8 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Effect, Persist, Send, Truncate
-from murmur_virtual.storage import VirtualStorage
 from murmur_pubsub.promise import Limits
+from murmur_virtual.storage import VirtualStorage
 from reliability.durable.messages import (
     CatchUp,
     CatchUpStep,
