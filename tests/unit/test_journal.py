@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from murmur_pubsub.client import Publication
 from murmur_pubsub.errors import InputError
-from murmur_pubsub.journal import JournalWriter, RowKind, SideKind, read_side
+from murmur_pubsub.event import Event
+from murmur_pubsub.journal import DropReason, JournalWriter, RowKind, SideKind, read_side
 from murmur_pubsub.journal_format import HEADER_BYTES, ROW
 from murmur_pubsub.journal_rows import read_segment
+from murmur_pubsub.recorder import Recorder
 
 
 def rows_of(folder: Path) -> list[int]:
@@ -40,6 +43,49 @@ def test_an_open_journal_can_be_read(tmp_path: Path) -> None:
     assert rows_of(tmp_path) == [42]
     assert [fields for _, fields in read_side(next(tmp_path.glob("*.blob")))] == [[1, 0, 5, "x > 3"]]
     writer.close()
+
+
+def test_a_recorder_counts_the_messages_that_it_journals_as_dropped(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path, "b1", 0)
+    recorder = Recorder(writer, 0, {"b1": 0, "b2": 1})
+    recorder.dropped(5, Publication(Event(7, 1, 0, {"x": 1})), "b2", DropReason.LOSS)
+    recorder.lost(6, 3, "b2", DropReason.LINK_BROKEN)
+    writer.close()
+    (segment,) = tmp_path.glob("*.seg")
+    rows = read_segment(segment)[1]
+    assert recorder.drops == sum(rows["kind"] == RowKind.DROP) == 4
+
+
+def test_a_recorder_that_has_fallen_silent_writes_nothing_more(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path, "b1", 0)
+    recorder = Recorder(writer, 0, {"b1": 0})
+    for number in range(2):
+        recorder.plain(number, RowKind.START, value=number)
+        recorder.published(number, Event(7, number, number, {"x": 1}))
+        recorder.fall_silent()
+    writer.close()
+    assert len(rows_of(tmp_path)) == 2
+    assert len(list(read_side(next(tmp_path.glob("*.blob"))))) == 1
+
+
+@pytest.mark.parametrize("records", [0, 1])
+def test_a_journal_that_is_abandoned_stays_open_and_takes_nothing_more(tmp_path: Path, records: int) -> None:
+    """As that of a killed node whose process goes on, with other nodes."""
+    writer = JournalWriter(tmp_path, "b1", 0)
+    writer.row(1, RowKind.START, 0, value=42)
+    for _ in range(records):
+        writer.side(SideKind.SUBSCRIBE, [1, 0, 5, "x > 3"])
+    writer.abandon()
+    opened = [*tmp_path.glob("*.seg"), *tmp_path.glob("*.blob")]
+    assert len(opened) == 1 + records
+    before = [each.read_bytes() for each in opened]
+    with pytest.raises((TypeError, ValueError), match="mmap"):
+        writer.row(2, RowKind.START, 0, value=43)
+    if records:
+        with pytest.raises((TypeError, ValueError), match="mmap"):
+            writer.side(SideKind.SUBSCRIBE, [2, 0, 6, "x > 4"])
+    assert [each.read_bytes() for each in opened] == before
+    assert rows_of(tmp_path) == [42]
 
 
 def test_rows_survive_a_sigkill_of_their_process(tmp_path: Path) -> None:

@@ -393,6 +393,12 @@ def test_entries_become_steps_with_what_undoes_them() -> None:
             "brokers that run",
         ),
         (
+            ({"stall": "b1"}, {"disconnect": ["b0", "b1"]}),
+            "faults.1",
+            "disconnect b0-b1, one of which is stalled then",
+            "brokers that run",
+        ),
+        (
             ({"partition": [["b0"]]}, {"disconnect": ["b0", "b1"]}),
             "faults.1",
             "disconnect b0-b1, during a partition",

@@ -243,6 +243,7 @@ def test_a_client_is_caught_up_step_by_step_with_what_is_safely_in_the_log() -> 
     p.log.append(Logged(0, 30, event(30)))  # on its way into the log
     p.keeper.catch_up(CatchUp("p", "s", "c", 0, 5, -1, 2, 9, 0, []), 0)
     assert [(type(each), each.after, each.tick) for each in p.sent] == [(Caught, 5, 20), (Caught, 20, 21)]
+    assert p.sent[0] == Caught("s", "c", 0, 5, 20, event(20), 0, [1], 9, 0, []), "it has taken no link yet"
     p.sent.clear()
     p.keeper.catch_up(CatchUp("p", "s", "c", 0, 21, -1, 2, 9, 0, []), 0)
     assert [(type(each), each.after, each.tick) for each in p.sent] == [(Caught, 21, 22), (CaughtUp, 22, 22)]

@@ -12,6 +12,7 @@ from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Effect, Persist, Send, Truncate
+from murmur_pubsub.promise import Limits
 from murmur_virtual.storage import VirtualStorage
 from reliability.durable.messages import (
     CatchUp,
@@ -219,9 +220,17 @@ def test_a_shared_log_is_cut_though_its_router_has_nothing_new_to_store() -> Non
     assert disk.restart()[0][-1] == b"router"
 
 
-def test_a_log_of_other_protocols_is_refused() -> None:
-    with pytest.raises(InputError, match="a log of these two protocols"):
-        SharedLog("b0").recover([msgpack.packb(["C", 3, {}, {}])])
+def test_a_log_of_other_protocols_is_refused_with_its_first_record_that_is_none_of_theirs() -> None:
+    own, foreign = msgpack.packb([1, True, 1, b"router"]), msgpack.packb(["C", 3, {}, {}])
+    for number, records in ((1, [foreign]), (2, [own, foreign, foreign])):
+        with pytest.raises(InputError, match="a log of these two protocols") as found:
+            SharedLog("b0").recover(records)
+        assert found.value.place == f"the stable log of b0, record {number}"
+
+
+def test_a_lease_is_promised_as_long_as_stated_or_without_an_end() -> None:
+    assert EndToEndParameters(lease=60_000).limits == Limits(lease_us=60_000_000)
+    assert EndToEndParameters().limits == Limits()
 
 
 def test_senseless_parameters_are_refused_by_name() -> None:

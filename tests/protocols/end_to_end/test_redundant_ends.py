@@ -15,7 +15,9 @@ from murmur_pubsub.machine import (
     Effect,
     Input,
     LinkUp,
+    NodeContext,
     Persist,
+    Received,
     Send,
     SetTimer,
     Start,
@@ -26,6 +28,7 @@ from murmur_pubsub.machine import (
 from murmur_pubsub.promise import RedundantEnd
 from murmur_virtual.storage import VirtualStorage
 from reliability.end_to_end.parameters import EndToEndParameters, entrances
+from reliability.end_to_end.redundancy import Redundancy
 from reliability.end_to_end.redundant_messages import Claim, Install, Unknown
 from reliability.end_to_end.shipping import Intake, Shipping
 from reliability.end_to_end.twin_disk import Standing, TwinDisk
@@ -199,6 +202,25 @@ def test_a_disk_does_not_grow_while_its_log_is_cut() -> None:
         for kind in ("append", "sync", "cut", "sync", "sync"):
             disk.step(kind)
     assert len(disk) < 10
+
+
+def test_the_disk_of_a_witness_does_not_grow_with_claims() -> None:
+    parameters = EndToEndParameters(backups={"b0": ["b1", "b2"]})
+    witness, storage = Redundancy(NodeContext("b2", 1), parameters, ["b0"]), VirtualStorage()
+    witness.start([], 0)
+    for epoch in range(1, 100):
+        witness.take(Received("b0", Claim("b2", "b0", 0, epoch, "b0", False)), 0)
+        waiting = witness.carried_out([])
+        while waiting:
+            effect = waiting.pop(0)
+            if type(effect) is Persist:
+                storage.keep(*effect)
+                witness.take(Stored(effect.token), 0)
+                waiting += witness.carried_out([])
+            elif type(effect) is Truncate:
+                storage.truncate(effect.before)
+    assert witness.disk.note.registers[0] == Standing(99, "b0", False)
+    assert len(storage) < 10
 
 
 def test_a_disk_with_what_is_no_log_of_ours_is_refused_with_its_place() -> None:

@@ -119,6 +119,18 @@ def test_alone_what_is_on_the_own_disk_counts() -> None:
     assert host.turns() == [Counts(1)]
 
 
+def test_what_the_log_of_the_one_that_serves_needs_no_more_is_cut_off_at_both() -> None:
+    host = in_a_pair()
+    host.log(1, 2, 3)
+    host.machine.truncate(3)
+    assert list(host.disk.log) == [3]
+    assert host.log()[-1] == Ship("b1", 0, 1, 4, 3, b"")
+    host.hear(Beat("b0", "b1", 0, 9, False, 0, 0))
+    assert not host.machine.serves
+    host.machine.truncate(4)
+    assert list(host.disk.log) == [3], "its log is what the other one says"
+
+
 def test_in_a_pair_only_what_is_on_both_disks_counts_and_in_order() -> None:
     host = in_a_pair()
     assert host.log(1, 2) == [Ship("b1", 0, 1, 1, 1, b"1"), Ship("b1", 0, 1, 2, 2, b"2")]

@@ -92,6 +92,7 @@ def test_final_never_goes_back() -> None:
     stream.finalize(5)
     assert stream.final == 10
     assert stream.unknown(5, 12) == [(11, 12)]
+    assert [stream.horizon(each) for each in (9, 10, 11, 12)] == [11, 11, 11, 12]
     stream.silence(3, 20)
     assert list(stream.known) == [(11, 20)]
     assert stream.horizon(0) == 21

@@ -77,6 +77,19 @@ def test_publiy_s4_figure_3_anchor_of_a_subscription_from_x5() -> None:
     }
 
 
+def test_publiy_s4_what_an_origin_does_not_hold_is_not_taken_from_it() -> None:
+    mst = MasterSubscriptionTable()
+    for origin in ("N1", "N2"):
+        mst.note_origin(origin, (0, 0), (origin,))
+    held, unknown = parse_filter("x = 1"), parse_filter("x = 2")
+    mst.add("N1", held)
+    for wanted in (held, unknown):
+        mst.remove("N2", wanted)
+    assert len(mst) == 1
+    assert mst.matching_origins({"x": 1}) == mst.bits["N1"]
+    mst.check_invariants()
+
+
 # Figure 2, from which the strategies are described: p matches at N3, N5 and N6, all behind N1 and N2.
 FIGURE_2 = tree("A-N1", "N1-N2", "N2-N3", "N2-N4", "N4-N5", "N4-N6")
 

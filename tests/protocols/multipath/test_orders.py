@@ -74,6 +74,16 @@ def test_a_coordinator_that_takes_over_hears_what_runs_before_it_grants() -> Non
     assert granted.number > a_coordinator(term=1, epoch=1)._last > a_coordinator(epoch=5)._last
 
 
+def test_a_coordinator_gives_no_number_that_another_of_its_term_has_given() -> None:
+    """Two brokers that are ordered to host it at about the same time begin the same term."""
+    other, coordinator = (a_coordinator(term=1) for _ in range(2))
+    ((_, first),) = other.ask(FIRST)
+    coordinator.hear(MoveRuns(first.number, "b1", ("b2", "b3")))
+    coordinator.ask(SECOND)
+    ((_, second),) = coordinator.finish(first.number)
+    assert second.number > first.number
+
+
 def test_a_coordinator_whose_reports_were_lost_asks_for_them_before_it_decides(tmp_path: Path) -> None:
     """Schedule of two deaths 42: it refused every move, since it knew of nobody's neighbours."""
     network = Network(STAR, tmp_path, parameters(coordinator="b0"))

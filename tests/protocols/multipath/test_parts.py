@@ -299,6 +299,23 @@ def test_publiy_s6_of_two_ways_to_an_origin_that_of_the_later_move_holds(
     assert told == ([(other, OriginSubscriptions("b9", 0, 1, grown, moved, (WANTED,)))] if taken else [])
 
 
+@pytest.mark.parametrize("covering", [False, True])
+def test_publiy_s4_publications_follow_a_table_that_is_told_anew(covering: bool) -> None:
+    """Each of the working maps and tables is made once, and then anew if the filters or the way are others."""
+    knowledge = Knowledge("b0", 0, parameters(delta=4, covering=covering))
+    knowledge.new_peers(["b1", "b2"])
+    spread = SubscriptionSpread(knowledge)
+
+    def sent_to(x: int) -> tuple[str, ...]:
+        working = knowledge.working()
+        return working.wom.names(working.forward(Event(1, 1, 0, {"x": x}), None, compute_forwarding_s1))
+
+    for number, source, moved, x in ((1, "b1", 0, 1), (2, "b1", 0, 2), (2, "b2", 1, 2)):
+        table = OriginSubscriptions("b9", 0, number, (source, "b9"), moved, (parse_filter(f"x = {x}"),))
+        spread.on_table(source, table)
+        assert [sent_to(each) for each in (1, 2)] == [(source,) if each == x else () for each in (1, 2)]
+
+
 @pytest.mark.parametrize("epoch", [1, 0], ids=["of this life", "of an earlier life"])
 def test_publiy_s6_who_hears_of_moves_that_it_missed_takes_its_neighbours_from_there(epoch: int) -> None:
     """A new neighbour is down until it is seen; one that moved away while this broker was away is left."""

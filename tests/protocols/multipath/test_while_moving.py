@@ -3,6 +3,7 @@
 from itertools import pairwise
 from pathlib import Path
 
+from routing.multipath.move_states import MoveState
 from routing.multipath.primary_network import PendingMove
 from tests.protocols.multipath.network import Network, parameters
 from workloads.overlay import Overlay
@@ -25,6 +26,17 @@ def test_publiy_s6_a_move_is_over_two_graces_after_the_last_has_heard_of_it(tmp_
     number, began_us = network.order("b3", "move", "b4", "b5"), network.runtime.now_us
     assert network.answer_to(number) == ""
     assert network.runtime.now_us - began_us >= 2 * network.parameters.move_grace_us
+
+
+def test_publiy_s6_links_past_a_mover_are_given_up_when_its_move_begins(tmp_path: Path) -> None:
+    network = chain(tmp_path)
+    links, moves = network.routers["b1"].knowledge.links, network.routers["b1"].moves
+    links.soft, links.candidates = dict.fromkeys(("b3", "b4")), {"b5": None}
+    network.order("b3", "move", "b4", "b5")
+    while moves.zone is None:
+        network.run_ms(1)
+    assert moves.state is MoveState.INIT
+    assert (list(links.soft), list(links.candidates)) == (["b3"], [])
 
 
 def test_publiy_s6_no_candidate_leads_past_a_mover(tmp_path: Path) -> None:

@@ -166,6 +166,18 @@ def test_pastry_s2_joins_wait_for_a_bootstrap_peer_that_is_joining(network: Stru
     network.check_overlay()
 
 
+def test_pastry_s2_nodes_that_start_for_the_first_time_wait_for_a_founder_that_is_late(
+    network: StructuredNetwork,
+) -> None:
+    for name, peer, own in (("n1", "n2", 77), ("n2", "n1", 200)):
+        network.start(name, own, [peer, "n0"])
+    network.rounds(30)
+    assert not any(network.pastry(name).joined for name in network.up)
+    network.start("n0", 0)
+    network.rounds(2)
+    network.check_overlay()
+
+
 def test_pastry_s2_a_node_tries_its_next_bootstrap_peer(network: StructuredNetwork) -> None:
     network.build([0, 17])
     network.crash("n1")

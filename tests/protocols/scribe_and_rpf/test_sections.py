@@ -10,12 +10,15 @@ import pytest
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter_parser import parse_filter
-from murmur_pubsub.machine import Received, Send
+from murmur_pubsub.machine import LinkDown, NodeContext, Received, Send, Start
+from murmur_pubsub.places import RingPlace
 from murmuration.deployment.build_deployment import build as build_scenario
 from murmuration.hunt.trial import play_schedule
 from murmuration.scenario.load import load_scenario
+from routing.pastry.messages import PastryPeer
 from routing.pastry.neighbour_filters import Forgotten
-from routing.scribe.router import TreeSubscription
+from routing.pastry.reverse_paths import ReversePathParameters
+from routing.scribe.router import Detached, Scribe, TreeSubscription
 from tests.protocols.structured import PROBE_TIMEOUT_US, ROUND_US, StructuredNetwork
 
 Build = Callable[[str], StructuredNetwork]
@@ -184,6 +187,17 @@ def test_irbr_s3_1_scribe_moves_to_a_node_that_joins_closer_to_the_rendezvous(bu
     network.rounds(1)
     assert rendezvous(network) == "n50"
     assert reached(network, "n50", {"x": 6}) == {"n3": 1} == reached(network, "n8", {"x": 6})
+
+
+def test_irbr_s3_1_scribe_has_the_parent_of_now_when_a_leaf_fails_that_is_not_its_parent() -> None:
+    """Without that leaf, the leaf set reaches up to the rendezvous: the next hop on the way there is another one."""
+    place = RingPlace(62, base=4, digits=4, leaf_set=4)
+    router = Scribe(NodeContext("n", 1, place=place), ReversePathParameters(resets=True))
+    router.handle(Start([]), 0)
+    router.know([PastryPeer(f"n{identifier}", identifier) for identifier in (229, 171, 122, 101, 250)])
+    assert router.parent == PastryPeer("n171", 171), "by the table, since the leaves reach up to 122"
+    assert Send("n171", Detached(0)) in router.handle(LinkDown("n101", "reset"), 1)
+    assert router.parent == router.pastry.next_hop(router.rendezvous) == PastryPeer("n122", 122)
 
 
 def test_irbr_s3_2_rpf_reaches_each_subscriber_once_over_the_trees_of_all_of_them(build: Build) -> None:

@@ -213,6 +213,18 @@ def test_nodes_that_join_or_come_back_get_every_event_once_they_have_settled(tmp
     network.close()
 
 
+def test_nodes_that_start_for_the_first_time_wait_for_a_founder_that_is_late(tmp_path: Path) -> None:
+    network = GossipNetwork("vinifera", ["b0", "b1", "b2"], 1, tmp_path, {"attributes": DOMAINS})
+    for name, peer in (("b1", "b2"), ("b2", "b1")):
+        network.join(name, [peer, "b0"])
+    network.cycles(3)  # of 60 requests each
+    assert not any(network.router(name).overlay.joined for name in network.up)
+    network.join("b0")
+    network.cycles(1)
+    assert all(network.router(name).overlay.joined for name in network.up)
+    network.close()
+
+
 def test_vinifera_s4b3_what_is_wanted_no_more_is_de_aggregated_all_the_way(tmp_path: Path) -> None:
     overlay = Overlay(tmp_path)
     overlay.settle(["x BETWEEN 10 AND 30", "x BETWEEN 20 AND 40"])
