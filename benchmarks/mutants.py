@@ -63,7 +63,7 @@ _PARTS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "murmur_pubsub": ([], _ALL_PAIRS),
 }
 """Folders of tests/protocols and pairs of protocols, by part; the first part whose folder holds the file counts."""
-_OF_WHAT_IS_IMPORTED = ("tests/docs/test_reference.py",)
+_OF_WHAT_IS_IMPORTED = ("tests/docs/test_reference.py", "tests/golden/test_formats.py")
 _ALL_TESTS = (
     "tests/unit", "tests/golden", "tests/conformance", "tests/virtual", "tests/protocols", "tests/judge", "tests/hunt",
     *_OF_WHAT_IS_IMPORTED,
@@ -107,7 +107,7 @@ def noticed_by(
     own = tuple(f"tests/protocols/{name}/" for name in folders) or ("tests/unit/",)
     own = (*own, "tests/golden/")
     tests = touched.tests_of(mutation)
-    if mutation.lines is None:  # such as a default, which the reference tells
+    if mutation.lines is None:  # such as a default or a number, which these tests tell
         tests |= {test: taken for each in _OF_WHAT_IS_IMPORTED for test, taken in touched.seconds[each].items()}
     by_cost = sorted((each for each in forked.tests if each in tests), key=tests.__getitem__)
     ours = [each for each in by_cost if each.startswith(own)]
