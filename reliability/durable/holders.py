@@ -196,16 +196,17 @@ class Holders:
 
     def _pass_by(self, holder: Holder) -> None:
         """A publishers' broker matches by a new revision at once, and the consolidated stream is handed out by it from
-        a later tick on. What was matched between the two nobody hands over: the client has all before that tick."""
+        a later tick on. What was matched between the two nobody hands over: the client has what the stream has passed.
+        (It may be long until the stream gets to where the revision begins, if its pubend says nothing.)"""
         session = self._sessions.of(holder.client)
         for number in list(holder.begins):
             subend = self._subend_of(number)
-            begun = subend is not None and subend.version_at(subend.next) >= holder.version
             owed = session is None or any(each.pubend == number for each in session.not_handed_back)
-            if subend is not None and begun and holder.streams[number].live and not owed:
-                del holder.begins[number]
+            if subend is not None and holder.streams[number].live and not owed:
                 self.stirred = True
                 holder.has[number] = max(holder.has.get(number, -1), subend.next - 1)
+                if subend.version_at(subend.next) >= holder.version:
+                    del holder.begins[number]
 
     def release(self, now_us: int) -> list[Effect]:
         """Tell the publishers' brokers what clients have."""

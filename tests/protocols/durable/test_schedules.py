@@ -7,6 +7,7 @@ from hypothesis import given, settings
 
 from benchmarks.schedules import drawn
 from murmuration.hunt.space import FAULTS, MOVES
+from murmuration.hunt.symptoms import tried
 from murmuration.hunt.trial import play_schedule
 from spark_analysis.plain_judge import Judgement
 from tests.protocols.durable.planted_bugs import BUGS
@@ -54,3 +55,8 @@ def test_a_planted_bug_shows(name: str) -> None:
     assert any(left(planted).values()), f"python -m benchmarks.schedules --pair cells/{BUGS[name]} --show {seed}"
     assert planted.numbers["verdict"] == "invalid"
     assert play_schedule(drawn(PAIR, seed)).judgement.numbers["verdict"] == "valid"
+
+
+def test_what_is_matched_by_a_new_revision_is_kept_for_nobody_though_its_pubend_says_nothing_more() -> None:
+    """The consolidated stream does not get to where the revision begins."""
+    assert tried(drawn("cells/durable", 2_700_368), ("benchmarks.rest:KEEPS_NOTHING",)).symptom is None
