@@ -76,6 +76,7 @@ class PrimaryNetwork:
         self.token = 0
         self._away: dict[NodeName, dict[NodeName, BrokerAway]] = {}
         self._untaken: dict[NodeName, dict[tuple[NodeName, NodeName], BrokerAway]] = {}
+        """To a broker that no link leads to: the words, by broker and witness, that it has not answered."""
         self._said = 0
         self._heard_at: dict[NodeName, int] = {}
         self._mom: MasterOverlayMap | None = None
