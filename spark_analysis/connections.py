@@ -32,6 +32,10 @@ from spark_analysis.search_tree import neighbours_of, search_tree
 LinkRow = tuple[int, int, str, str]
 """(time_us, RowKind.LINK_UP or LINK_DOWN, node, peer)."""
 
+AT_REST_US = 7_000_000
+"""How long a path may be there without bringing over an event that nothing later of its publisher has followed. No gap
+shows it; its pubend expects an acknowledgement after AET, and again after 6 s at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Away:
@@ -215,7 +219,7 @@ class Connections:
         changes = [time_us for window in (*broken, *changed) for time_us in (window.from_us, window.undone_us)]
         changes += [each.from_us for each in self.overlays]
         moments = [case.published_us, *sorted(each for each in changes if case.published_us < each < due_us), due_us]
-        enough_us = self.limit_us if self.lossy else ON_THE_WAY_US
+        enough_us = self.limit_us if self.lossy else AT_REST_US if case.overtaken_us is None else ON_THE_WAY_US
         subscribers = self.homes[case.client]
         whole_us, cause = 0, ""
         for begin_us, end_us in itertools.pairwise(moments):
