@@ -33,8 +33,8 @@ LinkRow = tuple[int, int, str, str]
 """(time_us, RowKind.LINK_UP or LINK_DOWN, node, peer)."""
 
 AT_REST_US = 7_000_000
-"""How long a path may be there without bringing over an event that nothing later of its publisher has followed. No gap
-shows it; its pubend expects an acknowledgement after AET, and again after 6 s at most."""
+"""How long a path may be there again without bringing over an event that nothing later of its publisher has followed.
+No gap shows it; its pubend expects an acknowledgement after AET, and again after 6 s at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class Connections:
         changes = [time_us for window in (*broken, *changed) for time_us in (window.from_us, window.undone_us)]
         changes += [each.from_us for each in self.overlays]
         moments = [case.published_us, *sorted(each for each in changes if case.published_us < each < due_us), due_us]
-        enough_us = self.limit_us if self.lossy else AT_REST_US if case.overtaken_us is None else ON_THE_WAY_US
+        enough_us = self.limit_us if self.lossy else ON_THE_WAY_US
         subscribers = self.homes[case.client]
         whole_us, cause = 0, ""
         for begin_us, end_us in itertools.pairwise(moments):
@@ -234,6 +234,8 @@ class Connections:
                     return None
             else:
                 whole_us, cause = 0, there[-1].step.text if there else "the overlay was in parts"
+                if case.overtaken_us is None:
+                    enough_us = max(enough_us, AT_REST_US)
         return Excuse(f"{cause}: no path was left") if cause else None
 
     def _reaches(self, publishers: str, subscribers: str, links: Links, broken: Sequence[Window]) -> bool:
