@@ -11,7 +11,7 @@ them.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import msgpack
 
@@ -24,6 +24,8 @@ from reliability.gryphon.pubend_log import Logged, PubendLog
 class DurableLog(PubendLog):
     """Keeps `record` as it goes, and takes it up again. `refused`: publisher to the numbers that were refused. While
     more than `most` messages are in it (None: however many), the oldest is given up for all clients that lack it."""
+
+    remembers: ClassVar = ("refused",)  # until its publisher submits something more, and so shows that it has heard
 
     def __init__(self, place: str, checkpoint: int, most: int | None = None) -> None:
         super().__init__(place, checkpoint)

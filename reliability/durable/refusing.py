@@ -9,6 +9,7 @@ otherwise take them for accepted.
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import ClassVar
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Effect, NodeName, Record, Send
@@ -21,6 +22,8 @@ from reliability.gryphon.publishing import Known, Publishing
 
 class RefusingPublishing(Publishing):
     """See above; one for all pubends of a broker."""
+
+    remembers: ClassVar = ("_refusals",)  # those of the log
 
     def __init__(self, broker: NodeName, log: DurableLog, log_most: int, refuse_above: int) -> None:
         super().__init__(broker, log, log_most)

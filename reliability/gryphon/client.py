@@ -86,6 +86,7 @@ class GryphonClient(Machine):
             return [*effects, *self._resend_later()]
         elif kind is LinkDown:
             self._connected = False
+            self._ahead.clear()  # the session is over, and what it lacked never comes
         return self._plain.handle(input, now_us)
 
     @property

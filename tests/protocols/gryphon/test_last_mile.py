@@ -2,6 +2,7 @@
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Deliver, LinkDown, LinkUp, Publish, Received, Send, SetTimer, TimerFired
+from murmuration.hunt.memory import kept_by
 from reliability.gryphon.client import GryphonClient
 from reliability.gryphon.messages import Accepted, Handed, HandedBack, Submission
 from reliability.gryphon.parameters import GryphonParameters
@@ -112,6 +113,14 @@ def test_a_client_keeps_no_more_ahead_than_its_window() -> None:
         client.hand(number)
     delivered = [each.event.sequence for each in client.hand(0) if type(each) is Deliver]
     assert delivered == [0, 1, 2]
+
+
+def test_a_client_that_is_cut_off_keeps_nothing_ahead() -> None:
+    """The schedule cells/gryphon 2703866: 49 messages stayed, though their session was over."""
+    client = Client()
+    client.hand(1)
+    client.give(LinkDown("s", "test"))
+    assert not kept_by(client.machine)["GryphonClient", "_ahead"]
 
 
 def test_a_client_that_is_cut_off_hands_nothing_back() -> None:
