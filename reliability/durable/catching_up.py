@@ -106,11 +106,14 @@ class Holder:
     when the revision was made, and whose consolidated stream is not known to be handed out by it yet."""
 
     __slots__ = (
-        "begins", "client", "filters", "has", "heard", "revision", "streams", "subscribers", "unlisted", "version",
+        "begins", "client", "filters", "has", "heard", "revision", "since", "streams", "subscribers", "unlisted",
+        "version",
     )  # fmt: skip
 
-    def __init__(self, client: NodeName, has: dict[int, int]) -> None:
+    def __init__(self, client: NodeName, has: dict[int, int], since: int) -> None:
         self.client = client
+        self.since = since
+        """When it came, in ms: what was asked for before was for an earlier stay here."""
         self.has = has
         self.heard: dict[int, int] = {}
         self.revision = -1

@@ -73,7 +73,7 @@ class Holders:
         """The client says what it wants, and how far it is."""
         holder = self.of.get(client)
         if holder is None:
-            holder = self.of[client] = Holder(client, pairs(message.ticks))
+            holder = self.of[client] = Holder(client, pairs(message.ticks), now_us // 1_000)
         if message.revision <= holder.revision:
             return []
         self.stirred = True
@@ -89,7 +89,8 @@ class Holders:
         self._heard(message.asked, now_us)
         holder, begins = self.of.get(message.client), pairs(message.ticks)
         root = self._root_of.get(next(iter(begins), -1))
-        if holder is None or message.revision != holder.revision or root not in holder.unlisted:
+        is_of_now = holder is not None and message.revision == holder.revision and message.asked >= holder.since
+        if holder is None or not is_of_now or root not in holder.unlisted:
             return []
         del holder.unlisted[root]
         effects: list[Effect] = []

@@ -45,10 +45,23 @@ class Holder:
     """A client here. `has`: pubend to the last tick that the client itself has acknowledged; `heard` is what the
     publishers' brokers know of that. `unlisted`: pubends whose brokers have not recorded the revision yet."""
 
-    __slots__ = ("chains", "client", "due_us", "filters", "has", "heard", "revision", "subscribers", "unlisted")
+    __slots__ = (
+        "chains",
+        "client",
+        "due_us",
+        "filters",
+        "has",
+        "heard",
+        "revision",
+        "since",
+        "subscribers",
+        "unlisted",
+    )
 
-    def __init__(self, client: NodeName, has: dict[int, int]) -> None:
+    def __init__(self, client: NodeName, has: dict[int, int], since: int) -> None:
         self.client = client
+        self.since = since
+        """When it came, in ms: what was asked for before was for an earlier stay here."""
         self.has = has
         self.heard: dict[int, int] = {}
         self.revision = -1
@@ -99,7 +112,7 @@ class Holders:
         """The client says what it wants, and how far it is."""
         holder = self.of.get(client)
         if holder is None:
-            holder = self.of[client] = Holder(client, pairs(message.ticks))
+            holder = self.of[client] = Holder(client, pairs(message.ticks), now_us // 1_000)
         if message.revision <= holder.revision:
             return []
         holder.revision, holder.subscribers, holder.filters = message.revision, message.subscribers, message.filters
@@ -121,7 +134,7 @@ class Holders:
         """A publishers' broker has recorded that."""
         self._round_trip.answered(message.asked, now_us)
         holder = self.of.get(message.client)
-        if holder is None or message.revision != holder.revision:
+        if holder is None or message.revision != holder.revision or message.asked < holder.since:
             return []
         effects: list[Effect] = []
         for number, tick in pairs(message.ticks).items():

@@ -494,6 +494,6 @@ def test_a_client_delivers_to_nobody_what_it_has_withdrawn_and_goes_on_behind_it
 
 
 def test_what_a_client_has_of_a_pubend_is_told_once_and_nothing_of_one_it_has_nothing_of() -> None:
-    holder = Holder("c0", {1: 7, 2: 3})
+    holder = Holder("c0", {1: 7, 2: 3}, 0)
     holder.heard = {2: 3}
     assert holder.unreleased([0, 1, 2]) == {1: 7}

@@ -60,3 +60,7 @@ def test_a_planted_bug_shows(name: str) -> None:
 def test_what_is_matched_by_a_new_revision_is_kept_for_nobody_though_its_pubend_says_nothing_more() -> None:
     """The consolidated stream does not get to where the revision begins."""
     assert tried(drawn("cells/durable", 2_700_368), ("benchmarks.rest:KEEPS_NOTHING",)).symptom is None
+
+
+def test_a_client_that_comes_back_a_moment_later_is_not_sent_back_by_a_late_answer() -> None:
+    assert tried(drawn("cells/durable", 2_704_438)).symptom is None

@@ -122,6 +122,22 @@ def test_a_client_that_has_room_again_is_caught_up_at_once() -> None:
     assert asked == [(4, 1)], "what came to a full window is asked for"
 
 
+def test_an_answer_for_an_earlier_stay_of_a_client_here_says_nothing_of_this_one() -> None:
+    """The schedule cells/durable 2704438: a client came back a moment later with more than it had had. The late answer
+    sent it back to where it had been, and it got three events twice."""
+    sessions = Sessions(0, 5)
+    holders = Holders("b0", ["b1"], sessions, EndToEndParameters(), lambda message: [Send(message.to, message)])
+    sessions.begin("c0")
+    holders.resume("c0", Resume(1, [1], [Filter({})], [0, 5]), 1_000_000)
+    sessions.begin("c0")
+    del holders.of["c0"]
+    holders.resume("c0", Resume(1, [1], [Filter({})], [0, 9]), 1_200_000)
+    assert holders.enlisted(Enlisted("b0", "c0", 1, [0, 5], 1_000, 0, []), 1_201_000) == []
+    assert holders.of["c0"].has == {0: 9}
+    holders.enlisted(Enlisted("b0", "c0", 1, [0, 9], 1_200, 0, []), 1_202_000)
+    assert not holders.of["c0"].unlisted
+
+
 def test_a_client_hears_what_was_given_up_when_it_has_all_that_came_before() -> None:
     """What it was handed before may be lost on the last mile, and the client would skip it."""
     sessions = Sessions(0, 5)
