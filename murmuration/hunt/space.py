@@ -55,10 +55,8 @@ _STRUCTURED_DRAIN = {"limit": "5 s"}
 _STRUCTURED_RECOVERY = {"limit": "60 s"}
 """The same where all that was lost is still to come: five at a time, over a client's link that loses for ever, 50
 events take 16 s."""
-_MESH_RECOVERY = {"limit": "120 s"}
-"""The same where brokers have links of their own, and rounds in one schedule of four that never rest."""
-_CELLS_RECOVERY = {"limit": "300 s"}
-"""Such a run falls quiet, and it may take that long where three messages in ten are lost for ever."""
+_LINKED_RECOVERY = {"limit": "300 s"}
+"""The same where brokers have links of their own, which may lose half of all messages for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +172,7 @@ def _more_keys(router: RoutingDeclaration, recovery: ReliabilityDeclaration) -> 
         overtaking = promised(OverlayTraits("an overlay", every, has_datagrams=True, datagrams_overtake=True))
         datagrams = _DATAGRAMS if overtaking is None else _OVERTAKING_DATAGRAMS
         return {"datagrams": datagrams, "drain": _STRUCTURED_RECOVERY if recovery.end_to_end else _STRUCTURED_DRAIN}
-    drain = _MESH_RECOVERY if recovery.end_to_end else _CELLS_RECOVERY
     return {
         **({} if with_them == without else {"datagrams": _DATAGRAMS}),
-        **({"drain": drain} if recovery.guarantee.excuses_by_connection else {}),
+        **({"drain": _LINKED_RECOVERY} if recovery.guarantee.excuses_by_connection else {}),
     }

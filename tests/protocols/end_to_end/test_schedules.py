@@ -36,3 +36,8 @@ def test_a_planted_bug_shows(name: str) -> None:
     planted = play_schedule(drawn(f"multipath/{BUGS[name]}", seed)).judgement
     assert any(left(planted).values()), f"--pair multipath/{BUGS[name]} --show {seed}"
     assert play_schedule(drawn("multipath/end_to_end", seed)).judgement.numbers["verdict"] == "valid"
+
+
+def test_a_client_whose_questions_are_lost_is_waited_for() -> None:
+    """Of three questions in a row none may arrive; the run ended then, with an event that was still to come."""
+    assert not left(play_schedule(drawn("multipath/end_to_end", 2_701_117)).judgement)["missing"]
