@@ -183,6 +183,10 @@ MENDS = (
         "what clients have is told once", _DURABLE, "reliability/durable/holders.py",
         "        if incarnation <= self._lives.get(root, 0):\n", "        if True:\n",
     ), among=Narrowed("kills of brokers", fields={"kinds": ("kill",), "clients_fail": False}), asked=(_KEEPS_NOTHING,)),
+    Mend("A client that left a broker and was back", PlantedBug(
+        "an answer for an earlier stay counts", _DURABLE, "reliability/durable/holders.py",
+        " and message.asked >= holder.since", "",
+    ), known=2_704_438),
     Mend("What was matched before a subscription began", PlantedBug(
         "a revision begins unnoticed", _DURABLE, "reliability/durable/holders.py",
         "        self.beginning |= holder.begins\n", "        holder.begins = {}\n",
