@@ -1,0 +1,31 @@
+"""A path that is there again for a while: how long it has to last to bring over an event that is still to come."""
+
+import pytest
+
+from murmur_pubsub.faults import FaultKind
+from spark_analysis.changing_overlay import OverlayAt
+from spark_analysis.connections import Connections
+from spark_analysis.excuses import Case
+from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
+from spark_analysis.passages import Passage
+
+
+@pytest.mark.parametrize(
+    ("cut_us", "overtaken_us", "is_excused"),
+    [(2_600_000, None, True), (9_000_000, None, False), (2_600_000, 2_500_000, False), (1_900_000, 2_500_000, True)],
+)
+def test_what_nothing_has_followed_takes_longer_than_a_path_may_last(
+    cut_us: int, overtaken_us: int | None, is_excused: bool
+) -> None:
+    """The schedule cells/gryphon 2703077: published while b1 was dead, and b1 was cut off again for good before its
+    pubend expected an acknowledgement."""
+    dead = FaultStep(0, FaultKind.KILL, "kill b1", ("b1",), in_effect_us=0)
+    cut = FaultStep(1, FaultKind.CUT, "cut b1-b2", ("b1", "b2"), in_effect_us=cut_us)
+    windows = [
+        Window(dead, 0, 0, 1_400_000, 1_500_000, frozenset({"b1"}), frozenset()),
+        Window(cut, cut_us, cut_us, NEVER_US, NEVER_US, frozenset(), frozenset({frozenset({"b1", "b2"})})),
+    ]
+    overlays = [OverlayAt(0, (("b0", "b1"), ("b1", "b2"), ("c0", "b0"), ("c2", "b2")), True)]
+    judge = Connections({}, windows, {"c0": "b0", "c2": "b2"}, 30_000_000, overlays)
+    case = Case("missing", "c0", "c2", 700_000, overtaken_us=overtaken_us)
+    assert (judge.explain(case, Passage({}, {})) is not None) == is_excused
