@@ -65,41 +65,26 @@ class CheckedRows:
     def linked(self, ends: tuple[int, int], time_us: int) -> bool:
         """Did the two nodes have their link at that time, as far as either has said? Of two that died together neither
         can say that the link went, and one that has been started again has none yet."""
-        lost, made = (self._last(kind, ends, time_us) for kind in (RowKind.LINK_DOWN, RowKind.LINK_UP))
-        return max(lost, *(self._restarted(end, time_us) for end in ends)) <= made
+        lost, made = (self._last((kind, *sorted(ends)), time_us) for kind in (RowKind.LINK_DOWN, RowKind.LINK_UP))
+        return max(lost, *(self._last((RowKind.START, end), time_us) for end in ends)) <= made
 
-    def _last(self, kind: RowKind, ends: tuple[int, int], time_us: int) -> int:
-        times = self._link_changes.get((kind, *sorted(ends)), ())
+    def _last(self, change: tuple[int, ...], time_us: int) -> int:
+        times = self._link_changes.get(change, ())
         place = bisect_right(times, time_us)
         return times[place - 1] if place else -1
-
-    def _restarted(self, node: int, time_us: int) -> int:
-        """When the node was last started again by then (-1: it was not)."""
-        times = self._restarts.get(node, ())
-        place = bisect_right(times, time_us)
-        return times[place - 1] if place else -1
-
-    @cached_property
-    def _restarts(self) -> Mapping[int, Sequence[int]]:
-        """When each node was started again."""
-        return {
-            node: [
-                each
-                for each, kind, incarnation in zip(times, kinds, values, strict=True)
-                if kind == RowKind.START and incarnation
-            ]
-            for node, (times, _, _, _, _, kinds, values) in self._by_node.items()
-        }
 
     @cached_property
     def _link_changes(self) -> Mapping[tuple[int, ...], Sequence[int]]:
-        """When one of its ends said that a link came up, or was lost: by kind of row and ends."""
+        """When one of its ends said that a link came up, or was lost: by kind of row and ends; and when a node was
+        started again, by kind of row and node."""
         found: dict[tuple[int, ...], list[int]] = {}
-        for times, nodes, _, _, peers, kinds, _ in self._by_node.values():
+        for times, nodes, _, _, peers, kinds, values in self._by_node.values():
             for place, kind in enumerate(kinds):
                 if kind == RowKind.LINK_UP or kind == RowKind.LINK_DOWN:
                     ends = sorted((nodes[place], peers[place]))
                     found.setdefault((kind, *ends), []).append(times[place])
+                elif kind == RowKind.START and values[place]:
+                    found.setdefault((kind, nodes[place]), []).append(times[place])
         for listed in found.values():
             listed.sort()
         return found
