@@ -3,7 +3,7 @@
 `python -m benchmarks.durable_soak [--seconds 900] [--folder FOLDER]` plays the overlay and the load of `murmur run
 gryphon-soak` on Ray, and prints the verdict. One broker after the other is killed, at random times, every other time
 with SIGKILL. Subscribers whose own broker is killed go to others, and stay there until those die. Nothing may be
-missing.
+missing. `--virtual` plays it in virtual time.
 """
 
 import argparse
@@ -40,15 +40,16 @@ def soak(
     deaths: int = 2,
     seed: int = 1,
 ) -> dict[str, Any]:
-    """The scenario. The brokers whose names begin with p have publishers, and those with s that many subscribers each;
-    every broker dies that often."""
+    """The scenario, without a runtime. The brokers whose names begin with p have publishers, and those with s that many
+    subscribers each; every broker dies that often."""
     brokers = [broker for members in cells.values() for broker in members]
     homes = [broker for broker in brokers if broker.startswith("s")]
     entrances = {broker: publishers for broker in brokers if broker.startswith("p")}
     first = sum(entrances.values())
     at = {f"c{first + number}": homes[number // subscribers] for number in range(subscribers * len(homes))}
+    rng = random.Random(seed)
+    order = [broker for _ in range(deaths) for broker in rng.sample(brokers, len(brokers))]
     return {
-        "runtime": "ray",
         "seed": seed,
         "overlay": {"kind": "cells", "cells": dict(cells), "links": [list(link) for link in links]},
         "workload": {
@@ -59,27 +60,33 @@ def soak(
             "routing": "cells", "reliability": "durable", "parameters": {"durable": {"pubends": dict(entrances)}},
         },
         "failure_detection": {"heartbeat": "500 ms", "timeout": "2 s", "reconnect": "100 ms"},
-        "faults": _faults(random.Random(seed), brokers, homes, at, seconds, deaths),
+        "faults": deaths_in_turn(
+            rng, order, seconds, at, [homes], lambda number, _: {"signal": "SIGKILL"} if number % 2 else {}
+        ),
     }  # fmt: skip
 
 
-def _faults(
-    rng: random.Random, brokers: Sequence[str], homes: Sequence[str], at: dict[str, str], seconds: float, deaths: int
+def deaths_in_turn(
+    rng: random.Random,
+    order: Sequence[str],
+    seconds: float,
+    at: dict[str, str],
+    places: Sequence[Sequence[str]],
+    how: Callable[[int, str], Mapping[str, str]],
 ) -> list[dict[str, Any]]:
-    """One broker after the other dies and is back before the next one does. `at`: client to the broker where it is."""
-    order = [broker for _ in range(deaths) for broker in rng.sample(brokers, len(brokers))]
+    """The brokers die in that order, and each is back before the next one dies. `at`: client to the broker where it is;
+    clients whose broker dies go to others of the same one of the `places`. `how`: further keys of each kill, by its
+    number and the broker."""
     turn_ms = int(seconds * 1_000 / (len(order) + 0.5))
     faults: list[dict[str, Any]] = []
     for number, broker in enumerate(order):
         begin_ms = number * turn_ms + rng.randint(turn_ms // 10, turn_ms // 3)
         away_ms = rng.randint(turn_ms // 4, turn_ms // 2)
-        killed = {"at": f"{begin_ms} ms", "kill": broker, "for": f"{away_ms} ms"}
-        faults.append({**killed, "signal": "SIGKILL"} if number % 2 else killed)
-        if broker in homes:
-            others = [each for each in homes if each != broker]
-            for place, client in enumerate(client for client, home in at.items() if home == broker):
-                at[client] = others[place % len(others)]
-                faults.append({"at": f"{begin_ms + away_ms // 2} ms", "move_client": client, "to": at[client]})
+        faults.append({"at": f"{begin_ms} ms", "kill": broker, "for": f"{away_ms} ms", **how(number, broker)})
+        others = [each for place in places if broker in place for each in place if each != broker]
+        for number_there, client in enumerate(client for client, home in at.items() if home == broker):
+            at[client] = others[number_there % len(others)]
+            faults.append({"at": f"{begin_ms + away_ms // 2} ms", "move_client": client, "to": at[client]})
     return faults
 
 

@@ -8,10 +8,9 @@ there until those die. Nothing that was accepted may be missing. `--virtual` pla
 """
 
 import random
-from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.durable_soak import play
+from benchmarks.durable_soak import deaths_in_turn, play
 
 _KEEPERS = ("b0", "b1")
 _WITNESS = "b2"
@@ -24,6 +23,13 @@ def soak(seconds: float, brokers: int = 10, publishers: int = 4, subscribers: in
     at = {f"c{number}": _KEEPERS[0] for number in range(publishers)}
     at |= {f"c{publishers + number}": homes[number // subscribers] for number in range(subscribers * len(homes))}
     backups = {_KEEPERS[0]: [_KEEPERS[1], _WITNESS]}
+    rng = random.Random(seed)
+    order = [broker for _ in range(2) for broker in rng.sample(names, len(names))]
+    wiped_in = {broker: rng.randrange(2) for broker in (*_KEEPERS, _WITNESS)}
+
+    def how(number: int, broker: str) -> dict[str, str]:
+        return {"disk": "lost"} if wiped_in.get(broker) == number // len(names) else {"signal": "SIGKILL"}
+
     return {
         "seed": seed,
         "overlay": {"kind": "random", "brokers": brokers},
@@ -38,29 +44,8 @@ def soak(seconds: float, brokers: int = 10, publishers: int = 4, subscribers: in
         "datagrams": {"delay": "1 ms"},
         "failure_detection": {"heartbeat": "500 ms", "timeout": "2 s", "reconnect": "100 ms"},
         "drain": {"limit": "30 s"},
-        "faults": _faults(random.Random(seed), names, homes, at, seconds),
+        "faults": deaths_in_turn(rng, order, seconds, at, [_KEEPERS, homes], how),
     }  # fmt: skip
-
-
-def _faults(
-    rng: random.Random, names: Sequence[str], homes: Sequence[str], at: dict[str, str], seconds: float
-) -> list[dict[str, Any]]:
-    """One broker after the other dies and is back before the next one does. `at`: client to the broker where it is."""
-    rounds = [rng.sample(names, len(names)) for _ in range(2)]
-    wiped_in = {broker: rng.randrange(2) for broker in (*_KEEPERS, _WITNESS)}
-    turn_ms = int(seconds * 1_000 / (2 * len(names) + 0.5))
-    faults: list[dict[str, Any]] = []
-    for number, broker in enumerate([*rounds[0], *rounds[1]]):
-        begin_ms = number * turn_ms + rng.randint(turn_ms // 10, turn_ms // 3)
-        away_ms = rng.randint(turn_ms // 4, turn_ms // 2)
-        killed = {"at": f"{begin_ms} ms", "kill": broker, "for": f"{away_ms} ms"}
-        wiped = wiped_in.get(broker) == number // len(names)
-        faults.append({**killed, "disk": "lost"} if wiped else {**killed, "signal": "SIGKILL"})
-        others = [each for each in (_KEEPERS if broker in _KEEPERS else homes) if each != broker]
-        for place, client in enumerate(client for client, home in at.items() if home == broker):
-            at[client] = others[place % len(others)]
-            faults.append({"at": f"{begin_ms + away_ms // 2} ms", "move_client": client, "to": at[client]})
-    return faults
 
 
 if __name__ == "__main__":
