@@ -20,6 +20,7 @@ from typing import Any
 
 import yaml
 
+from murmur_pubsub.errors import InputError
 from murmuration.hunt.coverage import what_it_does
 from murmuration.hunt.schedule import draw_schedule
 from murmuration.hunt.space import ScheduleSpace, space_of, space_with_backups
@@ -81,7 +82,12 @@ def play(pair: str, first: int, count: int) -> tuple[str, Tally]:
     began = time.process_time()
     for seed in range(first, first + count):
         tally.schedules += 1
-        played = tried(drawn(pair, seed), _ASKED)
+        try:
+            played = tried(drawn(pair, seed), _ASKED)
+        except InputError as error:  # a schedule that cannot be is a finding about its draw
+            tally.verdicts["raised"] += 1
+            tally.findings.append((seed, str(error)))
+            continue
         outcome, symptom = played.outcome, played.symptom
         restless = symptom is not None and symptom.kind.startswith("property")
         tally.verdicts["restless" if restless else played.verdict] += 1
