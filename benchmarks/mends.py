@@ -185,11 +185,12 @@ MENDS = (
     ), among=Narrowed("kills of brokers", fields={"kinds": ("kill",), "clients_fail": False}), asked=(_KEEPS_NOTHING,)),
     Mend("A client that left a broker and was back", PlantedBug(
         "an answer for an earlier stay counts", _DURABLE, "reliability/durable/holders.py",
-        " and message.asked >= holder.since", "",
+        " or message.asked < holder.since", "",
     ), known=2_704_438),
     Mend("What was matched before a subscription began", PlantedBug(
         "a revision begins unnoticed", _DURABLE, "reliability/durable/holders.py",
-        "        self.beginning |= holder.begins\n", "        holder.begins = {}\n",
+        "        holder.begins = {number: None for number, stream in holder.streams.items() if stream.live}\n",
+        "        holder.begins = {}\n",
     ), asked=(_KEEPS_NOTHING,)),
     Mend("A broker with a pubend that restarted", PlantedBug(
         "who asks for more does not say what it has", _END_TO_END, "reliability/durable/keeper.py",

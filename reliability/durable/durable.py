@@ -249,10 +249,7 @@ class Durable(Gryphon):
         if holder is None or not done:
             return ()
         self._holders.has(source, done)
-        return [
-            *self._holders.go_on(holder, self._now_us),
-            *self._release_later(),
-        ]
+        return [*self._holders.go_on(holder, self._now_us), *self._release_later()]
 
 
 DURABLE = ReliabilityProtocol(

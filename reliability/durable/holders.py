@@ -89,8 +89,9 @@ class Holders:
         self._heard(message.asked, now_us)
         holder, begins = self.of.get(message.client), pairs(message.ticks)
         root = self._root_of.get(next(iter(begins), -1))
-        is_of_now = holder is not None and message.revision == holder.revision and message.asked >= holder.since
-        if holder is None or not is_of_now or root not in holder.unlisted:
+        if holder is None or message.revision != holder.revision or message.asked < holder.since:
+            return []
+        if root not in holder.unlisted:
             return []
         del holder.unlisted[root]
         effects: list[Effect] = []
@@ -212,10 +213,10 @@ class Holders:
     def release(self, now_us: int) -> list[Effect]:
         """Tell the publishers' brokers what clients have."""
         effects: list[Effect] = []
+        self.beginning = {}
         for holder in self.of.values():
             self._pass_by(holder)
-        self.beginning = {number: None for holder in self.of.values() for number in holder.begins}
-        for holder in self.of.values():
+            self.beginning |= holder.begins
             for root, numbers in self._roots.items():
                 news = {} if root in holder.unlisted else holder.unreleased(numbers)
                 if news:

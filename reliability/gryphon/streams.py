@@ -306,7 +306,9 @@ class BrokerStream:
 
     def owing(self, tick: int) -> list[str]:
         """The branches that have not acknowledged up to the tick, and are waited for."""
-        return [b for b, ostream in self.ostreams.items() if ostream.acked < tick and b not in self._given_up]
+        return [
+            branch for branch, ostream in self.ostreams.items() if ostream.acked < tick and branch not in self._given_up
+        ]
 
     @property
     def can_be_acknowledged(self) -> bool:
