@@ -12,6 +12,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+import pytest
+
 from murmur_pubsub import faults, journal, journal_format, run_manifest
 from murmur_pubsub.message import INT64
 from tests.conformance.test_every_message import MESSAGES
@@ -21,11 +23,16 @@ TREE = Path(__file__).parents[2]
 _TOPIC = re.compile(r'^([A-Z][A-Z_]+) = (\d+)\n"""Topic', re.MULTILINE)
 
 
-def _numbers() -> Iterator[str]:
+def _kinds() -> Iterator[type[IntEnum]]:
     for module in (faults, journal, journal_format):
-        for name, kind in vars(module).items():
+        for kind in vars(module).values():
             if isinstance(kind, type) and issubclass(kind, IntEnum) and kind.__module__ == module.__name__:
-                yield f"{name}: {', '.join(f'{each.name} {each.value}' for each in kind)}"
+                yield kind
+
+
+def _numbers() -> Iterator[str]:
+    for kind in _kinds():
+        yield f"{kind.__name__}: {', '.join(f'{name} {each.value}' for name, each in kind.__members__.items())}"
 
 
 def _topics() -> Iterator[str]:
@@ -80,3 +87,9 @@ def test_every_sort_of_line_is_there() -> None:
     text = FILE.read_text()
     for begin, at_least in (("topic ", 9), ("manifest ", 5), ("message ", 80), ("FaultKind: KILL 1", 1)):
         assert len(re.findall(f"^{begin}", text, re.MULTILINE)) >= at_least, begin
+
+
+@pytest.mark.parametrize("kind", list(_kinds()), ids=lambda kind: kind.__name__)
+def test_numbers_follow_one_another_and_none_has_two_names(kind: type[IntEnum]) -> None:
+    numbers = [each.value for each in kind.__members__.values()]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
