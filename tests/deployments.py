@@ -4,13 +4,18 @@ import dataclasses
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.deployment import Deployment, LinkPlan, NodeSpec, RunSettings
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.script import Change
+from murmur_virtual.run import VirtualRun
 from murmuration.deployment.bootstrap import join_plan
+from murmuration.hunt.trial import deployment_of
 from murmuration.registry import BROKER_FACTORY, CLIENT_FACTORY, reliability_named
+from reliability.broker import Broker
+from reliability.layer import Reliability
 from workloads.overlay import Overlay, Structured, structured
 
 PARTS = {"matching": "bitset", "routing": "forwarding", "reliability": "best_effort"}
@@ -137,3 +142,17 @@ def deployment(
         plans.append(LinkPlan(client, broker, LinkSpec(delay=Delay("constant", 200))))
     beside = LinkSpec(delay=Delay("constant", 1_000)) if reliability_named(given["reliability"]).end_to_end else None
     return Deployment(RunSettings(seed, default_link=beside), tuple(nodes), tuple(plans), scripts)
+
+
+def played(scenario: Mapping[str, Any], folder: Path) -> VirtualRun:
+    """The scenario of these keys, played in virtual time; its journal is in the folder."""
+    run = VirtualRun(deployment_of(scenario), folder, lambda *_: None)
+    run.play()
+    return run
+
+
+def reliability_at(run: VirtualRun, broker: str) -> Reliability:
+    """The reliability part of a broker of the run."""
+    machine = run.runtime.nodes[broker].machine
+    assert isinstance(machine, Broker)
+    return machine.reliability

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from murmur_pubsub.errors import InputError
-from murmur_virtual.run import VirtualRun
 from murmuration.deployment.build_deployment import build
 from murmuration.harness.cluster import Cluster
 from murmuration.scenario.load import check_scenario
-from reliability.broker import Broker
 from reliability.durable.durable import Durable
 from reliability.end_to_end.end_to_end import EndToEnd
 from spark_analysis.plain_judge import Judgement, judge_run
+from tests.deployments import played, reliability_at
 
 CHAIN = {"kind": "chain", "brokers": 3}
 QUICK = {"failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"}}
@@ -112,13 +111,11 @@ def kept_at_the_end(scenario: dict[str, Any], folder: Path) -> bool:
         "name": "at-rest", "runtime": "virtual", "overlay": {"kind": "chain", "brokers": 2}, "broker": DURABLE,
         "drain": {"limit": "60 s"}, **QUICK, **scenario,
     }  # fmt: skip
-    run = VirtualRun(build(check_scenario(given, "test")).deployment, folder, lambda *_: None)
-    run.play()
+    run = played(given, folder)
     assert run.runtime.now_us < 20_000_000
-    broker = run.runtime.nodes["b0"].machine
-    assert isinstance(broker, Broker)
-    assert isinstance(broker.reliability, Durable | EndToEnd)
-    return broker.reliability._log.record.keeps_any
+    part = reliability_at(run, "b0")
+    assert isinstance(part, Durable | EndToEnd)
+    return part._log.record.keeps_any
 
 
 def test_a_publishers_broker_that_restarts_hears_again_what_clients_have(tmp_path: Path) -> None:

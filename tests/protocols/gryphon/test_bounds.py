@@ -7,11 +7,7 @@ import pytest
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import Answer, Effect, LinkDown, LinkUp, Order, Publish, Received, Send, TimerFired
-from murmur_virtual.run import VirtualRun
-from murmuration.deployment.build_deployment import build
 from murmuration.harness.cluster import Cluster
-from murmuration.scenario.load import check_scenario
-from reliability.broker import Broker
 from reliability.gryphon.client import GryphonClient
 from reliability.gryphon.declaration import GRYPHON
 from reliability.gryphon.gryphon import Gryphon
@@ -19,6 +15,7 @@ from reliability.gryphon.messages import Accepted, AckExpected, Submission
 from reliability.gryphon.parameters import GryphonParameters
 from reliability.gryphon.publishing import PUBLISHERS_WAIT
 from reliability.gryphon.submissions import Submissions
+from tests.deployments import played, reliability_at
 from tests.parameters import parameters_of
 from tests.protocols.gryphon.bench import Bench, Parcel, to_nobody, to_s
 from tests.protocols.gryphon.cuts import CellNetwork, chain, one_cell
@@ -183,13 +180,11 @@ def test_a_scenario_may_have_a_broker_forgotten(tmp_path: Path) -> None:
         "drain": {"limit": "300 s"},
         "faults": [{"at": "1 s", "kill": "s1"}, {"at": "2 s", "forget": "b2", "broker": "s1"}],
     }  # fmt: skip
-    run = VirtualRun(build(check_scenario(scenario, "test")).deployment, tmp_path, lambda *_: None)
-    run.play()
+    run = played(scenario, tmp_path)
     assert run.runtime.now_us < 20_000_000
-    broker = run.runtime.nodes["p1"].machine
-    assert isinstance(broker, Broker)
-    assert isinstance(broker.reliability, Gryphon)
-    assert broker.reliability.messages_kept == 0
+    gryphon = reliability_at(run, "p1")
+    assert isinstance(gryphon, Gryphon)
+    assert gryphon.messages_kept == 0
 
 
 # ------------------------------------------------------------------------------------- a bound on the time

@@ -6,10 +6,8 @@ from typing import Any
 import msgpack
 import pytest
 
-from murmur_virtual.run import VirtualRun
-from murmuration.deployment.build_deployment import build
-from murmuration.scenario.load import check_scenario
 from reliability.gryphon.messages import Nack, Silence
+from tests.deployments import played
 from tests.protocols.gryphon.bench import Bench
 
 
@@ -162,6 +160,4 @@ def test_a_run_with_a_dct_shorter_than_its_drain_ends(tmp_path: Path) -> None:
         "broker": {"routing": "cells", "reliability": "gryphon", "parameters": {"gryphon": {"dct": "1 s"}}},
         "drain": {"quiet": "1 s", "limit": "300 s"},
     }
-    run = VirtualRun(build(check_scenario(scenario, "test")).deployment, tmp_path, lambda *_: None)
-    run.play()
-    assert run.runtime.now_us < 10_000_000
+    assert played(scenario, tmp_path).runtime.now_us < 10_000_000
