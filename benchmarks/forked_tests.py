@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any
 
 import pytest
@@ -50,7 +51,8 @@ class ForkedTests:
         pairs with that many schedules, up to the first that shows something wrong.
 
         Returns `said`: what failed, and how ("" if nothing has), and `seconds` of CPU of each test that has passed;
-        or `cannot`: why this change cannot be made so.
+        or `cannot`: why this change cannot be made so. One that nothing has noticed cannot, if a function has run while
+        modules were imported: what it left behind then, such as what it decorated, is as before.
         """
         request = {
             "path": path, "after": after, "tests": tests, "pairs": pairs, "schedules": schedules,
@@ -72,10 +74,19 @@ class _Server:
     def __init__(self, asked: int, tells: int) -> None:
         self._asked, self._tells = os.fdopen(asked), os.fdopen(tells, "w")
         self._said = ""
+        self._ran: dict[int, CodeType] = {}
+        """Code that has run while modules were imported; by number, since to hash code takes long."""
+        sys.setprofile(self._note)
+
+    def _note(self, frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            self._ran[id(frame.f_code)] = frame.f_code
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """In place of running what was collected."""
         import benchmarks.short_hunt  # noqa: F401 (not earlier: pytest has to see murmuration's plugin imported)
+
+        sys.setprofile(None)
 
         items = {item.nodeid: item for item in session.items}
         functions = functions_by_code()
@@ -101,7 +112,7 @@ class _Server:
             out.flush()
 
         try:
-            swap(functions, path, Path(path).read_text(), request["after"])
+            changed = swap(functions, path, Path(path).read_text(), request["after"])
         except CannotSwapError as error:
             say(cannot=str(error))
             return
@@ -123,7 +134,10 @@ class _Server:
                 end_right_code()
                 say(said=said)
                 return
-        say(said="")
+        if any(code in changed for code in self._ran.values() if code.co_filename == path):
+            say(cannot="a function has run while modules were imported")
+        else:
+            say(said="")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """The first that fails, and why."""

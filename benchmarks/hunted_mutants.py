@@ -85,7 +85,7 @@ def main() -> None:
     )
 
 
-def _in_fork(swap_it: Callable[[], None], way: Callable[[], Iterator[str]], seconds: float) -> bool:
+def _in_fork(swap_it: Callable[[], object], way: Callable[[], Iterator[str]], seconds: float) -> bool:
     """Is anything found with the change in that time? Raises `CannotSwapError`."""
     child = os.fork()
     if not child:

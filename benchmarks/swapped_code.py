@@ -25,8 +25,12 @@ def functions_by_code() -> Mapping[CodeType, Sequence[FunctionType]]:
     return found
 
 
-def swap(functions: Mapping[CodeType, Sequence[FunctionType]], path: str, before: str, after: str) -> None:
+def swap(
+    functions: Mapping[CodeType, Sequence[FunctionType]], path: str, before: str, after: str
+) -> Sequence[CodeType]:
     """Let all functions of the file at that path, as it was imported, do what the changed file says.
+
+    Returns what those that differ did before.
 
     Raises:
         CannotSwapError: the change is not one of functions that are in use.
@@ -46,6 +50,7 @@ def swap(functions: Mapping[CodeType, Sequence[FunctionType]], path: str, before
                 raise CannotSwapError(str(error)) from error
     if not changed:
         raise CannotSwapError("no function differs")
+    return [old[place] for place in changed]
 
 
 def _functions_in(code: CodeType) -> Iterator[tuple[tuple[str, int], CodeType]]:

@@ -112,7 +112,7 @@ class Held:
 
 
 @pytest.fixture
-def change(tmp_path: Path) -> tuple[ModuleType, Callable[[str, str], None]]:
+def change(tmp_path: Path) -> tuple[ModuleType, Callable[[str, str], object]]:
     """A module that is imported, and what changes it."""
     module, path = ModuleType("imported"), str(tmp_path / "imported.py")
     exec(compile(IMPORTED, path, "exec"), module.__dict__)
@@ -129,7 +129,7 @@ def change(tmp_path: Path) -> tuple[ModuleType, Callable[[str, str], None]]:
     ],
 )
 def test_functions_that_are_held_already_do_what_the_changed_file_says(
-    change: tuple[ModuleType, Callable[[str, str], None]], one: str, other: str, shown: tuple[object, ...]
+    change: tuple[ModuleType, Callable[[str, str], object]], one: str, other: str, shown: tuple[object, ...]
 ) -> None:
     module, make = change
     plain, twice, held = module.plain, module.twice, module.Held()
@@ -140,7 +140,7 @@ def test_functions_that_are_held_already_do_what_the_changed_file_says(
 
 @pytest.mark.parametrize(("one", "other"), [("step = 3", "step = 4"), ("plain(2)", "plain(3)"), ("def plain", "def p")])
 def test_what_runs_while_a_module_is_imported_cannot_be_changed_later(
-    change: tuple[ModuleType, Callable[[str, str], None]], one: str, other: str
+    change: tuple[ModuleType, Callable[[str, str], object]], one: str, other: str
 ) -> None:
     with pytest.raises(CannotSwapError):
         change[1](one, other)
@@ -158,5 +158,11 @@ def test_a_fork_plays_tests_and_hunts_up_to_the_first_that_fails() -> None:
         assert played["said"].startswith("flooding/best_effort, schedule ")
         assert list(played["seconds"]) == forked.tests[:2]
         assert forked.play(path, source + "\n\nCONSTANT = 1\n", [], [], 0, 60) == {"cannot": "no function differs"}
+        path = "murmur_pubsub/message.py"
+        source = (ROOT / path).read_text()
+        undecorated = source.replace("        return message_type\n", "        return None\n")
+        assert undecorated != source
+        decorated = forked.play(path, undecorated, forked.tests[:1], [], 0, 60)
+        assert decorated == {"cannot": "a function has run while modules were imported"}
     finally:
         forked.close()
