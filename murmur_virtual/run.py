@@ -212,17 +212,20 @@ class VirtualRun:
 
     def drain(self) -> None:
         """Go on until nothing moves any more and no machine waits for anything, or for the deployment's limit."""
-        runtime = self.runtime
+        runtime, waits_say_all = self.runtime, self._deployment.waits_say_all
         limit_us = runtime.now_us + self._deployment.drain_limit_us
         quiet_since_us = runtime.now_us
         while runtime.now_us < limit_us:
             next_us = runtime.next_us
             if next_us is None:
                 break
-            if self._changes_unsettled or any(runtime.in_flight):
+            if self._changes_unsettled or (any(runtime.in_flight) and not waits_say_all):
                 quiet_since_us = runtime.now_us
-            elif next_us > quiet_since_us + self._deployment.drain_us and not runtime.waiting:
-                break
+            elif next_us > quiet_since_us + self._deployment.drain_us:
+                if not runtime.waiting:
+                    break
+                if waits_say_all:
+                    quiet_since_us = runtime.now_us
             runtime.run(steps=1)
             self.after_entry()
         self._progress(PHASE_STEPS[Phase.DRAINING], self.published, 0)

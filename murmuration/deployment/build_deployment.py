@@ -137,6 +137,7 @@ def deploy(
         publish_us_min=scenario.lasts,
         drain_us=scenario.drain.quiet,
         drain_limit_us=scenario.drain.limit,
+        waits_say_all=protocols.reliability.end_to_end,
     )
 
 

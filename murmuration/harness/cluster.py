@@ -243,7 +243,7 @@ class Cluster:
             self._runtime.advance(_STEP_US)
 
     def drain(self) -> None:
-        """Wait until nothing moves any more."""
+        """Wait until nothing moves any more; under `end_to_end`, until no machine waits for anything."""
         self._runtime.drain()
 
     # ------------------------------------------------------------------------------------------- the end

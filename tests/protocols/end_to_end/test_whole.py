@@ -177,6 +177,29 @@ def test_brokers_of_a_whole_scenario_deliver_all(tmp_path: Path) -> None:
     assert verdict.required > 100
 
 
+def test_a_run_ends_when_nobody_waits_though_probes_and_questions_never_rest() -> None:
+    with a_cluster("irbr", drain={"limit": "60 s"}) as cluster:
+        both_subscribe(cluster)
+        publish(cluster, 0, 10)
+        published_us = cluster.now_us
+        cluster.drain()
+        assert cluster.now_us < published_us + 15_000_000
+        assert judged(cluster).numbers["required"] == 20
+
+
+@pytest.mark.parametrize("routing", ["irbr", "multipath"])
+def test_a_run_goes_on_for_a_client_that_is_slow_to_take_what_it_lacks(routing: str) -> None:
+    with a_cluster(routing, drain={"limit": "300 s"}) as cluster:
+        both_subscribe(cluster)
+        cluster.faults.link("bob", "b3", loss=0.5)
+        publish(cluster, 0, 60)
+        published_us = cluster.now_us
+        cluster.drain()
+        assert numbers(cluster, "bob") == list(range(60))
+        assert published_us + 5_000_000 < cluster.now_us < published_us + 300_000_000
+        judged(cluster)
+
+
 def test_without_datagrams_the_ends_cannot_talk_and_the_pair_is_refused() -> None:
     scenario = {
         "overlay": CHAIN, "workload": {"kind": "by_hand"},
