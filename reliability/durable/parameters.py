@@ -41,6 +41,16 @@ class DurableParameters(GryphonParameters):
             raise InputError("refuse_above", found, "above drop_above, and at most log_most")
 
     @property
+    def acknowledged_within(self) -> tuple[int, int]:
+        """As under guaranteed delivery. With a lease several times in it: of a client that is here, and that an event
+        has not reached, nothing is heard before its publishers' broker asks."""
+        within = self.aet, self.aet_most
+        if self.lease is None:
+            return within
+        first, most = (min(each, max(self.ack_delay, self.lease // 4)) for each in within)
+        return first, most
+
+    @property
     def limits(self) -> Limits:
         """How they limit what durable subscriptions are promised."""
         return Limits(None if self.lease is None else self.lease * 1_000, self.drop_above, self.refuse_above)

@@ -30,8 +30,7 @@ class AckExpectations:
     __slots__ = ("_aet", "_aet_most", "_expecting", "_least_us", "_reminding", "_router", "keeping")
 
     def __init__(self, parameters: GryphonParameters, router: StreamRouter) -> None:
-        self._aet = parameters.aet
-        self._aet_most = parameters.aet_most
+        self._aet, self._aet_most = parameters.acknowledged_within
         self._least_us = parameters.ack_delay * 1_000
         self._router = router
         self._expecting: dict[int, tuple[int, int]] = {}  # pubend to (interval in ms, F when it was last looked at)

@@ -85,6 +85,11 @@ class GryphonParameters:
             found = f"dct {self.dct} ms with gct {self.gct} ms and sit {self.sit} ms"
             raise InputError("dct", found, "above gct and sit together: idle streams would be asked for all the time")
 
+    @property
+    def acknowledged_within(self) -> tuple[int, int]:
+        """After how long acknowledgements are expected at first, and after how long at most."""
+        return self.aet, self.aet_most
+
     def pubends_at(self, broker: str) -> int:
         """How many pubends the broker has, if it has any."""
         given = self.pubends.get(broker, 1)

@@ -49,6 +49,23 @@ def test_who_is_away_for_less_than_the_lease_gets_everything() -> None:
         assert told(cluster) == []
 
 
+@pytest.mark.parametrize("lease", ["2 s", "3 s", "8 s"])
+def test_a_lease_does_not_run_out_before_the_client_of_a_lost_event_is_asked(lease: str) -> None:
+    """Nothing follows the events that were lost, so that only AckExpected shows them; and a client that takes few at a
+    time gets the rest from what is kept for it."""
+    with leased(lease=lease, window=5) as cluster:
+        both_subscribe(cluster)
+        publish(cluster, 0, 10)
+        cluster.advance("4 s")  # no acknowledgement is expected any more
+        cluster.faults.partition(["alice", "b0"])
+        publish(cluster, 10, 10)
+        cluster.advance("900 ms")  # silence is told meanwhile, and lost too
+        cluster.faults.unite()
+        cluster.drain()
+        assert numbers(cluster, "bob") == list(range(20))
+        assert told(cluster) == []
+
+
 def test_what_has_waited_for_longer_is_given_up_and_the_client_is_told_from_where_to_where() -> None:
     with leased() as cluster:
         misses(cluster, "2 s")

@@ -64,3 +64,8 @@ def test_what_is_matched_by_a_new_revision_is_kept_for_nobody_though_its_pubend_
 
 def test_a_client_that_comes_back_a_moment_later_is_not_sent_back_by_a_late_answer() -> None:
     assert tried(drawn("cells/durable", 2_704_438)).symptom is None
+
+
+def test_what_a_partition_swallowed_is_kept_for_clients_that_were_there() -> None:
+    """A lease of 3 s, as long as AET; the partition lasts 1.2 s."""
+    assert tried(drawn("cells/durable", 2_807_695)).symptom is None
