@@ -187,6 +187,10 @@ MENDS = (
         "an answer for an earlier stay counts", _DURABLE, "reliability/durable/holders.py",
         " or message.asked < holder.since", "",
     ), known=2_704_438),
+    Mend("With a `lease` as long as `aet`", PlantedBug(
+        "a lease has nobody asked sooner", _DURABLE, "reliability/durable/parameters.py",
+        "        if self.lease is None:\n            return within", "        if True:\n            return within",
+    ), known=2_807_695),
     Mend("What was matched before a subscription began", PlantedBug(
         "a revision begins unnoticed", _DURABLE, "reliability/durable/holders.py",
         "        holder.begins = {number: None for number, stream in holder.streams.items() if stream.live}\n",
