@@ -74,6 +74,8 @@ def deploy(
     _check_entrances(loaded, roots, workload)
     cells = overlay.cell_plan(roots) if protocols.routing.runs_on is RunsOn.CELLS else None
     brokers = (*overlay.brokers, *_newcomers(loaded, overlay, protocols))
+    if cells is not None:
+        cells = dataclasses.replace(cells, newcomers=brokers[len(overlay.brokers) :])
     of_broker = {**protocols.of_broker, **({"entrances": roots} if protocols.reliability.end_to_end else {})}
     nodes = [NodeSpec(name, "broker", BROKER_FACTORY, of_broker, place=cells) for name in brokers]
     between_brokers, to_clients = scenario.links.spec(), scenario.client_links.spec()
@@ -107,7 +109,7 @@ def deploy(
         for plan in workload.clients
         if plan.broker == end.host
     }
-    rules = dataclasses.replace(rules, publishing_at=publishing_at)
+    rules = dataclasses.replace(rules, publishing_at=publishing_at, cells=cells)
     actors = share_actors(nodes, scenario.density, hosts)
     targets = targets_of(nodes, links, hosts, newcomers, rules, has_datagrams, scripts, actors)
     detection, faults, start_down = build_faults(loaded, targets, specs_of(links))
@@ -168,8 +170,9 @@ def _newcomers(loaded: LoadedScenario, overlay: Overlay, protocols: ChosenProtoc
     if newcomers and protocols.rules.new_links is NewLinks.NONE:
         found = f"brokers that join later, over {protocols.routing.name}"
         raise loaded.error_at(("newcomers",), found, "a routing that takes new links")
+    known = {*overlay.brokers, *(cell for cell, _ in overlay.cells)}
     for number, name in enumerate(newcomers):
-        if not is_broker_name(name) or name in overlay.brokers or name in newcomers[:number]:
+        if not is_broker_name(name) or name in known or name in newcomers[:number]:
             raise loaded.error_at(("newcomers", str(number)), repr(name), "the name of a broker that has none yet")
     return newcomers
 

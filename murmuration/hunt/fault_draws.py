@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from murmur_pubsub.deployment import Deployment, specs_of
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import CELL
 from murmuration.deployment.fault_entries import FaultReader
 from murmuration.hunt.space import NODE_FAULTS, STAND_INS, ScheduleSpace
 from murmuration.scenario.load import LoadedScenario
@@ -139,7 +140,12 @@ class FaultWriter:
         self._nodes = [each.name for each in deployment.nodes if space.clients_fail or each.role == "broker"]
         self._links = [(plan.first, plan.second) for plan in deployment.links]
         self._brokers = [each.name for each in deployment.nodes if each.role == "broker"]
-        self._orders = deployment.rules.orders
+        rules = deployment.rules
+        self._orders = {
+            verb: called
+            for verb, called in rules.orders.items()
+            if rules.cells is None or not (CELL in called or verb in rules.for_good)
+        }
         self._roaming = sorted(deployment.rules.roaming)
         self._disks = space.disks
         self._publishing_at = {client: sorted(at) for client, at in deployment.rules.publishing_at.items()}

@@ -41,6 +41,7 @@ from reliability.gryphon.messages import (
     Data,
     Handed,
     HandedBack,
+    MembersAcks,
     Nack,
     Silence,
     Submission,
@@ -61,7 +62,14 @@ _ACCEPT_DELAY_US = 50_000
 class Gryphon(Reliability):
     """One broker's part; also a `reliability.layer.ClientWatcher` and a `routing.router.StreamObserver`."""
 
-    message_types: tuple[type, ...] = (Data, Silence, Nack, Acks, AckExpected, Submission, Accepted, Handed, HandedBack)
+    message_types: tuple[type, ...] = (
+        *get_args(BetweenBrokers),
+        Submission,
+        Accepted,
+        Handed,
+        HandedBack,
+    )
+    persists = True
     between_brokers: frozenset[type] = frozenset(get_args(BetweenBrokers))
 
     def __init__(self, context: NodeContext, parameters: GryphonParameters, services: BrokerServices) -> None:
@@ -70,6 +78,7 @@ class Gryphon(Reliability):
         self._name = context.name
         self._router = services.stream_router()
         self._router.connect(self)
+        self._took_part = self._router.takes_part
         self._given_up = GivenUp(self._router, parameters.give_up_after)
         self._publishing = self._make_publishing()
         self.streams: dict[int, BrokerStream] = {}
@@ -92,6 +101,7 @@ class Gryphon(Reliability):
             Silence: self._on_knowledge,
             Nack: self._on_nack,
             Acks: self._on_acks,
+            MembersAcks: self._on_acks,
             AckExpected: self._on_ack_expected,
             Submission: self._on_submission,
             HandedBack: self._on_handed_back,
@@ -145,7 +155,7 @@ class Gryphon(Reliability):
     @property
     def settling(self) -> bool:
         """Is there a subscription here that some pubend does not heed yet?"""
-        if not self._services.has_subscribers:
+        if not self._services.has_subscribers or self._router.has_left:
             return False
         version = self._router.version
         return any(known < version and not self._router.is_forgotten(root) for root, known in self._in_effect.items())
@@ -286,8 +296,10 @@ class Gryphon(Reliability):
         delay_us = min(self._parameters.forgetting * 1_000, stream.round_trip.nrt_us // 2)
         return [self._timer_of("forget", stream.number, delay_us)]
 
-    def _on_acks(self, source: NodeName, message: Acks) -> Sequence[Effect]:
+    def _on_acks(self, source: NodeName, message: Acks | MembersAcks) -> Sequence[Effect]:
         effects: list[Effect] = []
+        if not self._router.knows_enough(message.joined if type(message) is MembersAcks else ()):
+            return effects  # there may be one behind the source whose acknowledgements it does not wait for
         for number, tick in zip(message.upto[::2], message.upto[1::2], strict=False):
             stream = self.streams.get(number)
             if stream is not None:
@@ -320,8 +332,10 @@ class Gryphon(Reliability):
                 stream.acked_up = final
                 news.setdefault(stream.came_by, []).append(stream)
         effects: list[Effect] = []
+        joined = self._router.joined
         for branch, told in news.items():
-            acks = Acks([number for stream in told for number in (stream.number, stream.acked_up)], [])
+            upto = [number for stream in told for number in (stream.number, stream.acked_up)]
+            acks = MembersAcks(upto, list(joined), []) if joined else Acks(upto, [])
             for path in self._router.ways(branch):
                 effects += told[0].send_by(path, acks)
         return [*effects, *self._publishing.cut_log(self._now_us)]
@@ -350,6 +364,23 @@ class Gryphon(Reliability):
     def on_ways_changed(self) -> Sequence[Effect]:
         """See `routing.router.StreamObserver`."""
         return [*self._given_up.ways_changed(), *self._wait_for_less()]
+
+    def on_tree_changed(self) -> Sequence[Effect]:
+        """See `routing.router.StreamObserver`. What this broker has acknowledged for others it has not for a branch
+        that is new. So one in whose place others stand begins its streams anew, as after a restart. Where one stands
+        alone nothing reaches that branch by another: nothing that is final can be wanted there."""
+        began, self._took_part = not self._took_part, self._router.takes_part
+        began &= self._took_part
+        for number, stream in list(self.streams.items()):
+            is_anew = began or (stream.has_new_branch and not self._router.stands_alone)
+            if stream.pubend is None and (is_anew or not self._took_part):
+                self.streams[number] = self._make_stream(number, stream.root)
+            else:
+                stream.follow_tree()
+        if not self._took_part:
+            self._blocked.clear()
+            return ()
+        return [effect for stream in self.streams.values() for effect in self._ack_later(stream)]
 
     def _wait_for_less(self) -> list[Effect]:
         """Branches may have been given up: what is acknowledged by all others is final."""
@@ -439,7 +470,10 @@ class Gryphon(Reliability):
     def _on_timer(self, key: tuple[Any, ...]) -> Sequence[Effect]:
         _, what, *about = key
         if what in self._stream_timers:
-            return self._stream_timers[what](self.streams[about[0]])
+            stream = self.streams[about[0]]
+            if stream.subend is None and what in ("gap", "dct"):
+                return ()  # it was set before this broker departed
+            return self._stream_timers[what](stream)
         if what == "give up":
             self._given_up.overdue(about[0])
             return self._wait_for_less()
