@@ -211,7 +211,7 @@ class PlanChecker:
         if key in self._links:
             return "which are connected then", "two brokers without a link between them"
         way = self._way(*key)
-        if rules.acyclic and way:
+        if rules.acyclic and way and rules.new_links is not NewLinks.CELLS:
             return f"which closes a cycle by {', '.join(way)}", "two brokers without a way between them"
         if joins and self._neighbours(key[0]) and self._neighbours(key[1]):
             return "which both have neighbours", f"a link between {rules.new_links.value}"

@@ -187,10 +187,8 @@ class FaultReader:
             names = tuple(self._orders[verb])
             arguments = tuple((each, self._name(entry, path, each)) for each in names)
             about = (self._name(entry, path, verb),)
-            if verb in self._targets.rules.for_good and self._members is not None:
-                gone = dict(arguments)[self._targets.rules.gives_up[verb]]
-                if not self._members.why_not_depart(gone, about[0]):
-                    self._members.take({}, (gone,))
+            if self._members is not None:
+                self._members.obey(verb, about[0], [name for _, name in arguments])
             return _Steps((Fault(at_us, FaultKind.ORDER, about, verb=verb, arguments=arguments),), None, names)
         return _Steps((Fault(at_us, FaultKind.UNITE),))
 
@@ -209,8 +207,7 @@ class FaultReader:
             if each not in self._members.around(cell):
                 allowed = f"brokers of its cell and of the neighbouring ones: {', '.join(self._members.around(cell))}"
                 raise self._at((*path, "to"), repr(each), allowed)
-        if not self._members.why_not_join(name, cell):
-            self._members.take({name: cell}, ())
+        self._members.obey("join", name, [cell])
         links = [Fault(at_us, FaultKind.CONNECT, (name, each), link=self._new_link) for each in peers]
         self._links |= {link_key(name, each): self._new_link for each in peers}
         return _Steps((*links, Fault(at_us, FaultKind.RESTART, (name,)), order), None, (CELL, "to"))

@@ -10,6 +10,7 @@ from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.plan_checker import PlanChecker
 from murmuration.scenario.durations import duration_of
 from murmuration.scenario.schema import changed_link
+from routing.cells.membership import Membership
 
 
 class FaultHandle:
@@ -27,6 +28,9 @@ class FaultHandle:
         self._names = [spec.name for spec in deployment.nodes]
         self._targets = deployment.fault_targets
         self._checker = PlanChecker(self._targets)
+        plan = deployment.rules.cells
+        self._members = None if plan is None else Membership(plan)
+        """Who is said to be in which cell, as far as orders by hand say."""
 
     def runs(self, name: str) -> bool:
         """Is the node neither down nor stalled?"""
@@ -88,6 +92,17 @@ class FaultHandle:
         self.connect(name, to)
         self.restart(name)
 
+    def join_cell(self, name: str, cell: str, to: Sequence[str] | None = None) -> int:
+        """Start a broker that has not been started yet, with links to those of that cell and of the neighbouring ones,
+        or to those named, and order it to join the cell. The number of the order; `Cluster.join_cell` waits for its
+        answer."""
+        if self._members is None:
+            raise InputError("faults.join_cell", repr(cell), "protocols that have cells")
+        for each in self._members.around(cell) if to is None else to:
+            self.connect(name, each)
+        self.restart(name)
+        return self.order("join", name, cell)
+
     def order(self, verb: str, name: str, *arguments: str) -> int:
         """Tell the broker to do something, such as `order("move", "b9", "b8", "b5")`; what follows its name is as its
         protocol declares. The number of the order, by which `Cluster.answer` finds what became of it."""
@@ -136,4 +151,6 @@ class FaultHandle:
 
     def _do(self, fault: Fault) -> int:
         self._checker.check(fault, f"faults.{fault.verb or fault.kind.name.lower()}")
+        if fault.kind is FaultKind.ORDER and self._members is not None:
+            self._members.obey(fault.verb, fault.nodes[0], [name for _, name in fault.arguments])
         return self._carry_out(fault)

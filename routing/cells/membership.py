@@ -99,6 +99,13 @@ class Membership:
         cells = near if cell not in self.plan.cells or self.stands_alone(cell) else [*near, cell]
         return [each for beside in cells for each in self.members_of(beside)]
 
+    def obey(self, verb: str, told: NodeName, names: Sequence[NodeName]) -> None:
+        """Take it that an order to that broker, if it is one about members, is carried out unless it is refused."""
+        if verb == "join" and not self.why_not_join(told, names[0]):
+            self.take({told: names[0]}, ())
+        elif verb == "depart" and not self.why_not_depart(names[0], told):
+            self.take({}, names)
+
     def missed_by(self, joined: Sequence[NodeName]) -> list[NodeName]:
         """Of the members that have joined, those not named."""
         return [each for each in self.joined if each not in joined and each not in self.departed]
