@@ -19,7 +19,7 @@ from murmur_pubsub.faults import (
     some_names,
 )
 from murmur_pubsub.machine import NodeName
-from murmur_pubsub.places import spreads
+from murmur_pubsub.membership import Membership
 
 
 def check_plan(plan: Sequence[Fault], targets: FaultTargets, places: Sequence[str] | None = None) -> None:
@@ -55,8 +55,9 @@ class PlanChecker:
         self._moved: set[NodeName] = set()
         self._published: set[NodeName] = set()
         self._unstarted = targets.brokers & targets.start_down
-        self._departed: set[NodeName] = set()
-        self._taking_clients = set(targets.rules.taking_clients)
+        plan = targets.rules.cells
+        self.members = None if plan is None else Membership(plan)
+        """Of cells, as far as orders say."""
 
     def check(self, fault: Fault, place: str) -> None:
         """Raise `InputError` if the step could not take effect now."""
@@ -126,14 +127,8 @@ class PlanChecker:
             raise InputError(place, f"{fault}", f"an order to a broker: {some_names(sorted(self._targets.brokers))}")
         if [name for name, _ in fault.arguments] != list(orders[fault.verb]):
             raise InputError(place, f"{fault}", f"{fault.verb} with {', '.join(orders[fault.verb]) or 'nothing else'}")
-        if fault.verb in self._targets.rules.for_good:
-            gone = self._targets.rules.given_up(fault)
-            self._departed.update(gone)
-            self._taking_clients.difference_update(gone)
-        plan = self._targets.rules.cells
-        if plan is not None and any(called == CELL and cell in plan.cells for called, cell in fault.arguments):
-            if spreads(plan, fault.arguments[0][1]):
-                self._taking_clients.add(fault.nodes[0])
+        if self.members is not None:
+            self.members.obey(fault.verb, fault.nodes[0], [name for _, name in fault.arguments])
 
     def _check_command(self, fault: Fault, place: str) -> None:
         rules, (name,) = self._targets.rules, fault.nodes
@@ -221,7 +216,7 @@ class PlanChecker:
         """What is wrong with the link where brokers know the cells that there are."""
         if connects and not self._unstarted.intersection(key):
             return "which have both been started", "a link of a broker that will join a cell, before it is started"
-        if not connects and not self._departed.intersection(key):
+        if not connects and not (self.members is not None and self.members.departed.keys() & set(key)):
             return "neither of which has departed", "cut and heal; or a link of a broker that has departed"
         return None
 
@@ -243,6 +238,15 @@ class PlanChecker:
         if not self._taking_clients.intersection(key):
             return "where no clients are", some_names(sorted(self._taking_clients))
         return None
+
+    @property
+    def _taking_clients(self) -> set[NodeName]:
+        """The brokers to which clients may go."""
+        taking, members = set(self._targets.rules.taking_clients), self.members
+        if members is not None:
+            taking |= {name for name, cell in members.joined.items() if members.stands_alone(cell)}
+            taking -= members.departed.keys()
+        return taking
 
     def _publishes_there(self, client: NodeName) -> bool:
         """Is the client, which has left its broker, at one where it may publish?"""

@@ -17,11 +17,11 @@ from murmur_pubsub.faults import CELL, COMMANDS, Fault, FaultKind, FaultTargets,
 from murmur_pubsub.filter_parser import parse_subscription, subscription_text
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName
+from murmur_pubsub.membership import Membership
 from murmur_pubsub.plan_checker import check_plan
 from murmuration.scenario.durations import parse_duration
 from murmuration.scenario.options import At, read_options
 from murmuration.scenario.schema import changed_link
-from routing.cells.membership import Membership
 from workloads.random_faults import RandomFaults, draw_faults
 
 _NODE_VERBS = {

@@ -312,7 +312,7 @@ class Cluster:
         return self._answered(self.faults.order(verb, name, *arguments), within)
 
     def join_cell(self, name: str, cell: str, to: Sequence[str] | None = None, within: str = "30 s") -> Answer:
-        """Start a broker that is not there yet and have it join a cell (`faults.join_cell`); the answer as `order`'s."""
+        """Start a broker that is not there yet and have it join a cell, as `faults.join_cell`; its answer."""
         return self._answered(self.faults.join_cell(name, cell, to), within)
 
     def _answered(self, number: int, within: str) -> Answer:

@@ -10,7 +10,6 @@ from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.plan_checker import PlanChecker
 from murmuration.scenario.durations import duration_of
 from murmuration.scenario.schema import changed_link
-from routing.cells.membership import Membership
 
 
 class FaultHandle:
@@ -28,9 +27,7 @@ class FaultHandle:
         self._names = [spec.name for spec in deployment.nodes]
         self._targets = deployment.fault_targets
         self._checker = PlanChecker(self._targets)
-        plan = deployment.rules.cells
-        self._members = None if plan is None else Membership(plan)
-        """Who is said to be in which cell, as far as orders by hand say."""
+        self._members = self._checker.members
 
     def runs(self, name: str) -> bool:
         """Is the node neither down nor stalled?"""
@@ -151,6 +148,4 @@ class FaultHandle:
 
     def _do(self, fault: Fault) -> int:
         self._checker.check(fault, f"faults.{fault.verb or fault.kind.name.lower()}")
-        if fault.kind is FaultKind.ORDER and self._members is not None:
-            self._members.obey(fault.verb, fault.nodes[0], [name for _, name in fault.arguments])
         return self._carry_out(fault)

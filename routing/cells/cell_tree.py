@@ -2,7 +2,7 @@
 
 Brokers of equal role stand in one cell; the physical links between two neighbouring cells are a link bundle, and a
 message may pass over any of them. The tree is laid down with the overlay. Its members may change
-(`routing.cells.membership`). Clients attach only to brokers that stand alone in their cell (their soft state belongs to
+(`murmur_pubsub.membership`). Clients attach only to brokers that stand alone in their cell (their soft state belongs to
 no other broker). Where more such brokers join a cell at the edge, each is a cell of its own to the others.
 """
 
@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from murmur_pubsub.machine import NodeName
+from murmur_pubsub.membership import Membership
 from murmur_pubsub.places import CellPlan
-from routing.cells.membership import Membership
 
 Cell = str
 """A cell's name."""

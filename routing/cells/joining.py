@@ -19,7 +19,7 @@ import msgpack
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import Answer, Effect, NodeName, Persist, Send
-from routing.cells.membership import Membership
+from murmur_pubsub.membership import Membership
 from routing.cells.messages import Members
 
 

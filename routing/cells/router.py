@@ -39,12 +39,12 @@ from murmur_pubsub.machine import (
     Stored,
     Truncate,
 )
+from murmur_pubsub.membership import Membership
 from murmur_pubsub.places import CellPlan
 from routing.cells.cell_tree import Cell, CellTree
 from routing.cells.epochs import UNFILTERED, FilterEpochs
 from routing.cells.joining import Joining
 from routing.cells.link_states import LinkStates, Path
-from routing.cells.membership import Membership
 from routing.cells.messages import EpochHeard, InEffect, LinksUp, Members, TableChanged, TablesHeld, WholeTable
 from routing.cells.tables import FilterTables, Table
 from routing.protocol import NoParameters, Offer, RoutingProtocol, RunsOn

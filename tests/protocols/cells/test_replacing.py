@@ -2,9 +2,6 @@
 
 import pytest
 
-from reliability.durable.durable import Durable
-from reliability.gryphon.gryphon import Gryphon
-from routing.cells.router import CellRouting
 from tests.protocols.cells.replacing import a_cluster, departs, goes, joins, judged, numbers, publish
 
 RELIABILITIES = ("best_effort", "gryphon", "durable")
