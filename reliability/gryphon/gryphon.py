@@ -30,8 +30,10 @@ from murmur_pubsub.machine import (
     TimerFired,
 )
 from reliability.gryphon.ack_expected import AckExpectations
+from reliability.gryphon.acknowledging import acknowledge, speaks_for_all
 from reliability.gryphon.giving_up import GivenUp
 from reliability.gryphon.knowledge import DataTick, KnowledgeStream
+from reliability.gryphon.looking_back import look_back, look_back_after
 from reliability.gryphon.merge import Merge
 from reliability.gryphon.messages import (
     Accepted,
@@ -62,13 +64,7 @@ _ACCEPT_DELAY_US = 50_000
 class Gryphon(Reliability):
     """One broker's part; also a `reliability.layer.ClientWatcher` and a `routing.router.StreamObserver`."""
 
-    message_types: tuple[type, ...] = (
-        *get_args(BetweenBrokers),
-        Submission,
-        Accepted,
-        Handed,
-        HandedBack,
-    )
+    message_types: tuple[type, ...] = (*get_args(BetweenBrokers), Submission, Accepted, Handed, HandedBack)
     persists = True
     between_brokers: frozenset[type] = frozenset(get_args(BetweenBrokers))
 
@@ -298,8 +294,8 @@ class Gryphon(Reliability):
 
     def _on_acks(self, source: NodeName, message: Acks | MembersAcks) -> Sequence[Effect]:
         effects: list[Effect] = []
-        if not self._router.knows_enough(message.joined if type(message) is MembersAcks else ()):
-            return effects  # there may be one behind the source whose acknowledgements it does not wait for
+        if not speaks_for_all(message, self._router):
+            return effects
         for number, tick in zip(message.upto[::2], message.upto[1::2], strict=False):
             stream = self.streams.get(number)
             if stream is not None:
@@ -325,20 +321,7 @@ class Gryphon(Reliability):
 
     def _ack(self, streams: Iterable[BrokerStream]) -> list[Effect]:
         """Accumulate, and tell upstream what is new; where the pubend is here, the log has had its use of it."""
-        news: dict[str, list[BrokerStream]] = {}
-        for stream in streams:
-            final = stream.accumulate()
-            if stream.came_by is not None and final > stream.acked_up:
-                stream.acked_up = final
-                news.setdefault(stream.came_by, []).append(stream)
-        effects: list[Effect] = []
-        joined = self._router.joined
-        for branch, told in news.items():
-            upto = [number for stream in told for number in (stream.number, stream.acked_up)]
-            acks = MembersAcks(upto, list(joined), []) if joined else Acks(upto, [])
-            for path in self._router.ways(branch):
-                effects += told[0].send_by(path, acks)
-        return [*effects, *self._publishing.cut_log(self._now_us)]
+        return [*acknowledge(streams, self._router), *self._publishing.cut_log(self._now_us)]
 
     # -------------------------------------------------------------------------------- subscribers' broker
     def marks(self) -> list[int]:
@@ -356,7 +339,7 @@ class Gryphon(Reliability):
             begin = max(mark, stream.knowledge.final + 1)
             if stream.subend is None:
                 stream.subend = Subend(begin, self._parameters)
-                effects += self._look_back_after(stream, self._parameters.dct)
+                effects += look_back_after(stream, self._parameters.dct)
             stream.subend.begin(version, begin)
             effects += self._advance(stream)
         return effects
@@ -369,17 +352,14 @@ class Gryphon(Reliability):
         """See `routing.router.StreamObserver`. What this broker has acknowledged for others it has not for a branch
         that is new. So one in whose place others stand begins its streams anew, as after a restart. Where one stands
         alone nothing reaches that branch by another: nothing that is final can be wanted there."""
-        began, self._took_part = not self._took_part, self._router.takes_part
-        began &= self._took_part
-        for number, stream in list(self.streams.items()):
-            is_anew = began or (stream.has_new_branch and not self._router.stands_alone)
-            if stream.pubend is None and (is_anew or not self._took_part):
+        changed, self._took_part = self._took_part != self._router.takes_part, self._router.takes_part
+        for number, stream in self.streams.items():
+            anew = changed or (stream.has_new_branch and not self._router.stands_alone)
+            if anew and stream.pubend is None:
                 self.streams[number] = self._make_stream(number, stream.root)
             else:
                 stream.follow_tree()
-        if not self._took_part:
-            self._blocked.clear()
-            return ()
+        self._blocked = {} if changed else self._blocked
         return [effect for stream in self.streams.values() for effect in self._ack_later(stream)]
 
     def _wait_for_less(self) -> list[Effect]:
@@ -418,7 +398,7 @@ class Gryphon(Reliability):
             effects += self._set_once("sessions", self._parameters.resend * 1_000)
         dct = self._parameters.dct
         if dct is not None and effects and subend.look_back > dct:
-            effects += self._look_back_after(stream, dct)
+            effects += look_back_after(stream, dct)
         self._unacked[stream.number] = None
         if "acks" not in self._timers:
             effects += self._ack_later(stream)
@@ -504,22 +484,8 @@ class Gryphon(Reliability):
         return [*effects, *told, *self._note_tick(self._newest_tick)]
 
     def _look_back(self, stream: BrokerStream) -> list[Effect]:
-        """With a finite DCT: what is older than that is wanted, though nothing later has come. While nothing is
-        published the next look is twice as far away each time, so that a stream that is at rest comes to rest."""
-        subend, dct = stream.subend, self._parameters.dct
-        assert subend is not None
-        assert dct is not None
-        subend.heard(self._now_us // 1_000 - dct)
-        effects: list[Effect] = []
-        if subend.has_gap(stream.knowledge) and not stream.watching_gap:
-            effects += self._look_for_gap(stream)
-        return [*effects, *self._look_back_after(stream, 2 * subend.look_back)]
-
-    def _look_back_after(self, stream: BrokerStream, wait: int | None) -> list[Effect]:
-        if wait is None or stream.subend is None or stream.pubend is not None:
-            return []
-        stream.subend.look_back = wait
-        return [self._timer_of("dct", stream.number, wait * 1_000)]
+        lacks, again = look_back(stream, self._parameters.dct, self._now_us)
+        return [*(self._look_for_gap(stream) if lacks else ()), *again]
 
     def _silence_later(self) -> list[Effect]:
         return self._set_once("silence", self._parameters.sit * 1_000)

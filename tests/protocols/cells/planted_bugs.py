@@ -1,0 +1,123 @@
+"""Cells whose members change, with one bug each: what the random schedules must find."""
+
+from collections.abc import Sequence
+
+from murmur_pubsub.machine import Effect, NodeContext, NodeName
+from reliability.gryphon.gryphon import Gryphon
+from reliability.gryphon.streams import BrokerStream
+from routing.cells.joining import Joining
+from routing.cells.router import CellRouting
+from routing.cells.tables import FilterTables, Table
+from routing.protocol import NoParameters
+
+
+class TakesAnyWord(CellRouting):
+    """Acknowledgements are taken from brokers that do not know all who have joined behind them."""
+
+    def knows_enough(self, joined: Sequence[NodeName]) -> bool:
+        return True
+
+
+class StillWaits(Gryphon):
+    """A broker beside one that has departed still waits for its acknowledgements."""
+
+    def _make_stream(self, number: int, root: NodeName) -> BrokerStream:
+        stream = super()._make_stream(number, root)
+        stream.__class__ = _StreamThatWaits
+        return stream
+
+
+class _StreamThatWaits(BrokerStream):
+    def follow_tree(self) -> None:
+        before = self.ostreams
+        super().follow_tree()
+        self.ostreams = {**before, **self.ostreams}
+
+
+class Unfollowing(Gryphon):
+    """A broker serves the branches that it began with, and no newcomer."""
+
+    def on_tree_changed(self) -> Sequence[Effect]:
+        return super().on_tree_changed() if self._took_part != self._router.takes_part else ()
+
+
+class GoesOn(Gryphon):
+    """Redundant brokers go on with their streams when a branch is new: what they have acknowledged stays so."""
+
+    def on_tree_changed(self) -> Sequence[Effect]:
+        if self._took_part == self._router.takes_part:
+            for stream in self.streams.values():
+                stream.follow_tree()
+        return super().on_tree_changed()
+
+
+class Forgetful(CellRouting):
+    """Who has joined and departed is not stored: who starts again has to be told."""
+
+    def __init__(self, context: NodeContext, parameters: NoParameters) -> None:
+        super().__init__(context, parameters)
+        self._joining.__class__ = _ForgetfulJoining
+
+
+class _ForgetfulJoining(Joining):
+    def recover(self, records: Sequence[bytes]) -> None:
+        return
+
+
+class Hasty(CellRouting):
+    """A publishers' broker announces filters as in effect of brokers of whose joining it has not heard."""
+
+    def __init__(self, context: NodeContext, parameters: NoParameters) -> None:
+        super().__init__(context, parameters)
+        self._tables.__class__ = _HastyTables
+
+
+class _HastyTables(FilterTables):
+    def of_members(self) -> dict[NodeName, Table]:
+        return dict(self.tables)
+
+
+class Undead(CellRouting):
+    """A broker that has departed goes on as if it had not, and the others keep its links."""
+
+    def __init__(self, context: NodeContext, parameters: NoParameters) -> None:
+        super().__init__(context, parameters)
+        self._joining.__class__ = _UndeadJoining
+
+
+class _UndeadJoining(Joining):
+    @property
+    def has_left(self) -> bool:
+        return False
+
+
+class Unopened(CellRouting):
+    """A newcomer uses its links before the other end knows of it."""
+
+    def __init__(self, context: NodeContext, parameters: NoParameters) -> None:
+        super().__init__(context, parameters)
+        self._joining.__class__ = _HastyJoining
+
+
+class _HastyJoining(Joining):
+    def is_open(self, peer: NodeName) -> bool:
+        known = self._membership
+        return known.cell_of(self._me) is not None and known.cell_of(peer) is not None
+
+
+def _path(bug: type) -> str:
+    return f"{bug.__module__}:{bug.__name__}"
+
+
+ROUTING_BUGS = {
+    "acknowledgements of who does not know all": _path(TakesAnyWord),
+    "membership is not stored": _path(Forgetful),
+    "filters of who has not joined are in effect": _path(Hasty),
+    "who has departed goes on": _path(Undead),
+    "a link is used too soon": _path(Unopened),
+}
+GRYPHON_BUGS = {
+    "who has departed is waited for": _path(StillWaits),
+    "no newcomer is served": _path(Unfollowing),
+    "streams go on though a branch is new": _path(GoesOn),
+}
