@@ -98,7 +98,8 @@ def deploy(
         raise loaded.error_at(tuple(error.place.split(".")), error.found, error.allowed) from None
     newcomers, has_datagrams = frozenset(scenario.newcomers), scenario.datagrams is not None
     roam = scenario.last_mile == "clients" and protocols.reliability.clients_roam
-    rules = _with_clients(protocols.rules, workload, scenario.last_mile == "clients", roots, roam)
+    rules = dataclasses.replace(protocols.rules, cells=cells)
+    rules = _with_clients(rules, workload, scenario.last_mile == "clients", roots, roam)
     redundant = protocols.reliability.redundant(protocols.reliability_parameters)
     if redundant and scenario.last_mile != "clients":
         found = f"{scenario.last_mile}, with a backup of {redundant[0].host}"
@@ -109,7 +110,7 @@ def deploy(
         for plan in workload.clients
         if plan.broker == end.host
     }
-    rules = dataclasses.replace(rules, publishing_at=publishing_at, cells=cells)
+    rules = dataclasses.replace(rules, publishing_at=publishing_at)
     actors = share_actors(nodes, scenario.density, hosts)
     targets = targets_of(nodes, links, hosts, newcomers, rules, has_datagrams, scripts, actors)
     detection, faults, start_down = build_faults(loaded, targets, specs_of(links))
@@ -146,7 +147,8 @@ def _with_clients(
     rules: PlanRules, workload: Workload, are_nodes: bool, entrances: Sequence[str], roam: bool
 ) -> PlanRules:
     """The rules with what a plan may have clients do, or brokers where clients are no nodes of their own."""
-    of_brokers = {name: name for name in workload.overlay.client_brokers}
+    newcomers = () if rules.cells is None else rules.cells.newcomers
+    of_brokers = {name: name for name in (*workload.overlay.client_brokers, *newcomers)}
     homes = {plan.name: plan.broker for plan in workload.clients} if are_nodes else of_brokers
     first = 1 + max((number for plan in workload.clients for number in plan.publishers), default=-1)
     subscribers = (

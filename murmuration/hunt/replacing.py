@@ -5,11 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from murmur_pubsub.faults import PlanRules
-from murmur_pubsub.places import CellPlan, spreads
+from murmur_pubsub.places import spreads
 
 _Timed = tuple[int, dict[str, Any]]
 _WAIT_MS = (50, 300, 1_000)
 """How long after the newcomer is there another broker departs."""
+_AT_ONCE_MS = (0, 2, 5, 20)
+"""The same of the first that is wanted at it."""
+_WANTED = "a0 >= 0.2"
 _DIES, _IS_KILLED, _RETURNS = 0.3, 0.5, 0.4
 
 
@@ -31,33 +34,40 @@ def replacing(
     if not cells:
         return []
     cell = rng.choice(cells)
+    joins: list[_Timed] = [(at_ms, {"join": name, "cell": cell})]
+    if spreads(plan, cell) and name in rules.subscribing:
+        joins.append((at_ms + rng.choice(_AT_ONCE_MS), {"subscribe": name, "filter": _WANTED}))
     if kind == "join":
-        return [(at_ms, {"join": name, "cell": cell})]
+        return joins
     near = [*plan.cells[cell], *plan.newcomers]
     if kind == "depart":
         return [(at_ms, {"depart": rng.choice(near), "broker": rng.choice(near)})]
     old = rng.choice([each for each in near if each != name])
-    return _replaced(rng, rules, homes, plan, at_ms, lasting_ms, name, cell, old)
+    return [*joins, *_replaced(rng, rules, homes, at_ms, lasting_ms, name, cell, old)]
 
 
 def _replaced(
     rng: random.Random,
     rules: PlanRules,
     homes: Mapping[str, str],
-    plan: CellPlan,
     at_ms: int,
     lasting_ms: int | None,
     name: str,
     cell: str,
     old: str,
 ) -> list[_Timed]:
-    """The newcomer joins, the clients go to it, the old broker departs (or dies, and is said to have departed), and may
-    come back by mistake."""
+    """The clients go to the newcomer, the old broker departs (or dies, and is said to have departed), and may come back
+    by mistake."""
+    plan = rules.cells
+    assert plan is not None
     wait_ms = rng.choice(_WAIT_MS)
-    entries: list[_Timed] = [(at_ms, {"join": name, "cell": cell})]
+    entries: list[_Timed] = []
     if spreads(plan, cell):
         clients = [client for client in sorted(rules.roaming) if homes[client] == old]
-        entries += [(at_ms + wait_ms // 2, {"move_client": client, "to": name}) for client in clients]
+        moved_ms = at_ms + rng.choice((*_AT_ONCE_MS, wait_ms // 2))
+        entries += [(moved_ms, {"move_client": client, "to": name}) for client in clients]
+        if old in plan.newcomers and old in rules.subscribing:
+            entries.append((moved_ms, {"unsubscribe": old, "filter": _WANTED}))
     dies_ms = None
     if rng.random() < _DIES:
         dies_ms = at_ms + wait_ms // 2

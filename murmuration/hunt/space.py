@@ -141,8 +141,10 @@ def space_with_backups(routing: str, reliability: str, which: str) -> ScheduleSp
 
 
 def space_with_newcomers(routing: str, reliability: str) -> ScheduleSpace:
-    """The same over cells that brokers join and depart from. Events enter at one broker: where they do none departs."""
-    name = reliability_named(reliability).name
+    """The same over cells that brokers join and depart from. Events enter at one broker: where they do none departs.
+    Clients that cannot go to a newcomer are none: the brokers subscribe themselves, newcomers too."""
+    recovery = reliability_named(reliability)
+    name = recovery.name
     pubends: Mapping[str, Any] = {"gryphon": {_ROOT: 2}, "durable": {_ROOT: 2}, "end_to_end": [_ROOT]}
     space = space_of(routing, reliability, {name: {"pubends": pubends[name]}} if name in pubends else None)
     if "cells" not in space.overlays:
@@ -152,7 +154,11 @@ def space_with_newcomers(routing: str, reliability: str) -> ScheduleSpace:
         overlays=("cells",),
         kinds=(*space.kinds, *REPLACEMENTS),
         publishers=1,
-        more={**space.more, "newcomers": list(_NEWCOMERS)},
+        more={
+            **space.more,
+            "newcomers": list(_NEWCOMERS),
+            **({} if recovery.clients_roam else {"last_mile": "broker"}),
+        },
     )
 
 
