@@ -246,6 +246,7 @@ class PlanChecker:
         """The brokers to which clients may go."""
         taking, members = set(self._targets.rules.taking_clients), self.members
         if members is not None:
+            taking -= set(members.plan.newcomers)
             taking |= {name for name, cell in members.joined.items() if members.stands_alone(cell)}
             taking -= members.departed.keys()
         return taking

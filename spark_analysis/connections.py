@@ -132,6 +132,8 @@ class Connections:
         if case.finding == "missing":
             return self._missing(case)
         if case.early and case.delivered_us is not None:
+            if self.lossy and case.delivered_us <= case.published_us + self.limit_us:
+                return Excuse("links lose messages: the event was held up until its subscriber had subscribed")
             return self._held_up(case)
         return None
 

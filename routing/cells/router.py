@@ -172,8 +172,8 @@ class CellRouting(StreamRouter):
         if order.verb == "forget":
             return self._forget(order)
         why = self._membership.why_not_depart(name, self.me)
-        if not why and self.tree.stands_alone(name) and not self._tables.wants_nothing(name):
-            why = f"{name} has subscribers: move its clients to another broker, or have it forgotten if it is dead"
+        if not why and self.tree.stands_alone(name):
+            why = self._tables.why_needed(name)
         if why:
             return [Answer(order.number, why)]
         return self._changed_members(*self._joining.depart(name, order.number))

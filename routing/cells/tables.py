@@ -106,9 +106,12 @@ class FilterTables:
         """Was the broker given up, and has not returned?"""
         return broker in self.tables and self.tables[broker].forgotten
 
-    def wants_nothing(self, broker: NodeName) -> bool:
-        """Are there no subscribers at the broker, as far as is known?"""
-        return broker not in self.tables or not self.tables[broker].filters
+    def why_needed(self, broker: NodeName) -> str:
+        """Why a broker with subscribers of its own may not depart (empty: it has none)."""
+        if broker not in self.tables:
+            return f"nothing is known here yet of subscribers at {broker}"
+        wants = bool(self.tables[broker].filters)
+        return f"{broker} has subscribers: move its clients away, or have it forgotten if it is dead" if wants else ""
 
     def step(self, broker: NodeName, added: Sequence[Filter], removed: Sequence[Filter]) -> None:
         """Take the broker's table one version further."""

@@ -7,7 +7,7 @@ from typing import Any
 from murmuration.harness.cluster import Cluster
 from spark_analysis.plain_judge import Judgement, judge_run
 
-PAPERS = {
+PAPERS: dict[str, Any] = {
     "kind": "cells",
     "cells": {"p": ["p1"], "m": ["b1", "b2"], "s": ["s1"], "t": ["t1"]},
     "links": [["p", "m"], ["m", "s"], ["m", "t"]],
