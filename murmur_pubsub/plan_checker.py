@@ -132,7 +132,7 @@ class PlanChecker:
 
     def _check_command(self, fault: Fault, place: str) -> None:
         rules, (name,) = self._targets.rules, fault.nodes
-        able = rules.publishers.keys() if fault.kind is FaultKind.PUBLISH else rules.subscribing
+        able = frozenset(rules.publishers) if fault.kind is FaultKind.PUBLISH else rules.subscribing
         if self.members is not None:  # a broker that has not joined serves nobody, nor one that others stand in for
             able -= set(self.members.plan.newcomers) - self._taking_clients
         own = (name, fault.wanted)

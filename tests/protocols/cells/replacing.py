@@ -47,6 +47,12 @@ def departs(cluster: Cluster, told: str, broker: str) -> str:
     return cluster.order("depart", told, broker).refusal
 
 
+def departs_later(cluster: Cluster, told: str, broker: str) -> str:
+    """The same when everything has been heard."""
+    cluster.advance("1 s")
+    return departs(cluster, told, broker)
+
+
 def goes(cluster: Cluster, client: str, old: str, new: str) -> None:
     """The client leaves its broker for another."""
     cluster.faults.disconnect(client, old)
