@@ -55,8 +55,8 @@ MENDS = (
         "        return self._take(state, source)", "        return []",
     )),
     Mend("With b1–p1 and b2–s1 cut", PlantedBug(
-        "acknowledgements go to the broker whose turn it is", _GRYPHON, "reliability/gryphon/gryphon.py",
-        "for path in self._router.ways(branch):", "for path in filter(None, [self._router.way(branch, 0)]):",
+        "acknowledgements go to the broker whose turn it is", _GRYPHON, "reliability/gryphon/acknowledging.py",
+        "for path in router.ways(branch):", "for path in filter(None, [router.way(branch, 0)]):",
     )),
     Mend("For a broker that never returned", PlantedBug(
         "a forgotten broker holds up what is acknowledged", _GRYPHON, "reliability/gryphon/giving_up.py",

@@ -49,7 +49,7 @@ _PARTS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "reliability/gryphon": (["gryphon"], ["cells/gryphon"]),
     "reliability/durable": (["durable"], ["cells/durable"]),
     "reliability/epidemic": (["epidemic"], ["forwarding/epidemic", "flooding/epidemic"]),
-    "routing/cells": (["gryphon"], ["cells/gryphon", "cells/best_effort"]),
+    "routing/cells": (["gryphon", "cells"], ["cells/gryphon", "cells/best_effort"]),
     "routing/multipath": (["multipath"], ["multipath/best_effort"]),
     "routing/pastry": (["pastry", "irbr", "scribe_and_rpf"], _STRUCTURED),
     "routing/irbr": (["irbr"], ["irbr/best_effort"]),

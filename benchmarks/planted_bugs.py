@@ -41,7 +41,7 @@ PLANTED_BUGS = (
     ),
     PlantedBug(
         "an epoch waits for one who is gone", _GRYPHON, "routing/cells/router.py",
-        "            self._epochs.answered(input.peer)\n            return [*told", "            return [*told",
+        "        self._epochs.answered(peer)\n        return () if", "        return () if",
     ),
     PlantedBug(
         "a client is not told again", _GRYPHON, "reliability/gryphon/sessions.py",

@@ -23,7 +23,7 @@ import yaml
 from murmur_pubsub.errors import InputError
 from murmuration.hunt.coverage import what_it_does
 from murmuration.hunt.schedule import draw_schedule
-from murmuration.hunt.space import ScheduleSpace, space_of, space_with_backups
+from murmuration.hunt.space import REPLACED, ScheduleSpace, space_of, space_with_backups, space_with_newcomers
 from murmuration.hunt.symptoms import tried
 from murmuration.hunt.trial import in_force_in_recovery
 
@@ -64,10 +64,12 @@ class Tally:
 
 @functools.cache
 def space_named(pair: str) -> ScheduleSpace:
-    """The schedules of a pair written as ROUTING/RELIABILITY, or as that and which backups publishers' brokers have
-    (`murmuration.hunt.space.BACKUPS`)."""
+    """The schedules of a pair written as ROUTING/RELIABILITY; or as that and which backups publishers' brokers have
+    (`murmuration.hunt.space.BACKUPS`), or that brokers are replaced."""
     routing, _, reliability = pair.partition("/")
     reliability, _, backups = reliability.partition("/")
+    if backups == REPLACED:
+        return space_with_newcomers(routing, reliability)
     return space_with_backups(routing, reliability, backups) if backups else space_of(routing, reliability)
 
 

@@ -37,6 +37,7 @@ from enum import Enum, IntEnum
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName
+from murmur_pubsub.places import CellPlan
 from murmur_pubsub.values import Value
 
 
@@ -101,7 +102,14 @@ class NewLinks(Enum):
 
     ANY = "any two"
     JOINS = "a broker that has no other broker for a neighbour, and any other"
+    CELLS = (
+        "a broker that has not been started yet, and those of the cell that it will join and of the neighbouring ones"
+    )
     NONE = "none: its brokers know their overlay beforehand"
+
+
+CELL = "cell"
+"""What the argument of an order is called that names a cell; all others name nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +124,10 @@ class PlanRules:
     gives_up: Mapping[str, str] = field(default_factory=dict)
     """The verbs of orders after which nothing is promised to the subscribers at a broker, nor of what is published
     there, until its process starts again; each with the argument that names the broker ("": it is the one ordered)."""
+    for_good: frozenset[str] = frozenset()
+    """Those of these orders after which the broker is no part of the overlay any more, though it start again."""
+    cells: CellPlan | None = None
+    """Where brokers may join cells: what the overlay begins with."""
     publishers: Mapping[NodeName, int] = field(default_factory=dict)
     """The nodes at which a step may publish; each with the number of the publisher that does."""
     roaming: frozenset[NodeName] = frozenset()

@@ -45,3 +45,17 @@ class CellPlan:
     """Which cells are neighbours: a tree."""
     roots: tuple[str, ...]
     """The brokers at which events may enter."""
+    newcomers: tuple[str, ...] = ()
+    """Brokers that are in no cell at first, and may join one while the run goes on."""
+
+
+def spreads(plan: CellPlan, cell: str) -> bool:
+    """Is it a cell of one broker that takes clients, at the edge of the tree? Then brokers with clients of their own
+    may be added beside that one. Of two such cells that are neighbours only the later one is."""
+    neighbours = [second if first == cell else first for first, second in plan.edges if cell in (first, second)]
+    if len(plan.cells[cell]) > 1 or len(neighbours) != 1:
+        return False
+    (beside,) = neighbours
+    others = sum(beside in edge for edge in plan.edges)
+    names = list(plan.cells)
+    return len(plan.cells[beside]) > 1 or others > 1 or names.index(cell) > names.index(beside)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import (
+    CELL,
     COMMANDS,
     RECONFIGURES,
     Fault,
@@ -18,6 +19,7 @@ from murmur_pubsub.faults import (
     some_names,
 )
 from murmur_pubsub.machine import NodeName
+from murmur_pubsub.membership import Membership
 
 
 def check_plan(plan: Sequence[Fault], targets: FaultTargets, places: Sequence[str] | None = None) -> None:
@@ -52,11 +54,15 @@ class PlanChecker:
         self._divided = False
         self._moved: set[NodeName] = set()
         self._published: set[NodeName] = set()
+        self._unstarted = targets.brokers & targets.start_down
+        plan = targets.rules.cells
+        self.members = None if plan is None else Membership(plan)
+        """Of cells, as far as orders say."""
 
     def check(self, fault: Fault, place: str) -> None:
         """Raise `InputError` if the step could not take effect now."""
         kind = fault.kind
-        arguments = [name for _, name in fault.arguments]
+        arguments = [name for called, name in fault.arguments if called != CELL]
         for name in (*fault.nodes, *arguments, *(name for group in fault.groups for name in group)):
             if name not in self._nodes:
                 raise InputError(place, f"{name!r}", f"a node of the run: {some_names(self._nodes)}")
@@ -86,6 +92,7 @@ class PlanChecker:
             if self._targets.actor_of(name) in self._killed:
                 raise InputError(place, f"{fault}, whose actor was killed", f"restart_actor: {name} before that")
             del self._down[name]
+            self._unstarted -= {name}
             return
         if down:
             raise InputError(place, f"{fault}, which is down then", "a node that is up then")
@@ -120,10 +127,14 @@ class PlanChecker:
             raise InputError(place, f"{fault}", f"an order to a broker: {some_names(sorted(self._targets.brokers))}")
         if [name for name, _ in fault.arguments] != list(orders[fault.verb]):
             raise InputError(place, f"{fault}", f"{fault.verb} with {', '.join(orders[fault.verb]) or 'nothing else'}")
+        if self.members is not None:
+            self.members.obey(fault.verb, fault.nodes[0], [name for _, name in fault.arguments])
 
     def _check_command(self, fault: Fault, place: str) -> None:
         rules, (name,) = self._targets.rules, fault.nodes
-        able = rules.publishers if fault.kind is FaultKind.PUBLISH else rules.subscribing
+        able = frozenset(rules.publishers) if fault.kind is FaultKind.PUBLISH else rules.subscribing
+        if self.members is not None:  # a broker that has not joined serves nobody, nor one that others stand in for
+            able -= set(self.members.plan.newcomers) - self._taking_clients
         own = (name, fault.wanted)
         if name not in able:
             raise InputError(place, f"{fault}", f"a node that can: {some_names(sorted(able)) or 'there is none'}")
@@ -183,6 +194,10 @@ class PlanChecker:
             return self._no_move(clients[0], key, connects)
         if rules.new_links is NewLinks.NONE:
             return "over a routing whose brokers know their overlay beforehand", "cut and heal"
+        if rules.new_links is NewLinks.CELLS:
+            wrong = self._not_of_cells(key, connects)
+            if wrong is not None:
+                return wrong
         joins = rules.new_links is NewLinks.JOINS
         if not connects:
             if key not in self._links:
@@ -193,10 +208,18 @@ class PlanChecker:
         if key in self._links:
             return "which are connected then", "two brokers without a link between them"
         way = self._way(*key)
-        if rules.acyclic and way:
+        if rules.acyclic and way and rules.new_links is not NewLinks.CELLS:
             return f"which closes a cycle by {', '.join(way)}", "two brokers without a way between them"
         if joins and self._neighbours(key[0]) and self._neighbours(key[1]):
             return "which both have neighbours", f"a link between {rules.new_links.value}"
+        return None
+
+    def _not_of_cells(self, key: tuple[NodeName, NodeName], connects: bool) -> tuple[str, str] | None:
+        """What is wrong with the link where brokers know the cells that there are."""
+        if connects and not self._unstarted.intersection(key):
+            return "which have both been started", "a link of a broker that will join a cell, before it is started"
+        if not connects and not (self.members is not None and self.members.departed.keys() & set(key)):
+            return "neither of which has departed", "cut and heal; or a link of a broker that has departed"
         return None
 
     def _no_move(self, client: NodeName, key: tuple[NodeName, NodeName], connects: bool) -> tuple[str, str] | None:
@@ -214,9 +237,19 @@ class PlanChecker:
             return None if key in self._links else ("which are not connected then", f"{client} and {some_names(here)}")
         if here:
             return f"which is at {here[0]} then", "a client that is at no broker"
-        if not rules.taking_clients.intersection(key):
-            return "where no clients are", some_names(sorted(rules.taking_clients))
+        if not self._taking_clients.intersection(key):
+            return "where no clients are", some_names(sorted(self._taking_clients))
         return None
+
+    @property
+    def _taking_clients(self) -> set[NodeName]:
+        """The brokers to which clients may go."""
+        taking, members = set(self._targets.rules.taking_clients), self.members
+        if members is not None:
+            taking -= set(members.plan.newcomers)
+            taking |= {name for name, cell in members.joined.items() if members.stands_alone(cell)}
+            taking -= members.departed.keys()
+        return taking
 
     def _publishes_there(self, client: NodeName) -> bool:
         """Is the client, which has left its broker, at one where it may publish?"""

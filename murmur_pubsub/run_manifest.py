@@ -75,6 +75,9 @@ class FaultEntry:
     slowing down of it that the others did not take part in."""
     disk_lost: bool = False
     """A kill that took the node's stable storage too."""
+    for_good: bool = False
+    """Once the order is carried out the broker that is given up is no part of the overlay any more, though it start
+    again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,8 @@ class RoutingProtocol(Generic[Parameters]):
     """Those of its routers (`murmur_pubsub.machine.Machine.orders`): what a fault plan or a `Cluster` may order."""
     gives_up: Mapping[str, str] = field(default_factory=dict)
     """Those of the orders that give a broker up (`murmur_pubsub.faults.PlanRules.gives_up`)."""
+    for_good: frozenset[str] = frozenset()
+    """Those after which it is no part of the overlay any more (`murmur_pubsub.faults.PlanRules.for_good`)."""
     measures: Sequence[Measure] = ()
     """What its `Record` rows measure: the page shows brokers by it."""
     tried: Mapping[str, Sequence[object]] = field(default_factory=dict)

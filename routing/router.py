@@ -86,6 +86,10 @@ class StreamObserver(Protocol):
         """Links came or went, or brokers were forgotten or have returned: what `way` and `given_up` say may differ."""
         ...
 
+    def on_tree_changed(self) -> Sequence[Effect]:
+        """Brokers joined the overlay or departed: `branches`, `branch_of` and `takes_part` may say something else."""
+        ...
+
 
 class StreamRouter(Router):
     """What a router offers besides to a reliability that keeps a stream of knowledge for each root (a broker where
@@ -102,6 +106,26 @@ class StreamRouter(Router):
     """All around this broker."""
     stands_alone: bool
     """No other broker stands in for this one."""
+
+    @property
+    @abstractmethod
+    def takes_part(self) -> bool:
+        """Is this broker a part of the overlay? Else it has no branches: it has not joined yet, or has departed."""
+
+    @property
+    @abstractmethod
+    def has_left(self) -> bool:
+        """Has it departed, for good?"""
+
+    @property
+    @abstractmethod
+    def joined(self) -> Sequence[NodeName]:
+        """The brokers that are known to have joined while the overlay was there."""
+
+    @abstractmethod
+    def knows_enough(self, joined: Sequence[NodeName]) -> bool:
+        """Does a broker that knows that these have joined know of all that have, as far as is known here, and have not
+        departed? Else it does not speak for all that are behind it."""
 
     @property
     @abstractmethod

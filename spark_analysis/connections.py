@@ -132,13 +132,19 @@ class Connections:
         if case.finding == "missing":
             return self._missing(case)
         if case.early and case.delivered_us is not None:
+            if self.lossy and case.delivered_us <= case.published_us + self.limit_us:
+                return Excuse("links lose messages: the event was held up until its subscriber had subscribed")
             return self._held_up(case)
         return None
+
+    def _home(self, name: str) -> str:
+        """The broker of a client, or itself if it has subscribers and publishers of its own."""
+        return self.homes.get(name, name)
 
     def _disk_lost(self, case: Case) -> Excuse | None:
         """Was the log of the publishers' broker lost? What it had accepted may be missing, or be accepted twice."""
         for window in self.windows:
-            if window.step.disk_lost and self.homes.get(case.publisher, case.publisher) in window.nodes:
+            if window.step.disk_lost and self._home(case.publisher) in window.nodes:
                 if case.finding != "spurious":
                     return Excuse(f"{window.step.text}: with what it had accepted")
         return None
@@ -148,16 +154,16 @@ class Connections:
         due_us = min(overtaken_us, case.published_us + self.limit_us)
         for each in self.away.get(case.client, ()):
             if each.until_us >= case.published_us and due_us > each.from_us:
-                return Excuse(f"{case.client} was not connected to {self.homes[case.client]}")
+                return Excuse(f"{case.client} was not connected to {self._home(case.client)}")
         not_handed_over = self._publisher_not_back(case, due_us)
         if not_handed_over is not None:
             return not_handed_over
-        home = self.homes.get(case.client, case.client)
+        home = self._home(case.client)
         for window in self.windows:
             if window.step.kind is FaultKind.ORDER and home in window.nodes:
                 if window.until_us >= case.published_us and due_us > window.from_us:
                     return Excuse(f"{window.step.text}: nothing is promised at that broker")
-            if self.waited_for and window.step.kind is FaultKind.ORDER and self.homes[case.publisher] in window.nodes:
+            if self.waited_for and window.step.kind is FaultKind.ORDER and self._home(case.publisher) in window.nodes:
                 if due_us > window.from_us:
                     return Excuse(f"{window.step.text}: a total order waits no more for what is published there")
             if window.step.kind is FaultKind.ORDER and self._settled_without(case, window):
@@ -169,7 +175,7 @@ class Connections:
                 case.publisher in window.nodes and case.published_us <= window.in_effect_us
             ):
                 return Excuse(window.step.text)
-        for broker in (self.homes[case.publisher], *self.waited_for):
+        for broker in (self._home(case.publisher), *self.waited_for):
             parted = self._parted(broker, case, due_us)
             if parted is not None:
                 return parted
@@ -184,7 +190,7 @@ class Connections:
     def _settled_without(self, case: Case, order: Window) -> bool:
         """Was the publisher's broker given up, so that the subscription may have settled though it had not heard of
         it? One that is much older had been heard of."""
-        if case.issued_us is None or self.homes[case.publisher] not in order.nodes:
+        if case.issued_us is None or self._home(case.publisher) not in order.nodes:
             return False
         return case.published_us <= order.until_us and order.from_us < case.issued_us + self.limit_us
 
@@ -192,7 +198,7 @@ class Connections:
         """Was the publisher's link down, and not up again when the event was due?"""
         for each in self.away.get(case.publisher, ()):
             if each.until_us >= due_us > each.from_us and not self._accepted(case, each.from_us):
-                return Excuse(f"{case.publisher} was not connected to {self.homes[case.publisher]} again")
+                return Excuse(f"{case.publisher} was not connected to {self._home(case.publisher)} again")
         return None
 
     def _accepted(self, case: Case, by_us: int) -> bool:
@@ -220,7 +226,7 @@ class Connections:
         changes += [each.from_us for each in self.overlays]
         moments = [case.published_us, *sorted(each for each in changes if case.published_us < each < due_us), due_us]
         enough_us = self.limit_us if self.lossy else ON_THE_WAY_US
-        subscribers = self.homes[case.client]
+        subscribers = self._home(case.client)
         whole_us, cause = 0, ""
         for begin_us, end_us in itertools.pairwise(moments):
             there = [window for window in broken if window.from_us <= begin_us < window.undone_us]

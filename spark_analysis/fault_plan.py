@@ -28,6 +28,7 @@ def steps_of(
             entry.given_up,
             entry.issuer,
             entry.disk_lost,
+            entry.for_good,
         )
         for number, entry in enumerate(manifest.faults)
     ]

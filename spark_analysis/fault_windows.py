@@ -49,6 +49,7 @@ class FaultStep:
     given_up: tuple[str, ...] = ()
     issuer: int = -1
     disk_lost: bool = False
+    for_good: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class Window:
     @property
     def severs(self) -> bool:
         """Does it take brokers or links out of the overlay?"""
-        return self.step.kind in (*DEATHS, FaultKind.STALL, FaultKind.CUT, FaultKind.PARTITION)
+        return self.step.for_good or self.step.kind in (*DEATHS, FaultKind.STALL, FaultKind.CUT, FaultKind.PARTITION)
 
     @property
     def destroys(self) -> bool:
@@ -247,7 +248,7 @@ def _breaks_nothing(step: FaultStep) -> bool:
 
 
 def _undoes(later: FaultStep, step: FaultStep) -> bool:
-    if later.kind not in _REPAIR_OF.get(step.kind, ()):
+    if step.for_good or later.kind not in _REPAIR_OF.get(step.kind, ()):
         return False
     if step.kind in _LINK_FAULTS:
         return set(later.nodes) == set(step.nodes)

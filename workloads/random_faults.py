@@ -107,6 +107,8 @@ def draw_faults(
         )
     if "join" in settings.kinds and not targets.start_down & targets.brokers:
         raise InputError("kinds", "'join' without newcomers", "brokers that are not there at first")
+    if "join" in settings.kinds and targets.rules.new_links is NewLinks.CELLS:
+        raise InputError("kinds", "'join' over cells", "entries that say which cell a broker joins")
     if "kill_actor" in settings.kinds and not targets.actors:
         raise InputError("kinds", "'kill_actor' where no nodes share an actor", "kill; or a density above 1")
     for name in (*(settings.only or ()), *settings.spare):

@@ -25,7 +25,9 @@ def build_overlay(loaded: LoadedScenario) -> Overlay:
 def build_workload(loaded: LoadedScenario, overlay: Overlay) -> Workload:
     """The workload over the overlay; raises `InputError`."""
     if loaded.scenario.workload.get("kind") == "by_hand":  # clients without a plan may wait for a broker that joins
-        overlay = dataclasses.replace(overlay, brokers=(*overlay.brokers, *loaded.scenario.newcomers))
+        newcomers = loaded.scenario.newcomers
+        cells = (*overlay.cells, *((name, (name,)) for name in newcomers)) if overlay.cells else ()
+        overlay = dataclasses.replace(overlay, brokers=(*overlay.brokers, *newcomers), cells=cells)
     workload: Workload = _build(loaded, "workload", WORKLOADS, overlay)
     return workload
 

@@ -74,6 +74,8 @@ def deploy(
     _check_entrances(loaded, roots, workload)
     cells = overlay.cell_plan(roots) if protocols.routing.runs_on is RunsOn.CELLS else None
     brokers = (*overlay.brokers, *_newcomers(loaded, overlay, protocols))
+    if cells is not None:
+        cells = dataclasses.replace(cells, newcomers=brokers[len(overlay.brokers) :])
     of_broker = {**protocols.of_broker, **({"entrances": roots} if protocols.reliability.end_to_end else {})}
     nodes = [NodeSpec(name, "broker", BROKER_FACTORY, of_broker, place=cells) for name in brokers]
     between_brokers, to_clients = scenario.links.spec(), scenario.client_links.spec()
@@ -96,7 +98,8 @@ def deploy(
         raise loaded.error_at(tuple(error.place.split(".")), error.found, error.allowed) from None
     newcomers, has_datagrams = frozenset(scenario.newcomers), scenario.datagrams is not None
     roam = scenario.last_mile == "clients" and protocols.reliability.clients_roam
-    rules = _with_clients(protocols.rules, workload, scenario.last_mile == "clients", roots, roam)
+    rules = dataclasses.replace(protocols.rules, cells=cells)
+    rules = _with_clients(rules, workload, scenario.last_mile == "clients", roots, roam)
     redundant = protocols.reliability.redundant(protocols.reliability_parameters)
     if redundant and scenario.last_mile != "clients":
         found = f"{scenario.last_mile}, with a backup of {redundant[0].host}"
@@ -145,7 +148,8 @@ def _with_clients(
     rules: PlanRules, workload: Workload, are_nodes: bool, entrances: Sequence[str], roam: bool
 ) -> PlanRules:
     """The rules with what a plan may have clients do, or brokers where clients are no nodes of their own."""
-    of_brokers = {name: name for name in workload.overlay.client_brokers}
+    newcomers = () if rules.cells is None else rules.cells.newcomers
+    of_brokers = {name: name for name in (*workload.overlay.client_brokers, *newcomers)}
     homes = {plan.name: plan.broker for plan in workload.clients} if are_nodes else of_brokers
     first = 1 + max((number for plan in workload.clients for number in plan.publishers), default=-1)
     subscribers = (
@@ -169,8 +173,9 @@ def _newcomers(loaded: LoadedScenario, overlay: Overlay, protocols: ChosenProtoc
     if newcomers and protocols.rules.new_links is NewLinks.NONE:
         found = f"brokers that join later, over {protocols.routing.name}"
         raise loaded.error_at(("newcomers",), found, "a routing that takes new links")
+    known = {*overlay.brokers, *(cell for cell, _ in overlay.cells)}
     for number, name in enumerate(newcomers):
-        if not is_broker_name(name) or name in overlay.brokers or name in newcomers[:number]:
+        if not is_broker_name(name) or name in known or name in newcomers[:number]:
             raise loaded.error_at(("newcomers", str(number)), repr(name), "the name of a broker that has none yet")
     return newcomers
 

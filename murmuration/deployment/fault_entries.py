@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
-from murmur_pubsub.faults import COMMANDS, Fault, FaultKind, FaultTargets, link_key
+from murmur_pubsub.faults import CELL, COMMANDS, Fault, FaultKind, FaultTargets, link_key
 from murmur_pubsub.filter_parser import parse_subscription, subscription_text
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName
+from murmur_pubsub.membership import Membership
 from murmur_pubsub.plan_checker import check_plan
 from murmuration.scenario.durations import parse_duration
 from murmuration.scenario.options import At, read_options
@@ -96,10 +97,11 @@ class FaultReader:
         self._subscribers = itertools.count(max((targets.rules.subscribers_from, *numbers)))
         self._seed = seed
         self._at = at
+        self._begin()
 
     def read(self, entries: Sequence[Mapping[str, Any]], churn: Sequence[Fault] = ()) -> tuple[Fault, ...]:
         """The checked plan of these entries and of churn, in order of time; entries must be in order themselves."""
-        self._links = dict(self._planned)
+        self._begin()
         placed = [Placed(step, self._at(("churn",), "", "").place) for step in churn]
         latest_us = 0
         for number, entry in enumerate(entries):
@@ -116,6 +118,13 @@ class FaultReader:
         plan = [each.fault for each in placed]
         check_plan(plan, self._targets, [each.place for each in placed])
         return tuple(plan)
+
+    def _begin(self) -> None:
+        """Nothing has happened yet."""
+        self._links = dict(self._planned)
+        self._unstarted = self._targets.brokers & self._targets.start_down
+        plan = self._targets.rules.cells
+        self._members = None if plan is None else Membership(plan)
 
     def steps_of(self, entry: Mapping[str, Any]) -> list[Fault]:
         """The steps of one entry, which are not checked against a plan; raises `InputError`."""
@@ -165,6 +174,8 @@ class FaultReader:
             )
         if verb == "partition":
             return _Steps((self._partition(value, path, at_us),), Fault(at_us, FaultKind.UNITE))
+        if verb == "join" and CELL in self._orders.get(verb, ()):
+            return self._join_cell(entry, path, at_us)
         if verb == "join":
             name, to = self._name(entry, path, verb), self._name(entry, path, "to")
             new = Fault(at_us, FaultKind.CONNECT, (name, to), link=self._new_link)
@@ -176,8 +187,30 @@ class FaultReader:
             names = tuple(self._orders[verb])
             arguments = tuple((each, self._name(entry, path, each)) for each in names)
             about = (self._name(entry, path, verb),)
+            if self._members is not None:
+                self._members.obey(verb, about[0], [name for _, name in arguments])
             return _Steps((Fault(at_us, FaultKind.ORDER, about, verb=verb, arguments=arguments),), None, names)
         return _Steps((Fault(at_us, FaultKind.UNITE),))
+
+    def _join_cell(self, entry: Mapping[str, Any], path: tuple[str, ...], at_us: int) -> _Steps:
+        """A broker that has not been started gets its links, is started, and is told to join; another is only told."""
+        assert self._members is not None
+        name, cell = self._name(entry, path, "join"), self._name(entry, path, CELL)
+        order = Fault(at_us, FaultKind.ORDER, (name,), verb="join", arguments=((CELL, cell),))
+        if name not in self._unstarted:
+            return _Steps((order,), None, (CELL,))
+        self._unstarted -= {name}
+        peers = entry.get("to", self._members.around(cell))
+        if not isinstance(peers, list) or not all(isinstance(each, str) for each in peers):
+            raise self._at((*path, "to"), repr(peers), "a list of brokers")
+        for each in peers if cell in self._members.plan.cells else ():
+            if each not in self._members.around(cell):
+                allowed = f"brokers of its cell and of the neighbouring ones: {', '.join(self._members.around(cell))}"
+                raise self._at((*path, "to"), repr(each), allowed)
+        self._members.obey("join", name, [cell])
+        links = [Fault(at_us, FaultKind.CONNECT, (name, each), link=self._new_link) for each in peers]
+        self._links |= {link_key(name, each): self._new_link for each in peers}
+        return _Steps((*links, Fault(at_us, FaultKind.RESTART, (name,)), order), None, (CELL, "to"))
 
     def _node_steps(self, verb: str, entry: Mapping[str, Any], path: tuple[str, ...], at_us: int) -> _Steps:
         name = self._name(entry, path, verb)

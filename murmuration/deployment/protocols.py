@@ -62,7 +62,7 @@ class ChosenProtocols:
         fixed = self.routing.runs_on is RunsOn.STRUCTURED
         new_links = NewLinks.NONE if fixed else self.routing.new_links
         orders = {**self.routing.orders, **self.reliability.orders}
-        return PlanRules(self._acyclic, new_links, orders, self.routing.gives_up)
+        return PlanRules(self._acyclic, new_links, orders, self.routing.gives_up, self.routing.for_good)
 
     @property
     def _acyclic(self) -> bool:

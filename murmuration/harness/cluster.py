@@ -309,7 +309,13 @@ class Cluster:
     def order(self, verb: str, name: str, *arguments: str, within: str = "30 s") -> Answer:
         """Tell a broker to do something (`faults.order`), and let time pass until it has answered. A refusal is an
         answer too; raises AssertionError if there is none within that time."""
-        number = self.faults.order(verb, name, *arguments)
+        return self._answered(self.faults.order(verb, name, *arguments), within)
+
+    def join_cell(self, name: str, cell: str, to: Sequence[str] | None = None, within: str = "30 s") -> Answer:
+        """Start a broker that is not there yet and have it join a cell, as `faults.join_cell`; its answer."""
+        return self._answered(self.faults.join_cell(name, cell, to), within)
+
+    def _answered(self, number: int, within: str) -> Answer:
         self.wait_for(lambda: self.answer(number) is not None, within)
         answer = self.answer(number)
         assert answer is not None

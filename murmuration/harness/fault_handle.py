@@ -27,6 +27,7 @@ class FaultHandle:
         self._names = [spec.name for spec in deployment.nodes]
         self._targets = deployment.fault_targets
         self._checker = PlanChecker(self._targets)
+        self._members = self._checker.members
 
     def runs(self, name: str) -> bool:
         """Is the node neither down nor stalled?"""
@@ -87,6 +88,17 @@ class FaultHandle:
         """Start a broker that is down and has no neighbours, with a link to that other one."""
         self.connect(name, to)
         self.restart(name)
+
+    def join_cell(self, name: str, cell: str, to: Sequence[str] | None = None) -> int:
+        """Start a broker that has not been started yet, with links to those of that cell and of the neighbouring ones,
+        or to those named, and order it to join the cell. The number of the order; `Cluster.join_cell` waits for its
+        answer."""
+        if self._members is None:
+            raise InputError("faults.join_cell", repr(cell), "protocols that have cells")
+        for each in self._members.around(cell) if to is None else to:
+            self.connect(name, each)
+        self.restart(name)
+        return self.order("join", name, cell)
 
     def order(self, verb: str, name: str, *arguments: str) -> int:
         """Tell the broker to do something, such as `order("move", "b9", "b8", "b5")`; what follows its name is as its

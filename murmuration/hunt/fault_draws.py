@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 from murmur_pubsub.deployment import Deployment, specs_of
 from murmur_pubsub.errors import InputError
+from murmur_pubsub.faults import CELL
 from murmuration.deployment.fault_entries import FaultReader
-from murmuration.hunt.space import NODE_FAULTS, STAND_INS, ScheduleSpace
+from murmuration.hunt.replacing import replacing
+from murmuration.hunt.space import NODE_FAULTS, REPLACEMENTS, STAND_INS, ScheduleSpace
 from murmuration.scenario.load import LoadedScenario
 from workloads.random_overlay import between_brokers, brokers_further, side_of
 
@@ -139,7 +141,13 @@ class FaultWriter:
         self._nodes = [each.name for each in deployment.nodes if space.clients_fail or each.role == "broker"]
         self._links = [(plan.first, plan.second) for plan in deployment.links]
         self._brokers = [each.name for each in deployment.nodes if each.role == "broker"]
-        self._orders = deployment.rules.orders
+        rules = self._rules = deployment.rules
+        self._homes = {spec.name: spec.broker for spec in deployment.nodes if spec.broker is not None}
+        self._orders = {
+            verb: called
+            for verb, called in rules.orders.items()
+            if rules.cells is None or not (CELL in called or verb in rules.for_good)
+        }
         self._roaming = sorted(deployment.rules.roaming)
         self._disks = space.disks
         self._publishing_at = {client: sorted(at) for client, at in deployment.rules.publishing_at.items()}
@@ -172,7 +180,8 @@ class FaultWriter:
     def least(self, fault: DrawnFault) -> DrawnFault:
         """The same fault with the least number, by which it hits the same node or link where there are fewer of them:
         brokers, and links between them, come first."""
-        if fault.kind in ("rewire", "order", "move", *STAND_INS) or (fault.kind == "partition" and not self._has_links):
+        seeded = ("rewire", "order", "move", *STAND_INS, *REPLACEMENTS)
+        if fault.kind in seeded or (fault.kind == "partition" and not self._has_links):
             return fault  # the number is a seed
         count = len(self._nodes if fault.kind in NODE_FAULTS else self._links)
         return fault._replace(number=fault.number % count)
@@ -188,6 +197,8 @@ class FaultWriter:
             return self._order(at_ms, number), (kind, at_ms)
         if kind == "move":
             return self._move(at_ms, number, lasting_ms), (kind, at_ms)
+        if kind in REPLACEMENTS:
+            return replacing(self._rules, self._homes, at_ms, kind, number, lasting_ms), (kind, at_ms)
         if kind in STAND_INS:
             return self._stand_in(at_ms, kind, number, lasting)
         link = list(self._links[number % len(self._links)])

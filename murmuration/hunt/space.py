@@ -44,6 +44,14 @@ BACKUPS: Mapping[str, Mapping[str, Any]] = {
     "crossed": {"pubends": ["b0", "b1"], "backups": {"b0": ["b2", "b1"], "b1": ["b3", "b0"]}},
 }
 """Parameters of `end_to_end` with backups: one pubend, and two whose brokers are each other's witnesses."""
+REPLACED = "replaced"
+"""What schedules are called in which brokers join cells and depart."""
+REPLACEMENTS = ("replace", "replace", "replace", "replace", "join", "depart", "cut_newcomer")
+"""A newcomer joins a cell and another broker departs from it, which may have died, and may come back by mistake; or
+only one of the two; or a link of a newcomer is cut."""
+_NEWCOMERS = ("n0", "n1")
+_ROOT = "p0"
+"""The first broker of every drawn tree of cells."""
 _STRUCTURED_FAULTS = ("kill", "kill", "kill", "stall", "slow", "cut", "storm", "partition")
 """Links are only those to clients here; a partition divides brokers that have none."""
 _DATAGRAMS = {"delay": "1 ms"}
@@ -129,6 +137,28 @@ def space_with_backups(routing: str, reliability: str, which: str) -> ScheduleSp
         kinds=(*space.kinds, *STAND_INS),
         publishers=len(BACKUPS[which]["pubends"]),
         disks=_disks(BACKUPS[which]["backups"]),
+    )
+
+
+def space_with_newcomers(routing: str, reliability: str) -> ScheduleSpace:
+    """The same over cells that brokers join and depart from. Events enter at one broker: where they do none departs.
+    Clients that cannot go to a newcomer are none: the brokers subscribe themselves, newcomers too."""
+    recovery = reliability_named(reliability)
+    name = recovery.name
+    pubends: Mapping[str, Any] = {"gryphon": {_ROOT: 2}, "durable": {_ROOT: 2}, "end_to_end": [_ROOT]}
+    space = space_of(routing, reliability, {name: {"pubends": pubends[name]}} if name in pubends else None)
+    if "cells" not in space.overlays:
+        raise InputError("pair", f"{routing}/{reliability}/{REPLACED}", "a routing over cells")
+    return replace(
+        space,
+        overlays=("cells",),
+        kinds=(*space.kinds, *REPLACEMENTS),
+        publishers=1,
+        more={
+            **space.more,
+            "newcomers": list(_NEWCOMERS),
+            **({} if recovery.clients_roam else {"last_mile": "broker"}),
+        },
     )
 
 

@@ -66,6 +66,7 @@ def fault_entry(fault: Fault, deployment: Deployment, by_itself: bool = False) -
     return FaultEntry(
         text, fault.kind, fault.time_us, nodes, fault.groups, fault.link, fault.work_us, given_up, by_itself,
         issuer=fault.issuer, in_process=shared, disk_lost=fault.disk_lost,
+        for_good=bool(given_up) and fault.verb in deployment.rules.for_good,
     )  # fmt: skip
 
 

@@ -212,9 +212,15 @@ class Durable(Gryphon):
 
     # --------------------------------------------------- subscribers' broker
     def _on_resume(self, source: NodeName, message: Resume) -> Sequence[Effect]:
-        if self.sessions.of(source) is None:
-            return ()  # sent before its link broke here
+        if self.sessions.of(source) is None or self._router.has_left:
+            return ()  # sent before its link broke here, or nobody serves it here
         return self._holders.resume(source, message, self._router.version, self._now_us)
+
+    def on_tree_changed(self) -> Sequence[Effect]:
+        """See `routing.router.StreamObserver`: a client that is still here when the broker departs has to go."""
+        if self._router.has_left:
+            self._holders.of.clear()
+        return super().on_tree_changed()
 
     def on_in_effect(self, root: NodeName, version: int, marks: Sequence[int]) -> Sequence[Effect]:
         """See `routing.router.StreamObserver`: what a restarted broker heard and did not store is told again."""

@@ -30,8 +30,10 @@ from murmur_pubsub.machine import (
     TimerFired,
 )
 from reliability.gryphon.ack_expected import AckExpectations
+from reliability.gryphon.acknowledging import acknowledge, speaks_for_all
 from reliability.gryphon.giving_up import GivenUp
 from reliability.gryphon.knowledge import DataTick, KnowledgeStream
+from reliability.gryphon.looking_back import look_back, look_back_after
 from reliability.gryphon.merge import Merge
 from reliability.gryphon.messages import (
     Accepted,
@@ -41,6 +43,7 @@ from reliability.gryphon.messages import (
     Data,
     Handed,
     HandedBack,
+    MembersAcks,
     Nack,
     Silence,
     Submission,
@@ -61,7 +64,8 @@ _ACCEPT_DELAY_US = 50_000
 class Gryphon(Reliability):
     """One broker's part; also a `reliability.layer.ClientWatcher` and a `routing.router.StreamObserver`."""
 
-    message_types: tuple[type, ...] = (Data, Silence, Nack, Acks, AckExpected, Submission, Accepted, Handed, HandedBack)
+    message_types: tuple[type, ...] = (*get_args(BetweenBrokers), Submission, Accepted, Handed, HandedBack)
+    persists = True
     between_brokers: frozenset[type] = frozenset(get_args(BetweenBrokers))
 
     def __init__(self, context: NodeContext, parameters: GryphonParameters, services: BrokerServices) -> None:
@@ -70,6 +74,7 @@ class Gryphon(Reliability):
         self._name = context.name
         self._router = services.stream_router()
         self._router.connect(self)
+        self._took_part = self._router.takes_part
         self._given_up = GivenUp(self._router, parameters.give_up_after)
         self._publishing = self._make_publishing()
         self.streams: dict[int, BrokerStream] = {}
@@ -92,6 +97,7 @@ class Gryphon(Reliability):
             Silence: self._on_knowledge,
             Nack: self._on_nack,
             Acks: self._on_acks,
+            MembersAcks: self._on_acks,
             AckExpected: self._on_ack_expected,
             Submission: self._on_submission,
             HandedBack: self._on_handed_back,
@@ -145,7 +151,7 @@ class Gryphon(Reliability):
     @property
     def settling(self) -> bool:
         """Is there a subscription here that some pubend does not heed yet?"""
-        if not self._services.has_subscribers:
+        if not self._services.has_subscribers or self._router.has_left:
             return False
         version = self._router.version
         return any(known < version and not self._router.is_forgotten(root) for root, known in self._in_effect.items())
@@ -286,8 +292,10 @@ class Gryphon(Reliability):
         delay_us = min(self._parameters.forgetting * 1_000, stream.round_trip.nrt_us // 2)
         return [self._timer_of("forget", stream.number, delay_us)]
 
-    def _on_acks(self, source: NodeName, message: Acks) -> Sequence[Effect]:
+    def _on_acks(self, source: NodeName, message: Acks | MembersAcks) -> Sequence[Effect]:
         effects: list[Effect] = []
+        if not speaks_for_all(message, self._router):
+            return effects
         for number, tick in zip(message.upto[::2], message.upto[1::2], strict=False):
             stream = self.streams.get(number)
             if stream is not None:
@@ -313,18 +321,7 @@ class Gryphon(Reliability):
 
     def _ack(self, streams: Iterable[BrokerStream]) -> list[Effect]:
         """Accumulate, and tell upstream what is new; where the pubend is here, the log has had its use of it."""
-        news: dict[str, list[BrokerStream]] = {}
-        for stream in streams:
-            final = stream.accumulate()
-            if stream.came_by is not None and final > stream.acked_up:
-                stream.acked_up = final
-                news.setdefault(stream.came_by, []).append(stream)
-        effects: list[Effect] = []
-        for branch, told in news.items():
-            acks = Acks([number for stream in told for number in (stream.number, stream.acked_up)], [])
-            for path in self._router.ways(branch):
-                effects += told[0].send_by(path, acks)
-        return [*effects, *self._publishing.cut_log(self._now_us)]
+        return [*acknowledge(streams, self._router), *self._publishing.cut_log(self._now_us)]
 
     # -------------------------------------------------------------------------------- subscribers' broker
     def marks(self) -> list[int]:
@@ -342,7 +339,7 @@ class Gryphon(Reliability):
             begin = max(mark, stream.knowledge.final + 1)
             if stream.subend is None:
                 stream.subend = Subend(begin, self._parameters)
-                effects += self._look_back_after(stream, self._parameters.dct)
+                effects += look_back_after(stream, self._parameters.dct)
             stream.subend.begin(version, begin)
             effects += self._advance(stream)
         return effects
@@ -350,6 +347,20 @@ class Gryphon(Reliability):
     def on_ways_changed(self) -> Sequence[Effect]:
         """See `routing.router.StreamObserver`."""
         return [*self._given_up.ways_changed(), *self._wait_for_less()]
+
+    def on_tree_changed(self) -> Sequence[Effect]:
+        """See `routing.router.StreamObserver`. What this broker has acknowledged for others it has not for a branch
+        that is new. So one in whose place others stand begins its streams anew, as after a restart. Where one stands
+        alone nothing reaches that branch by another: nothing that is final can be wanted there."""
+        changed, self._took_part = self._took_part != self._router.takes_part, self._router.takes_part
+        for number, stream in self.streams.items():
+            anew = changed or (stream.has_new_branch and not self._router.stands_alone)
+            if anew and stream.pubend is None:
+                self.streams[number] = self._make_stream(number, stream.root)
+            else:
+                stream.follow_tree()
+        self._blocked = {} if changed else self._blocked
+        return [effect for stream in self.streams.values() for effect in self._ack_later(stream)]
 
     def _wait_for_less(self) -> list[Effect]:
         """Branches may have been given up: what is acknowledged by all others is final."""
@@ -387,7 +398,7 @@ class Gryphon(Reliability):
             effects += self._set_once("sessions", self._parameters.resend * 1_000)
         dct = self._parameters.dct
         if dct is not None and effects and subend.look_back > dct:
-            effects += self._look_back_after(stream, dct)
+            effects += look_back_after(stream, dct)
         self._unacked[stream.number] = None
         if "acks" not in self._timers:
             effects += self._ack_later(stream)
@@ -439,7 +450,10 @@ class Gryphon(Reliability):
     def _on_timer(self, key: tuple[Any, ...]) -> Sequence[Effect]:
         _, what, *about = key
         if what in self._stream_timers:
-            return self._stream_timers[what](self.streams[about[0]])
+            stream = self.streams[about[0]]
+            if stream.subend is None and what in ("gap", "dct"):
+                return ()  # it was set before this broker departed
+            return self._stream_timers[what](stream)
         if what == "give up":
             self._given_up.overdue(about[0])
             return self._wait_for_less()
@@ -470,22 +484,8 @@ class Gryphon(Reliability):
         return [*effects, *told, *self._note_tick(self._newest_tick)]
 
     def _look_back(self, stream: BrokerStream) -> list[Effect]:
-        """With a finite DCT: what is older than that is wanted, though nothing later has come. While nothing is
-        published the next look is twice as far away each time, so that a stream that is at rest comes to rest."""
-        subend, dct = stream.subend, self._parameters.dct
-        assert subend is not None
-        assert dct is not None
-        subend.heard(self._now_us // 1_000 - dct)
-        effects: list[Effect] = []
-        if subend.has_gap(stream.knowledge) and not stream.watching_gap:
-            effects += self._look_for_gap(stream)
-        return [*effects, *self._look_back_after(stream, 2 * subend.look_back)]
-
-    def _look_back_after(self, stream: BrokerStream, wait: int | None) -> list[Effect]:
-        if wait is None or stream.subend is None or stream.pubend is not None:
-            return []
-        stream.subend.look_back = wait
-        return [self._timer_of("dct", stream.number, wait * 1_000)]
+        lacks, again = look_back(stream, self._parameters.dct, self._now_us)
+        return [*(self._look_for_gap(stream) if lacks else ()), *again]
 
     def _silence_later(self) -> list[Effect]:
         return self._set_once("silence", self._parameters.sit * 1_000)

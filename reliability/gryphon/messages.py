@@ -64,7 +64,16 @@ class AckExpected(NamedTuple):
     route: list[str]
 
 
-BetweenBrokers = Data | Silence | Nack | Acks | AckExpected
+@message(175)
+class MembersAcks(NamedTuple):
+    """The same of a broker that knows of some that have joined cells (`joined`), and has taken them into account."""
+
+    upto: list[int]
+    joined: list[str]
+    route: list[str]
+
+
+BetweenBrokers = Data | Silence | Nack | Acks | MembersAcks | AckExpected
 
 
 @message(155, way=Way.TO_BROKER)

@@ -38,8 +38,8 @@ class Ostream:
 
     __slots__ = ("acked", "asked", "quiet_from", "quiet_to")
 
-    def __init__(self) -> None:
-        self.acked = -1
+    def __init__(self, acked: int = -1) -> None:
+        self.acked = acked
         self.asked: dict[NodeName, Curiosity] = {}
         self.quiet_from = 0
         self.quiet_to = -1
@@ -76,6 +76,20 @@ class BrokerStream:
         """Does a timer run, to forget what was asked for?"""
         self._nack_chunk = nack_chunk
         self._asking = False
+
+    @property
+    def has_new_branch(self) -> bool:
+        """Is there a branch that was not there when this was last followed?"""
+        return any(branch not in self.ostreams for branch in self._router.branches if branch != self.came_by)
+
+    def follow_tree(self) -> None:
+        """Branches have come or gone. What is final nobody behind a new one wants."""
+        before = self.ostreams
+        self.ostreams = {
+            branch: before.get(branch) or Ostream(self.knowledge.final)
+            for branch in self._router.branches
+            if branch != self.came_by
+        }
 
     # ---------------------------------------------------------------------------------------- knowledge
     def publish(self, start: int, tick: int, message: DataTick) -> list[Effect]:

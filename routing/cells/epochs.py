@@ -11,6 +11,9 @@ A restarted root has lost its tables, and those that it is told again may be old
 therefore sends unfiltered down a branch until every broker behind it has published a table that names the root's
 present incarnation: such a table is no older than anything that was ever in effect.
 
+Of brokers that have joined since only those count that are known to have, where filters are announced and where they
+are applied; those that have departed want nothing.
+
 One announcement is on its way at a time (the direct neighbours answer it); changes gather meanwhile. So a thousand
 subscriptions make few epochs, and the run sees that they have not settled.
 """
@@ -70,7 +73,7 @@ class FilterEpochs:
         self._changed = False
         self._awaited = dict.fromkeys(links)
         self.own += 1
-        held: dict[str, Sequence[int]] = {broker: list(table.at) for broker, table in self._tables.tables.items()}
+        held: dict[str, Sequence[int]] = {broker: list(table.at) for broker, table in self._tables.of_members().items()}
         self.known[self._me] = InEffect(self._me, self.own, held, marks)
         return self.known[self._me]
 
@@ -92,7 +95,7 @@ class FilterEpochs:
 
     def _complete_if_known(self, root: NodeName) -> None:
         announced = self.known[root]
-        if all(self._tables.at(broker) >= tuple(version) for broker, version in announced.tables.items()):
+        if all(self._tables.has(broker, (version[0], version[1])) for broker, version in announced.tables.items()):
             self._complete[root] = announced.epoch
 
     def check_invariants(self) -> None:

@@ -51,11 +51,25 @@ class LinkStates:
         del self.links[peer]
         return self._changed()
 
+    def grow(self) -> list[Effect]:
+        """Brokers have joined or departed, and other regions are around: all states go to those that they concern."""
+        for broker in [each for each in self._known if self._tree.membership.has_departed(each)]:
+            del self._known[broker]
+        self._forget_paths()
+        return [
+            Send(peer, state)
+            for peer in self.links
+            for state in self._known.values()
+            if state.broker != peer and self._concerns(state, peer)
+        ]
+
     def learn(self, source: NodeName, state: LinksUp) -> list[Effect]:
         """Take what a broker says of its links, and pass it on if it is news. Raises `WireError` for brokers that the
         overlay does not have."""
         if not {state.broker, *state.peers} <= self._tree.numbers.keys():
             raise WireError(f"links of brokers that are none: {state!r:.80}")
+        if self._tree.membership.has_departed(state.broker):
+            return []
         known = self._known.get(state.broker)
         if state.broker == self._me or (known is not None and known[1:3] >= state[1:3]):
             return []
@@ -68,10 +82,13 @@ class LinkStates:
 
     def _take(self, state: LinksUp, source: NodeName | None) -> list[Effect]:
         self._known[state.broker] = state
-        self._paths = None
-        self._ways.clear()
+        self._forget_paths()
         told = [peer for peer in self.links if peer not in (source, state.broker)]
         return [Send(peer, state) for peer in told if self._concerns(state, peer)]
+
+    def _forget_paths(self) -> None:
+        self._paths = None
+        self._ways.clear()
 
     def _concerns(self, state: LinksUp, peer: NodeName) -> bool:
         return any(state.broker in region and peer in region for region in self._tree.regions)
@@ -112,7 +129,11 @@ class LinkStates:
             return ()
         if broker == self._me:
             return state.peers
-        return [peer for peer in state.peers if peer in self._known and broker in self._known[peer].peers]
+        return [
+            peer
+            for peer in state.peers
+            if peer in self._known and broker in self._known[peer].peers and peer in self._tree.cell_of
+        ]
 
     def _led_to(self, member: NodeName) -> int:
         """How many cells of the region the member reaches without a step back towards this broker's own cell."""

@@ -70,3 +70,12 @@ class LinksUp(NamedTuple):
     incarnation: int
     version: int
     peers: list[str]
+
+
+@message(126, control=True)
+class Members(NamedTuple):
+    """How the members of cells differ from those that the overlay began with: brokers that have joined, each with its
+    cell, and brokers that have departed for good, perhaps of these."""
+
+    joined: dict[str, str]
+    departed: list[str]

@@ -12,6 +12,9 @@ flood over all links; on a new link both ends compare versions and send what the
 when a link breaks: a broker that is away keeps its table until its next incarnation says otherwise, or until an
 operator orders it forgotten. That is a table too, empty, and spreads as one; a broker that hears that it was forgotten
 tells its filters anew. Which version an event is filtered by is the matter of `routing.cells.epochs`.
+
+Brokers may join cells and depart from them (`routing.cells.joining`). A newcomer is nobody to the others until then,
+and has no branches. One that has departed takes no part any more, and only passes on what still reaches it.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -33,12 +36,16 @@ from murmur_pubsub.machine import (
     Received,
     Send,
     Start,
+    Stored,
+    Truncate,
 )
+from murmur_pubsub.membership import Membership
 from murmur_pubsub.places import CellPlan
 from routing.cells.cell_tree import Cell, CellTree
 from routing.cells.epochs import UNFILTERED, FilterEpochs
+from routing.cells.joining import Joining
 from routing.cells.link_states import LinkStates, Path
-from routing.cells.messages import EpochHeard, InEffect, LinksUp, TableChanged, TablesHeld, WholeTable
+from routing.cells.messages import EpochHeard, InEffect, LinksUp, Members, TableChanged, TablesHeld, WholeTable
 from routing.cells.tables import FilterTables, Table
 from routing.protocol import NoParameters, Offer, RoutingProtocol, RunsOn
 from routing.router import Hop, StreamObserver, StreamRouter
@@ -47,17 +54,18 @@ from routing.router import Hop, StreamObserver, StreamRouter
 class CellRouting(StreamRouter):
     """The router of one broker of a cell."""
 
-    message_types: tuple[type, ...] = (TablesHeld, WholeTable, TableChanged, InEffect, EpochHeard, LinksUp)
-    orders = {"forget": ("broker",)}
+    message_types: tuple[type, ...] = (TablesHeld, WholeTable, TableChanged, InEffect, EpochHeard, LinksUp, Members)
+    orders = {"forget": ("broker",), "join": ("cell",), "depart": ("broker",)}
 
     def __init__(self, context: NodeContext, parameters: NoParameters) -> None:
         assert isinstance(context.place, CellPlan)
         self.me = context.name
         self.incarnation = context.incarnation
-        self.tree = CellTree(context.place, self.me)
+        self._membership = Membership(context.place)
+        self._joining = Joining(self.me, self._membership)
+        self.persists = self._joining.stores
+        self.tree = CellTree(context.place, self.me, self._membership)
         self.brokers = self.tree.brokers
-        self.branches = self.tree.branches
-        self.stands_alone = not self.tree.siblings
         self.roots = context.place.roots
         self.is_root = self.me in self.roots
         self._observer: StreamObserver | None = None
@@ -73,7 +81,9 @@ class CellRouting(StreamRouter):
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
         if type(input) is Received:
             message = input.message
-            if input.source not in self._links:
+            if type(message) is Members:
+                return self._changed_members(*self._joining.heard(input.source, message))
+            if input.source not in self._links or self._joining.has_left:
                 return ()  # sent before its link broke here; both ends compare what they have when it is back
             if type(message) is InEffect:
                 return self._on_in_effect(input.source, message)
@@ -90,25 +100,83 @@ class CellRouting(StreamRouter):
             if type(message) is LinksUp:
                 return self._ways_changed(self._link_states.learn(input.source, message))
         elif type(input) is LinkUp:
-            told = self._ways_changed(self._link_states.link_up(input.peer))
-            held = {broker: list(table.at) for broker, table in self._tables.tables.items()}
-            epochs = {root: known.epoch for root, known in self._epochs.known.items()}
-            return [Send(input.peer, TablesHeld(held, epochs)), *told]
+            told = self._joining.link_up(input.peer)
+            return [*told, *self._open_links()]
         elif type(input) is LinkDown:
-            told = self._ways_changed(self._link_states.link_down(input.peer))
-            self._epochs.answered(input.peer)
-            return [*told, *self._announce()]
+            self._joining.link_down(input.peer)
+            return self._close(input.peer) if input.peer in self._links else ()
         elif type(input) is Order:
-            return self._forget(input)
+            return self._on_order(input)
+        elif type(input) is Stored:
+            return [Truncate(input.token), *self._changed_members(True, self._joining.stored(input.token))]
         elif type(input) is Start:
+            if self.persists and input.records:
+                self._joining.recover(input.records)
+                return self._changed_members(True, [])
             return ()
         raise TypeError(f"cell routing takes no {input!r}")
+
+    @property
+    def settling(self) -> bool:
+        """What has been heard of members has no effect before it is stored."""
+        return self._joining.under_way
 
     def subscribe(self, wanted: Filter) -> Sequence[Effect]:
         return self._change([wanted], [])
 
     def unsubscribe(self, wanted: Filter) -> Sequence[Effect]:
         return self._change([], [wanted])
+
+    # ------------------------------------------------------------------------------------------ links and members
+    def _open_links(self) -> list[Effect]:
+        """Begin to use the links that may be used now."""
+        effects: list[Effect] = []
+        for peer in self._joining.peers:
+            if peer not in self._links and self._joining.is_open(peer):
+                told = self._ways_changed(self._link_states.link_up(peer))
+                held = {broker: list(table.at) for broker, table in self._tables.tables.items()}
+                epochs = {root: known.epoch for root, known in self._epochs.known.items()}
+                effects += [Send(peer, TablesHeld(held, epochs)), *told]
+        return [] if self._joining.has_left else effects
+
+    def _close(self, peer: NodeName) -> Sequence[Effect]:
+        """Use the link to the neighbour no more."""
+        told = self._ways_changed(self._link_states.link_down(peer))
+        self._epochs.answered(peer)
+        return () if self._joining.has_left else [*told, *self._announce()]
+
+    def _changed_members(self, changed: bool, effects: Sequence[Effect]) -> Sequence[Effect]:
+        """By these effects others are told who has joined or departed, if there is anything new; what follows from it.
+        A broker that has departed itself keeps its tree and its links, to pass on what is on its way."""
+        if self._joining.has_left:
+            return self._tree_changed(list(effects)) if changed else effects
+        if not changed:
+            return [*effects, *self._open_links()]
+        self.tree.grow()
+        self._tables.grow()
+        effects = [*effects, *self._link_states.grow()]
+        for peer in [each for each in self._links if each not in self.tree.cell_of]:
+            effects += self._close(peer)
+        self._epochs.tables_changed()
+        self._note_unsure()
+        effects += [*self._open_links(), *self._announce()]
+        return self._ways_changed(self._tree_changed(effects))
+
+    def _tree_changed(self, effects: list[Effect]) -> list[Effect]:
+        return effects if self._observer is None else [*effects, *self._observer.on_tree_changed()]
+
+    def _on_order(self, order: Order) -> Sequence[Effect]:
+        (name,) = order.arguments
+        if order.verb == "join":
+            return self._changed_members(*self._joining.join(name, order.number))
+        if order.verb == "forget":
+            return self._forget(order)
+        why = self._membership.why_not_depart(name, self.me)
+        if not why and self.tree.stands_alone(name):
+            why = self._tables.why_needed(name)
+        if why:
+            return [Answer(order.number, why)]
+        return self._changed_members(*self._joining.depart(name, order.number))
 
     # ----------------------------------------------------------------------------- for a stream's reliability
     def connect(self, observer: StreamObserver) -> None:
@@ -119,9 +187,38 @@ class CellRouting(StreamRouter):
         """See `routing.router.StreamRouter`."""
         return self._epochs.incarnation_of(root)
 
+    @property
+    def takes_part(self) -> bool:
+        """See `routing.router.StreamRouter`."""
+        return self.tree.own is not None and not self._joining.has_left
+
+    @property
+    def has_left(self) -> bool:
+        """See `routing.router.StreamRouter`."""
+        return self._joining.has_left
+
+    @property
+    def joined(self) -> Sequence[NodeName]:
+        """See `routing.router.StreamRouter`."""
+        return list(self._membership.joined)
+
+    def knows_enough(self, joined: Sequence[NodeName]) -> bool:
+        """See `routing.router.StreamRouter`."""
+        return not self._membership.missed_by(joined)
+
+    @property
+    def branches(self) -> Sequence[Cell]:  # type: ignore[override]
+        """See `routing.router.StreamRouter`."""
+        return self.tree.branches if self.takes_part else ()
+
+    @property
+    def stands_alone(self) -> bool:  # type: ignore[override]
+        """See `routing.router.StreamRouter`."""
+        return self.tree.own is None or self.tree.stands_alone(self.me)
+
     def branch_of(self, broker: NodeName) -> Cell | None:
         """See `routing.router.StreamRouter`; the siblings of this broker are behind no branch."""
-        return self.tree.branch_of.get(broker)
+        return self.tree.branch_of.get(broker) if self.takes_part else None
 
     @property
     def version(self) -> int:
@@ -203,7 +300,7 @@ class CellRouting(StreamRouter):
 
     def _on_whole(self, source: NodeName, message: WholeTable) -> Sequence[Effect]:
         broker, incarnation, version, filters, heard, forgotten = message
-        if self._tables.at(broker) >= (incarnation, version):
+        if self._tables.at(broker) >= (incarnation, version) or self._membership.has_departed(broker):
             return ()
         if broker == self.me:  # it was forgotten, and is there
             self._own.version = version + 1
@@ -240,10 +337,13 @@ class CellRouting(StreamRouter):
 
     def _spread(self, message: TableChanged | WholeTable, source: NodeName | None) -> Sequence[Effect]:
         self._epochs.tables_changed()
-        if self.is_root:
-            self._unsure = dict.fromkeys(branch for branch in self.tree.branches if self._is_unsure(branch))
+        self._note_unsure()
         effects: list[Effect] = [Send(peer, message) for peer in self._links if peer != source]
         return [*effects, *self._announce()]
+
+    def _note_unsure(self) -> None:
+        if self.is_root:
+            self._unsure = dict.fromkeys(branch for branch in self.tree.branches if self._is_unsure(branch))
 
     def _is_unsure(self, branch: Cell) -> bool:
         """Might a filter have been in effect here, in an earlier life, that this broker does not know now?"""
@@ -309,7 +409,8 @@ CELLS = RoutingProtocol(
     parameters=NoParameters,
     runs_on=RunsOn.CELLS,
     offers=frozenset({Offer.STREAMS}),
-    new_links=NewLinks.NONE,
+    new_links=NewLinks.CELLS,
     orders=CellRouting.orders,
-    gives_up={"forget": "broker"},
+    gives_up={"forget": "broker", "depart": "broker"},
+    for_good=frozenset({"depart"}),
 )

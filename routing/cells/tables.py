@@ -48,6 +48,8 @@ class FilterTables:
         self.given_up: dict[Cell, None] = {}
         self._tree = tree
         self._index = MatchingIndex[Cell]()
+        self._branches: dict[NodeName, Cell | None] = {}
+        """By which branch each broker's filters are in the index."""
         self._keys = itertools.count()
 
     def at(self, broker: NodeName) -> TableVersion:
@@ -55,15 +57,43 @@ class FilterTables:
         table = self.tables.get(broker)
         return (-1, 0) if table is None else table.at
 
+    def has(self, broker: NodeName, version: TableVersion) -> bool:
+        """Are the broker's filters of that version, or later ones, applied here, or needed no more?"""
+        if self._tree.membership.has_departed(broker):
+            return True
+        return broker in self._tree.cell_of and self.at(broker) >= version
+
     def replace(self, broker: NodeName, table: Table, filters: Iterable[Filter]) -> None:
         """Take a whole new table for the broker."""
         before = self.tables.get(broker)
         if before is not None:
             self._drop(broker, list(before.filters))
         self.tables[broker] = table
+        self._branches[broker] = self._tree.branch_of.get(broker)
         self._put(broker, filters)
         if table.forgotten or (before is not None and before.forgotten):
-            self.given_up = {branch: None for branch in self._tree.branches if self._all_forgotten(branch)}
+            self._note_given_up()
+
+    def grow(self) -> None:
+        """Brokers have joined or departed: tables of those are in the index from now on, and of these are none."""
+        for broker in [each for each in self.tables if self._tree.membership.has_departed(each)]:
+            self._drop(broker, list(self.tables[broker].filters))
+            del self.tables[broker], self._branches[broker]
+        for broker, table in self.tables.items():
+            branch = self._tree.branch_of.get(broker)
+            if branch != self._branches[broker]:
+                filters = list(table.filters)
+                self._drop(broker, filters)
+                self._branches[broker] = branch
+                self._put(broker, filters)
+        self._note_given_up()
+
+    def of_members(self) -> dict[NodeName, Table]:
+        """Those of the members that are known."""
+        return {broker: table for broker, table in self.tables.items() if broker in self._tree.cell_of}
+
+    def _note_given_up(self) -> None:
+        self.given_up = {branch: None for branch in self._tree.branches if self._all_forgotten(branch)}
 
     def forget(self, broker: NodeName) -> Table:
         """The table of a broker that will not return."""
@@ -75,6 +105,13 @@ class FilterTables:
     def is_forgotten(self, broker: NodeName) -> bool:
         """Was the broker given up, and has not returned?"""
         return broker in self.tables and self.tables[broker].forgotten
+
+    def why_needed(self, broker: NodeName) -> str:
+        """Why a broker with subscribers of its own may not depart (empty: it has none)."""
+        if broker not in self.tables:
+            return f"nothing is known here yet of subscribers at {broker}"
+        wants = bool(self.tables[broker].filters)
+        return f"{broker} has subscribers: move its clients away, or have it forgotten if it is dead" if wants else ""
 
     def step(self, broker: NodeName, added: Sequence[Filter], removed: Sequence[Filter]) -> None:
         """Take the broker's table one version further."""
@@ -89,12 +126,12 @@ class FilterTables:
     def _all_forgotten(self, branch: Cell) -> bool:
         """Where several brokers make up a cell none has subscribers, and none has to acknowledge anything itself."""
         behind = self._tree.behind[branch]
-        alone = [each for each in behind if len(self._tree.members[self._tree.cell_of[each]]) == 1]
+        alone = [each for each in behind if self._tree.stands_alone(each)]
         return all(map(self.is_forgotten, alone or behind))
 
     def _put(self, broker: NodeName, filters: Iterable[Filter]) -> None:
         held = self.tables[broker].filters
-        branch = self._tree.branch_of.get(broker)
+        branch = self._branches[broker]
         for wanted in filters:
             held[wanted] = next(self._keys)
             if branch is not None:
@@ -104,9 +141,10 @@ class FilterTables:
         held = self.tables[broker].filters
         for wanted in filters:
             key = held.pop(wanted)
-            if broker in self._tree.branch_of:
+            if self._branches[broker] is not None:
                 self._index.remove(key)
 
     def check_invariants(self) -> None:
         behind = sum(len(table.filters) for broker, table in self.tables.items() if broker in self._tree.branch_of)
         assert len(self._index) == behind
+        assert self._branches == {broker: self._tree.branch_of.get(broker) for broker in self.tables}

@@ -11,10 +11,16 @@ import pytest
 from benchmarks.schedules import PAIRS
 from tests.golden.schedule import came_to, file_of, write
 
-WITH_BACKUPS = ("multipath/end_to_end/backups", "multipath/end_to_end/crossed")
+SELECTED = (
+    "multipath/end_to_end/backups",
+    "multipath/end_to_end/crossed",
+    "cells/gryphon/replaced",
+    "cells/durable/replaced",
+)
+"""Parts of what may be drawn of a pair: with backups, or with brokers that are replaced."""
 
 
-@pytest.mark.parametrize("pair", [*PAIRS, *WITH_BACKUPS])
+@pytest.mark.parametrize("pair", [*PAIRS, *SELECTED])
 def test_schedules_come_to_what_they_came_to(pair: str) -> None:
     lines = file_of(pair).read_text().splitlines()
     seeds = [int(line.partition(":")[0]) for line in lines]

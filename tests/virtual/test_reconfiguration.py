@@ -463,13 +463,13 @@ def test_a_change_of_the_overlay_that_cannot_be_is_refused_when_the_scenario_is_
         ({"newcomers": ["a/b"]}, (), "'a/b'"),
         (
             {"newcomers": ["x"], "broker": {"routing": "cells", "reliability": "gryphon"}},
-            (),
-            "brokers that join later, over cells",
+            ({"join": "x", "cell": "b3"},),
+            None,
         ),
         (
             {"broker": {"routing": "cells", "reliability": "gryphon"}},
             ({"disconnect": ["b0", "b1"]},),
-            "disconnect b0-b1, over a routing",
+            "disconnect b0-b1, neither of which has departed",
         ),
     ],
 )

@@ -69,6 +69,9 @@ class Bench:
     """`bag` holds what is on its way; `delivered` what subscribers got, in order; `records` the journal's rows;
     `answers` what became of orders; `timers_set` (broker, what for, after how many us) of reliability's timers."""
 
+    routing = "cells"
+    reliability = "gryphon"
+
     def __init__(self, plan: CellPlan = TWO_BRANCHES, **parameters: Any) -> None:
         self.plan = plan
         self.now_us = 1_000_000
@@ -100,7 +103,7 @@ class Bench:
         incarnation = self._incarnations.get(name, -1) + 1
         self._incarnations[name] = incarnation
         parameters = {
-            "matching": "bitset", "routing": "cells", "reliability": "gryphon",
+            "matching": "bitset", "routing": self.routing, "reliability": self.reliability,
             "reliability_parameters": GryphonParameters(**self._parameters),
         }  # fmt: skip
         broker = make_broker(NodeContext(name, 1, parameters, incarnation, self.plan))

@@ -1,0 +1,1 @@
+"""Tests of cells whose members change."""
