@@ -11,7 +11,8 @@ from pathlib import Path
 from routing.multipath.move_states import MoveState
 from tests.protocols.epidemic import mended_trees
 from tests.protocols.multipath.test_move_schedules import mover_leaves, moves_alone, moves_and_deaths_of_two
-from tests.protocols.structured_chaos import Chaos
+from tests.protocols.structured_chaos import Chaos, changing_filters
+from tests.protocols.vinifera.test_overlay import two_move_to_one_identifier
 
 DRAWN: Mapping[str, Callable[[int, Path], object]] = {
     "mended trees": mended_trees.play,
@@ -19,8 +20,9 @@ DRAWN: Mapping[str, Callable[[int, Path], object]] = {
     "moves and deaths of two": moves_and_deaths_of_two,
     "movers that leave": lambda seed, folder: mover_leaves(seed, folder, MoveState.INIT),
     "chaos of scribe": lambda seed, _: Chaos("scribe", seed).play(),
-    "chaos of rpf": lambda seed, _: Chaos("rpf", seed).play(),
-    "chaos of irbr": lambda seed, _: Chaos("irbr", seed).play(),
+    "chaos of rpf, crowded": lambda seed, _: Chaos("rpf", seed, crowded=True).play(),
+    "two nodes that move to one identifier": two_move_to_one_identifier,
+    "changing filters of irbr": lambda seed, _: changing_filters(seed),
 }
 
 

@@ -138,7 +138,7 @@ MENDS = (
     Mend("With leaf sets of 4 and clustered identifiers", PlantedBug(
         "no round asks for a row", _RPF, "routing/pastry/node.py",
         "self.peers.row_to_ask_for(self._rounds)", "{}",
-    ), drawn_test="chaos of rpf"),
+    ), drawn_test="chaos of rpf, crowded"),
     Mend(
         "A Scribe or RPF broker that was stalled",
         _ALREADY["who was only held up is not told again what is wanted there"],
@@ -147,7 +147,7 @@ MENDS = (
     Mend("Two Vinifera nodes that moved to one identifier", PlantedBug(
         "two nodes keep one identifier", _VINIFERA, "routing/smallworld/overlay.py",
         "            effects += self._give_way()\n", "            pass\n",
-    ), among=_MOVING_NODES),
+    ), drawn_test="two nodes that move to one identifier"),
     Mend("A partition left two brokers on one side", PlantedBug(
         "peers that were heard of are not remembered", _RPF, "routing/pastry/node.py",
         "            self._remembered.heard_of(name)\n", "",
@@ -159,7 +159,7 @@ MENDS = (
     Mend("Where datagrams overtake each other", PlantedBug(
         "a cancellation undoes what was asked for since", _IRBR, "routing/irbr/filter_table.py",
         "        if asked < number:\n", "        if wanted in lately and subscriber in lately[wanted]:\n",
-    ), drawn_test="chaos of irbr"),
+    ), drawn_test="changing filters of irbr"),
     Mend("Where datagrams overtake each other", PlantedBug(
         "a heartbeat that was overtaken counts", _VINIFERA, "routing/smallworld/overlay.py",
         "        if self.contacts.is_overtaken(source, said):\n            return []\n", "",

@@ -275,26 +275,31 @@ def test_a_single_hot_value_moves_one_node_to_it_and_no_other(tmp_path: Path) ->
     overlay.network.close()
 
 
+def two_move_to_one_identifier(seed: int, folder: Path, spread: bool = True) -> None:
+    """Two nodes that are drawn take the median of a successor's range while neither knows of the other."""
+    overlay = Overlay(folder, seed=seed, spread=spread)
+    overlay.settle(intervals(seed))
+    ring = sorted(overlay.routers, key=lambda name: overlay.routers[name].overlay.me.identifier)
+    at = overlay.rng.randrange(NODES - 3)
+    median = sum(overlay.routers[name].overlay.me.identifier for name in ring[at + 2 : at + 4]) // 2
+    for name in ring[at : at + 2]:
+        router = overlay.network.router(name)
+        effects = router._after(router.overlay.move(median, 0))
+        overlay.network.runtime.nodes[name].perform(effects, overlay.network.runtime.now_us)
+    overlay.network.cycles(12)
+    places = {name: router.overlay.me.identifier for name, router in overlay.routers.items()}
+    assert len(set(places.values())) == NODES
+    assert places[min(ring[at : at + 2])] == median, "the node with the earlier name stays"
+    overlay.publish_and_check(60)
+    overlay.network.close()
+
+
 @pytest.mark.parametrize("spread", [True, False])
 @pytest.mark.parametrize("seed", [2, 3])
 def test_of_two_nodes_that_have_moved_to_one_identifier_one_draws_another(
     tmp_path: Path, seed: int, spread: bool
 ) -> None:
-    """Both took the successor's median while neither knew of the other."""
-    overlay = Overlay(tmp_path, seed=seed, spread=spread)
-    overlay.settle(intervals(seed))
-    ring = sorted(overlay.routers, key=lambda name: overlay.routers[name].overlay.me.identifier)
-    ends = [overlay.routers[name].overlay.me.identifier for name in ring[7:9]]
-    for name in (ring[5], ring[6]):
-        router = overlay.network.router(name)
-        effects = router._after(router.overlay.move(sum(ends) // 2, 0))
-        overlay.network.runtime.nodes[name].perform(effects, overlay.network.runtime.now_us)
-    overlay.network.cycles(12)
-    places = {name: router.overlay.me.identifier for name, router in overlay.routers.items()}
-    assert len(set(places.values())) == NODES
-    assert places[min(ring[5], ring[6])] == sum(ends) // 2, "the node with the earlier name stays"
-    overlay.publish_and_check(60)
-    overlay.network.close()
+    two_move_to_one_identifier(seed, tmp_path, spread)
 
 
 def test_vinifera_figure_2_the_installation_path() -> None:
