@@ -19,6 +19,7 @@ EVENT = Event(1, 2, 3, {"x": 1})
         (Persist(1, b""), Persist(1, "")),  # type: ignore[arg-type]
         (Persist(1, b""), Persist(1.0, b"")),  # type: ignore[arg-type]
         (SetTimer(("a",), 0), SetTimer(("a",), -1)),
+        (SetTimer(("a",), 2**53), SetTimer(("a",), 2**53 + 1)),
         (CancelTimer(("a",)), CancelTimer("a")),  # type: ignore[arg-type]
         (Deliver(EVENT, 0, [1]), Deliver(EVENT, -1, [1])),
         (Deliver(EVENT, 0, [1]), Deliver(EVENT, 0, [2**63])),

@@ -107,6 +107,13 @@ def test_failure_detection_needs_time_for_two_heartbeats() -> None:
         FailureDetection(heartbeat_us=1_000, timeout_us=1_500)
 
 
+@pytest.mark.parametrize("given", [{"heartbeat_us": 0}, {"reconnect_us": 0}])
+def test_failure_detection_without_a_pause_is_refused(given: dict[str, int]) -> None:
+    FailureDetection(**dict.fromkeys(given, 1))
+    with pytest.raises(InputError, match="a time of zero"):
+        FailureDetection(**given)
+
+
 LINKS = {link_key(*ends): LinkSpec() for ends in TARGETS.links}
 
 
@@ -221,6 +228,29 @@ def test_a_host_that_is_back_has_nodes_that_can_be_broken_again() -> None:
     check_plan(lost, TARGETS)
     with pytest.raises(InputError, match="kill b2, which is down then"):
         check_plan([lost[0], lost[2]], TARGETS)
+
+
+def test_a_node_that_was_stalled_when_its_host_was_lost_is_not_stalled_when_that_is_back() -> None:
+    back = [Fault(1, FaultKind.LOSE_HOST, host=2), Fault(2, FaultKind.RETURN_HOST, host=2)]
+    check_plan([Fault(0, STALL, ("b2",)), *back, Fault(3, STALL, ("b2",))], TARGETS)
+    check_plan([Fault(0, STALL, ("b2",)), *back, Fault(3, FaultKind.DISCONNECT, ("b1", "b2"))], TARGETS)
+
+
+@pytest.mark.parametrize(
+    ("roaming", "allowed"),
+    [(frozenset(), "two of b0, b1"), (frozenset({"c1"}), "two of b0, b1, or one of them and of c1")],
+)
+def test_who_may_be_linked_is_said_of_clients_too_where_some_may_go_elsewhere(
+    roaming: frozenset[str], allowed: str
+) -> None:
+    targets = FaultTargets(
+        ["b0", "b1", "c0", "c1"], [("c0", "b0"), ("c1", "b0")], {}, brokers=frozenset({"b0", "b1"}),
+        rules=PlanRules(roaming=roaming),
+    )  # fmt: skip
+    with pytest.raises(InputError) as error:
+        check_plan(steps((FaultKind.CONNECT, "b1-c0")), targets)
+    assert error.value.found.endswith("which are not two brokers")
+    assert error.value.allowed == allowed
 
 
 def test_random_faults_obey_only_spare_and_limit() -> None:

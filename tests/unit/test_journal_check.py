@@ -243,6 +243,19 @@ def test_what_a_killed_writer_left_is_sealed_and_says_the_same(run: Run, rows: i
     assert {path: path.read_bytes() for path in run.journal.iterdir()} == before, "once is enough"
 
 
+def test_what_is_sealed_for_a_dead_writer_takes_no_more_room_than_what_a_living_one_leaves(run: Run) -> None:
+    def sizes() -> dict[str, int]:
+        return {path.name: path.stat().st_size for path in run.journal.glob("c0-*")}
+
+    run.written(rows=3, records=5).close()
+    left = sizes()
+    for path in run.journal.glob("c0-*"):
+        path.unlink()
+    run.written(rows=3, records=5)
+    seal_series(run.journal, "c0", 0)
+    assert sizes() == left
+
+
 def test_a_series_that_was_sealed_for_a_dead_writer_needs_a_fault_that_took_it(run: Run) -> None:
     run.written(rows=1)
     seal_series(run.journal, "c0", 0)

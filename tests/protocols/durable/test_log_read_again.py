@@ -72,3 +72,17 @@ def test_a_log_that_is_read_again_owes_nobody_less(seed: int) -> None:
             assert read.has.get(0, -1) <= known.has.get(0, -1)
             assert {tick: each for tick, each in owed(again, client).items() if tick in still} == still
             assert all(tick <= known.done_up(0) for tick in owed(again, client).keys() - still.keys())
+
+
+def test_a_log_that_is_read_again_holds_no_refusals_that_their_publisher_has_heard_of() -> None:
+    """Later records of its messages say nothing of them. Else the publisher would be told of them once more."""
+    log, records = DurableLog("p", 4), []
+    log.refused = {3: [7]}
+    for tick, heard in ((10, False), (11, True)):
+        if heard:
+            del log.refused[3]
+        records.append(log.append(Logged(0, tick, Event(3, tick, 0, {"x": 1})))[1].record)
+    for count, refused in ((1, {3: [7]}), (2, {})):
+        again = DurableLog("p", 4)
+        again.recover(records[:count])
+        assert again.refused == refused

@@ -27,6 +27,7 @@ from murmur_pubsub.machine import (
 )
 from murmur_pubsub.promise import RedundantEnd
 from murmur_virtual.storage import VirtualStorage
+from reliability.end_to_end.candidate import GIVES_UP
 from reliability.end_to_end.parameters import EndToEndParameters, entrances
 from reliability.end_to_end.redundancy import Redundancy
 from reliability.end_to_end.redundant_messages import Claim, Install, Unknown
@@ -221,6 +222,19 @@ def test_the_disk_of_a_witness_does_not_grow_with_claims() -> None:
                 storage.truncate(effect.before)
     assert witness.disk.note.registers[0] == Standing(99, "b0", False)
     assert len(storage) < 10
+
+
+def test_a_witness_without_its_disk_is_waited_for_so_long_from_when_it_began_again() -> None:
+    parameters = EndToEndParameters(backups={"b0": ["b1", "b2"]}, silence=1_000)
+    for began_us in (0, 3_600_000_000):
+        witness = Redundancy(NodeContext("b2", 1, incarnation=1), parameters, ["b0"])
+        witness.start([], began_us)
+        longest_us = GIVES_UP * 1_000_000
+        assert [witness.settling(began_us + after_us) for after_us in (0, longest_us, longest_us + 1)] == [
+            True,
+            True,
+            False,
+        ]
 
 
 def test_a_disk_with_what_is_no_log_of_ours_is_refused_with_its_place() -> None:

@@ -83,6 +83,16 @@ def test_digest_and_names_are_those_of_the_events_that_are_there(
     assert cache.numbered(("s", 1, 0, 0)) is None
 
 
+def test_epidemic_s3_no_digest_is_of_a_pattern_whose_events_are_all_discarded() -> None:
+    """A dispatcher draws the pattern that it gossips about from these."""
+    cache = EventCache(2, "oldest", random.Random(1))
+    for sequence, pattern_of in enumerate((1, 2, 1)):
+        cache.add(cached(sequence, (pattern_of,)), interested=True)
+    assert set(cache.patterns) == {1, 2}
+    cache.add(cached(3, (1,)), interested=True)
+    assert cache.patterns == (1,)
+
+
 # ------------------------------------------------------------------------------------------------ received events
 @given(st.integers(1, 6), st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12)), max_size=80))
 def test_what_was_received_is_never_new_again_however_little_is_remembered(

@@ -170,3 +170,13 @@ def test_a_broker_that_was_given_another_place_while_it_was_down_joins_there(tmp
     network.subscribe("b1", "x = 1")
     network.run_ms(60)
     assert reached(network, "b3", "b1") == 12
+
+
+def test_who_bridges_nobody_any_more_is_waited_for_no_longer(tmp_path: Path) -> None:
+    """Nobody would hear of its end: the broker would never settle."""
+    network = a_chain(tmp_path)
+    router = network.routers["b0"]
+    router.membership.unsure["b3"] = None
+    assert router.settling
+    router.membership.watch()
+    assert not router.settling

@@ -8,9 +8,11 @@ from random import Random
 import pytest
 
 from murmur_pubsub.errors import InputError
-from routing.multipath.delegation import MULTIPATH_DELEGATION, DelegatingRouter, border_number
+from routing.multipath.delegation import MULTIPATH_DELEGATION, Copy, DelegatingRouter, Delegation, border_number
+from routing.multipath.overlay_maps import MasterOverlayMap, WorkingOverlayMap
 from routing.multipath.parameters import MultipathParameters
 from routing.multipath.router import NO_WAY, MultipathRouter
+from routing.multipath.subscription_tables import MasterSubscriptionTable, WorkingSubscriptionTable
 from routing.multipath.view import NoWay
 from routing.protocol import OverlayTraits
 from routing.router import Hop
@@ -110,3 +112,17 @@ def test_what_cannot_be_delegated_is_refused(given: dict[str, object], place: st
     traits = OverlayTraits("tree", frozenset(), 3, has_datagrams=True)
     with pytest.raises(InputError, match=place):
         MULTIPATH_DELEGATION.check(MultipathParameters(**given), traits)  # type: ignore[arg-type]
+
+
+def test_only_a_broker_that_wants_the_publication_itself_is_a_delegate() -> None:
+    """R is a relay for X. Behind it N1 is one for Y, and N2 wants the publication."""
+    tree = {"A": ("R",), "R": ("A", "X", "N1", "N2"), "X": ("R",), "N1": ("R", "Y"), "Y": ("N1",), "N2": ("R",)}
+    wom = WorkingOverlayMap(MasterOverlayMap("A", 4, tree), ["R", "N1", "N2"])
+    assert wom.brokers == ("R", "N1", "N2")
+    mst = MasterSubscriptionTable()
+    for origin, ppath in {"X": ("R", "X"), "Y": ("R", "N1", "Y"), "N2": ("R", "N2")}.items():
+        mst.note_origin(origin, (0, 0), ppath)
+    delegation = Delegation(wom, WorkingSubscriptionTable(mst, wom, mst.ppaths), mst.bits)
+    wanted = mst.bits["X"] | mst.bits["Y"]
+    assert delegation.copies(wanted, ()) == [Copy("R", 0)], "neither wants it: nothing would be spared"
+    assert delegation.copies(wanted | mst.bits["N2"], ()) == [Copy("R", 2)]

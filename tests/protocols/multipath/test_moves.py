@@ -11,7 +11,7 @@ from murmur_pubsub.errors import WireError
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import NodeName, Received, Send, TimerFired
 from routing.multipath.delta_move import END, IN_PROGRESS, INIT, UNDONE
-from routing.multipath.messages import Departed, MovePhase
+from routing.multipath.messages import Departed, MoveAsked, MoveFinished, MovePhase, MoveRuns
 from routing.multipath.move_states import MoveState, MoveStep
 from routing.multipath.mover import MOVE_REFUSED
 from routing.multipath.overlay_maps import MasterOverlayMap
@@ -146,6 +146,29 @@ def test_a_destination_whose_disk_is_slow_has_nothing_to_pass_on_yet(tmp_path: P
     sent = b2.handle(TimerFired(("routing", "stale", 1)), now_us)
     assert not [each for each in sent if isinstance(each, Send) and each.message == announced]
     assert b2.moves.state is MoveState.INIT
+
+
+def test_a_destination_that_has_to_bring_a_move_to_its_end_says_that_it_runs(tmp_path: Path) -> None:
+    """The coordinator asks it when the mover is silent. If it took the move for over, another one might begin."""
+    overlay = Overlay(tuple(f"b{n}" for n in range(5)), tuple((f"b{n}", f"b{n + 1}") for n in range(4)))
+    network = Network(overlay, tmp_path, parameters())
+    announced = MovePhase(1, IN_PROGRESS, "b0", ("b1", "b2"), (), (), ())
+    b2, now_us, asked = network.routers["b2"], network.runtime.now_us, MoveAsked(1)
+    over, runs = Send("b4", MoveFinished(1)), Send("b4", MoveRuns(1, "b0", ("b1", "b2")))
+    assert b2.moves.on_asked("b4", asked) == [over], "it has not heard of it"
+    b2.handle(Received("b0", announced._replace(phase=INIT)), now_us)
+    assert b2.moves.on_asked("b4", asked) == [over], "nothing is changed yet"
+    b2.handle(Received("b0", announced), now_us)
+    zone = b2.moves.zone
+    assert zone is not None
+    assert zone.coming is not None
+    assert b2.moves.on_asked("b4", asked) == [runs], "its disk is about to have the new neighbour"
+    assert zone.held is not None
+    b2.moves.on_stored(zone.held)
+    assert (b2.moves.state, bool(zone.awaited)) == (MoveState.IN_PROGRESS, True)
+    assert b2.moves.on_asked("b4", asked) == [runs], "others have not confirmed the new tree"
+    zone.awaited.clear()
+    assert b2.moves.on_asked("b4", asked) == [over]
 
 
 def test_a_mover_that_asks_after_a_move_that_is_past_and_was_not_made_is_told_so(tmp_path: Path) -> None:

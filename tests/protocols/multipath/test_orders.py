@@ -104,6 +104,25 @@ def test_a_coordinator_waits_for_no_report_of_who_is_dead() -> None:
     assert granted == [("b1", MoveGranted(1, "b3", ""))]
 
 
+def test_a_broker_whose_report_has_come_late_is_asked_as_often_when_it_is_back() -> None:
+    coordinator = Coordinator(2, 0, 0, ready=True)
+    coordinator.learn("b1", Statement(0, 1, ("b0", "b2")))
+    coordinator.learn("b2", Statement(0, 1, ("b1", "b3")))
+    coordinator.learn("b3", Statement(0, 1, ("b2",)))
+    coordinator.ask(FIRST)
+    for _ in range(9):
+        coordinator.look_for()
+    coordinator.learn("b0", Statement(0, 1, ("b1",)))
+    ((_, granted),) = coordinator.grant()
+    coordinator.finish(granted.number)
+    coordinator.forget("b0")  # it has left, and joined in its old place again; its report is lost
+    coordinator.ask(FIRST._replace(epoch=1))
+    asked = 0
+    while not coordinator.grant():
+        asked += coordinator.look_for() == ["b0"]
+    assert asked == 10
+
+
 # ------------------------------------------------------------------------------------------------------- orders
 def test_an_order_with_other_arguments_than_declared_is_refused() -> None:
     router = MultipathRouter(NodeContext("b0", 1), parameters())

@@ -243,6 +243,13 @@ def test_who_has_forgotten_an_origin_takes_no_way_to_it_over_itself(tmp_path: Pa
     assert mst.ppaths["b9"] == ("b2", "b9")
 
 
+def test_who_has_taken_no_table_of_an_origin_answers_that_it_has_none(tmp_path: Path) -> None:
+    """Else who has told it would take the table for told, and not tell it again."""
+    spread = Network(STAR, tmp_path, parameters()).routers["b0"].spread
+    told = spread.on_table("b3", OriginSubscriptions("b9", 0, 1, ("b3", "b0"), 0, (WANTED,)))
+    assert told == [Send("b3", TableTaken("b9", 0, 0))]
+
+
 def test_a_neighbour_by_a_move_that_another_says_is_away_is_asked_at_once(tmp_path: Path) -> None:
     """Schedule 1604905: the other's partition was over, and nothing went to the neighbour before the next `watch`."""
     network = Network(STAR, tmp_path, parameters(coordinator="b0", watch_us=60_000 * MS))

@@ -19,7 +19,9 @@ from murmuration.scenario.load import load_scenario
 from reliability.best_effort import BestEffort
 from reliability.broker import Broker
 from routing.forwarding import SubscriptionForwarding
+from routing.multipath.knowledge import Knowledge
 from routing.multipath.membership import JOIN_REFUSED
+from routing.multipath.primary_network import Statement
 from routing.multipath.router import MULTIPATH, MultipathRouter
 from routing.protocol import NoParameters
 from tests.parameters import parameters_of
@@ -155,6 +157,19 @@ def test_publiy_s6_a_broker_without_room_refuses_one_that_would_join(tmp_path: P
     network.edges.remove(frozenset(("b0", "b3")))
     del network.routers["b3"]
     network.check_from_scratch()
+
+
+def test_publiy_s6_who_gets_one_more_neighbour_gives_up_the_soft_link_with_the_least_traffic() -> None:
+    """At once, before any round: together there are never more links than the fanout."""
+    knowledge = Knowledge("b0", 0, parameters(fanout=4, maxlinks=8))
+    for broker, peers in {"b1": ("b0", "b3", "b4", "b5"), "b2": ("b0",)}.items():
+        knowledge.network.learn(broker, Statement(0, 1, peers))
+    knowledge.new_peers(["b1"])
+    links = knowledge.links
+    links.soft, links.sent = dict.fromkeys(("b3", "b4", "b5")), {"b3": 9, "b4": 1, "b5": 5}
+    knowledge.new_peers(["b1", "b2"])
+    assert list(links.soft) == ["b3", "b5"]
+    links.check_invariants(2, 0)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,9 @@
 from itertools import pairwise
 from pathlib import Path
 
+import msgpack
+
+from murmur_pubsub.machine import Persist, Send
 from routing.multipath.move_states import MoveState
 from routing.multipath.primary_network import PendingMove
 from tests.protocols.multipath.network import Network, parameters
@@ -46,3 +49,22 @@ def test_publiy_s6_no_candidate_leads_past_a_mover(tmp_path: Path) -> None:
     while moves.zone is None:
         network.run_ms(1)
     assert [peer for peer in ("b0", "b2", "b3", "b4", "b5") if moves.bypasses_mover(peer)] == ["b4", "b5"]
+
+
+def test_publiy_s6_a_mover_whose_destination_dies_says_nothing_of_the_new_tree_before_it_has_stored_it(
+    tmp_path: Path,
+) -> None:
+    """The destination may not have stored it: if both forgot the link, others would know of one that nobody has."""
+    network = chain(tmp_path)
+    network.order("b3", "move", "b4", "b5")
+    router = network.routers["b3"]
+    known = router.knowledge.network
+    while router.moves.state is not MoveState.IN_PROGRESS:
+        network.run_ms(1)
+    assert known.pending is not None
+    (stored,) = router.mover.on_away("b5")
+    assert isinstance(stored, Persist)
+    assert msgpack.unpackb(stored.record)[-1] == [], "no move is pending"
+    (report,) = router.mover.on_stored(stored.token)
+    assert isinstance(report, Send)
+    assert (report.to, report.message.peers) == ("b0", ("b2", "b5"))  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from murmur_pubsub.errors import InputError
+from murmur_pubsub.errors import InputError, WireError
 from murmur_pubsub.faults import Fault, FaultKind
 from murmur_pubsub.links import Delay
 from murmur_pubsub.machine import Input, LinkDown, NodeContext, Received, Send, SetTimer, Start, TimerFired
@@ -17,8 +17,19 @@ from routing.pastry.changes import CellFilled
 from routing.pastry.identifiers import IdentifierRange, IdentifierSpace
 from routing.pastry.known_peers import KnownPeers
 from routing.pastry.leaf_set import LeafSet
-from routing.pastry.messages import Arrived, Hello, JoinReply, JoinRequest, PastryPeer, Ping, Pong, RepairRequest
+from routing.pastry.messages import (
+    Arrived,
+    Hello,
+    JoinReply,
+    JoinRequest,
+    PastryPeer,
+    Ping,
+    Pong,
+    RepairRequest,
+    Welcome,
+)
 from routing.pastry.node import Pastry
+from routing.pastry.sense import sense_of
 from tests.protocols.structured import StructuredNetwork
 from workloads.overlay import Structured, structured
 
@@ -28,6 +39,17 @@ SPACE = IdentifierSpace(4, 4)
 def identifier(text: str) -> int:
     """Of digits in base 4."""
     return int(text, 4)
+
+
+@pytest.mark.parametrize(("said", "is_one"), [(-1, False), (0, True), (255, True), (256, False)])
+def test_a_peer_whose_identifier_is_none_of_the_space_is_a_wire_error(said: int, is_one: bool) -> None:
+    check = sense_of(Hello, SPACE)
+    hello = Hello(PastryPeer("p", said), True)
+    if is_one:
+        check(hello)
+        return
+    with pytest.raises(WireError, match="has no identifier of 4 digits in base 4"):
+        check(hello)
 
 
 @pytest.fixture
@@ -197,6 +219,20 @@ def test_pastry_s2_a_node_whose_second_request_is_lost_too_asks_a_third_time() -
         sent += [each for each in node.handle(taken, now_us) if isinstance(each, Send)]
     assert [each.to for each in sent if isinstance(each.message, JoinRequest)] == ["a", "b", "c"]
     assert not node.joined
+
+
+def test_pastry_s2_who_answers_only_when_the_asking_node_has_joined_is_told_that_it_has() -> None:
+    """It was asked before, and takes in nobody who has not joined: neither would know of the other."""
+    node = Pastry(NodeContext("n", 1, place=RingPlace(identifier("1111"), digits=4, leaf_set=4, bootstrap=("a",))))
+    first, late = PastryPeer("a", identifier("2000")), PastryPeer("late", identifier("3000"))
+    node.handle(Start([]), 0)
+    node.handle(Received("a", JoinReply([first, late])), 1)
+    node.handle(Received("a", Welcome(first, True, False, [])), 2)
+    assert not node.joined
+    node.handle(TimerFired(("routing", "pastry", "settle")), 3)
+    assert node.joined
+    effects = node.handle(Received("late", Welcome(late, True, False, [])), 4)
+    assert Send("late", Hello(node.me, True)) in effects
 
 
 def test_pastry_s2_failures_are_found_and_tables_repaired(network: StructuredNetwork) -> None:

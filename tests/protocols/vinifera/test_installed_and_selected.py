@@ -11,7 +11,7 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import LinkDown, NodeContext, Received, Send, Start, TimerFired
 from murmur_pubsub.places import RingPlace
 from routing.smallworld.contacts import Contacts
-from routing.smallworld.messages import Beat, BeatAnswer, Exchange, GossipPeer, Install
+from routing.smallworld.messages import Beat, BeatAnswer, Exchange, GossipPeer, Install, Shuffle
 from routing.smallworld.neighbours import SelectedNeighbours
 from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key
 from routing.smallworld.ring import RING_SIZE
@@ -206,3 +206,24 @@ def test_a_node_that_knows_nobody_is_the_overlay_when_it_is_back() -> None:
     router = Vinifera(NodeContext("n", 1, incarnation=1, place=PLACE), ViniferaParameters())
     router.handle(Start([]), 0)
     assert router.overlay.joined
+
+
+def test_vinifera_s4c_the_answer_to_a_heartbeat_says_that_there_is_a_link_once_anything_is_installed_there() -> None:
+    router = overlay_of(0, {})
+
+    def links() -> list[bool]:
+        answers = [each.message for each in router.handle(Received("y", beat(9)), 1) if isinstance(each, Send)]
+        return [each.links for each in answers if isinstance(each, BeatAnswer)]
+
+    assert links() == [False]
+    router.overlay._uplinks.put("y", {})
+    assert (router.overlay._uplinks.version("y"), links()) == (1, [True])
+
+
+def test_of_a_failed_peer_of_which_nothing_but_its_name_is_known_its_first_restart_is_believed() -> None:
+    router = overlay_of(0, {})
+    router.overlay._uplinks.put("y", {})
+    router.handle(LinkDown("y", "gone"), 1)
+    for incarnation in (0, 1):
+        router.handle(Received("b", Shuffle([("y", incarnation, 9, b"", 0)], False)), 2)
+        assert ("y" in {peer.name for peer in router.overlay.candidates}) is bool(incarnation)
