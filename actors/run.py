@@ -291,7 +291,8 @@ class LiveRun:
             settled = self._look_for_settling(statuses) or settled
             totals = self._total(statuses)
             moved = any(totals[name] != before.get(name) for name in ("sent", "received", "delivered"))
-            if totals["waiting"] if self._deployment.waits_say_all else moved:
+            waited = totals["waiting"] or totals["settling"]
+            if waited if self._deployment.waits_say_all else moved:
                 quiet_since = time.monotonic()
             elif time.monotonic() - quiet_since >= quiet_s and settled and not totals["waiting"]:
                 break

@@ -94,8 +94,8 @@ class Deployment:
     drain_limit_us: int = 60_000_000
     """The run is over this long after the draining began in any case."""
     waits_say_all: bool = False
-    """Whatever is still to come some machine waits for. Then a run is over when none has waited for `drain_us`, though
-    there be messages that never rest."""
+    """Whatever is still to come some machine waits for. Then a run is over when none has waited or settled for
+    `drain_us`, though there be messages that never rest."""
     faults: tuple[Fault, ...] = ()
     """In order of time."""
     start_down: frozenset[NodeName] = frozenset()

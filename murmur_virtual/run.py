@@ -222,7 +222,7 @@ class VirtualRun:
             if self._changes_unsettled or (any(runtime.in_flight) and not waits_say_all):
                 quiet_since_us = runtime.now_us
             elif next_us > quiet_since_us + self._deployment.drain_us:
-                if not runtime.waiting:
+                if not runtime.waiting and not (waits_say_all and runtime.settling):
                     break
                 if waits_say_all:
                     quiet_since_us = runtime.now_us

@@ -83,7 +83,7 @@ class Drain(_Section):
     """When a run is over."""
 
     quiet: DurationUs = 1_000_000
-    """Nothing has moved for that long; under `end_to_end`, no machine has waited for anything for that long."""
+    """Nothing has moved for that long; under `end_to_end`, no machine has waited or settled for that long."""
     limit: DurationUs = 60_000_000
     """That long has passed since the last publication."""
 

@@ -3,6 +3,7 @@
 import pytest
 
 from benchmarks.schedules import drawn
+from murmuration.hunt.symptoms import tried
 from murmuration.hunt.trial import play_schedule
 from tests.protocols.durable.test_schedules import left
 from tests.protocols.end_to_end.planted_bugs import BUGS
@@ -41,3 +42,8 @@ def test_a_planted_bug_shows(name: str) -> None:
 def test_a_client_whose_questions_are_lost_is_waited_for() -> None:
     """Of three questions in a row none may arrive; the run ended then, with an event that was still to come."""
     assert not left(play_schedule(drawn("multipath/end_to_end", 2_701_117)).judgement)["missing"]
+
+
+def test_a_run_goes_on_while_a_node_of_the_overlay_settles() -> None:
+    """Nobody waited for an event; a node had yet to hear that its subscriptions were in effect."""
+    assert tried(drawn("vinifera/end_to_end", 2_801_455)).symptom is None
