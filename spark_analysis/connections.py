@@ -32,6 +32,9 @@ from spark_analysis.search_tree import neighbours_of, search_tree
 LinkRow = tuple[int, int, str, str]
 """(time_us, RowKind.LINK_UP or LINK_DOWN, node, peer)."""
 
+_DOWN, _UP, _DIED, _SETTLED = range(4)
+"""What happens to a client's link, in the order in which it may happen in one microsecond: a client that goes to another
+broker is away and back at once, and if it also dies then, it does so last."""
 AT_REST_US = 7_000_000
 """How long a path may be there again without bringing over an event that nothing later of its publisher has followed.
 No gap shows it; its pubend expects an acknowledgement after AET, and again after 6 s at most."""
@@ -50,12 +53,12 @@ def times_away(
     settled: Iterable[tuple[int, int]],
     homes: Mapping[str, str],
     limit_us: int = NEVER_US,
-    windows: Iterable[Window] = (),
+    windows: Sequence[Window] = (),
 ) -> dict[str, list[Away]]:
     """Client by client, when it was away; `settled`: (time_us, covers_us) of the SETTLED rows, `homes`: client to
     broker, at first. What happened before anything had settled does not count. `limit_us`: how long after its link is
-    back a client may be away at most. `windows`: a kill of its broker ends the client's link, though neither may live
-    to say so."""
+    back a client may be away at most. `windows`: a kill of its broker or of itself ends the client's link, though
+    neither may live to say so."""
     settlings = sorted(settled)
     if not settlings:
         return {}
@@ -67,11 +70,15 @@ def times_away(
         if kind == RowKind.LINK_UP and client in homes:
             now_at[client] = broker
         if client in homes and now_at.get(client, broker) == broker and time_us >= begun_us:
-            steps[client].append((time_us, 0 if kind == RowKind.LINK_DOWN else 1, 0))
+            steps[client].append((time_us, _DOWN if kind == RowKind.LINK_DOWN else _UP, 0))
+    for window in windows:
+        if window.kills and begun_us <= window.in_effect_us < NEVER_US:
+            for client in window.nodes & steps.keys():
+                steps[client].append((window.in_effect_us, _DIED, 0))
     found: dict[str, list[Away]] = {}
     for client, moves in steps.items():
         if moves:
-            moves += [(time_us, 2, covers_us) for time_us, covers_us in settlings]
+            moves += [(time_us, _SETTLED, covers_us) for time_us, covers_us in settlings]
             found[client] = _walk(sorted(moves), limit_us)
     return found
 
@@ -93,12 +100,12 @@ def _walk(moves: Sequence[tuple[int, int, int]], limit_us: int) -> list[Away]:
     away: list[Away] = []
     down_us = up_us = None
     for time_us, what, covers_us in moves:
-        if what == 0:
+        if what in (_DOWN, _DIED):
             down_us = time_us if down_us is None else down_us
             up_us = None
-        elif what == 1 and down_us is not None:
+        elif what == _UP and down_us is not None:
             up_us = time_us
-        elif what == 2 and down_us is not None and up_us is not None and covers_us >= up_us:
+        elif what == _SETTLED and down_us is not None and up_us is not None and covers_us >= up_us:
             away.append(Away(down_us, min(time_us, up_us + limit_us)))
             down_us = up_us = None
     if down_us is not None:

@@ -126,6 +126,16 @@ def test_a_client_whose_broker_was_killed_is_away_though_neither_says_so() -> No
     assert times_away(rows, settled, HOMES, windows=[unharmed]) == {}
 
 
+def test_a_client_that_goes_to_another_broker_and_dies_in_the_same_microsecond_is_away() -> None:
+    """Rows of one time have no order, and a dead client's link does not come up."""
+    up, down = RowKind.LINK_UP, RowKind.LINK_DOWN
+    at_once = [(4_000, down, "c1", "b1"), (4_000, up, "c1", "b0"), (4_000, down, "b0", "c1")]
+    rows = [(1_000, up, "c1", "b1"), *at_once]
+    settled, killed = [(2_000, 1_000), (9_000, 8_000)], window(KILL, "c1", 4_000, NEVER_US)
+    assert times_away(rows, settled, HOMES)["c1"] == [Away(4_000, 9_000)]
+    assert times_away(rows, settled, HOMES, windows=[killed])["c1"] == [Away(4_000, NEVER_US)]
+
+
 def test_where_brokers_have_no_links_only_a_fault_between_the_two_is_an_excuse() -> None:
     judge = dataclasses.replace(JUDGE, has_links=False, overlays=[OverlayAt(0, (), True)])
     passage = Passage({}, {})
