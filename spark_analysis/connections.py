@@ -33,8 +33,8 @@ LinkRow = tuple[int, int, str, str]
 """(time_us, RowKind.LINK_UP or LINK_DOWN, node, peer)."""
 
 _DOWN, _UP, _DIED, _SETTLED = range(4)
-"""What happens to a client's link, in the order in which it may happen in one microsecond: a client that goes to another
-broker is away and back at once, and if it also dies then, it does so last."""
+"""What happens to a client's link, in the order in which it may happen in one microsecond: a client that goes to
+another broker is away and back at once, and if it also dies then, it does so last."""
 AT_REST_US = 7_000_000
 """How long a path may be there again without bringing over an event that nothing later of its publisher has followed.
 No gap shows it; its pubend expects an acknowledgement after AET, and again after 6 s at most."""
