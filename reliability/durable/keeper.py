@@ -132,9 +132,10 @@ class Keeper:
         return [*self._post(Released(message.origin, message.client, message.ticks, message.asked, 0, []))]
 
     def owes(self, since_us: int) -> bool:
-        """Is something kept for a client that was heard of since then?"""
+        """Is something kept for a client that was heard of since then, or has it to be told of what was given up?"""
         return any(
-            any(registration.owed.values()) and self._heard_us.get(client, self._begun_us) >= since_us
+            (registration.lost or any(registration.owed.values()))
+            and self._heard_us.get(client, self._begun_us) >= since_us
             for client, registration in self._log.record.registrations.items()
         )
 

@@ -47,3 +47,8 @@ def test_a_client_whose_questions_are_lost_is_waited_for() -> None:
 def test_a_run_goes_on_while_a_node_of_the_overlay_settles() -> None:
     """Nobody waited for an event; a node had yet to hear that its subscriptions were in effect."""
     assert tried(drawn("vinifera/end_to_end", 2_801_455)).symptom is None
+
+
+def test_a_run_goes_on_until_a_client_is_told_of_what_was_given_up_for_it() -> None:
+    """A link that loses half for ever lost what its broker said for longer than the lease."""
+    assert tried(drawn("multipath/end_to_end", 2_801_535)).symptom is None
