@@ -13,7 +13,7 @@ a neighbour of others twice. If orders contradict each other, and all of a cell 
 from collections.abc import Iterable, Mapping, Sequence
 
 from murmur_pubsub.machine import NodeName
-from murmur_pubsub.places import CellPlan, spreads
+from murmur_pubsub.places import CellPlan, neighbours, spreads
 
 
 class Membership:
@@ -95,7 +95,7 @@ class Membership:
     def around(self, cell: str) -> list[NodeName]:
         """The brokers that a new member of the cell is to be linked with: those of the neighbouring cells, and of its
         own unless each stands alone there. None for a cell that there is not."""
-        near = [second if first == cell else first for first, second in self.plan.edges if cell in (first, second)]
+        near = neighbours(self.plan.edges, cell)
         cells = near if cell not in self.plan.cells or self.stands_alone(cell) else [*near, cell]
         return [each for beside in cells for each in self.members_of(beside)]
 

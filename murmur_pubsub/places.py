@@ -1,6 +1,6 @@
 """Where a broker is in an overlay that is more than its links: on a ring of identifiers, or in a tree of cells."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from murmur_pubsub.errors import InputError
@@ -49,13 +49,18 @@ class CellPlan:
     """Brokers that are in no cell at first, and may join one while the run goes on."""
 
 
+def neighbours(edges: Sequence[Sequence[str]], cell: str) -> tuple[str, ...]:
+    """The cells that an edge joins with that one."""
+    return tuple(second if first == cell else first for first, second in edges if cell in (first, second))
+
+
 def spreads(plan: CellPlan, cell: str) -> bool:
     """Is it a cell of one broker that takes clients, at the edge of the tree? Then brokers with clients of their own
     may be added beside that one. Of two such cells that are neighbours only the later one is."""
-    neighbours = [second if first == cell else first for first, second in plan.edges if cell in (first, second)]
-    if len(plan.cells[cell]) > 1 or len(neighbours) != 1:
+    near = neighbours(plan.edges, cell)
+    if len(plan.cells[cell]) > 1 or len(near) != 1:
         return False
-    (beside,) = neighbours
-    others = sum(beside in edge for edge in plan.edges)
+    (beside,) = near
+    others = len(neighbours(plan.edges, beside))
     names = list(plan.cells)
     return len(plan.cells[beside]) > 1 or others > 1 or names.index(cell) > names.index(beside)

@@ -53,7 +53,7 @@ def times_away(
     settled: Iterable[tuple[int, int]],
     homes: Mapping[str, str],
     limit_us: int = NEVER_US,
-    windows: Sequence[Window] = (),
+    windows: Iterable[Window] = (),
 ) -> dict[str, list[Away]]:
     """Client by client, when it was away; `settled`: (time_us, covers_us) of the SETTLED rows, `homes`: client to
     broker, at first. What happened before anything had settled does not count. `limit_us`: how long after its link is
@@ -65,16 +65,17 @@ def times_away(
     begun_us = settlings[0][0]
     steps: dict[str, list[tuple[int, int, int]]] = {client: [] for client in homes}
     now_at: dict[str, str] = {}
-    for time_us, kind, node, peer in sorted([*rows, *_ended_by_kills(rows, homes, windows)]):
+    kills = [each for each in windows if each.kills and each.in_effect_us < NEVER_US]
+    for time_us, kind, node, peer in sorted([*rows, *_ended_by_kills(rows, homes, kills)]):
         client, broker = (node, peer) if node in homes else (peer, node)
         if kind == RowKind.LINK_UP and client in homes:
             now_at[client] = broker
         if client in homes and now_at.get(client, broker) == broker and time_us >= begun_us:
             steps[client].append((time_us, _DOWN if kind == RowKind.LINK_DOWN else _UP, 0))
-    for window in windows:
-        if window.kills and begun_us <= window.in_effect_us < NEVER_US:
-            for client in window.nodes & steps.keys():
-                steps[client].append((window.in_effect_us, _DIED, 0))
+    for kill in kills:
+        if kill.in_effect_us >= begun_us:
+            for client in kill.nodes & steps.keys():
+                steps[client].append((kill.in_effect_us, _DIED, 0))
     found: dict[str, list[Away]] = {}
     for client, moves in steps.items():
         if moves:
@@ -83,17 +84,16 @@ def times_away(
     return found
 
 
-def _ended_by_kills(rows: Iterable[LinkRow], homes: Mapping[str, str], windows: Iterable[Window]) -> Iterator[LinkRow]:
+def _ended_by_kills(rows: Iterable[LinkRow], homes: Mapping[str, str], kills: Iterable[Window]) -> Iterator[LinkRow]:
     """The ends of links of clients that were ever at a broker, when that one was killed."""
     clients: dict[str, set[str]] = {}
     for client, broker in itertools.chain(
         homes.items(), ((node, peer) for _, kind, node, peer in rows if kind == RowKind.LINK_UP and node in homes)
     ):
         clients.setdefault(broker, set()).add(client)
-    for window in windows:
-        if window.kills and window.in_effect_us < NEVER_US:
-            for broker in window.nodes & clients.keys():
-                yield from ((window.in_effect_us, RowKind.LINK_DOWN, broker, client) for client in clients[broker])
+    for kill in kills:
+        for broker in kill.nodes & clients.keys():
+            yield from ((kill.in_effect_us, RowKind.LINK_DOWN, broker, client) for client in clients[broker])
 
 
 def _walk(moves: Sequence[tuple[int, int, int]], limit_us: int) -> list[Away]:

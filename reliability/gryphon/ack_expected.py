@@ -13,9 +13,9 @@ A broker that is not alone in its cell therefore looks at what it keeps for its 
 longest AET, it expects acknowledgements itself, each time after twice as long.
 """
 
-from murmur_pubsub.machine import Effect, Record, SetTimer
+from murmur_pubsub.machine import Effect, Record
 from reliability.gryphon.parameters import GryphonParameters
-from reliability.gryphon.streams import BrokerStream
+from reliability.gryphon.streams import BrokerStream, stream_timer
 from routing.router import StreamRouter
 
 ACK_EXPECTED_SENT = 154
@@ -46,7 +46,7 @@ class AckExpectations:
         if number in self._expecting:
             return []
         self._expecting[number] = (self._aet, -1)
-        return [_timer("expect", number, _FIRST_LINK_US if restarted else self._aet * 1_000)]
+        return [stream_timer("expect", number, _FIRST_LINK_US if restarted else self._aet * 1_000)]
 
     def look(self, stream: BrokerStream) -> list[Effect]:
         """AET has passed: has everything that the pubend here has sent been acknowledged?"""
@@ -56,7 +56,7 @@ class AckExpectations:
             del self._expecting[number]
             return []
         if not any(self._router.way(branch, number) for branch in stream.ostreams):
-            return [_timer("expect", number, _FIRST_LINK_US)]
+            return [stream_timer("expect", number, _FIRST_LINK_US)]
         interval, before = self._expecting[number]
         progress = stream.knowledge.final > before >= 0
         longer = self._aet if progress else min(2 * interval, self._aet_most)
@@ -64,7 +64,7 @@ class AckExpectations:
         return [
             *self.pass_on(stream, pubend.last_message),
             Record(ACK_EXPECTED_SENT, pubend.last_message),
-            _timer("expect", number, longer * 1_000),
+            stream_timer("expect", number, longer * 1_000),
         ]
 
     def pass_on(self, stream: BrokerStream, tick: int) -> list[Effect]:
@@ -82,7 +82,7 @@ class AckExpectations:
         if number in self.keeping or self._router.stands_alone:
             return []
         self.keeping[number] = (-1, self._aet_most)
-        return [_timer("kept", number, self._aet_most * 1_000)]
+        return [stream_timer("kept", number, self._aet_most * 1_000)]
 
     def look_at_kept(self, stream: BrokerStream) -> list[Effect]:
         """Messages were kept a while ago: are they still, though nothing has followed?"""
@@ -95,14 +95,10 @@ class AckExpectations:
             effects = self.pass_on(stream, last)
             wait *= 2
         self.keeping[number] = (last, wait)
-        return [*effects, _timer("kept", number, wait * 1_000)]
+        return [*effects, stream_timer("kept", number, wait * 1_000)]
 
     def _again(self, stream: BrokerStream, tick: int, wait_us: int) -> list[Effect]:
         if wait_us >= self._aet * 1_000 or not stream.owing(tick):
             return []
         self._reminding[stream.number] = tick, wait_us
-        return [_timer("remind", stream.number, wait_us)]
-
-
-def _timer(what: str, number: int, delay_us: int) -> SetTimer:
-    return SetTimer(("reliability", what, number), delay_us)
+        return [stream_timer("remind", stream.number, wait_us)]

@@ -54,7 +54,7 @@ from reliability.gryphon.pubend_log import PubendLog
 from reliability.gryphon.publishing import Publishing
 from reliability.gryphon.round_trip import RoundTrip
 from reliability.gryphon.sessions import Sessions
-from reliability.gryphon.streams import BrokerStream
+from reliability.gryphon.streams import BrokerStream, stream_timer
 from reliability.gryphon.subend import Subend
 from reliability.layer import BrokerServices, Reliability
 
@@ -290,12 +290,12 @@ class Gryphon(Reliability):
             return []
         stream.forgetting = True
         delay_us = min(self._parameters.forgetting * 1_000, stream.round_trip.nrt_us // 2)
-        return [self._timer_of("forget", stream.number, delay_us)]
+        return [stream_timer("forget", stream.number, delay_us)]
 
     def _on_acks(self, source: NodeName, message: Acks | MembersAcks) -> Sequence[Effect]:
-        effects: list[Effect] = []
         if not speaks_for_all(message, self._router):
-            return effects
+            return ()
+        effects: list[Effect] = []
         for number, tick in zip(message.upto[::2], message.upto[1::2], strict=False):
             stream = self.streams.get(number)
             if stream is not None:
@@ -406,7 +406,7 @@ class Gryphon(Reliability):
     def _watch_gap(self, stream: BrokerStream, subend: Subend, effects: list[Effect]) -> None:
         stream.watching_gap = True
         subend.ask(stream.knowledge, stream.round_trip, self._now_us)  # from now on it is seen
-        effects.append(self._timer_of("gap", stream.number, self._parameters.gct * 1_000))
+        effects.append(stream_timer("gap", stream.number, self._parameters.gct * 1_000))
 
     def _advance_together(self, merge: Merge) -> list[Effect]:
         """The same where subends take turns."""
@@ -434,7 +434,7 @@ class Gryphon(Reliability):
         stream.watching_gap = again_us is not None
         effects = [*stream.ask(nacks, self._now_us), *self._forget_later(stream)]
         if again_us is not None:
-            effects.append(self._timer_of("gap", stream.number, again_us - self._now_us))
+            effects.append(stream_timer("gap", stream.number, again_us - self._now_us))
         return effects
 
     def _on_handed_back(self, source: NodeName, message: HandedBack) -> Sequence[Effect]:
@@ -495,6 +495,3 @@ class Gryphon(Reliability):
             return []
         self._timers[what] = None
         return [SetTimer(("reliability", what), delay_us)]
-
-    def _timer_of(self, what: str, number: int, delay_us: int) -> SetTimer:
-        return SetTimer(("reliability", what, number), delay_us)

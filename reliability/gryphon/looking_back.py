@@ -1,7 +1,7 @@
 """With a finite DCT: what is older than that is wanted, though nothing later has come."""
 
-from murmur_pubsub.machine import Effect, SetTimer
-from reliability.gryphon.streams import BrokerStream
+from murmur_pubsub.machine import Effect
+from reliability.gryphon.streams import BrokerStream, stream_timer
 
 
 def look_back(stream: BrokerStream, dct: int | None, now_us: int) -> tuple[bool, list[Effect]]:
@@ -20,4 +20,4 @@ def look_back_after(stream: BrokerStream, wait: int | None) -> list[Effect]:
     if wait is None or stream.subend is None or stream.pubend is not None:
         return []
     stream.subend.look_back = wait
-    return [SetTimer(("reliability", "dct", stream.number), wait * 1_000)]
+    return [stream_timer("dct", stream.number, wait * 1_000)]

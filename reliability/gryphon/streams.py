@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 from murmur_pubsub.fingerprint import Fact, state_of
 from murmur_pubsub.intervals import Interval
-from murmur_pubsub.machine import Effect, NodeName, Record, Send
+from murmur_pubsub.machine import Effect, NodeName, Record, Send, SetTimer
 from reliability.gryphon.curiosity import Curiosity
 from reliability.gryphon.knowledge import DataTick, KnowledgeStream
 from reliability.gryphon.messages import AckExpected, BetweenBrokers, Data, Nack, Silence
@@ -30,6 +30,11 @@ _new = tuple.__new__
 
 NACK_SENT = 152
 """Topic of the journal rows of nacks: the peer, and as value how many ticks were asked for."""
+
+
+def stream_timer(what: str, number: int, delay_us: int) -> SetTimer:
+    """One of a stream's own, by what it is for."""
+    return SetTimer(("reliability", what, number), delay_us)
 
 
 class Ostream:

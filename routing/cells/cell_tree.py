@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from murmur_pubsub.machine import NodeName
 from murmur_pubsub.membership import Membership
-from murmur_pubsub.places import CellPlan
+from murmur_pubsub.places import CellPlan, neighbours
 
 Cell = str
 """A cell's name."""
@@ -24,6 +24,8 @@ class CellTree:
 
     members: dict[Cell, tuple[NodeName, ...]]
     cell_of: dict[NodeName, Cell]
+    alone: bool
+    """Do no others stand in for this broker, a member? Asked with each message, so it is not worked out then."""
     siblings: tuple[NodeName, ...]
     branches: tuple[Cell, ...]
     branch_of: dict[NodeName, Cell]
@@ -48,12 +50,13 @@ class CellTree:
         self.cell_of = {broker: cell for cell, members in self.members.items() for broker in members}
         edges = [pair for first, second in self._plan.edges for pair in itertools.product(parts[first], parts[second])]
         self.own = self.cell_of.get(self._me)
+        self.alone = self.stands_alone(self._me)
         self.siblings, self.branches = (), ()
         self.branch_of, self.behind, self.depth, self.regions = {}, {}, {}, []
         if self.own is None:
             return
         self.siblings = tuple(broker for broker in self.members[self.own] if broker != self._me)
-        self.branches = self._neighbours(edges, self.own)
+        self.branches = neighbours(edges, self.own)
         self.depth[self.own] = 0
         for branch in self.branches:
             cells = self._beyond(edges, self.own, branch)
@@ -73,9 +76,6 @@ class CellTree:
             return {cell: members}
         return {cell if each in self._plan.cells[cell] else each: (each,) for each in members}
 
-    def _neighbours(self, edges: Sequence[Sequence[Cell]], cell: Cell) -> tuple[Cell, ...]:
-        return tuple(second if first == cell else first for first, second in edges if cell in (first, second))
-
     def _beyond(self, edges: Sequence[Sequence[Cell]], own: Cell, branch: Cell) -> list[Cell]:
         """The cells that are reached through a branch."""
         reached = {own: None, branch: None}
@@ -83,7 +83,7 @@ class CellTree:
         self.depth[branch] = 1
         while waiting:
             here = waiting.popleft()
-            for cell in self._neighbours(edges, here):
+            for cell in neighbours(edges, here):
                 if cell not in reached:
                     reached[cell] = None
                     self.depth[cell] = self.depth[here] + 1
@@ -101,7 +101,7 @@ class CellTree:
         while waiting:
             here = waiting.popleft()
             if not self._is_lone(here):
-                further = [each for each in self._neighbours(edges, here) if each not in reached]
+                further = [each for each in neighbours(edges, here) if each not in reached]
                 reached |= dict.fromkeys(further)
                 waiting.extend(further)
         return frozenset(broker for each in reached for broker in self.members[each])

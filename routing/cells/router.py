@@ -214,7 +214,7 @@ class CellRouting(StreamRouter):
     @property
     def stands_alone(self) -> bool:  # type: ignore[override]
         """See `routing.router.StreamRouter`."""
-        return self.tree.own is None or self.tree.stands_alone(self.me)
+        return self.tree.own is None or (self.tree.alone and not self._joining.has_left)
 
     def branch_of(self, broker: NodeName) -> Cell | None:
         """See `routing.router.StreamRouter`; the siblings of this broker are behind no branch."""

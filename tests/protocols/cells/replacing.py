@@ -5,14 +5,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from murmuration.harness.cluster import Cluster
-from spark_analysis.plain_judge import Judgement, judge_run
+from tests.protocols.durable.test_whole import QUICK
 
 PAPERS: dict[str, Any] = {
     "kind": "cells",
     "cells": {"p": ["p1"], "m": ["b1", "b2"], "s": ["s1"], "t": ["t1"]},
     "links": [["p", "m"], ["m", "s"], ["m", "t"]],
 }
-QUICK = {"failure_detection": {"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"}}
 CLIENTS = {"alice": "p1", "bob": "s1", "carol": "t1"}
 
 
@@ -57,16 +56,3 @@ def goes(cluster: Cluster, client: str, old: str, new: str) -> None:
     """The client leaves its broker for another."""
     cluster.faults.disconnect(client, old)
     cluster.faults.connect(client, new)
-
-
-def judged(cluster: Cluster) -> Judgement:
-    """The run's verdict: nothing may be missing or wrong."""
-    cluster.end()
-    judgement = judge_run(cluster.folder)
-    assert judgement.numbers["verdict"] == "valid", judgement.numbers["reason"]
-    return judgement
-
-
-def numbers(cluster: Cluster, name: str) -> list[int]:
-    """What the client was delivered, in its order."""
-    return [int(each.sequence) for each in cluster.clients[name].deliveries()]

@@ -15,7 +15,8 @@ from spark_analysis.excuses import Case
 from spark_analysis.fault_windows import NEVER_US, FaultStep, fault_windows
 from spark_analysis.passages import Passage
 from tests.deployments import played
-from tests.protocols.cells.replacing import PAPERS, QUICK
+from tests.protocols.cells.replacing import PAPERS
+from tests.protocols.durable.test_whole import QUICK
 
 SCENARIO: dict[str, Any] = {
     "name": "replaced", "runtime": "virtual", "overlay": PAPERS, "newcomers": ["n1", "n2"],

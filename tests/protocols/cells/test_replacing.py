@@ -14,10 +14,9 @@ from tests.protocols.cells.replacing import (
     departs_later,
     goes,
     joins,
-    judged,
-    numbers,
     publish,
 )
+from tests.protocols.durable.test_whole import judged, numbers
 
 RELIABILITIES = ("best_effort", "gryphon", "durable")
 PROMISING = ("gryphon", "durable")
