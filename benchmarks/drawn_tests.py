@@ -10,18 +10,22 @@ from pathlib import Path
 
 from routing.multipath.move_states import MoveState
 from tests.protocols.epidemic import mended_trees
-from tests.protocols.multipath.test_move_schedules import mover_leaves, moves_alone, moves_and_deaths_of_two
+from tests.protocols.multipath.test_lost_words import words_are_lost
+from tests.protocols.multipath.test_move_schedules import mover_leaves, moves_alone, moves_that_end_with_deaths
 from tests.protocols.structured_chaos import Chaos, changing_filters
 from tests.protocols.vinifera.test_overlay import two_move_to_one_identifier
+from tests.protocols.vinifera.test_overtaken import moves_beside_heartbeats
 
 DRAWN: Mapping[str, Callable[[int, Path], object]] = {
     "mended trees": mended_trees.play,
     "moves": moves_alone,
-    "moves and deaths of two": moves_and_deaths_of_two,
+    "moves that end with two deaths": moves_that_end_with_deaths,
     "movers that leave": lambda seed, folder: mover_leaves(seed, folder, MoveState.INIT),
+    "witnesses' words that are lost": words_are_lost,
     "chaos of scribe": lambda seed, _: Chaos("scribe", seed).play(),
     "chaos of rpf, crowded": lambda seed, _: Chaos("rpf", seed, crowded=True).play(),
     "two nodes that move to one identifier": two_move_to_one_identifier,
+    "moves beside heartbeats": moves_beside_heartbeats,
     "changing filters of irbr": lambda seed, _: changing_filters(seed),
 }
 

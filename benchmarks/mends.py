@@ -43,7 +43,7 @@ def _push(**more: object) -> Mapping[str, Mapping[str, object]]:
 
 
 _RESTS, _KEEPS_NOTHING = "murmuration.hunt.properties:RESTS", "benchmarks.rest:KEEPS_NOTHING"
-_MOVING_NODES = Narrowed("nodes that move each round", {"vinifera": {"balance_rounds": 1}})
+_TWO_DEATHS = "moves that end with two deaths"
 _ALREADY = {each.name: each for each in PLANTED_BUGS}
 _GRYPHON, _DURABLE, _EPIDEMIC = "cells/gryphon", "cells/durable", "forwarding/epidemic"
 _MULTIPATH, _END_TO_END = "multipath/best_effort", "multipath/end_to_end"
@@ -108,7 +108,20 @@ MENDS = (
     Mend("A mover and the neighbour that it left died together", PlantedBug(
         "a word that was worked out from a move is no news", _MULTIPATH, "routing/multipath/membership.py",
         "nearer = network.is_nearer(stated.broker, stated.hops)", "nearer = False",
-    ), drawn_test="moves and deaths of two", known=45),
+    ), drawn_test=_TWO_DEATHS),
+    Mend("Just after its move was made a mover died", PlantedBug(
+        "who joins over a link of its last life gives that up, too", _MULTIPATH, "routing/multipath/membership.py",
+        "(*network.unseen, *self._given_up_for(peer)) if each != peer", "(*network.unseen, *self._given_up_for(peer))",
+    ), drawn_test=_TWO_DEATHS),
+    Mend("Just after its move was made a mover died", PlantedBug(
+        "a source that has moved away closes a circle", _MULTIPATH, "routing/multipath/membership.py",
+        "both = {stated.broker, self._knowledge.name}", "both = {stated.broker}",
+    ), drawn_test=_TWO_DEATHS),
+    Mend("Just after its move was made a mover died", PlantedBug(
+        "a mover in doubt tells all what its destination tells", _MULTIPATH,
+        "routing/multipath/subscription_spread.py",
+        "left = pending.neighbour if pending is not None and source == pending.destination else None", "left = None",
+    ), drawn_test=_TWO_DEATHS),
     Mend("A broker that was away at the end of a move", PlantedBug(
         "copies after a move do not say that it was made", _MULTIPATH, "routing/multipath/moves.py",
         "        self.mark = (self._over,)\n", "",
@@ -128,9 +141,7 @@ MENDS = (
     Mend("A partition swallowed the word", PlantedBug(
         "a witness's word is told once", _MULTIPATH, "routing/multipath/membership.py",
         "        effects += network.untaken_words()\n", "",
-    ), among=Narrowed("brokers of a chain are killed and cut off", fields={
-        "kinds": ("kill", "cut", "partition"), "overlays": ("chain",), "clients_fail": False, "brokers_min": 5,
-    })),
+    ), drawn_test="witnesses' words that are lost"),
     Mend("Scribe's parents stood in a circle", PlantedBug(
         "a parent stays one when the next hop is another", _SCRIBE, "routing/scribe/router.py",
         "not self.pastry.joined or hop == self.parent", "not self.pastry.joined or self.parent is not None",
@@ -163,7 +174,7 @@ MENDS = (
     Mend("Where datagrams overtake each other", PlantedBug(
         "a heartbeat that was overtaken counts", _VINIFERA, "routing/smallworld/overlay.py",
         "        if self.contacts.is_overtaken(source, said):\n            return []\n", "",
-    ), among=_MOVING_NODES),
+    ), drawn_test="moves beside heartbeats"),
     Mend("A publishers' broker that restarted forgot what it owed", PlantedBug(
         "each record in the log counts from where it stands", _DURABLE, "reliability/durable/log.py",
         "                if self._checkpoints_left:\n", "                if False:\n",

@@ -77,7 +77,7 @@ class Membership:
         if self.watching:
             return False
         some = network.down or network.unlinked or network.pending or self.unsure or network.disowned_by
-        return bool(some) or self.leaving or self._looked_at is not network.mom
+        return bool(some) or self.leaving or self._looked_at is not network.mom or self._spread.strays
 
     def come_back(self) -> list[Effect]:
         """After a restart: the neighbours that no link leads to have to be found, and to tell what they know."""
@@ -109,7 +109,7 @@ class Membership:
         if peer not in network.peers:
             # This broker may have been given another place in the overlay while it was down: neighbours by link of the
             # last incarnation that are still there come by their links.
-            former = {**network.unseen, **self._given_up_for(peer)}
+            former = {each: None for each in (*network.unseen, *self._given_up_for(peer)) if each != peer}
             beyond = [(broker, hops) for each in former for broker, hops in network.bridges(each) if broker != peer]
             for each in former:
                 network.outdate(each)
@@ -232,7 +232,7 @@ class Membership:
             effects += self._on_silent(peer, peer in protected) + self._left(peer)
         asked = [peer for peer in self.unsure if peer in network.met]
         disowned = network.disowned_by
-        self._looked_at = network.mom
+        self._looked_at, self._spread.strays = network.mom, False
         astray = self._spread.is_astray
         self._astray = self._astray + 1 if astray else 0
         self.watching = bool(watched or disowned or astray or network.down or network.pending)
@@ -310,7 +310,8 @@ class Membership:
         is_back = stated.broker in network.down and stated.epoch > network.last_life(stated.broker)
         if not is_back or source not in network.peers or source not in network.statements:
             return False
-        return source in stated.peers and stated.broker in network.statements[source].peers
+        both = {stated.broker, self._knowledge.name}  # a move may have led the source away from this one
+        return source in stated.peers and both.issubset(network.statements[source].peers)
 
     def _on_own_word(self, source: NodeName, statement: Statement) -> Sequence[Effect]:
         """Others tell this broker what it has said, or should have: it may have forgotten, or been passed by."""

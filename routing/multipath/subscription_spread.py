@@ -36,6 +36,8 @@ class SubscriptionSpread:
         """By broker that no link leads to, and origin: the version that it was told and has not answered for."""
         self._retell_after_us = 0
         """How long the timer runs; 0: it does not."""
+        self.strays = False
+        """Has it taken a way, in place of another, that does not fit the map? Until `watch` looks."""
 
     def change_own(self, wanted: Filter, held: bool) -> list[Effect]:
         """A filter of this broker's own subscribers has come or gone."""
@@ -145,6 +147,7 @@ class SubscriptionSpread:
         if rerouted:
             mst.moved[origin] = max(mst.moved.get(origin, 0), table.moved)
             mst.ppaths[origin] = tuple(table.ppath)
+            self.strays |= not self._fits(origin, mst.ppaths[origin])
         if is_news:
             if origin not in mst.ppaths and table.moved:
                 mst.moved[origin] = table.moved
@@ -256,8 +259,11 @@ class SubscriptionSpread:
         knowledge = self._knowledge
         messages: dict[int, OriginSubscriptions | SubscriptionChanged] = {}
         effects: list[Effect] = []
+        pending = knowledge.network.pending
+        # A restarted mover's destination tells its tables when the move is made: then that neighbour is none any more.
+        left = pending.neighbour if pending is not None and source == pending.destination else None
         for peer, distance in knowledge.network.relays():
-            if peer in (source, origin) or self._leads_over(peer, distance, origin):
+            if peer in (source, origin, left) or self._leads_over(peer, distance, origin):
                 continue
             if peer not in knowledge.network.up and peer not in knowledge.network.also:
                 self._untaken.setdefault(peer, {})[origin] = (statement.epoch, statement.version)

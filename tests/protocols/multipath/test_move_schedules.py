@@ -83,6 +83,35 @@ def moves_and_deaths_of_two(seed: int, folder: Path, moves: int = 10) -> Run:
     return run
 
 
+def moves_that_end_with_deaths(seed: int, folder: Path, moves: int = 3) -> None:
+    """On a small tree a mover and the neighbour that it left die together, within milliseconds after the mover has
+    made its move: nobody else tells of it then, and when both are back all agree."""
+    rng = random.Random(f"{seed}/a move ends with deaths")
+    run = Run(draw(seed, rng.randrange(6, 13)), folder)
+    network = run.network
+    for _ in range(moves):
+        number, tries = None, 50
+        while (number is None or number not in run.moves) and tries:
+            number, tries = run.order_a_move(), tries - 1
+        if number is None or number not in run.moves:
+            return
+        mover, neighbour, _ = run.moves[number]
+        tries = 600
+        while neighbour in network.routers[mover].knowledge.network.peers and tries:
+            network.run_ms(1)
+            tries -= 1
+        network.run_ms(rng.choice((0, 0, 1, 1, 2, 3, 5, 8)))
+        for victim in (mover, neighbour):
+            run.kill(victim)
+        network.run_ms(rng.choice((10, 100, 500, 1000)))
+        for victim in rng.sample((mover, neighbour), 2):
+            run.restart(victim, rng.choice((0, 20, 200)))
+            network.run_ms(rng.choice((1, 10, 200)))
+        run.settle_moves()
+        network.run_ms(3_500)
+        run.check_agreement()
+
+
 def mover_leaves(seed: int, folder: Path, state: MoveState) -> None:
     """A mover dies in the middle of its move, and the coordinator with it: soon no broker is in that move any more."""
     run = Run(draw(seed), folder)
@@ -121,6 +150,11 @@ def test_publiy_s6_a_move_survives_a_broker_that_dies_in_its_middle(seed: int, t
 )
 def test_a_move_survives_two_of_its_brokers_that_die_together(seed: int, tmp_path: Path) -> None:
     moves_and_deaths_of_two(seed, tmp_path)
+
+
+@pytest.mark.parametrize("seed", [40, 48, 173, 314, 393, 484])
+def test_a_move_survives_its_mover_and_the_neighbour_that_it_left(seed: int, tmp_path: Path) -> None:
+    moves_that_end_with_deaths(seed, tmp_path)
 
 
 @pytest.mark.parametrize("state", [MoveState.INIT, MoveState.IN_PROGRESS])
