@@ -21,6 +21,7 @@ DRAWN: Mapping[str, Callable[[int, Path], object]] = {
     "moves": moves_alone,
     "moves that end with two deaths": moves_that_end_with_deaths,
     "movers that leave": lambda seed, folder: mover_leaves(seed, folder, MoveState.INIT),
+    "moves to a destination that dies": lambda seed, folder: moves_that_end_with_deaths(seed, folder, (1, 2)),
     "witnesses' words that are lost": words_are_lost,
     "chaos of scribe": lambda seed, _: Chaos("scribe", seed).play(),
     "chaos of rpf, crowded": lambda seed, _: Chaos("rpf", seed, crowded=True).play(),

@@ -110,8 +110,8 @@ MENDS = (
         "nearer = network.is_nearer(stated.broker, stated.hops)", "nearer = False",
     ), drawn_test=_TWO_DEATHS),
     Mend("Just after its move was made a mover died", PlantedBug(
-        "who joins over a link of its last life gives that up, too", _MULTIPATH, "routing/multipath/membership.py",
-        "(*network.unseen, *self._given_up_for(peer)) if each != peer", "(*network.unseen, *self._given_up_for(peer))",
+        "a link over which a circle was closed may join", _MULTIPATH, "routing/multipath/membership.py",
+        "            network.left[stated.broker] = None  # should the link come up after all, that is no join\n", "",
     ), drawn_test=_TWO_DEATHS),
     Mend("Just after its move was made a mover died", PlantedBug(
         "a source that has moved away closes a circle", _MULTIPATH, "routing/multipath/membership.py",
@@ -122,6 +122,11 @@ MENDS = (
         "routing/multipath/subscription_spread.py",
         "left = pending.neighbour if pending is not None and source == pending.destination else None", "left = None",
     ), drawn_test=_TWO_DEATHS),
+    Mend("Just after its move was made a mover died", PlantedBug(
+        "who has been met is met no more when it turns out a neighbour", _MULTIPATH,
+        "routing/multipath/primary_network.py",
+        "            self.forget_meeting(peer)  # it may have been met as one that is no neighbour\n", "",
+    ), drawn_test="moves to a destination that dies"),
     Mend("A broker that was away at the end of a move", PlantedBug(
         "copies after a move do not say that it was made", _MULTIPATH, "routing/multipath/moves.py",
         "        self.mark = (self._over,)\n", "",

@@ -109,7 +109,7 @@ class Membership:
         if peer not in network.peers:
             # This broker may have been given another place in the overlay while it was down: neighbours by link of the
             # last incarnation that are still there come by their links.
-            former = {each: None for each in (*network.unseen, *self._given_up_for(peer)) if each != peer}
+            former = {**network.unseen, **self._given_up_for(peer)}
             beyond = [(broker, hops) for each in former for broker, hops in network.bridges(each) if broker != peer]
             for each in former:
                 network.outdate(each)
@@ -298,16 +298,19 @@ class Membership:
         told: list[Effect] = []
         if closes:
             network.outdate(stated.broker)
+            network.left[stated.broker] = None  # should the link come up after all, that is no join
             told += knowledge.new_peers([each for each in network.peers if each != stated.broker])
         network.is_nearer(stated.broker, stated.hops)
         told += network.spread_statement(stated.broker, stated.hops, source) + self.bridge()
         return told + self._compare(source, stated.broker, statement)
 
     def _closes_cycle(self, source: NodeName, stated: Neighbours) -> bool:
-        """Is a neighbour that was away back, and only the source hears it, which is a neighbour of both? That would be
-        a cycle: the link between the two of them holds, and the one to this broker was taken away."""
+        """Is a neighbour by link that was away back, and only the source hears it, which is a neighbour of both? That
+        would be a cycle: the link between the two of them holds, and the one to this broker was taken away."""
         network = self._knowledge.network
         is_back = stated.broker in network.down and stated.epoch > network.last_life(stated.broker)
+        if stated.broker not in network.linked:
+            return False  # a move has made it a neighbour, so its link to the source may be the one that went
         if not is_back or source not in network.peers or source not in network.statements:
             return False
         both = {stated.broker, self._knowledge.name}  # a move may have led the source away from this one

@@ -165,7 +165,9 @@ class PrimaryNetwork:
         joined = [peer for peer in self.peers if peer not in known.peers]
         peers = dict.fromkeys((*stated.peers, *joined))
         self.left |= {peer: None for peer in known.peers if peer not in peers}
-        self.down |= {peer: None for peer in peers if peer not in self.peers}
+        for peer in [each for each in peers if each not in self.peers]:
+            self.down[peer] = None
+            self.forget_meeting(peer)  # it may have been met as one that is no neighbour
         if earlier:
             self.stored = stated
         else:

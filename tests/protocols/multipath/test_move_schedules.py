@@ -6,7 +6,7 @@ A failing test prints the seed; `python -m tests.protocols.multipath.test_move_s
 import random
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -83,9 +83,9 @@ def moves_and_deaths_of_two(seed: int, folder: Path, moves: int = 10) -> Run:
     return run
 
 
-def moves_that_end_with_deaths(seed: int, folder: Path, moves: int = 3) -> None:
-    """On a small tree a mover and the neighbour that it left die together, within milliseconds after the mover has
-    made its move: nobody else tells of it then, and when both are back all agree."""
+def moves_that_end_with_deaths(seed: int, folder: Path, who: Sequence[int] = (0, 1), moves: int = 3) -> None:
+    """On a small tree two of a mover, the neighbour that it left and its destination die together, within milliseconds
+    after the mover has made its move: nobody else tells of it then. When both are back all agree. `who`: which two."""
     rng = random.Random(f"{seed}/a move ends with deaths")
     run = Run(draw(seed, rng.randrange(6, 13)), folder)
     network = run.network
@@ -96,15 +96,16 @@ def moves_that_end_with_deaths(seed: int, folder: Path, moves: int = 3) -> None:
         if number is None or number not in run.moves:
             return
         mover, neighbour, _ = run.moves[number]
+        victims = [run.moves[number][each] for each in who]
         tries = 600
         while neighbour in network.routers[mover].knowledge.network.peers and tries:
             network.run_ms(1)
             tries -= 1
         network.run_ms(rng.choice((0, 0, 1, 1, 2, 3, 5, 8)))
-        for victim in (mover, neighbour):
+        for victim in victims:
             run.kill(victim)
         network.run_ms(rng.choice((10, 100, 500, 1000)))
-        for victim in rng.sample((mover, neighbour), 2):
+        for victim in rng.sample(victims, 2):
             run.restart(victim, rng.choice((0, 20, 200)))
             network.run_ms(rng.choice((1, 10, 200)))
         run.settle_moves()
@@ -155,6 +156,11 @@ def test_a_move_survives_two_of_its_brokers_that_die_together(seed: int, tmp_pat
 @pytest.mark.parametrize("seed", [40, 48, 173, 314, 393, 484])
 def test_a_move_survives_its_mover_and_the_neighbour_that_it_left(seed: int, tmp_path: Path) -> None:
     moves_that_end_with_deaths(seed, tmp_path)
+
+
+@pytest.mark.parametrize(("seed", "who"), [(0, (0, 2)), (189, (1, 2))])
+def test_a_move_survives_its_destination_and_one_more(seed: int, who: tuple[int, int], tmp_path: Path) -> None:
+    moves_that_end_with_deaths(seed, tmp_path, who)
 
 
 @pytest.mark.parametrize("state", [MoveState.INIT, MoveState.IN_PROGRESS])
