@@ -194,7 +194,7 @@ class DurableConnections(Connections):
         if self.words is None:
             return None
         silences = [(each.from_us, each.until_us) for each in self.away.get(case.client, ())]
-        silences += [(window.from_us, window.until_us) for window in self.windows]
+        silences += [(window.from_us, window.carried_us) for window in self.windows]
         others_us = (window.from_us for window in self.windows if case.client not in window.step.nodes)
         return self.words.explain(case, joined(silences), min(others_us, default=NEVER_US))
 

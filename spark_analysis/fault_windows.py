@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from murmur_pubsub.faults import COMMANDS, DEATHS, RECONFIGURES, REPAIRS, RETURNS, FaultKind, link_key, takes_back
-from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.links import HARD_LIMIT_FACTOR, LinkSpec
 from murmur_pubsub.promise import Recovery
 
 NEVER_US = 1 << 62
@@ -118,6 +118,18 @@ class Window:
     def holds_up(self) -> bool:
         """Can it keep messages from going on?"""
         return self.step.kind in (FaultKind.STALL, FaultKind.SLOW, FaultKind.CHANGE_LINK)
+
+    @property
+    def carried_us(self) -> int:
+        """When all that it had held up has passed, at the latest. What waits for a narrow link when that is mended
+        still goes at the narrow link's rate; how large those messages are nobody says."""
+        link = self.step.link
+        if link is None or self.undone_us == NEVER_US or link.bytes_per_s == link.messages_per_s is None:
+            return self.until_us
+        if link.messages_per_s is None:
+            return NEVER_US
+        waiting = HARD_LIMIT_FACTOR * link.queue_messages
+        return max(self.until_us, self.undone_us + waiting * 1_000_000 // link.messages_per_s)
 
     @property
     def duplicates(self) -> bool:

@@ -283,8 +283,8 @@ class SubscriptionSpread:
         """Does the way to the origin begin in the peer's direction? Then the peer is told from there. Way and map may
         be of different times: a neighbour may be in the map at its former place, and the destination of a pending move
         tells its tables before it says that the move is made."""
-        first = self._knowledge.mst.ppaths[origin][:1]
-        return first == (peer,) or (distance > 1 and first == (self._knowledge.network.mom.first_hop(peer),))
+        ppath = self._knowledge.mst.ppaths[origin]
+        return peer in ppath or (distance > 1 and ppath[:1] == (self._knowledge.network.mom.first_hop(peer),))
 
     def _ppath_for(self, peer: NodeName, distance: int, origin: NodeName) -> Sequence[NodeName]:
         """The way to the origin from a peer: over this broker, and before it over those that are away."""

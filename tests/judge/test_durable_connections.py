@@ -6,11 +6,14 @@ import pytest
 
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import RowKind
+from murmur_pubsub.links import LinkSpec
+from murmur_pubsub.promise import GIVEN_UP, Limits
 from spark_analysis.changing_overlay import OverlayAt
 from spark_analysis.connections import Away, times_away
 from spark_analysis.durable_connections import DurableConnections, Stay
 from spark_analysis.excuses import Case
 from spark_analysis.fault_windows import NEVER_US, FaultStep, Window
+from spark_analysis.given_up import ToldRow, Words
 from spark_analysis.passages import Passage
 
 LINKS = (("c0", "b0"), ("b0", "b1"), ("b1", "c1"))
@@ -27,6 +30,16 @@ def window(kind: FaultKind, name: str, from_us: int, until_us: int) -> Window:
     return Window(step, from_us, from_us, until_us, until_us, frozenset({name}))
 
 
+def narrow(from_us: int, until_us: int, messages_per_s: int | None = None, bytes_per_s: int | None = None) -> Window:
+    """A link that carries little."""
+    link = LinkSpec(bytes_per_s=bytes_per_s, messages_per_s=messages_per_s, queue_messages=5)
+    step = FaultStep(0, FaultKind.CHANGE_LINK, "narrow b0-b1", ("b0", "b1"), link=link)
+    return Window(step, from_us, from_us, until_us, until_us, links=frozenset({frozenset(("b0", "b1"))}))
+
+
+LEASE = Words([ToldRow(8_000_000, GIVEN_UP, 1, 7, 9, 3)], ["c0", "c1"], Limits(lease_us=2_000_000), lossy=False)
+LACKED = Case("missing", "c0", "c1", published_us=5_000_000, event=(7, 4))
+RAN_OUT = "c1 was away for longer than its lease"
 KILL = FaultKind.KILL
 CASES = {
     "nothing happened": ({}, MISSING, None),
@@ -91,6 +104,19 @@ CASES = {
     "its broker died just after it was delivered": (
         {"windows": [window(KILL, "b1", 6_000_000, 7_000_000)]},
         MISSING._replace(finding="duplicate", delivered_us=5_900_000), None,
+    ),
+    "its lease ran out, and it was there": ({"words": LEASE}, LACKED, None),
+    "its lease ran out, and a link was narrow up to the event": (
+        {"words": LEASE, "windows": [narrow(4_000_000, 5_100_000, messages_per_s=20)]}, LACKED, RAN_OUT,
+    ),
+    "its lease ran out, and a link had been less narrow": (
+        {"words": LEASE, "windows": [narrow(4_000_000, 5_100_000, messages_per_s=200)]}, LACKED, None,
+    ),
+    "its lease ran out, and a link was narrow for bytes": (
+        {"words": LEASE, "windows": [narrow(4_000_000, 5_100_000, bytes_per_s=100)]}, LACKED, RAN_OUT,
+    ),
+    "its lease ran out, and a link lost messages": (
+        {"words": LEASE, "windows": [narrow(4_000_000, 5_100_000)]}, LACKED, None,
     ),
     "out of order": (
         {"away": {"c1": [Away(4_000_000, 6_000_000)]}}, MISSING._replace(finding="out_of_order"), None,
