@@ -96,7 +96,11 @@ class DurableConnections(Connections):
         if lost is not None:
             return lost
         if case.finding == "duplicate":
-            return self._died_before_it_had_recorded(case)
+            return self._died_before_it_had_recorded(case, case.delivered_us)
+        if case.finding == "out_of_order":
+            # It had withdrawn the event's subscription, and forgot that, too: with what it gets again the event comes.
+            forgotten = self._died_before_it_had_recorded(case, case.overtaken_us)
+            return forgotten or Connections.explain(self, case, passage)
         if case.finding == "missing":
             excuse = self._lost_with_its_publisher(case) or self._not_back(case) or self._withdrawn(case)
             return excuse or self._died_before_it_had_subscribed(case) or self._given_up(case)
@@ -210,15 +214,15 @@ class DurableConnections(Connections):
                     return Excuse(f"{window.step.text}: its subscription had not settled")
         return None
 
-    def _died_before_it_had_recorded(self, case: Case) -> Excuse | None:
+    def _died_before_it_had_recorded(self, case: Case, delivered_us: int | None) -> Excuse | None:
         about = [window for window in self.windows if case.client in window.nodes]
         for window in about:
-            if not window.kills or case.delivered_us is None:
+            if not window.kills or delivered_us is None:
                 continue
             since_us = window.from_us - RECORDED_US
             for other in about:  # while it is held up it records nothing
                 if not other.kills and other.from_us <= window.from_us and other.undone_us >= since_us:
                     since_us = min(since_us, other.from_us - RECORDED_US)
-            if since_us <= case.delivered_us <= window.in_effect_us:
+            if since_us <= delivered_us <= window.in_effect_us:
                 return Excuse(f"{window.step.text}: it had not recorded what it was delivered")
         return None

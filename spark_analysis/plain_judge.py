@@ -462,12 +462,12 @@ def _passages(
 
 
 def _overtakings(pairs: PlainVerdict) -> dict[Pair, int]:
-    """When each subscriber first got a later event of the publisher, of the pairs that are missing."""
+    """When each subscriber first got a later event of the publisher, of the pairs that are missing or came after it."""
     streams: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for (event, subscriber), at_us in pairs.first_us.items():
         streams[subscriber, event[0]].append((event[1], at_us))
     found = {}
-    for pair in pairs.missing:
+    for pair in (*pairs.missing, *pairs.out_of_order):
         (source, sequence), subscriber = pair
         later = [at_us for number, at_us in streams.get((subscriber, source), []) if number > sequence]
         if later:

@@ -118,6 +118,14 @@ CASES = {
     "its lease ran out, and a link lost messages": (
         {"words": LEASE, "windows": [narrow(4_000_000, 5_100_000)]}, LACKED, None,
     ),
+    "it died before it had recorded the later event, and what it had withdrawn came with that": (
+        {"windows": [window(KILL, "c1", 6_000_000, 6_500_000)]},
+        MISSING._replace(finding="out_of_order", delivered_us=7_000_000, overtaken_us=5_900_000), "it had not recorded",
+    ),
+    "it died long after the later event": (
+        {"windows": [window(KILL, "c1", 8_000_000, 8_500_000)]},
+        MISSING._replace(finding="out_of_order", delivered_us=9_000_000, overtaken_us=5_900_000), None,
+    ),
     "out of order": (
         {"away": {"c1": [Away(4_000_000, 6_000_000)]}}, MISSING._replace(finding="out_of_order"), None,
     ),
