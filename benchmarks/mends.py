@@ -216,6 +216,10 @@ MENDS = (
         "who asks for more does not say what it has", _END_TO_END, "reliability/durable/keeper.py",
         "        self._log.record.release(client, number, min(has, pubend.last))\n", "",
     ), among=Narrowed("kills of brokers", fields={"kinds": ("kill",), "clients_fail": False}), asked=(_RESTS,)),
+    Mend("A client had been told what was given up", PlantedBug(
+        "nobody hears that a client was told what was given up", _END_TO_END, "reliability/end_to_end/holders.py",
+        "for message in messages)", "for message in messages if type(message) is DurableHanded)",
+    ), known=2_900_785, asked=(_RESTS,)),
     Mend("A pubend that had met a client's full window", PlantedBug(
         "who has room again waits for its turn", _END_TO_END, "reliability/end_to_end/holders.py",
         "                    chain.due_us = now_us\n", "                    pass\n",

@@ -34,7 +34,7 @@ from murmur_pubsub.machine import (
     Unsubscribe,
 )
 from murmur_pubsub.promise import GIVEN_UP, REFUSED
-from reliability.durable.messages import Decided, DurableHanded, Recorded, Resume, ResumedAt, flat
+from reliability.durable.messages import Decided, DurableGivenUp, DurableHanded, Recorded, Resume, ResumedAt, flat
 from reliability.durable.record import still_for
 from reliability.gryphon.client import ClientThresholds, GryphonClient
 from reliability.gryphon.messages import Accepted, HandedBack
@@ -42,6 +42,12 @@ from reliability.gryphon.messages import Accepted, HandedBack
 RESUMED_ELSEWHERE = 161
 """Topic of the journal rows of a client that gets what follows another tick than it had asked for: the value is that
 tick."""
+
+
+def rows_of(given_up: Sequence[int]) -> list[Record]:
+    """The journal's rows of what was given up, as `GivenUp` has it."""
+    lost = zip(given_up[::3], given_up[1::3], given_up[2::3], strict=False)
+    return [Record(GIVEN_UP, first, event=Event(publisher, last, 0, {})) for publisher, first, last in lost]
 
 
 class DurableClient(GryphonClient):
@@ -53,6 +59,7 @@ class DurableClient(GryphonClient):
         Recorded,
         ResumedAt,
         DurableHanded,
+        DurableGivenUp,
         Decided,
     )
 
@@ -71,7 +78,7 @@ class DurableClient(GryphonClient):
             if input.source != self._broker or not self._connected:  # type: ignore[union-attr]
                 return ()  # of a link that is gone
             message: Any = input.message  # type: ignore[union-attr]
-            if type(message) is DurableHanded:
+            if type(message) is DurableHanded or type(message) is DurableGivenUp:
                 return self._on_handed(message)
             if type(message) is Recorded:
                 self._recorded = max(self._recorded, message.revision)
@@ -79,7 +86,8 @@ class DurableClient(GryphonClient):
             if type(message) is Decided:
                 return self._on_decided(message)
             if type(message) is ResumedAt:
-                return self._on_resumed_at(message)
+                self._ticks[message.pubend] = message.tick
+                return [Record(RESUMED_ELSEWHERE, message.tick)]
         elif kind is Stored:
             return self._on_stored(input.token)  # type: ignore[union-attr]
         elif kind is Start:
@@ -107,13 +115,6 @@ class DurableClient(GryphonClient):
         rows = [Record(REFUSED, 0, event=event) for event in kept if event.sequence in refused]
         return [*rows, *self._on_accepted(Accepted(message.publisher, message.sequence))]
 
-    def _on_resumed_at(self, message: ResumedAt) -> list[Effect]:
-        self._ticks[message.pubend] = message.tick
-        told = message.given_up
-        lost = zip(told[::3], told[1::3], told[2::3], strict=False)
-        rows = [Record(GIVEN_UP, first, event=Event(publisher, last, 0, {})) for publisher, first, last in lost]
-        return [Record(RESUMED_ELSEWHERE, message.tick), *rows]
-
     @property
     def settling(self) -> bool:
         """Is there something that it subscribes to, or has withdrawn, that is not on record everywhere?"""
@@ -137,6 +138,9 @@ class DurableClient(GryphonClient):
         return Send(self._broker, Resume(self._revision, subscribers, filters, flat(self._ticks)))
 
     def _given(self, message: Any) -> list[Effect]:
+        if type(message) is DurableGivenUp:
+            self._ticks[message.pubend] = message.tick
+            return [Record(RESUMED_ELSEWHERE, message.tick), *rows_of(message.events)]
         if type(message) is not DurableHanded:
             return super()._given(message)
         if message.tick <= self._ticks.get(message.pubend, -1):

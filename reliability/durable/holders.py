@@ -16,6 +16,7 @@ from reliability.durable.messages import (
     CatchUp,
     CatchUpStep,
     Caught,
+    DurableGivenUp,
     DurableHanded,
     Enlist,
     Enlisted,
@@ -104,7 +105,7 @@ class Holders:
             holder.streams[number] = CatchUpStream(tick, self._catch_up)
             if has != tick:
                 holder.has[number] = tick
-                effects.append(Send(holder.client, ResumedAt(number, has, tick, [])))
+                effects.append(Send(holder.client, ResumedAt(number, has, tick)))
         if not holder.unlisted:
             effects.append(Send(holder.client, Recorded(holder.revision)))
         return [*effects, *self.go_on(holder, now_us)]
@@ -148,9 +149,7 @@ class Holders:
                 about = (number, step.tick)
                 effects.append(session.hand(step.event, step.hops, step.subscribers, DurableHanded, about))
             elif type(step) is GivenUp:
-                if any(each.pubend == number for each in session.not_handed_back):
-                    return effects  # what came before may be lost on the last mile: the client would skip it
-                effects.append(Send(holder.client, ResumedAt(number, stream.tick, step.tick, step.events)))
+                effects.append(session.tell(DurableGivenUp, number, step.tick, step.events))
             stream.go_on(step)
         subend, following = self._subend_of(number), stream.tick + 1
         if subend is not None and subend.next <= following and subend.version_at(following) >= holder.version:
@@ -180,7 +179,7 @@ class Holders:
         return False
 
     # ------------------------------------------------------------------------------------------------------- releasing
-    def has(self, client: NodeName, messages: Iterable[DurableHanded]) -> None:
+    def has(self, client: NodeName, messages: Iterable[DurableHanded | DurableGivenUp]) -> None:
         """The client has acknowledged these."""
         self.stirred = True
         self.of[client].has.update((message.pubend, message.tick) for message in messages)

@@ -33,13 +33,11 @@ class Recorded(NamedTuple):
 
 @message(163, control=True, way=Way.TO_CLIENT)
 class ResumedAt(NamedTuple):
-    """Broker to client: of that pubend the client has `asked` for what follows a tick, and gets what follows `tick`.
-    `given_up` is as in `GivenUp`."""
+    """Broker to client: of that pubend the client has `asked` for what follows a tick, and gets what follows `tick`."""
 
     pubend: int
     asked: int
     tick: int
-    given_up: list[int]
 
 
 @message(164, way=Way.TO_CLIENT)
@@ -53,6 +51,17 @@ class DurableHanded(NamedTuple):
     subscribers: list[int]
     pubend: int
     tick: int
+
+
+@message(176, way=Way.TO_CLIENT)
+class DurableGivenUp(NamedTuple):
+    """Broker to client: as `DurableHanded`, in place of what was given up to that tick; `events` is as in `GivenUp`."""
+
+    session: int
+    number: int
+    pubend: int
+    tick: int
+    events: list[int]
 
 
 @message(165)
@@ -193,7 +202,7 @@ class Decided(NamedTuple):
 
 BetweenDurables = Enlist | Enlisted | CatchUp | Caught | CaughtUp | GivenUp | Release | Released
 CatchUpStep = Caught | CaughtUp | GivenUp
-ToClient = Recorded | ResumedAt | DurableHanded
+ToClient = Recorded | ResumedAt | DurableHanded | DurableGivenUp
 
 
 def pairs(ticks: list[int]) -> dict[int, int]:

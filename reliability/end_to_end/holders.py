@@ -15,12 +15,14 @@ from collections.abc import Iterable, Sequence
 
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Deliver, Effect, NodeName, Send
+from reliability.durable.client import rows_of
 from reliability.durable.keeper import Post
 from reliability.durable.messages import (
     CatchUp,
     CatchUpStep,
     Caught,
     CaughtUp,
+    DurableGivenUp,
     DurableHanded,
     Enlist,
     Enlisted,
@@ -144,7 +146,7 @@ class Holders:
             if number not in holder.chains:
                 holder.heard[number] = tick
                 if holder.has.get(number, tick) != tick:
-                    effects.append(Send(holder.client, ResumedAt(number, holder.has[number], tick, [])))
+                    effects.append(Send(holder.client, ResumedAt(number, holder.has[number], tick)))
                 holder.has[number] = tick
                 holder.chains[number] = Chain(tick, self._catch_up, now_us)
                 effects += self._go_on(holder, number, now_us)
@@ -209,9 +211,12 @@ class Holders:
     def _take(self, holder: Holder, number: int, tick: int, step: CatchUpStep, effects: list[Effect]) -> bool:
         """Hand it over; False if that has to wait."""
         if self._is_own(holder):
+            if type(step) is not CaughtUp:
+                holder.has[number] = step.tick
             if type(step) is Caught:
                 effects.append(Deliver(step.event, step.hops, step.subscribers))
-                holder.has[number] = step.tick
+            elif type(step) is GivenUp:
+                effects += rows_of(step.events)
             return True
         session = self._sessions.of(holder.client)
         assert session is not None, "a holder goes with its session"
@@ -221,9 +226,7 @@ class Holders:
             about = (number, step.tick)
             effects.append(session.hand(step.event, step.hops, list(step.subscribers), DurableHanded, about))
         elif type(step) is GivenUp:
-            if any(each.pubend == number for each in session.not_handed_back):
-                return False  # what came before may be lost on the last mile: the client would skip it
-            effects.append(Send(holder.client, ResumedAt(number, tick, step.tick, step.events)))
+            effects.append(session.tell(DurableGivenUp, number, step.tick, step.events))
         return True
 
     def _is_own(self, holder: Holder) -> bool:
@@ -272,7 +275,7 @@ class Holders:
         return effects
 
     # ------------------------------------------------------------------------------------------------------ releasing
-    def has(self, client: NodeName, messages: Iterable[DurableHanded], now_us: int) -> None:
+    def has(self, client: NodeName, messages: Iterable[DurableHanded | DurableGivenUp], now_us: int) -> None:
         """The client has acknowledged these."""
         holder = self.of[client]
         holder.has.update((message.pubend, message.tick) for message in messages)

@@ -47,7 +47,13 @@ class ClientSession:
 
     def hand(self, event: Event, hops: int, subscribers: list[int], kind: type = Handed, about: Ticks = ()) -> Send:
         """Hand the message to the client, as one of that kind, which says so much more about it."""
-        message: Any = _new(kind, (self.number, self._next, event, hops, subscribers, *about))
+        return self._numbered(_new(kind, (self.number, self._next, event, hops, subscribers, *about)))
+
+    def tell(self, kind: type, *about: Any) -> Send:
+        """Tell the client something else in its turn, as a message of that kind, which says this."""
+        return self._numbered(_new(kind, (self.number, self._next, *about)))
+
+    def _numbered(self, message: Any) -> Send:
         self._next += 1
         self._outstanding.append(message)
         self._idle = False

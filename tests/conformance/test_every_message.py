@@ -169,5 +169,5 @@ def test_every_message_says_which_role_sends_it_and_no_other_may() -> None:
     assert between == {
         "ClientSubscribe", "ClientUnsubscribe", "Publication", "Notification",
         "Submission", "Accepted", "Handed", "HandedBack",
-        "Resume", "Recorded", "ResumedAt", "DurableHanded", "Decided",
+        "Resume", "Recorded", "ResumedAt", "DurableHanded", "DurableGivenUp", "Decided",
     }  # fmt: skip

@@ -11,19 +11,19 @@ import pytest
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
-from murmur_pubsub.machine import Effect, Persist, Send, Truncate
-from murmur_pubsub.promise import Limits
+from murmur_pubsub.machine import Effect, Persist, Record, Send, Truncate
+from murmur_pubsub.promise import GIVEN_UP, Limits
 from murmur_virtual.storage import VirtualStorage
 from reliability.durable.messages import (
     CatchUp,
     CatchUpStep,
     Caught,
     CaughtUp,
+    DurableGivenUp,
     DurableHanded,
     Enlisted,
     GivenUp,
     Resume,
-    ResumedAt,
 )
 from reliability.end_to_end.chain import Chain
 from reliability.end_to_end.holders import Holders
@@ -138,8 +138,9 @@ def test_an_answer_for_an_earlier_stay_of_a_client_here_says_nothing_of_this_one
     assert not holders.of["c0"].unlisted
 
 
-def test_a_client_hears_what_was_given_up_when_it_has_all_that_came_before() -> None:
-    """What it was handed before may be lost on the last mile, and the client would skip it."""
+def test_a_client_hears_what_was_given_up_in_its_turn_and_again_until_it_says_so() -> None:
+    """Schedule 2900785: no client said that it had heard the word. If no event came after it, the publishers' broker
+    waited for the client for ever."""
     sessions = Sessions(0, 5)
     sessions.begin("c0")
     holders = Holders("b0", ["b1"], sessions, EndToEndParameters(), lambda message: [Send(message.to, message)])
@@ -151,10 +152,19 @@ def test_a_client_hears_what_was_given_up_when_it_has_all_that_came_before() -> 
 
     handed = holders.step(caught(0, 1), 2_000)
     assert told(handed) == [DurableHanded]
-    assert told(holders.step(GivenUp("b0", "c0", 0, 1, 5, [1, 2, 5], 0, 0, []), 3_000)) == []
-    (number,) = [each.message.number for each in handed if type(each) is Send and type(each.message) is DurableHanded]
-    holders.has("c0", sessions.handed_back("c0", HandedBack(1, number)), 4_000)
-    assert told(holders.go_on("c0", 4_000)) == [ResumedAt]
+    assert told(holders.step(GivenUp("b0", "c0", 0, 1, 5, [1, 2, 5], 0, 0, []), 3_000)) == [DurableGivenUp]
+    assert told([*sessions.repeat(), *sessions.repeat()]) == [DurableHanded, DurableGivenUp]
+    holders.has("c0", sessions.handed_back("c0", HandedBack(1, 1)), 4_000)
+    assert (holders.of["c0"].unreleased, told([*sessions.repeat(), *sessions.repeat()])) == ({0: 5}, [])
+
+
+def test_a_brokers_own_subscribers_hear_what_was_given_up_and_have_it() -> None:
+    holders = Holders("b0", ["b1"], Sessions(0, 5), EndToEndParameters(), lambda message: [Send(message.to, message)])
+    holders.resume("b0", Resume(1, [1], [Filter({})], []), 0)
+    holders.enlisted(Enlisted("b0", "b0", 1, [0, 0], 0, 0, []), 1_000)
+    effects = holders.step(GivenUp("b0", "b0", 0, 0, 5, [1, 2, 5], 0, 0, []), 3_000)
+    assert [each for each in effects if type(each) is Record] == [Record(GIVEN_UP, 2, event=Event(1, 5, 0, {}))]
+    assert holders.of["b0"].unreleased == {0: 5}
 
 
 class Disk:
