@@ -49,6 +49,9 @@ class Safe(NamedTuple):
 class TwinDisk:
     """Of the broker `name`. `note` is the last that was written, `log` the log's records by their tokens."""
 
+    remembers = ("log", "_needed")
+    """What the disk has, too: up to a checkpoint it grows with each event."""
+
     def __init__(self, name: NodeName) -> None:
         self.note = Note()
         self.log: dict[int, bytes] = {}

@@ -7,6 +7,7 @@ import pytest
 
 from murmuration.hunt.memory import kept_by
 from murmuration.hunt.symptoms import tried
+from reliability.end_to_end.twin_disk import TwinDisk
 from reliability.gryphon.parameters import GryphonParameters
 from reliability.gryphon.subend import Subend
 from routing.cells.tables import Table
@@ -49,6 +50,14 @@ def test_a_protocol_that_keeps_every_event_is_found_unless_it_says_so(protocol: 
     if is_found:
         assert symptom is not None
         assert "entries in Hoarding.passed though nothing is broken any more" in symptom.words
+
+
+def test_the_copy_of_a_log_on_the_disk_is_no_memory_that_grows() -> None:
+    """Schedule multipath/end_to_end/backups 2900699: 88 events before the first checkpoint."""
+    disk = TwinDisk("b0")
+    for token in range(60):
+        disk.append(token, b"")
+    assert not {place for place in kept_by(disk) if place[1] in ("log", "_needed")}
 
 
 def test_the_incarnations_that_a_broker_has_heard_of_are_no_memory_that_grows() -> None:
