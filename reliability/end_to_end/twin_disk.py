@@ -8,7 +8,7 @@ below what the log still needs; where only the note is in the way, it is written
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import msgpack
 
@@ -49,8 +49,7 @@ class Safe(NamedTuple):
 class TwinDisk:
     """Of the broker `name`. `note` is the last that was written, `log` the log's records by their tokens."""
 
-    remembers = ("log", "_needed")
-    """What the disk has, too: up to a checkpoint it grows with each event."""
+    remembers: ClassVar = ("log", "_needed")  # the disk has that, too: it grows up to a checkpoint
 
     def __init__(self, name: NodeName) -> None:
         self.note = Note()
