@@ -102,8 +102,11 @@ class Keeper:
         self._heard_us[message.client] = now_us
         pubend = self._pubends.get(message.pubend)
         registration = self._log.record.registrations.get(message.client)
-        if pubend is None or registration is None:
+        if pubend is None:
             return []
+        if registration is None:  # a disk was lost, and what was on record with it
+            unknown = Enlisted(message.origin, message.client, -1, [message.pubend, -1], message.asked, 0, [])
+            return [*self._post(unknown)]
         _, origin, client, number, after, has, most, asked, *_ = message
         self._log.record.release(client, number, min(has, pubend.last))
         until = pubend.knowledge.newest

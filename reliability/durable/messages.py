@@ -83,7 +83,8 @@ class Enlist(NamedTuple):
 
 @message(166)
 class Enlisted(NamedTuple):
-    """The answer: that is recorded, and what follows these ticks is kept for the client."""
+    """The answer: that is recorded, and what follows these ticks is kept for the client. `revision` -1: of a client
+    that asked to be caught up nothing is on record, since a disk was lost."""
 
     to: str
     client: str

@@ -136,7 +136,11 @@ class Holders:
         """A publishers' broker has recorded that."""
         self._round_trip.answered(message.asked, now_us)
         holder = self.of.get(message.client)
-        if holder is None or message.revision != holder.revision or message.asked < holder.since:
+        if holder is None or message.asked < holder.since:
+            return []
+        if message.revision < 0:
+            return self._enlist_anew(holder, pairs(message.ticks), now_us)
+        if message.revision != holder.revision:
             return []
         effects: list[Effect] = []
         for number, tick in pairs(message.ticks).items():
@@ -145,7 +149,7 @@ class Holders:
             del holder.unlisted[number]
             if number not in holder.chains:
                 holder.heard[number] = tick
-                if holder.has.get(number, tick) != tick:
+                if holder.has.get(number, tick) != tick and not self._is_own(holder):
                     effects.append(Send(holder.client, ResumedAt(number, holder.has[number], tick)))
                 holder.has[number] = tick
                 holder.chains[number] = Chain(tick, self._catch_up, now_us)
@@ -153,6 +157,14 @@ class Holders:
             if not holder.unlisted and not self._is_own(holder):
                 effects.append(Send(holder.client, Recorded(holder.revision)))
         return effects
+
+    def _enlist_anew(self, holder: Holder, numbers: Iterable[int], now_us: int) -> list[Effect]:
+        """Those pubends' broker has nothing of the client on record any more: it is told again, and says where it goes
+        on."""
+        for number in numbers:
+            if holder.chains.pop(number, None) is not None:
+                holder.unlisted[number] = None
+        return self._enlist(holder, now_us)
 
     # ---------------------------------------------------------------------------------------------------------- steps
     def carried(self, message: Carried, now_us: int) -> list[Effect]:

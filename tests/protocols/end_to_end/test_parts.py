@@ -21,6 +21,7 @@ from reliability.durable.messages import (
     CaughtUp,
     DurableGivenUp,
     DurableHanded,
+    Enlist,
     Enlisted,
     GivenUp,
     Resume,
@@ -156,6 +157,21 @@ def test_a_client_hears_what_was_given_up_in_its_turn_and_again_until_it_says_so
     assert told([*sessions.repeat(), *sessions.repeat()]) == [DurableHanded, DurableGivenUp]
     holders.has("c0", sessions.handed_back("c0", HandedBack(1, 1)), 4_000)
     assert (holders.of["c0"].unreleased, told([*sessions.repeat(), *sessions.repeat()])) == ({0: 5}, [])
+
+
+def test_a_publishers_broker_that_has_lost_its_disk_is_told_again_who_wants_what() -> None:
+    """Schedule multipath/end_to_end/backups 2900129: of a pubend whose two logs were lost with their disks the other
+    brokers' clients got nothing ever after."""
+    holders = Holders("b0", ["b1"], Sessions(0, 5), EndToEndParameters(), lambda message: [Send(message.to, message)])
+    holders.resume("b0", Resume(7, [1], [Filter({})], []), 0)
+    holders.enlisted(Enlisted("b0", "b0", 7, [0, 3], 0, 0, []), 1_000)
+    unknown = Enlisted("b0", "b0", -1, [0, -1], 0, 0, [])
+    (again,) = (each.message for each in holders.enlisted(unknown, 2_000) if type(each) is Send)
+    assert isinstance(again, Enlist)
+    assert (again.revision, again.ticks, holders.settling) == (7, [0, 3], True)
+    begun = holders.enlisted(Enlisted("b0", "b0", 7, [0, -1], 0, 0, []), 3_000)
+    assert [each.to for each in begun if type(each) is Send] == ["b1"], "it asks for what follows"
+    assert (holders.settling, holders.of["b0"].chains[0].tick) == (False, -1)
 
 
 def test_a_brokers_own_subscribers_hear_what_was_given_up_and_have_it() -> None:
