@@ -124,10 +124,10 @@ class Window:
         """When all that it had held up has passed, at the latest. What waits for a narrow link when that is mended
         still goes at the narrow link's rate; how large those messages are nobody says."""
         link = self.step.link
-        if link is None or self.undone_us == NEVER_US or link.bytes_per_s == link.messages_per_s is None:
+        if link is None or self.undone_us == NEVER_US:
             return self.until_us
         if link.messages_per_s is None:
-            return NEVER_US
+            return self.until_us if link.bytes_per_s is None else NEVER_US
         waiting = HARD_LIMIT_FACTOR * link.queue_messages
         return max(self.until_us, self.undone_us + waiting * 1_000_000 // link.messages_per_s)
 
