@@ -8,7 +8,7 @@ import msgpack
 import pytest
 
 from murmur_pubsub.errors import InputError, WireError
-from murmur_pubsub.event import EVENT_BYTES_MAX, Event, fingerprint_of
+from murmur_pubsub.event import EVENT_BYTES_MAX, Event, contents_of, fingerprint_of
 from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.recorder import Recorder
 from murmur_pubsub.values import Value
@@ -131,4 +131,15 @@ def test_a_fingerprint_depends_on_time_and_contents_and_fits_a_row() -> None:
     found = {fingerprint_of(time_us, each) for time_us in range(50) for each in (blob, blob + b"\0")}
     assert len(found) == 100
     assert all(-(2**31) <= each < 2**31 for each in found)
-    assert min(found) < 0 < max(found)
+    assert min(found) < -(2**30) < 2**30 < max(found), "all of it"
+
+
+def test_contents_are_those_that_the_event_holds_whatever_its_class_says() -> None:
+    class Liar(Event):
+        blob = b"nothing"  # type: ignore[assignment]
+
+        def __getattribute__(self, name: str) -> Any:
+            return 0 if name == "time_us" else super().__getattribute__(name)
+
+    assert contents_of(Liar(1, 2, 3, {"x": 1})) == (3, msgpack.packb({"x": 1}))
+    assert Event(1, 2, 3, {"x": 1}).id == (1, 2)

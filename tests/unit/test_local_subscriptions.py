@@ -68,6 +68,15 @@ def test_one_that_has_another_filter_for_longer_gets_what_that_one_matches(local
     assert [local.subscribers(Event(0, 2, 0, {"x": 3}), until) for until in (8, 9)] == [{}, {"c0": [1]}]
 
 
+def test_one_of_several_that_hold_a_filter_withdraws_it_for_itself(local: LocalSubscriptions) -> None:
+    for subscriber in (1, 2):
+        local.add(("c0", subscriber), LOW)
+    assert not local.remove(("c0", 2), LOW)
+    assert local.subscribers(EVENT) == {"c0": [1]}
+    assert local.remove(("c0", 1), LOW)
+    assert local.subscribers(EVENT) == {}
+
+
 def test_what_nobody_holds_cannot_be_withdrawn(local: LocalSubscriptions) -> None:
     assert not local.remove(("c0", 1), LOW)
     local.add(("c0", 1), LOW)
