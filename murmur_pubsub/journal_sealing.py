@@ -6,7 +6,7 @@ sealed. They are as large as they were allocated, and written from the beginning
 
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,13 +32,9 @@ def seal_series(folder: Path, writer: str, incarnation: int) -> None:
     """
     side_files, segments = (_files(folder, f"{writer}-{incarnation}", ending) for ending in ("blob", "seg"))
     try:
-        sides = _seal(side_files, MAGIC_SIDE, SegmentHeader(0, 0, 0))
-        totals = SegmentHeader(
-            0, 0, 0,
-            side_files=len(sides), side_bytes=sum(each.used for each in sides),
-            side_checksum=sides[-1].checksum if sides else 0,
-        )  # fmt: skip
-        _seal(segments, MAGIC_ROWS, totals)
+        sides = _seal(side_files, MAGIC_SIDE, {})
+        totals = {"side_files": len(sides), "side_bytes": sum(each.used for each in sides)}
+        _seal(segments, MAGIC_ROWS, totals | {"side_checksum": sides[-1].checksum if sides else 0})
     except InputError:
         return
 
@@ -86,8 +82,8 @@ def _beginning(path: Path) -> bytes:
         return opened.read(HEADER_BYTES)
 
 
-def _seal(paths: Sequence[Path], magic: bytes, totals: SegmentHeader) -> list[SegmentHeader]:
-    """The headers of the files, all sealed; `totals` says what the last of segments says of the side files."""
+def _seal(paths: Sequence[Path], magic: bytes, totals: Mapping[str, int]) -> list[SegmentHeader]:
+    """The headers of the files, all sealed; `totals`: what the last of segments says of the side files."""
     headers: list[SegmentHeader] = []
     for path in paths:
         header = read_header(str(path), _beginning(path), magic)
@@ -97,10 +93,7 @@ def _seal(paths: Sequence[Path], magic: bytes, totals: SegmentHeader) -> list[Se
             checksum = zlib.crc32(memoryview(data)[HEADER_BYTES:used], headers[-1].checksum if headers else 0)
             header = replace(header, state=FileState.SEALED, used=used, checksum=checksum)
             if path is paths[-1]:
-                header = replace(
-                    header, state=FileState.LAST_OF_DEAD, side_files=totals.side_files,
-                    side_bytes=totals.side_bytes, side_checksum=totals.side_checksum,
-                )  # fmt: skip
+                header = replace(header, state=FileState.LAST_OF_DEAD, **totals)
             with path.open("r+b") as opened:
                 opened.write(header.of_segment() if magic == MAGIC_ROWS else header.of_side_file())
                 opened.truncate(used)

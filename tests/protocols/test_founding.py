@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from murmur_pubsub.errors import WireError
+from murmur_pubsub.places import RingPlace
 from murmur_virtual.run import play_virtual
 from murmuration.deployment.build_deployment import build
 from murmuration.runs.manifest import manifest_of
 from murmuration.scenario.load import check_scenario
-from routing.founding import Founding, Outside
+from routing.founding import Founding, Outside, founded_us
 from spark_analysis.plain_judge import Judgement, judge_journal
 
 ROUTINGS = ("irbr", "scribe", "rpf", "vinifera", "ferry")
@@ -155,8 +156,13 @@ def test_an_answer_of_the_overlay_ends_the_wait() -> None:
         node.asked_by("b")
         assert not node.turn()
     node.answered()
-    node.asked_by("b")
-    assert not node.turn()
+    assert not any(node.turn() for _ in range(20)), "who had waited is let in too, or speaks again"
+    node.answered()
+    turns = []
+    for _ in range(9):
+        node.asked_by("b")
+        turns.append(node.turn())
+    assert turns.index(True) == 7, "as if it had just begun"
 
 
 def test_an_age_that_cannot_be_is_refused() -> None:
@@ -170,3 +176,65 @@ def test_a_name_is_as_good_as_the_patience_is_long(turns: int, is_taken: bool) -
     node = Founding("b", ["c"], True)
     node.heard("c", Outside("a", turns))
     assert (node.asked_by("c").first == "a") == is_taken
+
+
+@pytest.mark.parametrize(
+    ("said", "taken", "answer"),
+    [
+        (Outside("a", 8), "a", None),
+        (Outside("c", 0), "b", Outside("b", 0)),
+        (Outside("", 0), "b", Outside("b", 0)),
+        (Outside("b", 0), "b", None),
+        (Outside("b", 3), "b", Outside("b", 0)),
+        (Outside("a", 9), "b", None),
+    ],
+    ids=[
+        "an earlier name",
+        "a later one",
+        "none",
+        "its own",
+        "its own, older",
+        "one of whom nobody has heard for long",
+    ],
+)
+def test_a_node_takes_an_earlier_name_and_tells_its_own_to_who_does_not_know_it(
+    said: Outside, taken: str, answer: Outside | None
+) -> None:
+    node = Founding("b", ["d"], True)
+    assert node.heard("d", said) == answer
+    assert node.asked_by("d").first == taken
+
+
+def test_of_a_name_the_younger_word_counts() -> None:
+    node = Founding("b", ["d"], True)
+    for turns, told in ((4, 4), (6, 4), (2, 2)):
+        node.heard("d", Outside("a", turns))
+        assert node.asked_by("d") == Outside("a", told)
+    node.turn()
+    assert node.asked_by("d") == Outside("a", 3), "it has grown older"
+    assert node.heard("d", Outside("a", 5)) == Outside("a", 3)
+
+
+def test_only_peers_that_it_asks_count_as_those_that_wait_with_it() -> None:
+    node = Founding("a", ["b"], True)
+    for _ in range(20):
+        node.asked_by("stranger")
+        assert not node.turn()
+    assert node.asked_by("stranger") == Outside("", 0)
+    node.remembered = ("stranger",)
+    assert node.asked_by("stranger") == Outside("a", 0)
+
+
+def test_an_overlay_is_founded_within_the_time_that_is_allowed_for_it() -> None:
+    """The first by name of five peers has heard of one that has failed again, and is patient once more after that."""
+    node = Founding("b", [f"c{number}" for number in range(5)], True)
+    node.heard("c0", Outside("a", 0))
+    turns = 0
+    for turns in range(1, 1_000):  # noqa: B007
+        for peer in range(5):
+            node.asked_by(f"c{peer}")
+        if node.turn():
+            break
+    place = RingPlace(0, probe_timeout_us=100_000)
+    assert turns == 25 + 24
+    assert founded_us(place) == (48 + 2 * 6) * 100_000, "then the others ask each of theirs, and some wait for these"

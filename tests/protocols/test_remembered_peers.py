@@ -151,6 +151,11 @@ def test_a_record_is_written_when_half_of_its_peers_are_gone_or_twice_as_many_ar
     assert stored(peers, []) is None
     assert stored(peers, ["b"]) == ["b"]
     assert stored(peers, ["b"]) is None
+    assert stored(peers, ["b", "c"]) == ["b", "c"]
+    assert stored(peers, ["b", "c", "d"]) is None
+    assert stored(peers, ["c", "b", "d", "e"]) == ["c", "b", "d", "e"]
+    assert stored(peers, ["b", "d"]) == ["b", "d"], "half are gone"
+    assert stored(peers, ["c"]) == ["c"]
     assert stored(peers, ["b", "c", "d"]) == ["b", "c", "d"]
     assert stored(peers, ["b", "c", "d", "e", "f"]) is None
     assert stored(peers, ["c", "d", "e", "f"]) is None, "two of three are still there"
@@ -166,6 +171,7 @@ def test_what_was_stored_is_remembered_and_tokens_grow() -> None:
     first = RememberedPeers("a")
     (one,) = first.keep(["b", "c"])
     assert isinstance(one, Persist)
+    assert one.token == 0
     assert first.stored(one.token) == [Truncate(one.token)]
     second = RememberedPeers("a")
     assert list(second.restore([one.record])) == ["b", "c"]
@@ -207,6 +213,9 @@ def test_bootstrap_peers_are_asked_in_turn_and_beside_all_but_the_first_those_re
     node = Founding("a", ["b", "c"], True)
     node.remembered = ("c", "d", "e")
     assert [node.to_ask() for _ in range(5)] == [["b"], ["c", "d"], ["b", "e"], ["c", "d"], ["b", "e"]]
+    three = Founding("a", ["b"], True)
+    three.remembered = ("c", "d", "e")
+    assert [three.to_ask() for _ in range(5)] == [["b"], ["b", "c"], ["b", "d"], ["b", "e"], ["b", "c"]]
 
 
 def test_an_overlay_is_founded_anew_if_most_of_those_remembered_wait() -> None:

@@ -1,10 +1,15 @@
 """The codec: what goes in comes out, and nothing that comes from outside breaks it."""
 
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
 import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from murmur_pubsub import codec as codec_module
 from murmur_pubsub.client import CLIENT_MESSAGES, ClientSubscribe, Notification, Publication
 from murmur_pubsub.codec import (
     FRAME_BYTES_MAX,
@@ -19,7 +24,8 @@ from murmur_pubsub.codec import (
 from murmur_pubsub.errors import InputError, WireError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter_parser import parse_filter
-from murmur_pubsub.message import kind_of
+from murmur_pubsub.message import kind_of, message
+from murmur_pubsub.unpacking import SMALL_BYTES, unpack
 from reliability.best_effort import Forwarded
 from routing.cells.messages import EpochHeard, LinksUp
 from routing.forwarding import FilterForwarded, FilterWithdrawn
@@ -116,10 +122,13 @@ def test_frames_survive_any_cutting_of_the_stream(messages: list[object], cuts: 
 
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 65_535, 65_536])
 def test_a_frame_holds_any_number_of_messages(count: int) -> None:
-    assert len(FrameReader().feed(frame([b"\x01"] * count))) == count
+    made = frame([b"\x01"] * count)
+    assert len(FrameReader().feed(made)) == count
+    assert made[FRAME_HEADER.size :] == msgpack.packb([1] * count), "as msgpack packs it itself"
 
 
 def test_a_frame_that_claims_too_much_is_a_wire_error() -> None:
+    assert FrameReader().feed(FRAME_HEADER.pack(FRAME_BYTES_MAX)) == []
     with pytest.raises(WireError, match="at most"):
         FrameReader().feed(FRAME_HEADER.pack(FRAME_BYTES_MAX + 1))
 
@@ -160,3 +169,75 @@ def test_messages_in_small_frames_are_all_there_in_their_order(count: int) -> No
 def test_a_message_that_no_node_would_take_is_not_sent(message: object) -> None:
     with pytest.raises(InputError, match=f"a {type(message).__name__} to send: found 4,194,.* bytes"):
         Codec((LinksUp, ClientSubscribe)).encode(message)
+
+
+def test_a_message_may_be_as_large_as_a_frame_takes_it_and_no_larger() -> None:
+    codec = Codec((LinksUp,))
+
+    def filled(size: int) -> LinksUp:
+        return LinksUp("b", 0, 0, ["b" * (size - beside)])
+
+    beside = 0
+    beside = len(codec.encode(filled(100_000))) - 100_000
+    largest = codec.encode(filled(MESSAGE_BYTES_MAX))
+    assert len(largest) == MESSAGE_BYTES_MAX
+    assert len(FrameReader().feed(frame([largest]))) == 1
+    with pytest.raises(InputError, match="found 4,194,305 bytes; allowed: at most 4,194,304 bytes"):
+        codec.encode(filled(MESSAGE_BYTES_MAX + 1))
+
+
+@message(9_999)
+class Listed(NamedTuple):
+    """Any number of lists."""
+
+    lists: Sequence[Any]
+
+
+def test_a_message_may_have_as_many_lists_as_its_frame_may_with_the_list_around_it_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(codec_module, "CONTAINERS_MAX", 9)
+    codec = Codec((Listed,))
+    large = "x" * SMALL_BYTES
+    sent = codec.encode(Listed([large, *([[]] * 6)]))  # the message is one more, and so is its field
+    assert unpack(frame([sent])[FRAME_HEADER.size :], 9), "with the list around it"
+    with pytest.raises(InputError, match="more than 8 lists and maps; allowed: fewer"):
+        codec.encode(Listed([large, *([[]] * 7)]))
+
+
+FULL = SMALL_BYTES - 5
+"""So much fits a small frame beside the longest head of an array."""
+
+
+@pytest.mark.parametrize(
+    ("sizes", "counts"),
+    [
+        ([FULL], [1]),
+        ([FULL - 1, 1], [2]),
+        ([FULL, 1], [1, 1]),
+        ([FULL - 1, 1, 1], [2, 1]),
+        ([1, FULL - 1, FULL, 1, 1], [2, 1, 2]),
+        ([FULL // 2] * 5, [2, 2, 1]),
+        ([2 * FULL], [1]),
+        ([1, 2 * FULL, 1], [1, 1, 1]),
+    ],
+)
+def test_a_small_frame_takes_what_fits_and_a_large_message_has_one_of_its_own(
+    sizes: list[int], counts: list[int]
+) -> None:
+    cut = frames([b"\x01" * size for size in sizes])
+    ends = [sum(counts[:number]) for number in range(len(counts) + 1)]
+    held = [sum(sizes[begin:end]) for begin, end in pairwise(ends)]
+    assert [len(each) - FRAME_HEADER.size - 1 for each in cut] == held, "a head of one byte, and what it holds"
+
+
+def test_a_filter_is_made_once_while_there_is_room_to_remember_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec_module, "_FILTER_CACHE_SIZE", 2)
+    codec = Codec((FilterForwarded,))
+    first, second, third = (codec.encode(FilterForwarded(parse_filter(f"x > {number}"))) for number in range(3))
+    made, beside = codec.decode(first).filter, codec.decode(second).filter
+    assert codec.decode(first).filter is made
+    assert codec.decode(second).filter is beside
+    codec.decode(third)
+    assert codec.decode(first).filter is not made, "all are forgotten when there is no more room"
+    assert codec.decode(first).filter == made

@@ -8,7 +8,7 @@ import msgpack
 import pytest
 
 from murmur_pubsub.errors import InputError, WireError
-from murmur_pubsub.event import EVENT_BYTES_MAX, Event
+from murmur_pubsub.event import EVENT_BYTES_MAX, Event, contents_of, fingerprint_of
 from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.recorder import Recorder
 from murmur_pubsub.values import Value
@@ -97,3 +97,49 @@ def test_events_are_equal_only_in_all_that_they_say() -> None:
     assert event == Event(1, 2, 3, {"x": 1})
     assert event not in (Event(2, 2, 3, {"x": 1}), Event(1, 3, 3, {"x": 1}), Event(1, 2, 4, {"x": 1}))
     assert event != Event(1, 2, 3, {"x": 2})
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ((0, 0, 0), (-1, 0, 0)),
+        ((0, 0, 0), (0, -1, 0)),
+        ((0, 0, 0), (0, 0, -1)),
+        ((2**31 - 1, 0, 0), (2**31, 0, 0)),
+        ((0, 2**63 - 1, 0), (0, 2**63, 0)),
+        ((0, 0, 2**63 - 1), (0, 0, 2**63)),
+        ((1, 0, 0), (True, 0, 0)),
+        ((0, 1, 0), (0, True, 0)),
+        ((0, 0, 1), (0, 0, True)),
+    ],
+)
+def test_the_numbers_of_an_event_fit_a_row_of_the_journal(right: tuple[Any, ...], wrong: tuple[Any, ...]) -> None:
+    blob = msgpack.packb({"x": 1})
+    assert Event.from_wire([*right, blob]).to_wire() == (*right, blob)
+    with pytest.raises(WireError):
+        Event.from_wire([*wrong, blob])
+
+
+@pytest.mark.parametrize("fields", [[0, 0, 0], [0, 0, 0, b"", 0], (0, 0, 0, b""), [0, 0, 0, "text"], b"four", None])
+def test_what_is_no_list_of_an_event_is_refused(fields: Any) -> None:
+    with pytest.raises(WireError, match="an event "):
+        Event.from_wire(fields)
+
+
+def test_a_fingerprint_depends_on_time_and_contents_and_fits_a_row() -> None:
+    blob = msgpack.packb({"x": 1})
+    found = {fingerprint_of(time_us, each) for time_us in range(50) for each in (blob, blob + b"\0")}
+    assert len(found) == 100
+    assert all(-(2**31) <= each < 2**31 for each in found)
+    assert min(found) < -(2**30) < 2**30 < max(found), "all of it"
+
+
+def test_contents_are_those_that_the_event_holds_whatever_its_class_says() -> None:
+    class Liar(Event):
+        blob = b"nothing"  # type: ignore[assignment]
+
+        def __getattribute__(self, name: str) -> Any:
+            return 0 if name == "time_us" else super().__getattribute__(name)
+
+    assert contents_of(Liar(1, 2, 3, {"x": 1})) == (3, msgpack.packb({"x": 1}))
+    assert Event(1, 2, 3, {"x": 1}).id == (1, 2)

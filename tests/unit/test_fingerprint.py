@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from murmur_pubsub.fingerprint import Fact, facts_of, state_of
+from murmur_pubsub.membership import Membership
+from murmur_pubsub.places import CellPlan
+from murmur_pubsub.procedure import Procedure
 
 
 class Colour(Enum):
@@ -40,7 +43,7 @@ class Whole:
     ("held", "said"),
     [
         (True, "True"), (False, "False"), (None, "None"), (Colour.RED, "is RED"),
-        (0, "0"), (0.0, "0"), (1, "above 0"), (0.5, "above 0"), (-1, "below 0"),
+        (0, "0"), (0.0, "0"), (1, "above 0"), (0.5, "above 0"), (-1, "below 0"), (-0.5, "below 0"),
         ([], "empty"), ({}, "empty"), (set(), "empty"), (deque([1]), "one"), ({1: 1}, "one"), (frozenset([7]), "one"),
         ([0, 0], "a few"), (dict.fromkeys(range(7)), "a few"), (set(range(8)), "many"), ([0] * 99, "many"),
         ("", "some"), ("b", "some"), (b"", "some"), ((), "some"), (Pair(1, 2), "some"),
@@ -77,6 +80,12 @@ def test_what_holds_of_a_state_is_one_fact() -> None:
 def test_values_and_functions_are_no_parts() -> None:
     for held in (Frozen(), len, Part, ValueError("x"), lambda: 1):
         assert facts_of(Whole(held)) == set()
+
+
+def test_of_what_the_package_itself_has_only_a_procedure_is_a_part() -> None:
+    door = Procedure("door", "b0", {}, Colour.RED)
+    assert ("Procedure", "state", "is RED") in facts_of(Whole(door))
+    assert facts_of(Whole(Membership(CellPlan({}, (), ())))) == set()
 
 
 def test_what_lies_deep_or_goes_in_a_circle_ends() -> None:

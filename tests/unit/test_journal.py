@@ -2,17 +2,28 @@
 
 import os
 import signal
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
+import msgpack
 import pytest
 
 from murmur_pubsub.client import Publication
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.journal import DropReason, JournalWriter, RowKind, SideKind, read_side
-from murmur_pubsub.journal_format import HEADER_BYTES, ROW
+from murmur_pubsub.journal_format import (
+    HEADER_BYTES,
+    MAGIC_ROWS,
+    MAGIC_SIDE,
+    RECORD,
+    ROW,
+    SCHEMA_VERSION,
+    SegmentHeader,
+    read_header,
+)
 from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.recorder import Recorder
 
@@ -38,6 +49,7 @@ def test_rows_and_records_come_back_in_order_over_many_segments(tmp_path: Path) 
 
 def test_an_open_journal_can_be_read(tmp_path: Path) -> None:
     writer = JournalWriter(tmp_path, "b1", 0)
+    assert rows_of(tmp_path) == []
     writer.row(1, RowKind.START, 0, value=42)
     writer.side(SideKind.SUBSCRIBE, [1, 0, 5, "x > 3"])
     assert rows_of(tmp_path) == [42]
@@ -126,6 +138,11 @@ def test_a_foreign_segment_is_refused_by_name(tmp_path: Path, content: bytes, fo
     with pytest.raises(InputError, match=found) as caught:
         read_segment(path)
     assert str(path) in caught.value.place
+    side = tmp_path / "b1-0-00000.blob"
+    side.write_bytes(content)
+    with pytest.raises(InputError, match="begins with" if content else found) as caught:
+        list(read_side(side))
+    assert str(side) in caught.value.place
 
 
 def test_a_segment_cut_inside_a_row_is_refused_with_the_place(tmp_path: Path) -> None:
@@ -140,13 +157,14 @@ def test_a_segment_cut_inside_a_row_is_refused_with_the_place(tmp_path: Path) ->
     assert f"byte {HEADER_BYTES + ROW.size}" in caught.value.place
 
 
-def test_a_damaged_side_file_is_refused_with_the_place(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("left", "found"), [(60, "bytes more"), (RECORD.size, "bytes more"), (None, "3 bytes more")])
+def test_a_damaged_side_file_is_refused_with_the_place(tmp_path: Path, left: int | None, found: str) -> None:
     writer = JournalWriter(tmp_path, "b1", 0)
     writer.side(SideKind.EVENT, [1, 2, 3, b"x" * 50])
     writer.close()
     path = next(tmp_path.glob("*.blob"))
-    os.truncate(path, path.stat().st_size - 3)
-    with pytest.raises(InputError, match="3 bytes more") as caught:
+    os.truncate(path, path.stat().st_size - 3 if left is None else HEADER_BYTES + left)
+    with pytest.raises(InputError, match=found) as caught:
         list(read_side(path))
     assert f"byte {HEADER_BYTES}" in caught.value.place
 
@@ -178,3 +196,59 @@ def test_a_full_disk_is_an_error_and_no_crash(tmp_path: Path, monkeypatch: pytes
         writer.row(4, RowKind.DELIVER, 0, value=4)
     writer.close()
     assert rows_of(tmp_path) == [0, 1, 2, 3]
+
+
+def test_the_files_of_a_node_are_small_at_first_and_few_in_the_end(tmp_path: Path) -> None:
+    """Thousands of nodes have a journal each, and one node may write gigabytes."""
+    writer = JournalWriter(tmp_path, "b1", 0, rows_per_segment=2)
+    for number in range(2 + 4 + 8 + 16 + 32 + 32 + 1):
+        writer.row(number, RowKind.DELIVER, 0)
+    kib = [64, 128, 256, 512, 1_024, 2_048, 4_096, 4_096]
+    for size in kib[:-1]:
+        writer.side(SideKind.EVENT, exactly(size * 1_024 - HEADER_BYTES))
+    writer.side(SideKind.EVENT, exactly(100))
+    segments = [read_header("", path.read_bytes(), MAGIC_ROWS) for path in sorted(tmp_path.glob("*.seg"))]
+    assert [(each.allocated - HEADER_BYTES) // ROW.size for each in segments] == [2, 4, 8, 16, 32, 32, 32]
+    sides = [read_header("", path.read_bytes(), MAGIC_SIDE) for path in sorted(tmp_path.glob("*.blob"))]
+    assert [each.allocated for each in sides] == [size * 1_024 for size in kib]
+    writer.close()
+
+
+def exactly(size: int) -> list[bytes]:
+    """The fields of a record that takes so many bytes of a side file."""
+    beside = RECORD.size + len(msgpack.packb([b"x" * size])) - size
+    return [b"x" * (size - beside)]
+
+
+def test_a_record_that_just_fits_is_in_the_same_side_file_and_one_that_does_not_in_the_next(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path, "b1", 0)
+    room = 64 * 1_024 - HEADER_BYTES
+    writer.side(SideKind.EVENT, exactly(1_000))
+    writer.side(SideKind.EVENT, exactly(room - 1_000))
+    assert len(list(tmp_path.glob("*.blob"))) == 1
+    writer.side(SideKind.EVENT, exactly(200_000))
+    first, second = sorted(tmp_path.glob("*.blob"))
+    assert [len(list(read_side(path))) for path in (first, second)] == [2, 1]
+    assert second.stat().st_size == HEADER_BYTES + 200_000, "more than it would have been given, and no more than that"
+    writer.close()
+
+
+def test_where_files_are_memory_rows_are_seen_when_they_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a browser."""
+    monkeypatch.setattr(sys, "platform", "emscripten")
+    writer = JournalWriter(tmp_path, "b1", 0)
+    for number in range(3):
+        writer.row(number, RowKind.DELIVER, 0, value=number)
+        assert rows_of(tmp_path) == list(range(number))
+        writer.show()
+        assert rows_of(tmp_path) == list(range(number + 1))
+    writer.close()
+    assert rows_of(tmp_path) == [0, 1, 2]
+
+
+def test_a_file_says_its_version_and_the_size_of_its_rows_of_which_a_side_file_has_none() -> None:
+    header = SegmentHeader(1, 0, 0)
+    assert struct.unpack_from("<8sHH", header.of_segment()) == (b"MURMURsg", SCHEMA_VERSION, ROW.size)
+    assert struct.unpack_from("<8sHH", header.of_side_file()) == (b"MURMURbl", SCHEMA_VERSION, 0)

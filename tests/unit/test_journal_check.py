@@ -2,17 +2,27 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import pytest
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import JournalWriter, RowKind, SideKind, read_side
-from murmur_pubsub.journal_format import HEADER_BYTES, ROW, FileState, schema_version
+from murmur_pubsub.journal_format import (
+    HEADER_BYTES,
+    RECORD,
+    ROW,
+    FileState,
+    SegmentHeader,
+    schema_version,
+    sound_header,
+)
 from murmur_pubsub.journal_rows import read_segment
-from murmur_pubsub.journal_sealing import seal_series
+from murmur_pubsub.journal_sealing import bytes_written, seal_series
 from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import ClusterEntry, FaultEntry, Gathered, HostEntry, NodeEntry, RunManifest, Status
 from spark_analysis.journal_check import Damage, find_damage
@@ -243,17 +253,43 @@ def test_what_a_killed_writer_left_is_sealed_and_says_the_same(run: Run, rows: i
     assert {path: path.read_bytes() for path in run.journal.iterdir()} == before, "once is enough"
 
 
-def test_what_is_sealed_for_a_dead_writer_takes_no_more_room_than_what_a_living_one_leaves(run: Run) -> None:
-    def sizes() -> dict[str, int]:
-        return {path.name: path.stat().st_size for path in run.journal.glob("c0-*")}
+def _read(path: Path) -> tuple[SegmentHeader, bytes]:
+    """What the file says of itself, but for who closed it; and what follows."""
+    data = path.read_bytes()
+    header = sound_header(data)
+    assert header is not None
+    state = FileState.LAST if header.state is FileState.LAST_OF_DEAD else header.state
+    return replace(header, state=state), data[HEADER_BYTES:]
 
-    run.written(rows=3, records=5).close()
-    left = sizes()
+
+@pytest.mark.parametrize("records", [0, 5])
+def test_what_is_sealed_for_a_dead_writer_is_what_a_living_one_leaves_but_for_who_closed_it(
+    run: Run, records: int
+) -> None:
+    run.written(rows=3, records=records).close()
+    left = {path.name: _read(path) for path in run.journal.glob("c0-*")}
     for path in run.journal.glob("c0-*"):
         path.unlink()
-    run.written(rows=3, records=5)
+    run.written(rows=3, records=records)
     seal_series(run.journal, "c0", 0)
-    assert sizes() == left
+    assert {path.name: _read(path) for path in run.journal.glob("c0-*")} == left
+
+
+@pytest.mark.parametrize("left", [0, 3])
+def test_a_side_file_that_was_written_to_its_end_is_sealed_as_it_is(run: Run, left: int) -> None:
+    """No further record fits there, nor the beginning of one."""
+    writer = run.written(rows=1)
+    size = 64 * 1024 - HEADER_BYTES - left
+    beside = RECORD.size + len(msgpack.packb([b"x" * size])) - size
+    writer.side(SideKind.EVENT, [b"x" * (size - beside)])
+    assert bytes_written("side", run.path(0, "blob").read_bytes()) == 64 * 1024 - left
+    seal_series(run.journal, "c0", 0)
+    assert run.damages(faults=[KILL]) == []
+
+
+def test_of_a_file_that_is_none_of_a_journal_nobody_says_how_much_is_written() -> None:
+    with pytest.raises(InputError, match="a file that begins with b'PAR1"):
+        bytes_written("here", b"PAR1" + bytes(200))
 
 
 def test_a_series_that_was_sealed_for_a_dead_writer_needs_a_fault_that_took_it(run: Run) -> None:

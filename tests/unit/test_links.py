@@ -59,6 +59,9 @@ def test_bandwidth_spaces_messages_out() -> None:
     assert [made.transmit(1_000, 0).arrivals_us[0] for _ in range(4)] == [1_000, 2_000, 3_000, 4_000]
     by_count = link(messages_per_s=100)
     assert [by_count.transmit(1, 0).arrivals_us[0] for _ in range(3)] == [10_000, 20_000, 30_000]
+    assert link(bytes_per_s=1_000_000).transmit(5_000_000, 0).arrivals_us == (5_000_000,)
+    assert link(messages_per_s=1).transmit(1, 0).arrivals_us == (1_000_000,)
+    assert link(messages_per_s=2_000_000).transmit(1, 0).arrivals_us == (0,), "whole microseconds, rounded down"
 
 
 def test_a_full_queue_drops_when_told_to_and_has_room_again_later() -> None:
@@ -102,11 +105,27 @@ def test_an_impossible_link_is_refused_by_name(fields: dict[str, float]) -> None
         LinkSpec(**fields)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"loss": 0, "duplication": 0, "reordering": 0},
+        {"loss": 1, "duplication": 1, "reordering": 1},
+        {"bytes_per_s": 1, "messages_per_s": 1, "queue_messages": 1},
+        {"bytes_per_s": None, "messages_per_s": None},
+        {"reordering_us": 0},
+    ],
+)
+def test_a_link_may_be_as_bad_as_can_be(fields: dict[str, Any]) -> None:
+    assert LinkSpec(**fields)
+
+
 def test_an_impossible_delay_is_refused() -> None:
+    assert Delay("uniform", 10, 10).sampler(random.Random(1))() == 10
     with pytest.raises(InputError, match="low at most high"):
-        Delay("uniform", 10, 5)
-    with pytest.raises(InputError, match="not negative"):
-        Delay("constant", -1)
+        Delay("uniform", 10, 9)
+    for low_us, high_us in ((-1, 0), (0, -1)):
+        with pytest.raises(InputError, match=f"{low_us} and {high_us}; allowed: delays that are not negative"):
+            Delay("constant", low_us, high_us)
 
 
 def test_each_distribution_draws_what_it_says() -> None:
@@ -144,3 +163,39 @@ def test_what_was_sent_over_the_slower_link_stays_ahead_of_what_comes_after_the_
 )
 def test_only_a_link_that_neither_delays_nor_harms_is_perfect(fields: dict[str, Any], is_perfect: bool) -> None:
     assert LinkSpec(**fields).perfect == is_perfect
+    made = link(**fields)
+    assert made.perfect == is_perfect
+    made.change(LinkSpec(), 0)
+    assert not made.perfect, "of a link that has changed something may still be on its way"
+
+
+HARMFUL = {"loss": 0.0, "duplication": 1.0, "reordering": 1.0, "reordering_us": 1_000, "delay": Delay("constant", 5)}
+
+
+def test_a_second_copy_takes_its_own_delay_after_the_first() -> None:
+    assert link(**{**HARMFUL, "reordering": 0.0}).transmit(1, 100).arrivals_us == (105, 110)
+
+
+def test_a_reordered_message_falls_behind_by_any_time_up_to_the_one_told() -> None:
+    made = link(**{**HARMFUL, "duplication": 0.0})
+    behind = sorted(made.transmit(1, 0).arrivals_us[0] - 5 for _ in range(300))
+    assert 0 <= behind[0] < 50
+    assert 450 < behind[150] < 550
+    assert 950 < behind[-1] <= 1_000
+
+
+def test_a_control_message_on_a_harmful_link_comes_once_and_in_its_order() -> None:
+    made = link(**{**HARMFUL, "loss": 1.0})
+    assert [made.transmit(1, now, control=True).arrivals_us for now in range(9)] == [(now + 5,) for now in range(9)]
+    assert made.transmit(1, 9).drop is DropReason.LOSS
+
+
+def test_what_is_sent_at_the_beginning_over_a_link_that_keeps_order_need_not_wait() -> None:
+    assert link(delay=Delay("uniform", 0, 0)).transmit(1, 0).arrivals_us == (0,)
+
+
+def test_a_queue_of_one_message_is_free_again_when_the_last_that_waits_has_left() -> None:
+    made = link(messages_per_s=100, queue_messages=1, on_overflow="slow")
+    for leaves_us in (10_000, 20_000, 30_000):
+        made.transmit(1, 0)
+        assert made.congested_until_us(0) == leaves_us

@@ -34,3 +34,14 @@ def test_an_illegal_step_raises_with_the_story_and_changes_nothing() -> None:
     with pytest.raises(IllegalStep, match=story):
         door.take(Push.PULL, "by b2")
     assert door.state is Door.OPEN
+
+
+@pytest.mark.parametrize(("steps", "told"), [(19, "OPEN -> SLAM"), (20, "SLAM -> SHUT -> PULL -> OPEN -> ")])
+def test_of_a_long_story_the_end_is_told(steps: int, told: str) -> None:
+    """Its beginning and nineteen steps, or the last twenty."""
+    door = Procedure("door", "b0", TABLE, Door.OPEN)
+    for number in range(steps):
+        door.take(Push.PULL if number % 2 else Push.SLAM)
+    with pytest.raises(IllegalStep, match=f"after {told}") as error:
+        door.take(Push.SLAM if steps % 2 else Push.PULL)
+    assert str(error.value).count("SLAM -> ") + str(error.value).count("PULL -> ") == min(steps, 20)

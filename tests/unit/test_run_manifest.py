@@ -120,7 +120,7 @@ def test_a_manifest_tells_what_a_second_of_a_core_brought() -> None:
         ({"status": "lost"}, "status", "'lost'"),
         ({"seed": "x"}, "seed", "'x'"),
         ({"seed": True}, "seed", "True"),
-        ({"run": "x"}, "run", "'x'"),
+        ({"run": "g"}, "run", "'g'"),
         ({"writers": None}, "writers", "nothing"),
         ({"writers": {"c0": "1"}}, "writers.c0", "'1'"),
         ({"nodes": {}}, "nodes", "{}"),
