@@ -132,7 +132,7 @@ def test_an_event_comes_down_once_and_is_forgotten_after_two_rounds() -> None:
 @pytest.mark.parametrize("own", [0, 2])
 def test_a_routed_event_is_delivered_by_the_node_that_asked_for_it_whatever_its_identifier_is(own: int) -> None:
     """Its header: that it is on its way down, and to which identifier."""
-    router, event = scribe_at(own, TOP, routed=True), Event(1, 1, 0, {"x": 2})
+    router, event = scribe_at(own, TOP, BELOW, routed=True), Event(1, 1, 0, {"x": 2})
     router.handle(Received("below", TreeSubscription(BELOW, [X])), 1)
     assert router.is_relay(event, (DOWN, 130)), "to another"
     assert not router.is_relay(event, (DOWN, own))
