@@ -45,7 +45,7 @@ def test_strings_with_characters_that_are_not_told_apart_keep_their_order_among_
 
 def test_what_follows_a_character_that_is_not_told_apart_does_not_matter() -> None:
     assert EVERY.hash("aĀ") == EVERY.hash("aĀÿÿÿÿÿÿ") == EVERY.hash("aÿÿÿÿÿ")
-    assert EVERY.hash("aþ") < EVERY.hash("aÿ") < EVERY.hash("aĀ") < EVERY.hash("b")
+    assert EVERY.hash("aþ") < EVERY.hash("aÿ") < EVERY.hash("aĀ") <= EVERY.hash("b")
 
 
 def test_the_places_of_booleans_and_of_the_first_and_last_values() -> None:
