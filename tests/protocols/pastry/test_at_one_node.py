@@ -1,11 +1,8 @@
 """What one Pastry node does with each message and timer, held in the hand; and what it says of its own state."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 
-from murmur_pubsub.machine import Effect, LinkDown, NodeContext, Received, Send, SetTimer, Start, TimerFired
+from murmur_pubsub.machine import LinkDown, Received, SetTimer
 from murmur_pubsub.places import RingPlace
 from routing.founding import Outside
 from routing.pastry.changes import Answered, CellFilled, PeerFailed
@@ -27,44 +24,20 @@ from routing.pastry.node import Pastry
 from routing.pastry.quarantine import QUARANTINE_ROUNDS
 from routing.pastry.recovery import pastry_recovers
 from routing.pastry.told_filters import ToldFilters
-
-PROBE_US, TIMEOUT_US = 2_000_000, 500_000
-ROUND, DEADLINE, SETTLE, JOIN = (
-    TimerFired(("routing", "pastry", name)) for name in ("round", "deadline", "settle", "join")
+from tests.protocols.pastry.one_node import (
+    DEADLINE,
+    JOIN,
+    PROBE_US,
+    ROUND,
+    SETTLE,
+    TIMEOUT_US,
+    gathering,
+    identifier,
+    inside,
+    node_at,
+    peer,
+    sent,
 )
-
-
-def identifier(text: str) -> int:
-    """Of digits in base 4."""
-    return int(text, 4)
-
-
-def peer(name: str, text: str, incarnation: int = 0) -> PastryPeer:
-    return PastryPeer(name, identifier(text), incarnation)
-
-
-def node_at(text: str, *bootstrap: str, incarnation: int = 0, founds: bool = False) -> Pastry:
-    """A node that has just started."""
-    place = RingPlace(
-        identifier(text), digits=4, leaf_set=4, bootstrap=bootstrap, founds=founds,
-        probe_us=PROBE_US, probe_timeout_us=TIMEOUT_US,
-    )  # fmt: skip
-    node = Pastry(NodeContext("n", 1, incarnation=incarnation, place=place))
-    node.handle(Start([]), 0)
-    return node
-
-
-def inside(text: str, *known: PastryPeer, bootstrap: Sequence[str] = ()) -> Pastry:
-    """A node that is part of the overlay and knows these."""
-    node = node_at(text, *bootstrap, founds=True)
-    node.know(known)
-    node.take_changes()
-    return node
-
-
-def sent(effects: Sequence[Effect], kind: type) -> list[tuple[str, Any]]:
-    """The messages of that class, and to whom they go."""
-    return [(each.to, each.message) for each in effects if isinstance(each, Send) and isinstance(each.message, kind)]
 
 
 # ------------------------------------------------------------------------------------------------- joining
@@ -89,17 +62,6 @@ def test_those_that_asked_one_outside_are_let_in_as_it_joins() -> None:
     passed_on = [(to, word.joining) for to, word in sent(effects, JoinRequest)]
     assert passed_on == [("a", peer("b", "2000")), ("a", peer("c", "3000"))], "to the one that is nearer to them"
     assert not node.handle(SETTLE, 4), "once"
-
-
-def gathering() -> Pastry:
-    """A node that has been told of one peer, which has answered, and now seeks another one in its range."""
-    node = node_at("1111", "a", "b")
-    effects = node.handle(Received("a", JoinReply([peer("p", "2000")])), 1)
-    assert [to for to, _ in sent(effects, Hello)] == ["p"]
-    effects = node.handle(Received("p", Welcome(peer("p", "2000"), True, False, [])), 2)
-    assert [to for to, _ in sent(effects, Seek)] == ["p"]
-    assert not node.joined
-    return node
 
 
 def test_who_has_joined_no_more_waits_for_what_it_sought_before_it_started_over() -> None:
