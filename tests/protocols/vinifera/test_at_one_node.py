@@ -1,14 +1,11 @@
 """What one node of the gossip overlay does with each message and timer, held in the hand; what it says of itself."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import EVERYTHING
 from murmur_pubsub.filter_parser import parse_filter
-from murmur_pubsub.machine import Effect, LinkDown, NodeContext, Received, Send, SetTimer, Start, TimerFired
+from murmur_pubsub.machine import LinkDown, NodeContext, Received, SetTimer, Start
 from murmur_pubsub.places import RingPlace
 from routing.founding import Outside
 from routing.smallworld.messages import (
@@ -16,7 +13,6 @@ from routing.smallworld.messages import (
     BeatAnswer,
     Exchange,
     GossipJoinRequest,
-    GossipPeer,
     GossipWelcome,
     Install,
     Shuffle,
@@ -26,47 +22,22 @@ from routing.smallworld.rendezvous import DOWN, UP
 from routing.smallworld.ring import RING_SIZE
 from routing.vinifera.parameters import ViniferaParameters
 from routing.vinifera.router import Vinifera
-
-CYCLE_US, TIMEOUT_US = 2_000_000, 500_000
-ROUND, DEADLINE, RETRY, FLUSH = (TimerFired(("routing", name)) for name in ("round", "deadline", "join", "flush"))
-TENTH = RING_SIZE // 10
-
-
-def node(*bootstrap: str, incarnation: int = 0, name: str = "n", cycle_us: int = CYCLE_US, **chosen: Any) -> Vinifera:
-    """A node at the place 0 that has just started; without bootstrap peers it has founded the overlay."""
-    place = RingPlace(
-        0, base=4, digits=8, bootstrap=bootstrap, founds=not bootstrap, probe_us=cycle_us, probe_timeout_us=TIMEOUT_US
-    )
-    router = Vinifera(NodeContext(name, 1, incarnation=incarnation, place=place), ViniferaParameters(**chosen))
-    router.handle(Start([]), 0)
-    return router
-
-
-def fields(name: str, at: int, incarnation: int = 0) -> tuple[str, int, int, bytes, int]:
-    """A peer as it is written in messages."""
-    return name, incarnation, at, b"", 0
-
-
-def acquainted(*bootstrap: str, chosen: Any = None, **peers: int) -> Vinifera:
-    """A node that knows these peers at their places, all of which have answered."""
-    router = node(*bootstrap, **(chosen or {}))
-    router.know([GossipPeer(name, 0, at, b"") for name, at in peers.items()])
-    for name, at in peers.items():
-        router.handle(Received(name, answer(at)), 1)
-    return router
-
-
-def beat(at: int, number: int = 1, load: int = 0, incarnation: int = 0) -> Beat:
-    return Beat(at, incarnation, number, [], load, 0, 0, 0)
-
-
-def answer(at: int, number: int = 1, load: int = 0) -> BeatAnswer:
-    return BeatAnswer(at, 0, number, [], load, 0, 0, 0, True)
-
-
-def sent(effects: Sequence[Effect], kind: type) -> list[tuple[str, Any]]:
-    """The messages of that class, and to whom they go."""
-    return [(each.to, each.message) for each in effects if isinstance(each, Send) and isinstance(each.message, kind)]
+from tests.protocols.vinifera.one_node import (
+    CYCLE_US,
+    DEADLINE,
+    FLUSH,
+    RETRY,
+    ROUND,
+    TENTH,
+    TIMEOUT_US,
+    acquainted,
+    answer,
+    beat,
+    fields,
+    node,
+    requests,
+    sent,
+)
 
 
 # ------------------------------------------------------------------------------------------------- joining
@@ -104,20 +75,6 @@ def test_who_joins_is_let_in_by_the_node_after_its_identifier(joining: int, pass
         effects = router.handle(Received(source, GossipJoinRequest(fields(source, joining))), 3)
         if source == passed_to:
             assert [to for to, _ in sent(effects, GossipWelcome)] == [source], "it is not sent back"
-
-
-def requests(router: Vinifera, rounds: int) -> list[tuple[int, str]]:
-    """In which rounds a node sends requests, and to whom, while all answer it."""
-    found: list[tuple[int, str]] = []
-    for number in range(1, rounds + 1):
-        effects = router.handle(ROUND, number * CYCLE_US)
-        found += [(number, to) for to, _ in sent(effects, GossipJoinRequest)]
-        for to, _ in sent(effects, Beat):
-            contact = router.overlay.contacts.get(to)
-            assert contact is not None
-            router.handle(Received(to, answer(contact.identifier, number + 1)), number * CYCLE_US + 1)
-        router.handle(DEADLINE, number * CYCLE_US + 2)
-    return found
 
 
 def test_a_node_looks_for_its_successor_in_its_first_two_rounds_and_then_in_each_eighth() -> None:
