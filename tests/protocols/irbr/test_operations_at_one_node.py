@@ -14,7 +14,21 @@ from routing.irbr.filter_table import CONCURRENT_US, FilterTable
 from routing.irbr.messages import Cancellation, RangeSubscription, Summary, SummaryRequest, Transfer
 from routing.irbr.router import Irbr, IrbrParameters
 from routing.pastry.messages import Arrived, Hello, Ping, Pong
-from tests.protocols.irbr.one_node import BESIDE, FAR, NARROW, NEAR, PROBE_US, X, Y, node, peer, said, wide
+from tests.protocols.irbr.one_node import (
+    BESIDE,
+    DEADLINE,
+    FAR,
+    NARROW,
+    NEAR,
+    PROBE_US,
+    ROUND,
+    X,
+    Y,
+    node,
+    peer,
+    said,
+    wide,
+)
 
 ROW3 = peer("row3", "1120")
 """It stands for the range 112., as seen from 1111."""
@@ -259,6 +273,62 @@ def test_what_a_node_says_of_its_range_is_what_is_wanted_there_now() -> None:
     says(1, Y, OTHER)
     router.handle(Received("near", Summary(4, [])), 12 + 5 * PROBE_US + 1)
     says(1, Y)
+
+
+# ------------------------------------------------------------------------------------------------ empty ranges
+def rounds_end(router: Any, *there: Any) -> list[Any]:
+    """A round of probes in which these answer; what is said as it ends."""
+    router.handle(ROUND, 5 * PROBE_US)
+    for each in there:
+        router.pastry.heard(each.name, 5 * PROBE_US)
+    return [each for number in (1, 2, 3) for each in said(router.handle(DEADLINE, 5 * PROBE_US + number), Cancellation)]
+
+
+def test_what_was_wanted_in_a_range_that_is_empty_is_cancelled_in_all_the_others() -> None:
+    """As seen from 1111: 1112 is gone. For the range 112. this node cancels in the name of 111., which holds it all."""
+    router = node(BESIDE, ROW3, NEAR, peer("three", "1113"))
+    told(router, NEAR, "1112", X)
+    router.subscribe(NARROW)
+    router.handle(LinkDown("near", "reset"), 2)
+    router.pastry.towards = lambda cell: None  # nobody is nearer to its middle
+    router.subscribe(Y)
+    effects = rounds_end(router, BESIDE, ROW3, peer("three", "1113"))
+    assert [(to, digits(word.subscriber), list(word.cancelled), list(word.added)) for to, word in effects] == [
+        ("three", "1112", [X], []),
+        ("row3", "111", [X], [NARROW]),
+        ("beside", "11", [X], [NARROW]),
+    ]
+    assert not router.table.of(wide("1112"))
+    assert not router.pastry.vacant()
+    assert not rounds_end(router, BESIDE, ROW3, peer("three", "1113")), "once"
+
+
+def test_a_range_that_was_found_empty_and_is_none_of_its_own_or_has_a_peer_again_is_left() -> None:
+    router, new = node(FAR, BESIDE), peer("new", "2100")
+    told(router, FAR, "2", X)
+    router._found_empty = dict.fromkeys((wide("2"), wide("31"), wide("")))
+    assert not rounds_end(router, FAR, BESIDE)
+    assert router.table.of(wide("2")) == [X]
+    router.handle(LinkDown("far", "reset"), 6 * PROBE_US)
+    router._found_empty[wide("2")] = None
+    router.handle(Received("new", Hello(new, True)), 6 * PROBE_US)
+    assert not rounds_end(router, BESIDE, new)
+    assert router.table.of(wide("2")) == [X]
+
+
+@pytest.mark.parametrize(("destination", "towards"), [("", ["2", "12"]), ("1", ["12"]), ("11", [])])
+def test_what_is_for_a_range_goes_to_its_parts_without_a_peer_by_way_of_others(
+    destination: str, towards: list[str]
+) -> None:
+    router = node(FAR, BESIDE, ROW3, peer("gone", "1200"))
+    for name in ("far", "gone"):
+        router.handle(LinkDown(name, "reset"), 1)
+    router.pastry.towards = lambda cell: ROW3
+    word = RangeSubscription(NEAR.identifier, 1, wide("1112"), X, wide(destination))
+    sent = said(router.handle(Received("near", word), 2))
+    assert [digits(each.destination) for to, each in sent if to == "row3"] == ["112", *towards]
+    rows = [digits(each.destination) for _, each in said(router.subscribe(Y))]
+    assert rows == ["112", "10", "12", "2"]
 
 
 # ------------------------------------------------------------------------------------------------- the table

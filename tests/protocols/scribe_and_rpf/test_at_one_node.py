@@ -10,7 +10,8 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import Effect, LinkDown, NodeContext, Received, Send, Start, TimerFired
 from murmur_pubsub.places import RingPlace
 from routing.filter_digest import digest
-from routing.pastry.messages import PastryPeer, Pong
+from routing.pastry.changes import PeerFailed
+from routing.pastry.messages import Hello, PastryPeer, Pong
 from routing.pastry.neighbour_filters import Forgotten
 from routing.pastry.reverse_paths import ReversePathParameters
 from routing.router import Hop
@@ -180,6 +181,40 @@ def test_the_state_of_a_node_of_the_tree_says_what_hangs_on_it() -> None:
     assert states(router) == {"children + wants"}
 
 
+def test_a_node_of_the_tree_probes_its_parent_and_its_children_and_nobody_else() -> None:
+    router = scribe_at(2, TOP, PastryPeer("next", 129))
+    router.handle(Received("below", TreeSubscription(BELOW, [X])), 1)
+    assert set(router.pastry._watched) == {"top", "below"}
+    router.handle(Received("below", Detached(0)), 2)
+    assert set(router.pastry._watched) == {"top"}
+    router.pastry.peers.remove(TOP)
+    router.know([PastryPeer("nearer", 127)])
+    assert router.parent == PastryPeer("nearer", 127)
+    assert set(router.pastry._watched) == {"nearer"}
+
+
+def test_a_parent_that_has_forgotten_this_life_of_a_node_is_told_all_again() -> None:
+    router = scribe_at(2, TOP)
+    assert not router.handle(Received("top", Forgotten(0)), 1), "it wants nothing"
+    router.subscribe(X)
+    assert not router.handle(Received("top", Forgotten(1)), 2)
+    assert not router.handle(Received("other", Forgotten(0)), 3)
+    assert said(router.handle(Received("top", Forgotten(0)), 4)) == [("top", TreeSubscription(router.pastry.me, [X]))]
+    rendezvous = scribe_at(128)
+    rendezvous.subscribe(X)
+    assert not rendezvous.handle(Received("top", Forgotten(0)), 5)
+    assert not rendezvous.is_relay(Event(1, 1, 0, {"x": 2}), ())
+
+
+def test_a_failure_of_a_former_life_of_a_child_takes_nothing_from_its_present_one() -> None:
+    for incarnation in (0, 1):
+        router = scribe_at(2, TOP)
+        router.handle(Received("below", TreeSubscription(PastryPeer("below", 1, 1), [X])), 1)
+        router.watchers[PeerFailed](PeerFailed(PastryPeer("below", 1, incarnation), None))
+        assert router.children.of("below") == ([] if incarnation else [X])
+    assert router.patterns_of(Event(1, 1, 0, {"x": 2})) == []
+
+
 # ---------------------------------------------------------------------------------- reverse path forwarding
 def test_a_peer_that_holds_something_else_is_asked_anew_once_in_a_round() -> None:
     router = rpf_at(2, TOP)
@@ -269,6 +304,84 @@ def test_the_state_of_a_node_says_whether_paths_lead_to_it_and_from_it() -> None
     assert states(router) == {"to peers"}
     router.handle(Received("below", PathFilter(BELOW, Y)), 1)
     assert states(router) == {"to peers + from peers"}
+
+
+MID, STRANGER, BESIDE_MID = PastryPeer("mid", 16), PastryPeer("stranger", 64), PastryPeer("beside mid", 17)
+"""They share one digit with the node 0002, none, and one."""
+NARROW, MIDDLE = parse_filter("x > 5"), parse_filter("x > 3")
+
+
+def test_a_new_peer_is_told_what_is_wanted_here_and_by_those_that_share_fewer_digits() -> None:
+    router = rpf_at(2)
+    me = router.pastry.me
+    router.handle(Received("stranger", PathFilter(STRANGER, X)), 1)
+    router.handle(Received("beside mid", PathFilter(BESIDE_MID, Y)), 2)
+    router.subscribe(parse_filter("z = 1"))
+    effects = said(router.handle(Received("mid", Hello(MID, True)), 3))
+    told = [message.filter for to, message in effects if to == "mid" and isinstance(message, PathFilter)]
+    assert told == [parse_filter("z = 1"), X]
+    assert set(router.pastry._watched) == {"stranger", "beside mid"}
+    assert router.patterns_of(Event(1, 1, 0, {"x": 2, "y": 0})) == [X]
+    router.handle(Received("stranger", PathReleased(0)), 4)
+    assert set(router.pastry._watched) == {"beside mid"}
+    effects = said(router.handle(Received("below", Hello(BELOW, True)), 5))
+    assert [message for to, message in effects if to == "below" and isinstance(message, PathFilter)] == [
+        PathFilter(me, parse_filter("z = 1")),
+        PathFilter(me, Y),
+    ]
+    router.check_invariants()
+
+
+def test_what_a_withdrawn_filter_alone_had_covered_is_sent_before_it() -> None:
+    """To each peer what is wanted on tracks that pass this node on their way to it."""
+    router = rpf_at(2, TOP, MID, BELOW)
+    me = router.pastry.me
+    for wanted in (X, NARROW):
+        router.subscribe(wanted)
+    assert not router.handle(Received("stranger", PathFilter(STRANGER, MIDDLE)), 1)
+    assert said(router.unsubscribe(X)) == [
+        ("top", PathFilter(me, NARROW)), ("top", PathWithdrawn(X)),
+        ("mid", PathFilter(me, MIDDLE)), ("mid", PathWithdrawn(X)),
+        ("below", PathFilter(me, MIDDLE)), ("below", PathWithdrawn(X)),
+    ]  # fmt: skip
+    router.check_invariants()
+
+
+def test_what_another_track_wants_exactly_so_is_not_withdrawn_there() -> None:
+    router = rpf_at(2, TOP, MID, BELOW)
+    router.subscribe(X)
+    router.handle(Received("stranger", PathFilter(STRANGER, X)), 1)
+    assert said(router.unsubscribe(X)) == [("top", PathWithdrawn(X))]
+    router.handle(Received("beside mid", PathFilter(BESIDE_MID, X)), 2)
+    assert said(router.handle(Received("stranger", PathWithdrawn(X)), 3)) == [("mid", PathWithdrawn(X))]
+    assert said(router.handle(Received("beside mid", PathReleased(0)), 4)) == [("below", PathWithdrawn(X))]
+    assert not len(router.received)
+
+
+def test_a_peer_that_was_only_out_of_reach_hears_what_was_forgotten_and_is_asked_anew() -> None:
+    router = rpf_at(2, TOP)
+    router.subscribe(X)
+    router.handle(Received("top", PathFilter(TOP, Y)), 1)
+    router.handle(LinkDown("top", "reset"), 2)
+    effects = said(router.handle(Received("top", Hello(TOP, True)), 3))
+    assert ("top", Forgotten(0)) in effects
+    assert ("top", PathReleased(0)) in effects
+    assert effects.count(("top", PathFilter(router.pastry.me, X))) >= 1
+    assert set(router._told) == {TOP}
+    assert [message for to, message in effects if isinstance(message, PathWithdrawn)] == []
+
+
+@pytest.mark.parametrize("own", [0, 2])
+def test_a_routed_event_of_a_path_is_for_the_node_that_asked_for_it(own: int) -> None:
+    place, event = RingPlace(own, digits=4, leaf_set=4), Event(1, 1, 0, {"x": 2})
+    router = ReversePathForwarding(NodeContext("n", 1, place=place), ReversePathParameters(reverse_paths="routed"))
+    router.handle(Start([]), 0)
+    router.know([TOP, MID, BELOW])
+    router.handle(Received("mid", PathFilter(MID, X)), 1)
+    assert [router.is_relay(event, header) for header in ((), (3,), (3, own), (3, 128))] == [False] * 3 + [True]
+    assert router.next_hops(event, "p", (3, 128)) == [Hop("top", (3, 128))]
+    assert router.next_hops(event, "p", (2, own)) == [Hop("mid", (1, 16))]
+    assert router.next_hops(event, "p", (1, own)) == []
 
 
 # ------------------------------------------------------------------------------------------------ invariants
