@@ -20,7 +20,7 @@ from routing.irbr.messages import (
     SummaryRequest,
 )
 from routing.irbr.router import Irbr, IrbrParameters
-from routing.pastry.messages import JoinReply, PastryPeer, Ping, Pong, Welcome
+from routing.pastry.messages import Hello, JoinReply, PastryPeer, Ping, Pong, Welcome
 from routing.router import Hop
 from tests.protocols.irbr.one_node import (
     BESIDE,
@@ -125,6 +125,8 @@ def test_a_range_that_is_found_empty_is_said_so_at_the_end_of_the_round_and_once
     end_round(router, 10, lower)
     assert state() == "wants"
     assert not router.pastry.vacant()
+    with pytest.raises(WireError, match="no identifier"):
+        router.handle(Received("lower", Hello(PastryPeer("far", 256), True)), 20)
     router.unsubscribe(Y)
     assert state() == "nothing"
     router.check_invariants()
@@ -257,5 +259,8 @@ def test_a_member_is_entered_at_while_it_answers_and_probed_while_it_is_needed()
     assert state() == "known"
     router.check_invariants()
     router.next_hops(event, None, ())
+    router.handle(Received("member", Pong(member, 0, 0, [])), 99)
+    assert state() == "known + probed + answering"
     router.handle(LinkDown("member", "reset"), 100)
+    router.check_invariants()
     assert state() == "nothing", "what is gone is no member"

@@ -303,6 +303,27 @@ def test_what_was_wanted_in_a_range_that_is_empty_is_cancelled_in_all_the_others
     assert not rounds_end(router, BESIDE, ROW3, peer("three", "1113")), "once"
 
 
+def test_an_empty_range_of_more_than_one_identifier_is_cancelled_in_all_rows_below_it_too() -> None:
+    router = node(BESIDE, ROW3, NEAR, peer("near3", "1130"))
+    told(router, ROW3, "112", X)
+
+    def noted() -> int:
+        ((_, pong),) = said(router.handle(Received("beside", Ping(BESIDE, 2, 0, False)), 3), Pong)
+        return int(pong.note)
+
+    assert noted() == digest([X])
+    router.handle(LinkDown("row3", "reset"), 2)
+    router._found_empty[wide("112")] = None
+    router.pastry.towards = lambda cell: None
+    effects = rounds_end(router, BESIDE, NEAR, peer("near3", "1130"))
+    assert [(to, digits(word.subscriber), digits(word.destination)) for to, word in effects] == [
+        ("near", "112", "1112"),
+        ("near3", "112", "113"),
+        ("beside", "11", "10"),
+    ]
+    assert noted() == digest([])
+
+
 def test_a_range_that_was_found_empty_and_is_none_of_its_own_or_has_a_peer_again_is_left() -> None:
     router, new = node(FAR, BESIDE), peer("new", "2100")
     told(router, FAR, "2", X)
@@ -362,6 +383,17 @@ def test_what_was_asked_for_lately_is_forgotten_when_it_is_that_no_more() -> Non
     assert not table._order
     table.cancelled(cell, X, 7, 2, now_us=22 + CONCURRENT_US)
     assert not table.of(cell)
+
+
+def test_what_a_node_has_withdrawn_itself_is_forgotten_once() -> None:
+    table, cell = FilterTable(), wide("2")
+    table.subscribed(cell, X, 7, 1, now_us=10)
+    table.subscribed(cell, Y, 7, 2, now_us=10)
+    table.cancelled(cell, X, 7, 3, now_us=11)
+    table._forget_old(12 + CONCURRENT_US)
+    assert table._lately == {cell: {}}
+    assert not table._order
+    assert table.of(cell) == [Y]
 
 
 @pytest.mark.parametrize(("number", "left"), [(0, True), (1, True), (2, False)])

@@ -57,6 +57,9 @@ def test_a_request_gathers_on_its_way_the_row_in_which_the_new_node_belongs() ->
     ((to, passed_on),) = sent(node.handle(Received("before", request), 1), JoinRequest)
     assert (to, passed_on.joining) == ("row3", joining)
     assert names(passed_on.known) == {"before", "n", "row3"}, "row 3 has the new node, too"
+    again = JoinRequest(joining, [node.me, ROW3])
+    ((_, passed_on),) = sent(node.handle(Received("before", again), 2), JoinRequest)
+    assert [name for name, *_ in passed_on.known] == ["n", "row3"], "each once"
 
 
 def test_the_closest_node_names_all_its_cells_and_leaves_to_the_new_one() -> None:
@@ -145,7 +148,17 @@ def test_who_fills_a_range_is_named_to_those_that_have_the_same_range() -> None:
         (each, node.me) for each in ("row4", *(leaf.name for leaf in node.leaves if leaf != ROW4))
     ]
     assert ("row4", Hello(node.me, True)) in sent(effects, Hello)
-    assert not sent(node.handle(Received("same", Hello(peer("same", "1310"), True)), 3), Arrived)
+    for name, text in (("same", "1310"), ("beside", "1130")):
+        assert not sent(node.handle(Received(name, Hello(peer(name, text), True)), 3), Arrived)
+    node = inside("1111", ROW4)
+    assert not sent(node.handle(Received("other", Hello(peer("other", "1113"), True)), 4), Arrived), (
+        "as near as another"
+    )
+
+
+def test_who_has_nothing_to_tell_another_introduces_nobody() -> None:
+    node = inside("1111")
+    assert not sent(node.handle(Received("far", Welcome(FAR, True, False, [])), 1), Introduced)
 
 
 def test_a_first_peer_is_nearer_than_all_known() -> None:
@@ -194,6 +207,7 @@ def test_the_peers_of_a_failed_ones_row_are_asked_for_another_and_the_ends_of_th
     cell = IdentifierRange(identifier("12"), 2)
     asked = sent(effects, RepairRequest)
     assert len(asked) == 3
+    assert asked[0][0] == "row2b", "the row itself first"
     assert {to for to, _ in asked} <= {"row2b", *(leaf.name for leaf in leaves)}
     assert {word for _, word in asked} == {RepairRequest(cell)}
     assert not sent(effects, Hello)
@@ -314,6 +328,32 @@ def test_a_node_that_is_the_first_of_those_that_wait_founds_the_overlay_anew() -
     for _ in range(20):
         new.handle(JOIN, 2)
     assert not new.joined, "who starts for the first time founds nothing"
+
+
+def test_who_has_been_let_in_once_waits_anew_before_it_founds_anything() -> None:
+    """There is an overlay, though the one peer of the reply was dead."""
+    node = node_at("1111", "a", incarnation=1)
+    node.handle(Received("a", Outside("", 0)), 1)
+    for _ in range(7):
+        node.handle(JOIN, 2)
+    node.handle(Received("a", JoinReply([FAR])), 3)
+    node.handle(SETTLE, 4)
+    for _ in range(8):
+        assert not node.joined
+        node.handle(Received("a", Outside("", 0)), 5)
+        node.handle(JOIN, 6)
+    assert node.joined
+
+
+def test_a_node_waits_for_all_that_it_seeks() -> None:
+    node = node_at("1111", "a")
+    node.handle(Received("a", JoinReply([FAR, peer("p", "2000")])), 1)
+    for each in (FAR, peer("p", "2000")):
+        assert len(sent(node.handle(Received(each.name, Welcome(each, True, False, [])), 2), Seek)) == 1
+    for name, text in (("q", "3100"), ("r", "2100")):
+        assert not node.joined
+        node.handle(Received(name, Welcome(peer(name, text), True, True, [])), 3)
+    assert node.joined
 
 
 def test_an_identifier_that_is_none_of_the_space_is_refused() -> None:

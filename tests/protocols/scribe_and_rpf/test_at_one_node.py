@@ -166,6 +166,27 @@ def test_a_node_whose_parent_has_failed_has_another_and_one_of_whose_children_fo
     assert router.parent is None, "it is the rendezvous"
 
 
+def test_a_node_whose_parent_is_no_leaf_has_another_when_it_fails() -> None:
+    leaves = [PastryPeer(f"l{identifier}", identifier) for identifier in (0, 1, 3, 4)]
+    router = scribe_at(2, *leaves, TOP)
+    router.subscribe(X)
+    assert "top" not in router.pastry.leaves
+    effects = said(router.handle(LinkDown("top", "reset"), 1))
+    assert router.parent == PastryPeer("l4", 4)
+    assert ("l4", TreeSubscription(router.pastry.me, [X])) in effects
+    router.handle(LinkDown("l0", "reset"), 2)
+    assert router.parent == PastryPeer("l4", 4)
+    router.handle(Received("below", TreeSubscription(BELOW, [X])), 3)
+    assert router.patterns_of(Event(1, 1, 0, {"x": 2})) == [X]
+
+
+@pytest.mark.parametrize("resets", [True, False])
+@pytest.mark.parametrize("make", [Scribe, ReversePathForwarding])
+def test_a_node_is_told_of_closed_connections_if_it_is_to_heed_them(make: Any, resets: bool) -> None:
+    router = make(NodeContext("n", 1, place=RingPlace(2)), ReversePathParameters(resets=resets))
+    assert router.hears_resets is resets
+
+
 def test_the_state_of_a_node_of_the_tree_says_what_hangs_on_it() -> None:
     def states(router: Scribe) -> set[str]:
         return {state for part, _, state in router.fingerprint() if part == "Scribe"}
@@ -272,6 +293,17 @@ def test_a_wider_filter_takes_the_place_of_those_of_the_same_neighbour_that_it_c
         router.handle(Received(source, PathFilter(peer, wanted)), 1)
     assert router.received.of("top") == [X]
     assert router.received.of("below") == [narrow]
+    router.handle(Received("mid", PathFilter(MID, narrow)), 2)
+    router.handle(Received("below", PathWithdrawn(narrow)), 3)
+    router.handle(Received("top", PathFilter(TOP, TRUE)), 4)
+    assert (router.received.of("top"), router.received.of("mid")) == ([TRUE], [narrow])
+
+
+def test_a_wider_filter_takes_the_place_of_the_one_there_was() -> None:
+    router = rpf_at(2, BELOW)
+    for wanted in (parse_filter("x > 5"), X, Y):
+        router.handle(Received("top", PathFilter(TOP, wanted)), 1)
+    assert router.received.of("top") == [X, Y]
 
 
 def test_who_was_taken_for_dead_asks_again_where_its_present_life_was_meant() -> None:
@@ -290,6 +322,7 @@ def test_a_peer_that_has_failed_is_released_and_what_it_wanted_forgotten() -> No
     assert ("top", PathReleased(0)) in effects
     assert ("below", PathWithdrawn(X)) in effects
     assert not len(router.received)
+    assert list(router._told) == list(router._forwarded) == [BELOW], "nothing is kept of it"
     router.check_invariants()
 
 

@@ -8,6 +8,7 @@ from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import LinkDown, NodeContext, Received, SetTimer, Start
 from murmur_pubsub.places import RingPlace
 from routing.founding import Outside
+from routing.router import Hop
 from routing.smallworld.messages import (
     Beat,
     BeatAnswer,
@@ -233,8 +234,20 @@ def test_an_event_is_remembered_for_two_to_four_rounds() -> None:
         remembered.append(rounds)
         if began % 2:
             router.handle(ROUND, 1)
-    assert set(remembered) <= {3, 4}
-    assert len(set(remembered)) == 2
+    assert set(remembered) == {3, 4}
+    assert remembered[0] == 4, "every second round, beginning with the second"
+    event = Event(1, 9, 0, {"x": 4})
+    assert not router.is_relay(event, ())
+    for _ in range(9):
+        router.handle(DEADLINE, 2)
+    assert router.is_relay(event, ()), "a deadline is no round"
+
+
+def test_an_event_goes_up_towards_the_place_of_its_value() -> None:
+    router = acquainted(chosen={"spread": False}, low=TENTH, high=5 * TENTH)
+    for number, (value, hop) in enumerate(((TENTH, "low"), (TENTH + 1, "high"), (5 * TENTH, "high"))):
+        event = Event(1, number, 0, {"x": 4})
+        assert router.next_hops(event, None, (1, value, UP)) == [Hop(hop, (1, value, UP))]
 
 
 def test_an_event_goes_down_once_and_not_to_where_it_came_from() -> None:

@@ -24,6 +24,7 @@ from murmur_pubsub.machine import (
 )
 from murmur_pubsub.places import RingPlace
 from routing.founding import Outside
+from routing.smallworld.contacts import Contacts
 from routing.smallworld.content_table import ContentTable, Entry
 from routing.smallworld.messages import (
     Beat,
@@ -95,18 +96,16 @@ def test_whoever_speaks_of_itself_has_just_been_heard() -> None:
 
 
 def test_what_is_told_of_others_grows_older_by_what_it_has_come_with() -> None:
-    router = node()
+    router = node(**TWO_LINKS)
     for _ in range(5):
         router.handle(ROUND, 1)
-    told = [("a", 0, TENTH, b"", 3), ("b", 0, 5 * TENTH, b"", 1)]
+    told = [("a", 0, TENTH, b"", 3), ("b", 0, 9 * TENTH, b"", 1), ("c", 0, 5 * TENTH, b"", 2)]
     router.handle(Received("a", GossipWelcome(told)), 2)
+    assert {name: 5 - spoke for name, (_, spoke) in router.overlay._sampling.view.items()} == {"a": 3, "b": 1, "c": 2}
     router.handle(ROUND, 3)
     asked = Exchange(fields("c", 3 * TENTH), [], False)
     ((_, table),) = sent(router.handle(Received("c", asked), 4), Exchange)
     assert {name: age for name, _, _, _, age in table.table} == {"a": 4, "b": 2}
-    ages = {name: router.overlay.round - spoke for name, (_, spoke) in router.overlay._sampling.view.items()}
-    assert ages.get("a", 4) == 4
-    assert ages.get("b", 2) == 2
 
 
 def test_a_shuffle_goes_to_the_oldest_of_the_view_and_its_answer_takes_the_places_of_what_was_sent() -> None:
@@ -173,6 +172,34 @@ def test_the_ring_is_made_anew_whenever_a_contact_comes_answers_moves_or_goes() 
     assert router.overlay.ring.next_hop(TENTH // 4) == "c"
     router.handle(LinkDown("c", "reset"), 8)
     assert router.overlay.ring.next_hop(TENTH // 4) == "a"
+
+
+def test_the_ring_is_made_anew_when_a_neighbour_is_not_selected_any_more_or_one_that_links_here_is_silent() -> None:
+    router = node(**TWO_LINKS)
+    router.know([GossipPeer(name, 0, place, b"") for name, place in (("a", TENTH), ("b", 9 * TENTH))])
+    for name, place in (("a", TENTH), ("b", 9 * TENTH)):
+        router.handle(Received(name, answer(place)._replace(links=False)), 1)
+    router.handle(Received("in", beat(5 * TENTH)), 1)
+    assert tenths(router) == ["a", "in", "in", "b", "b"]
+    router.handle(Received("a", Exchange(fields("a", TENTH), [fields("c", TENTH // 2)], True)), 2)
+    assert tenths(router) == ["in", "in", "in", "b", "b"]
+    for number in range(2, 6):
+        assert "in" in tenths(router)
+        router.handle(ROUND, number)
+        for name, place in (("b", 9 * TENTH), ("c", TENTH // 2)):
+            router.handle(Received(name, answer(place, number)), number)
+    assert tenths(router) == ["b"] * 5
+
+
+def test_a_neighbour_is_on_the_ring_from_its_first_answer_on() -> None:
+    contacts = Contacts(["a"], inbound_max=0)
+    contacts.hear("a", beat(TENTH), 1)
+    assert contacts.ring(0).next_hop(TENTH) is None
+    assert list(contacts.reach()) == []
+    assert contacts.answered("a")
+    assert contacts.ring(0).next_hop(TENTH) == "a"
+    assert list(contacts.reach()) == [TENTH]
+    assert not contacts.answered("a")
 
 
 @pytest.mark.parametrize("links", [False, True])
