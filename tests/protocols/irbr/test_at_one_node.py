@@ -40,6 +40,11 @@ from tests.protocols.irbr.one_node import (
 )
 
 
+def state_of(router: Irbr, part: str) -> str:
+    """What a node says of itself, by part."""
+    return {name: state for name, _, state in router.fingerprint()}[part]
+
+
 # ---------------------------------------------------------------------------------------------- gossip, events
 @pytest.mark.parametrize("header", [(), (1, 1), (int("11", 4), 2), (2, 1), (3, 1)])
 def test_gossip_goes_on_towards_a_range_that_this_node_is_not_in_and_within_one_that_it_is_in(
@@ -112,7 +117,7 @@ def test_a_range_that_is_found_empty_is_said_so_at_the_end_of_the_round_and_once
     router = node(FAR, lower)
 
     def state() -> str:
-        return next(state for part, _, state in router.fingerprint() if part == "ranges")
+        return state_of(router, "ranges")
 
     assert state() == "nothing"
     assert len(router.fingerprint()) == 2, "and that of Pastry"
@@ -235,7 +240,7 @@ def test_a_member_is_entered_at_while_it_answers_and_probed_while_it_is_needed()
     router, member, event = node(FAR, make=IrbrMembers), peer("member", "2100"), Event(1, 1, 0, {"x": 2})
 
     def state() -> str:
-        return next(state for part, _, state in router.fingerprint() if part == "members")
+        return state_of(router, "members")
 
     def probed(now_us: int) -> list[str]:
         effects = router.handle(ROUND, now_us)

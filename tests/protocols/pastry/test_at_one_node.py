@@ -2,7 +2,7 @@
 
 import pytest
 
-from murmur_pubsub.machine import LinkDown, Received, SetTimer
+from murmur_pubsub.machine import Input, LinkDown, Received, SetTimer
 from murmur_pubsub.places import RingPlace
 from routing.founding import Outside
 from routing.pastry.changes import Answered, CellFilled, PeerFailed
@@ -257,8 +257,9 @@ def test_the_state_of_a_node_says_what_is_missing_around_it() -> None:
 
 def test_the_state_of_a_node_says_that_a_peer_is_silent_once_it_had_to_be_asked_again() -> None:
     node = inside("1111", peer("a", "2000"), peer("b", "3000"))
-    said = []
-    for now_us, taken in enumerate((ROUND, Received("a", Pong(peer("a", "2000"), 0, 0, [])), DEADLINE, DEADLINE), 1):
+    said: list[str] = []
+    inputs: list[Input] = [ROUND, Received("a", Pong(peer("a", "2000"), 0, 0, [])), DEADLINE, DEADLINE]
+    for now_us, taken in enumerate(inputs, 1):
         node.handle(taken, now_us)
         said.append(holds(node))
     assert said == ["nothing", "nothing", "some silent", "some silent"]
