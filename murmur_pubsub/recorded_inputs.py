@@ -15,7 +15,7 @@ from typing import Any
 import msgpack
 
 from murmur_pubsub.codec import Codec
-from murmur_pubsub.errors import InputError
+from murmur_pubsub.errors import InputError, WireError
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import (
@@ -97,7 +97,7 @@ def read_inputs(place: str, data: bytes, message_types: Sequence[type]) -> Itera
                 assert before is not None
                 yield RecordedInput(before.time_us, before.input, record[0])
                 before = None
-    except (msgpack.UnpackException, ValueError, TypeError, IndexError, KeyError, AssertionError) as error:
+    except (msgpack.UnpackException, WireError, ValueError, TypeError, LookupError, AssertionError) as error:
         place = f"{place}, record {number}"
         raise InputError(place, f"no recorded input ({error!r:.80})", "what a run with keep_inputs wrote") from error
     if before is not None:
