@@ -114,13 +114,14 @@ def test_other_effects_have_another_digest() -> None:
         (b"\xc1", 2),
     ],
     ids=[
-        "no input before",
+        "no input",
         "too many fields",
         "no kind",
         "no message",
         "no event",
         "half an event",
-        "no record",
+        "no list",
+        "a map",
         "no msgpack",
     ],
 )
