@@ -202,7 +202,7 @@ def test_who_wants_to_know_the_brokers_own_subscribers_is_told_all_of_them_at_ea
     broker.handle(Subscribe(4, HIGH), 6)
     assert list(broker.handle(Unsubscribe(3, LOW), 7)) == [SetTimer(("reliability",), 7)]
     broker.handle(LinkUp("c0", False), 8)
-    broker.handle(Received("c0", ClientSubscribe(9, LOW)), 9)  # type: ignore[arg-type]
+    broker.handle(Received("c0", ClientSubscribe(9, LOW)), 9)
     assert reliability.heard == [[(3, "x > 3")], [(3, "x > 3"), (4, "x > 5")], [(4, "x > 5")]], "of clients' nothing"
 
 
@@ -216,8 +216,8 @@ def test_a_subscription_counts_from_the_time_at_which_it_has_come(parts: Parts) 
 
 def test_what_a_client_says_before_its_link_is_up_or_once_it_is_gone_is_not_heard(parts: Parts) -> None:
     broker, _, _ = parts
-    wants = Received("c0", ClientSubscribe(9, LOW))  # type: ignore[arg-type]
-    withdraws = Received("c0", ClientUnsubscribe(9, LOW))  # type: ignore[arg-type]
+    wants = Received("c0", ClientSubscribe(9, LOW))
+    withdraws = Received("c0", ClientUnsubscribe(9, LOW))
     broker.handle(wants, 5)
     assert not broker.has_subscribers
     broker.handle(LinkUp("c0", False), 6)

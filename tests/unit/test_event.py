@@ -136,7 +136,7 @@ def test_a_fingerprint_depends_on_time_and_contents_and_fits_a_row() -> None:
 
 def test_contents_are_those_that_the_event_holds_whatever_its_class_says() -> None:
     class Liar(Event):
-        blob = b"nothing"  # type: ignore[assignment]
+        blob = b"nothing"
 
         def __getattribute__(self, name: str) -> Any:
             return 0 if name == "time_us" else super().__getattribute__(name)

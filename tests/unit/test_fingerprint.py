@@ -83,7 +83,7 @@ def test_values_and_functions_are_no_parts() -> None:
 
 
 def test_of_what_the_package_itself_has_only_a_procedure_is_a_part() -> None:
-    door = Procedure("door", "b0", {}, Colour.RED)
+    door: Procedure[Colour, Colour] = Procedure("door", "b0", {}, Colour.RED)
     assert ("Procedure", "state", "is RED") in facts_of(Whole(door))
     assert facts_of(Whole(Membership(CellPlan({}, (), ())))) == set()
 

@@ -169,7 +169,13 @@ def test_only_a_link_that_neither_delays_nor_harms_is_perfect(fields: dict[str, 
     assert not made.perfect, "of a link that has changed something may still be on its way"
 
 
-HARMFUL = {"loss": 0.0, "duplication": 1.0, "reordering": 1.0, "reordering_us": 1_000, "delay": Delay("constant", 5)}
+HARMFUL: dict[str, Any] = {
+    "loss": 0.0,
+    "duplication": 1.0,
+    "reordering": 1.0,
+    "reordering_us": 1_000,
+    "delay": Delay("constant", 5),
+}
 
 
 def test_a_second_copy_takes_its_own_delay_after_the_first() -> None:

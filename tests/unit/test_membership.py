@@ -92,5 +92,5 @@ def test_cells_of_one_broker_at_the_edge_take_others_with_clients_of_their_own(
     sizes: dict[str, int], edges: tuple[str, ...], spreading: str
 ) -> None:
     cells = {cell: tuple(f"{cell}{number}" for number in range(size)) for cell, size in sizes.items()}
-    plan = CellPlan(cells, tuple((first, last) for first, last in edges), ())
+    plan = CellPlan(cells, tuple((edge[0], edge[1]) for edge in edges), ())
     assert "".join(cell for cell in cells if spreads(plan, cell)) == spreading

@@ -30,7 +30,7 @@ from murmur_pubsub.recorded_inputs import InputRecorder, RecordedInput, read_inp
 WANTED = parse_filter("x > 3 AND s LIKE 'a%'")
 INPUTS: Sequence[Input] = (
     Start((b"first", b"second")),
-    Received("b1", ClientSubscribe(7, WANTED)),  # type: ignore[arg-type]
+    Received("b1", ClientSubscribe(7, WANTED)),
     TimerFired(("routing", "b1", 5)),
     LinkUp("b1", True),
     LinkDown("b1", "closed"),
