@@ -86,8 +86,7 @@ class DurableClient(GryphonClient):
             if type(message) is Decided:
                 return self._on_decided(message)
             if type(message) is ResumedAt:
-                self._ticks[message.pubend] = message.tick
-                return [Record(RESUMED_ELSEWHERE, message.tick)]
+                return [self._resumed_at(message)]
         elif kind is Stored:
             return self._on_stored(input.token)  # type: ignore[union-attr]
         elif kind is Start:
@@ -108,6 +107,10 @@ class DurableClient(GryphonClient):
             self._revision = max(self._revision + 1, now_us)
             return [*effects, self._resume()] if self._connected else effects
         return super().handle(input, now_us)
+
+    def _resumed_at(self, message: ResumedAt | DurableGivenUp) -> Record:
+        self._ticks[message.pubend] = message.tick
+        return Record(RESUMED_ELSEWHERE, message.tick)
 
     def _on_decided(self, message: Decided) -> list[Effect]:
         refused = {each for each in message.refused if each <= message.sequence}
@@ -139,8 +142,7 @@ class DurableClient(GryphonClient):
 
     def _given(self, message: Any) -> list[Effect]:
         if type(message) is DurableGivenUp:
-            self._ticks[message.pubend] = message.tick
-            return [Record(RESUMED_ELSEWHERE, message.tick), *rows_of(message.events)]
+            return [self._resumed_at(message), *rows_of(message.events)]
         if type(message) is not DurableHanded:
             return super()._given(message)
         if message.tick <= self._ticks.get(message.pubend, -1):

@@ -308,9 +308,9 @@ class Membership:
         """Is a neighbour by link that was away back, and only the source hears it, which is a neighbour of both? That
         would be a cycle: the link between the two of them holds, and the one to this broker was taken away."""
         network = self._knowledge.network
-        is_back = stated.broker in network.down and stated.epoch > network.last_life(stated.broker)
-        if stated.broker not in network.linked:
-            return False  # a move has made it a neighbour, so its link to the source may be the one that went
+        # A move may have made it a neighbour, and then it may be its link to the source that went.
+        by_link = stated.broker in network.down and stated.broker in network.linked
+        is_back = by_link and stated.epoch > network.last_life(stated.broker)
         if not is_back or source not in network.peers or source not in network.statements:
             return False
         both = {stated.broker, self._knowledge.name}  # a move may have led the source away from this one

@@ -280,9 +280,10 @@ class SubscriptionSpread:
         return effects
 
     def _leads_over(self, peer: NodeName, distance: int, origin: NodeName) -> bool:
-        """Does the way to the origin begin in the peer's direction? Then the peer is told from there. Way and map may
-        be of different times: a neighbour may be in the map at its former place, and the destination of a pending move
-        tells its tables before it says that the move is made."""
+        """Does the way to the origin lead over the peer, or begin in its direction? Then it is told from there, and of
+        a way over itself it would see the last hops alone. Way and map may be of different times: a neighbour may be in
+        the map at its former place, and the destination of a pending move tells its tables before it says that the move
+        is made."""
         ppath = self._knowledge.mst.ppaths[origin]
         return peer in ppath or (distance > 1 and ppath[:1] == (self._knowledge.network.mom.first_hop(peer),))
 

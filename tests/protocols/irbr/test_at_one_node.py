@@ -22,22 +22,9 @@ from routing.irbr.messages import (
 from routing.irbr.router import Irbr, IrbrParameters
 from routing.pastry.messages import Hello, JoinReply, PastryPeer, Ping, Pong, Welcome
 from routing.router import Hop
-from tests.protocols.irbr.one_node import (
-    BESIDE,
-    DEADLINE,
-    FAR,
-    NARROW,
-    NEAR,
-    PROBE_US,
-    ROUND,
-    X,
-    Y,
-    end_round,
-    node,
-    peer,
-    said,
-    wide,
-)
+from tests.protocols.irbr.one_node import BESIDE, FAR, NARROW, NEAR, X, Y, node, wide
+from tests.protocols.one_node import sent
+from tests.protocols.pastry.one_node import DEADLINE, PROBE_US, ROUND, end_round, peer
 
 
 def state_of(router: Irbr, part: str) -> str:
@@ -77,7 +64,7 @@ def test_a_representative_is_asked_for_its_summary_if_it_knows_something_else(
     router = node(FAR)
     router.handle(Received("far", RangeSubscription(FAR.identifier, 1, wide("2"), X, (0, 0))), 1)
     pong = Pong(FAR, length, digest([X]) if note is None else note, [])
-    assert said(router.handle(Received("far", pong), 2)) == ([("far", SummaryRequest(1))] if asked else [])
+    assert sent(router.handle(Received("far", pong), 2)) == ([("far", SummaryRequest(1))] if asked else [])
 
 
 def test_a_node_that_has_not_joined_has_nothing_to_say_of_its_range() -> None:
@@ -87,7 +74,7 @@ def test_a_node_that_has_not_joined_has_nothing_to_say_of_its_range() -> None:
     router.subscribe(X)
 
     def notes() -> list[int]:
-        answers = [said(router.handle(Received("far", Ping(FAR, length, 0, False)), 1), Pong) for length in (0, 1)]
+        answers = [sent(router.handle(Received("far", Ping(FAR, length, 0, False)), 1), Pong) for length in (0, 1)]
         return [message.note for ((_, message),) in answers]
 
     assert router.settling
@@ -192,14 +179,14 @@ def test_a_summary_names_a_member_of_the_very_range_that_it_is_about(turned: boo
         told_of(router, member, cell)
     named = {}
     for length in range(1, 5):
-        ((_, summary),) = said(router.handle(Received("far", SummaryRequest(length)), 5), MemberSummary)
+        ((_, summary),) = sent(router.handle(Received("far", SummaryRequest(length)), 5), MemberSummary)
         assert summary.filters == ([X] if length < 4 else [])
         named[length] = [PastryPeer(*each) for each in summary.members]
     assert named[2] == named[3] == [NEAR]
     assert named[1] in ([NEAR], [BESIDE])
     assert named[4] == []
     router.subscribe(X)
-    ((_, summary),) = said(router.handle(Received("far", SummaryRequest(2)), 6), MemberSummary)
+    ((_, summary),) = sent(router.handle(Received("far", SummaryRequest(2)), 6), MemberSummary)
     assert summary.members == [router.pastry.me]
 
 
@@ -207,7 +194,7 @@ def test_a_summary_names_a_member_of_the_very_range_that_it_is_about(turned: boo
 def test_a_summary_of_any_length_that_a_peer_may_ask_for_is_answered(length: int, count: int) -> None:
     router = node(FAR, make=IrbrMembers)
     router.subscribe(X)
-    ((to, summary),) = said(router.handle(Received("far", SummaryRequest(length)), 1), MemberSummary)
+    ((to, summary),) = sent(router.handle(Received("far", SummaryRequest(length)), 1), MemberSummary)
     assert (to, summary.length, len(summary.filters), summary.members) == ("far", length, count, [router.pastry.me])
 
 
@@ -248,7 +235,7 @@ def test_a_member_is_entered_at_while_it_answers_and_probed_while_it_is_needed()
             router.pastry.heard(each.name, now_us)
         for at in (1, 2, 3):
             router.handle(DEADLINE, now_us + at)
-        return [to for to, _ in said(effects, Ping)]
+        return [to for to, _ in sent(effects, Ping)]
 
     assert state() == "nothing"
     told_of(router, member, "2")

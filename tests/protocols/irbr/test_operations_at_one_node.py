@@ -14,21 +14,9 @@ from routing.irbr.filter_table import CONCURRENT_US, FilterTable
 from routing.irbr.messages import Cancellation, RangeSubscription, Summary, SummaryRequest, Transfer
 from routing.irbr.router import Irbr, IrbrParameters
 from routing.pastry.messages import Arrived, Hello, Ping, Pong
-from tests.protocols.irbr.one_node import (
-    BESIDE,
-    DEADLINE,
-    FAR,
-    NARROW,
-    NEAR,
-    PROBE_US,
-    ROUND,
-    X,
-    Y,
-    node,
-    peer,
-    said,
-    wide,
-)
+from tests.protocols.irbr.one_node import BESIDE, FAR, NARROW, NEAR, X, Y, node, wide
+from tests.protocols.one_node import sent
+from tests.protocols.pastry.one_node import PROBE_US, end_round, peer
 
 ROW3 = peer("row3", "1120")
 """It stands for the range 112., as seen from 1111."""
@@ -44,8 +32,8 @@ def told(router: Any, source: Any, cell: str, wanted: Filter, number: int = 1, n
 
 def subscriptions(effects: Any) -> list[tuple[str, str, str]]:
     """To whom, whose range and for which: as digits."""
-    sent = said(effects, RangeSubscription)
-    return [(to, digits(word.subscriber), digits(word.destination)) for to, word in sent]
+    words = sent(effects, RangeSubscription)
+    return [(to, digits(word.subscriber), digits(word.destination)) for to, word in words]
 
 
 def digits(of: Any) -> str:
@@ -60,10 +48,10 @@ def test_a_subscription_goes_to_each_row_from_the_longest_prefix_on_with_the_ran
     assert subscriptions(effects) == [
         ("near", "1111", "1112"), ("row3", "111", "112"), ("beside", "11", "10"), ("far", "1", "2")
     ]  # fmt: skip
-    assert {(word.origin, word.number, word.filter) for _, word in said(effects)} == {(router._own, 1, X)}
+    assert {(word.origin, word.number, word.filter) for _, word in sent(effects)} == {(router._own, 1, X)}
     assert not router.subscribe(NARROW), "it is covered at home"
-    assert {word.number for _, word in said(router.subscribe(Y))} == {2}
-    assert {word.number for _, word in said(router.unsubscribe(Y))} == {3}
+    assert {word.number for _, word in sent(router.subscribe(Y))} == {2}
+    assert {word.number for _, word in sent(router.unsubscribe(Y))} == {3}
 
 
 def test_a_node_that_is_back_goes_on_numbering_above_all_that_it_did_before() -> None:
@@ -71,7 +59,7 @@ def test_a_node_that_is_back_goes_on_numbering_above_all_that_it_did_before() ->
     router = Irbr(NodeContext("n", 1, incarnation=2, place=place), IrbrParameters())
     router.handle(Start([]), 0)
     router.know([NEAR])
-    ((_, word),) = said(router.subscribe(X))
+    ((_, word),) = sent(router.subscribe(X))
     assert word.number == 2 * 2**32 + 1
 
 
@@ -96,7 +84,7 @@ def test_a_subscription_is_passed_on_within_the_range_it_is_for_or_towards_it() 
     router = node(*ALL)
     for destination, passed_to in (("", [*ALL]), ("1", [BESIDE, ROW3, NEAR]), ("111", [NEAR]), ("2", [FAR])):
         word = RangeSubscription(FAR.identifier, 1, wide("2"), parse_filter(f"x = '{destination}'"), wide(destination))
-        effects = said(router.handle(Received("far", word), 1))
+        effects = sent(router.handle(Received("far", word), 1))
         assert [to for to, _ in effects] == [each.name for each in passed_to]
         assert all(passed._replace(destination=()) == word._replace(destination=()) for _, passed in effects)
         assert (word.filter in router.table.of(wide("2"))) is (destination != "2")
@@ -106,8 +94,8 @@ def test_a_subscription_is_passed_on_within_the_range_it_is_for_or_towards_it() 
 # --------------------------------------------------------------------------------------------- cancellations
 def cancellations(effects: Any) -> list[tuple[str, str, list[Filter], list[Filter]]]:
     """To whom, whose range, what holds from now on, what is known of the receivers' range."""
-    sent = said(effects, Cancellation)
-    return [(to, digits(word.subscriber), list(word.added), list(word.known)) for to, word in sent]
+    words = sent(effects, Cancellation)
+    return [(to, digits(word.subscriber), list(word.added), list(word.known)) for to, word in words]
 
 
 def test_a_cancellation_takes_along_what_the_cancelled_one_had_covered_nearer_than_each_row() -> None:
@@ -124,8 +112,8 @@ def test_a_cancellation_takes_along_what_the_cancelled_one_had_covered_nearer_th
         ("beside", "11", [MIDDLE], []),
         ("far", "1", [MIDDLE], [NARROW]),
     ]
-    assert {tuple(word.cancelled) for _, word in said(effects)} == {(X,)}
-    assert [digits(word.destination) for _, word in said(effects)] == ["1112", "112", "10", "2"]
+    assert {tuple(word.cancelled) for _, word in sent(effects)} == {(X,)}
+    assert [digits(word.destination) for _, word in sent(effects)] == ["1112", "112", "10", "2"]
     assert not cancellations(router.unsubscribe(OTHER))[0][2]
 
 
@@ -143,7 +131,7 @@ def test_what_is_covered_at_home_is_cancelled_nowhere() -> None:
         router.subscribe(wanted)
     assert not router.unsubscribe(NARROW)
     router.subscribe(NARROW)
-    assert len(said(router.unsubscribe(X))) == 4
+    assert len(sent(router.unsubscribe(X))) == 4
 
 
 @pytest.mark.parametrize(
@@ -170,8 +158,8 @@ def test_who_was_covered_by_what_is_cancelled_and_is_not_known_to_be_goes_on_wit
     word = Cancellation(BESIDE.identifier, 2, wide(gone), [X], [OTHER], known, wide("11"))
     effects = router.handle(Received("beside", word), 5)
     assert [to for to, *_ in subscriptions(effects)] == told_again
-    assert {each.filter for _, each in said(effects, RangeSubscription)} <= {NARROW}
-    passed = [(to, each) for to, each in said(effects, Cancellation)]
+    assert {each.filter for _, each in sent(effects, RangeSubscription)} <= {NARROW}
+    passed = [(to, each) for to, each in sent(effects, Cancellation)]
     assert [(to, digits(each.destination)) for to, each in passed] == [("row3", "112"), ("near", "1112")]
     assert router.table.of(wide(gone)) == [OTHER]
 
@@ -180,7 +168,7 @@ def test_a_cancellation_for_another_range_only_passes_and_one_of_an_empty_range_
     router = node(*ALL)
     told(router, FAR, "2", X)
     elsewhere = Cancellation(FAR.identifier, 2, wide("2"), [X], [], [], wide("10"))
-    assert said(router.handle(Received("near", elsewhere), 2)) == [("beside", elsewhere)]
+    assert sent(router.handle(Received("near", elsewhere), 2)) == [("beside", elsewhere)]
     assert router.table.of(wide("2")) == [X]
     router.handle(LinkDown("far", "reset"), 3)
     assert router.pastry.vacant() == [wide("2")]
@@ -205,7 +193,7 @@ def test_a_substitute_gets_what_came_since_a_round_before_its_predecessor_was_la
         router.subscribe(parse_filter(f"b = {number}"))
     router.handle(Received("far", Pong(FAR, 0, 0, [])), heard_us)
     router.handle(LinkDown("far", "reset"), heard_us + 10)
-    ((to, word),) = said(router.handle(Received("new", Hello(new, True)), heard_us + 20), Transfer)
+    ((to, word),) = sent(router.handle(Received("new", Hello(new, True)), heard_us + 20), Transfer)
     assert (to, digits(word.destination)) == ("new", "2")
     pairs = sorted((digits(of), str(wanted)) for of, wanted in zip(word.ranges, word.filters, strict=True))
     own = [("1", "a = 3"), ("1", "b = 5")] if late else []
@@ -214,13 +202,13 @@ def test_a_substitute_gets_what_came_since_a_round_before_its_predecessor_was_la
 
 def test_a_new_node_gets_everything_that_holds_for_it_too() -> None:
     router, new = node(BESIDE, peer("three", "3000")), peer("new", "2100")
-    assert not said(router.handle(Received("three", Arrived(peer("four", "1300"), (0, 0))), 1), Transfer)
+    assert not sent(router.handle(Received("three", Arrived(peer("four", "1300"), (0, 0))), 1), Transfer)
     told(router, BESIDE, "10", X, 1, 5)
     told(router, BESIDE, "3", Y, 2, 6)
     router.subscribe(NARROW)
-    ((to, word),) = said(router.handle(Received("new", Arrived(new, (0, 0))), 7), Transfer)
+    ((to, word),) = sent(router.handle(Received("new", Arrived(new, (0, 0))), 7), Transfer)
     assert (to, list(word.filters), [digits(each) for each in word.ranges]) == ("new", [Y, X], ["3", "1"])
-    ((_, nearer),) = said(router.handle(Received("a", Arrived(peer("a", "1210"), (0, 0))), 8), Transfer)
+    ((_, nearer),) = sent(router.handle(Received("a", Arrived(peer("a", "1210"), (0, 0))), 8), Transfer)
     pairs = [(digits(of), wanted) for of, wanted in zip(nearer.ranges, nearer.filters, strict=True)]
     assert pairs == [("10", X), ("3", Y), ("11", NARROW)]
 
@@ -229,7 +217,7 @@ def test_of_a_transfer_what_was_new_is_passed_on_within_the_range() -> None:
     router = node(*ALL)
     told(router, FAR, "2", WIDER)
     word = Transfer([wide("2"), wide("1"), wide("10"), wide("2")], [X, Y, NARROW, OTHER], wide("1"))
-    effects = said(router.handle(Received("far", word), 2))
+    effects = sent(router.handle(Received("far", word), 2))
     assert [(to, digits(each.destination)) for to, each in effects] == [
         ("beside", "10"),
         ("row3", "112"),
@@ -250,8 +238,8 @@ def test_what_a_node_says_of_its_range_is_what_is_wanted_there_now() -> None:
     router = node(*ALL)
 
     def says(length: int, *wanted: Filter) -> None:
-        ((_, pong),) = said(router.handle(Received("far", Ping(FAR, length, 0, False)), 10), Pong)
-        ((_, summary),) = said(router.handle(Received("far", SummaryRequest(length)), 10), Summary)
+        ((_, pong),) = sent(router.handle(Received("far", Ping(FAR, length, 0, False)), 10), Pong)
+        ((_, summary),) = sent(router.handle(Received("far", SummaryRequest(length)), 10), Summary)
         assert (set(summary.filters), pong.note) == (set(wanted), digest(wanted))
 
     says(1)
@@ -278,10 +266,7 @@ def test_what_a_node_says_of_its_range_is_what_is_wanted_there_now() -> None:
 # ------------------------------------------------------------------------------------------------ empty ranges
 def rounds_end(router: Any, *there: Any) -> list[Any]:
     """A round of probes in which these answer; what is said as it ends."""
-    router.handle(ROUND, 5 * PROBE_US)
-    for each in there:
-        router.pastry.heard(each.name, 5 * PROBE_US)
-    return [each for number in (1, 2, 3) for each in said(router.handle(DEADLINE, 5 * PROBE_US + number), Cancellation)]
+    return sent(end_round(router, 5 * PROBE_US, *there), Cancellation)
 
 
 def test_what_was_wanted_in_a_range_that_is_empty_is_cancelled_in_all_the_others() -> None:
@@ -308,7 +293,7 @@ def test_an_empty_range_of_more_than_one_identifier_is_cancelled_in_all_rows_bel
     told(router, ROW3, "112", X)
 
     def noted() -> int:
-        ((_, pong),) = said(router.handle(Received("beside", Ping(BESIDE, 2, 0, False)), 3), Pong)
+        ((_, pong),) = sent(router.handle(Received("beside", Ping(BESIDE, 2, 0, False)), 3), Pong)
         return int(pong.note)
 
     assert noted() == digest([X])
@@ -346,9 +331,9 @@ def test_what_is_for_a_range_goes_to_its_parts_without_a_peer_by_way_of_others(
         router.handle(LinkDown(name, "reset"), 1)
     router.pastry.towards = lambda cell: ROW3
     word = RangeSubscription(NEAR.identifier, 1, wide("1112"), X, wide(destination))
-    sent = said(router.handle(Received("near", word), 2))
-    assert [digits(each.destination) for to, each in sent if to == "row3"] == ["112", *towards]
-    rows = [digits(each.destination) for _, each in said(router.subscribe(Y))]
+    words = sent(router.handle(Received("near", word), 2))
+    assert [digits(each.destination) for to, each in words if to == "row3"] == ["112", *towards]
+    rows = [digits(each.destination) for _, each in sent(router.subscribe(Y))]
     assert rows == ["112", "10", "12", "2"]
 
 

@@ -94,6 +94,14 @@ class Run:
         self.note_answers()
         return number
 
+    def begin_a_move(self, tries: int = 1_000) -> tuple[NodeName, NodeName, NodeName] | None:
+        """Order moves up to the first that is not answered at once: its mover, neighbour and destination."""
+        for _ in range(tries):
+            number = self.order_a_move()
+            if number is not None and number in self.moves:
+                return self.moves[number]
+        return None
+
     def note_answers(self) -> None:
         """Moves that have been made are in the tree from now on."""
         network = self.network

@@ -36,6 +36,7 @@ from workloads.overlay import Overlay
 
 MS = 1_000
 CONSTANT = LinkSpec(delay=Delay("constant", 1 * MS))
+STAR = Overlay(("b0", "b1", "b2", "b3", "b4"), (("b0", "b1"), ("b0", "b2"), ("b1", "b3"), ("b2", "b4")))
 UNEVEN = LinkSpec(delay=Delay("uniform", 200, 5 * MS), ordered=False)
 
 

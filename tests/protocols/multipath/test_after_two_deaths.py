@@ -11,14 +11,25 @@ from murmur_pubsub.machine import Send
 from routing.multipath.messages import LinkClaimed, Neighbours, OriginSubscriptions
 from routing.multipath.primary_network import PendingMove, Statement
 from routing.multipath.router import MultipathRouter
-from tests.protocols.multipath.network import MS, Network, parameters
-from workloads.overlay import Overlay
-
-TREE = Overlay(("b0", "b1", "b2", "b3", "b4"), (("b0", "b1"), ("b0", "b2"), ("b1", "b3"), ("b2", "b4")))
+from tests.protocols.multipath.network import MS, STAR, Network, parameters
 
 
 def router_of(name: str, folder: Path) -> MultipathRouter:
-    return Network(TREE, folder, parameters(watch_us=60_000 * MS)).routers[name]
+    return Network(STAR, folder, parameters(watch_us=60_000 * MS)).routers[name]
+
+
+def told_of_a_circle(folder: Path, by_link: bool = True, named: tuple[str, ...] = ("b4", "b0")) -> MultipathRouter:
+    """b0, whose neighbour b4 has been away (a neighbour by link, or by a move), hears of b2, which names these as its
+    neighbours, that b4 is back as a neighbour of b2."""
+    router = router_of("b0", folder)
+    network = router.knowledge.network
+    if by_link:
+        network.up["b4"] = None
+    network.set_peers(["b2", "b4"])
+    network.down["b4"] = None
+    network.learn("b2", Statement(0, 9, named))
+    router.membership.on_neighbours("b2", Neighbours("b4", 1, 1, 2, ("b2",)))
+    return router
 
 
 @pytest.mark.parametrize(("named", "kept"), [(("b4", "b0"), ["b2"]), (("b4",), ["b2", "b4"])])
@@ -27,42 +38,23 @@ def test_a_broker_closes_no_circle_with_a_source_that_has_moved_away(
 ) -> None:
     """Seed 173: the mover told the neighbour that it had left of its destination, a neighbour of both. Without the link
     to the mover that was no circle, and the neighbour gave up the only other link that it had."""
-    router = router_of("b0", tmp_path)
-    network = router.knowledge.network
-    network.up["b4"] = None
-    network.set_peers(["b2", "b4"])
-    network.down["b4"] = None
-    network.learn("b2", Statement(0, 9, named))
-    router.membership.on_neighbours("b2", Neighbours("b4", 1, 1, 2, ("b2",)))
-    assert list(network.peers) == kept
+    assert list(told_of_a_circle(tmp_path, named=named).knowledge.network.peers) == kept
 
 
 def test_a_neighbour_by_a_move_closes_no_circle(tmp_path: Path) -> None:
     """With three deaths, seed 163: the mover was back where it had been, in doubt, and its destination took the new
     link for one that had been taken away."""
-    router = router_of("b0", tmp_path)
-    network = router.knowledge.network
-    network.set_peers(["b2", "b4"])
-    network.down["b4"] = None
-    network.learn("b2", Statement(0, 9, ("b4", "b0")))
-    router.membership.on_neighbours("b2", Neighbours("b4", 1, 1, 2, ("b2",)))
-    assert list(network.peers) == ["b2", "b4"]
+    assert list(told_of_a_circle(tmp_path, by_link=False).knowledge.network.peers) == ["b2", "b4"]
 
 
 def test_a_link_that_comes_up_though_a_circle_was_closed_is_no_join(tmp_path: Path) -> None:
     """Seeds 40 and 48: the neighbour took it for one, and counted it as high as the move that had ended it. So both
     took it for a link of the tree, and there was a circle."""
-    router = router_of("b0", tmp_path)
-    network = router.knowledge.network
-    network.up["b4"] = None
-    network.set_peers(["b2", "b4"])
-    network.down["b4"] = None
-    network.learn("b2", Statement(0, 9, ("b4", "b0")))
-    router.membership.on_neighbours("b2", Neighbours("b4", 1, 1, 2, ("b2",)))
-    assert list(network.peers) == ["b2"]
+    router = told_of_a_circle(tmp_path)
+    assert list(router.knowledge.network.peers) == ["b2"]
     answer = router.membership.on_link_up("b4")
     assert [each.message for each in answer if isinstance(each, Send)] == [LinkClaimed(1, False)]
-    assert list(network.peers) == ["b2"]
+    assert list(router.knowledge.network.peers) == ["b2"]
 
 
 def test_who_learns_from_others_that_a_broker_is_its_neighbour_sees_it_with_its_next_word(tmp_path: Path) -> None:

@@ -35,10 +35,8 @@ def moves_and_deaths(seed: int, folder: Path, moves: int = 10, begin: Callable[[
     run = begin(draw(seed), folder)
     network, rng = run.network, run.rng
     for _ in range(moves):
-        number = None
-        while number is None or number not in run.moves:
-            number = run.order_a_move()
-        move = run.moves[number]
+        move = run.begin_a_move()
+        assert move is not None
         run.traffic(rng.choice((1, 2, 3, 5, 8, 12, 20, 30, 60, 100)), 1)
         victim = rng.choice((*move, "b0", rng.choice(network.names), rng.choice(network.names)))
         run.kill(victim)
@@ -57,10 +55,9 @@ def moves_and_deaths_of_two(seed: int, folder: Path, moves: int = 10) -> Run:
     run = Run(draw(seed), folder)
     network, rng = run.network, run.rng
     for _ in range(moves):
-        number = None
-        while number is None or number not in run.moves:
-            number = run.order_a_move()
-        victims = rng.sample(run.moves[number], 2)
+        move = run.begin_a_move()
+        assert move is not None
+        victims = rng.sample(move, 2)
         run.traffic(rng.choice((1, 2, 3, 5, 8, 12, 20, 30, 60, 100)), 1)
         for victim in victims:
             run.kill(victim)
@@ -90,13 +87,11 @@ def moves_that_end_with_deaths(seed: int, folder: Path, who: Sequence[int] = (0,
     run = Run(draw(seed, rng.randrange(6, 13)), folder)
     network = run.network
     for _ in range(moves):
-        number, tries = None, 50
-        while (number is None or number not in run.moves) and tries:
-            number, tries = run.order_a_move(), tries - 1
-        if number is None or number not in run.moves:
+        move = run.begin_a_move(tries=50)
+        if move is None:  # few brokers of so small a tree can go anywhere
             return
-        mover, neighbour, _ = run.moves[number]
-        victims = [run.moves[number][each] for each in who]
+        mover, neighbour, _ = move
+        victims = [move[each] for each in who]
         tries = 600
         while neighbour in network.routers[mover].knowledge.network.peers and tries:
             network.run_ms(1)
@@ -117,10 +112,10 @@ def mover_leaves(seed: int, folder: Path, state: MoveState) -> None:
     """A mover dies in the middle of its move, and the coordinator with it: soon no broker is in that move any more."""
     run = Run(draw(seed), folder)
     network = run.network
-    number = None
-    while number is None or number not in run.moves or run.moves[number][0] == "b0":
-        number = run.order_a_move()
-    mover = run.moves[number][0]
+    move = run.begin_a_move()
+    while move is None or move[0] == "b0":
+        move = run.begin_a_move()
+    mover = move[0]
     moved, tries = network.routers[mover].moves, 300
     while moved.state is not state and tries:
         network.run_ms(1)

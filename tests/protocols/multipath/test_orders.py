@@ -15,11 +15,9 @@ from routing.multipath.messages import (
 from routing.multipath.primary_network import Statement
 from routing.multipath.router import MultipathRouter
 from routing.multipath.watch import PATIENCE
-from tests.protocols.multipath.network import Network, parameters
-from workloads.overlay import Overlay
+from tests.protocols.multipath.network import STAR, Network, parameters
 
 WANTED = parse_filter("x = 1")
-STAR = Overlay(("b0", "b1", "b2", "b3", "b4"), (("b0", "b1"), ("b0", "b2"), ("b1", "b3"), ("b2", "b4")))
 
 
 # ------------------------------------------------------------------------------------------------- the coordinator

@@ -34,11 +34,9 @@ from routing.multipath.strategies import compute_forwarding_s1
 from routing.multipath.subscription_spread import SubscriptionSpread
 from routing.multipath.watch import PATIENCE, Watch
 from routing.protocol import NoParameters, OverlayTraits, RunsOn
-from tests.protocols.multipath.network import MS, Network, parameters
-from workloads.overlay import Overlay
+from tests.protocols.multipath.network import MS, STAR, Network, parameters
 
 WANTED = parse_filter("x = 1")
-STAR = Overlay(("b0", "b1", "b2", "b3", "b4"), (("b0", "b1"), ("b0", "b2"), ("b1", "b3"), ("b2", "b4")))
 
 
 @pytest.mark.parametrize(

@@ -21,15 +21,13 @@ from routing.multipath.move_states import MoveState
 from routing.multipath.primary_network import PendingMove
 from routing.multipath.router import MultipathRouter
 from routing.multipath.subscription_tables import MasterSubscriptionTable
-from tests.protocols.multipath.network import MS, Network, parameters
-from workloads.overlay import Overlay
+from tests.protocols.multipath.network import MS, STAR, Network, parameters
 
-TREE = Overlay(("b0", "b1", "b2", "b3", "b4"), (("b0", "b1"), ("b0", "b2"), ("b1", "b3"), ("b2", "b4")))
 WANTED = [parse_filter(f"x = {value}") for value in range(3)]
 
 
 def a_network(folder: Path) -> Network:
-    return Network(TREE, folder, parameters(coordinator="b2", watch_us=60_000 * MS, move_grace_us=60_000 * MS))
+    return Network(STAR, folder, parameters(coordinator="b2", watch_us=60_000 * MS, move_grace_us=60_000 * MS))
 
 
 def a_mover(folder: Path) -> MultipathRouter:

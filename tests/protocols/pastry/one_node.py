@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from murmur_pubsub.machine import Effect, NodeContext, Received, Send, Start, TimerFired
+from murmur_pubsub.machine import Effect, NodeContext, Received, Start, TimerFired
 from murmur_pubsub.places import RingPlace
 from routing.pastry.messages import Hello, JoinReply, PastryPeer, Seek, Welcome
 from routing.pastry.node import Pastry
+from tests.protocols.one_node import sent
 
 PROBE_US, TIMEOUT_US = 2_000_000, 500_000
 ROUND, DEADLINE, SETTLE, JOIN = (
@@ -42,11 +43,6 @@ def inside(text: str, *known: PastryPeer, bootstrap: Sequence[str] = ()) -> Past
     return node
 
 
-def sent(effects: Sequence[Effect], kind: type) -> list[tuple[str, Any]]:
-    """The messages of that class, and to whom they go."""
-    return [(each.to, each.message) for each in effects if isinstance(each, Send) and isinstance(each.message, kind)]
-
-
 def gathering() -> Pastry:
     """A node that has been told of one peer, which has answered, and now seeks another one in its range."""
     node = node_at("1111", "a", "b")
@@ -56,3 +52,11 @@ def gathering() -> Pastry:
     assert [to for to, _ in sent(effects, Seek)] == ["p"]
     assert not node.joined
     return node
+
+
+def end_round(router: Any, began_us: int, *answering: PastryPeer) -> list[Effect]:
+    """A round of probes at a node of a routing over Pastry, in which these are there."""
+    router.handle(ROUND, began_us)
+    for each in answering:
+        router.pastry.heard(each.name, began_us)
+    return [effect for at in (1, 2, 3) for effect in router.handle(DEADLINE, began_us + at)]

@@ -24,6 +24,7 @@ from routing.pastry.node import Pastry
 from routing.pastry.quarantine import QUARANTINE_ROUNDS
 from routing.pastry.recovery import pastry_recovers
 from routing.pastry.told_filters import ToldFilters
+from tests.protocols.one_node import sent
 from tests.protocols.pastry.one_node import (
     DEADLINE,
     JOIN,
@@ -36,7 +37,6 @@ from tests.protocols.pastry.one_node import (
     inside,
     node_at,
     peer,
-    sent,
 )
 
 

@@ -26,6 +26,7 @@ from routing.pastry.messages import (
 )
 from routing.pastry.node import Pastry
 from routing.pastry.quarantine import Quarantine
+from tests.protocols.one_node import sent
 from tests.protocols.pastry.one_node import (
     DEADLINE,
     JOIN,
@@ -37,7 +38,6 @@ from tests.protocols.pastry.one_node import (
     inside,
     node_at,
     peer,
-    sent,
 )
 
 FAR, ROW2, ROW3, ROW4 = (

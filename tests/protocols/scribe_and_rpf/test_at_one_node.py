@@ -1,13 +1,12 @@
 """What one node of the two baselines does with each message, held in the hand; and what it says of its own state."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter_parser import parse_filter
-from murmur_pubsub.machine import Effect, LinkDown, NodeContext, Received, Send, Start, TimerFired
+from murmur_pubsub.machine import LinkDown, NodeContext, Received, Start
 from murmur_pubsub.places import RingPlace
 from routing.filter_digest import digest
 from routing.pastry.changes import PeerFailed
@@ -17,8 +16,9 @@ from routing.pastry.reverse_paths import ReversePathParameters
 from routing.router import Hop
 from routing.rpf.router import PathFilter, PathReleased, PathWithdrawn, ReversePathForwarding
 from routing.scribe.router import Detached, Scribe, TreeCancellation, TreeSubscription
+from tests.protocols.one_node import sent
+from tests.protocols.pastry.one_node import ROUND, end_round
 
-ROUND, DEADLINE = (TimerFired(("routing", "pastry", name)) for name in ("round", "deadline"))
 X, Y, TRUE = (parse_filter(text) for text in ("x > 1", "y > 1", "TRUE"))
 UP, DOWN, CLIMBING = range(3)
 TOP, BELOW = PastryPeer("top", 128), PastryPeer("below", 1)
@@ -41,26 +41,13 @@ def rpf_at(identifier: int, *known: PastryPeer) -> ReversePathForwarding:
     return router
 
 
-def said(effects: Sequence[Effect]) -> list[tuple[str, Any]]:
-    """The messages, and to whom they go."""
-    return [(each.to, each.message) for each in effects if isinstance(each, Send)]
-
-
-def rounds(router: Scribe | ReversePathForwarding, first_us: int, *answering: PastryPeer) -> list[tuple[str, Any]]:
-    """A round of probes, to which these answer with what they should; what is said as it ends."""
-    router.handle(ROUND, first_us)
-    for peer in answering:
-        router.pastry.heard(peer.name, first_us)
-    return [each for at in (1, 2, 3) for each in said(router.handle(DEADLINE, first_us + at))]
-
-
 # -------------------------------------------------------------------------------------------------- Scribe
 def test_an_answer_before_the_first_round_is_for_an_earlier_life_and_says_nothing_of_this_one() -> None:
     router = scribe_at(2, TOP)
     assert router.parent == TOP
     assert not router.handle(Received("top", Pong(TOP, 0, digest([X]), [])), 0)
     router.handle(ROUND, 10)
-    anew = said(router.handle(Received("top", Pong(TOP, 0, digest([X]), [])), 11))
+    anew = sent(router.handle(Received("top", Pong(TOP, 0, digest([X]), [])), 11))
     assert anew == [("top", Detached(0))], "the parent holds what was never asked for"
     assert not router.handle(Received("top", Pong(TOP, 0, digest([]), [])), 12)
 
@@ -73,23 +60,23 @@ def test_a_parent_that_holds_something_else_is_told_all_again_once_in_a_round() 
     assert not router.handle(Received("low", Pong(BELOW, 0, digest([]), [])), 11), "it is not the parent"
     lacks = Received("top", Pong(TOP, 0, digest([]), []))
     me = router.pastry.me
-    assert said(router.handle(lacks, 12)) == [("top", Detached(0)), ("top", TreeSubscription(me, [X]))]
+    assert sent(router.handle(lacks, 12)) == [("top", Detached(0)), ("top", TreeSubscription(me, [X]))]
     assert not router.handle(lacks, 13), "it has been told since it was asked"
 
 
 def test_a_child_that_is_back_wants_nothing_of_what_it_wanted_before() -> None:
     router, again = scribe_at(2, TOP), PastryPeer("below", 1, 1)
     me = router.pastry.me
-    assert said(router.handle(Received("below", TreeSubscription(BELOW, [X])), 1)) == [
+    assert sent(router.handle(Received("below", TreeSubscription(BELOW, [X])), 1)) == [
         ("top", TreeSubscription(me, [X]))
     ]
     effects = router.handle(Received("below", TreeSubscription(again, [Y])), 2)
-    assert said(effects) == [("top", TreeCancellation(X)), ("top", TreeSubscription(me, [Y]))]
+    assert sent(effects) == [("top", TreeCancellation(X)), ("top", TreeSubscription(me, [Y]))]
     assert router.children.of("below") == [Y]
     assert router.children.peers["below"] == again
     assert not router.next_hops(Event(1, 1, 0, {"x": 2}), None, (DOWN,))
     effects = router.handle(Received("below", TreeSubscription(again, [X])), 3)
-    assert said(effects) == [("top", TreeSubscription(me, [X]))]
+    assert sent(effects) == [("top", TreeSubscription(me, [X]))]
     assert router.children.of("below") == [Y, X], "the same one wants more"
 
 
@@ -98,7 +85,7 @@ def test_a_child_is_let_go_by_its_own_life_or_a_later_one(incarnation: int, left
     router = scribe_at(2, TOP)
     router.handle(Received("below", TreeSubscription(PastryPeer("below", 1, 1), [X])), 1)
     effects = router.handle(Received("below", Detached(incarnation)), 2)
-    assert said(effects) == ([] if left else [("top", TreeCancellation(X))])
+    assert sent(effects) == ([] if left else [("top", TreeCancellation(X))])
     assert router.children.of("below") == left
     assert not router.handle(Received("stranger", Detached(5)), 3)
 
@@ -106,12 +93,12 @@ def test_a_child_is_let_go_by_its_own_life_or_a_later_one(incarnation: int, left
 def test_what_several_want_is_told_to_the_parent_with_the_first_and_taken_back_with_the_last() -> None:
     router = scribe_at(2, TOP)
     me = router.pastry.me
-    assert said(router.subscribe(X)) == [("top", TreeSubscription(me, [X]))]
-    assert said(router.handle(Received("below", TreeSubscription(BELOW, [X, Y])), 1)) == [
+    assert sent(router.subscribe(X)) == [("top", TreeSubscription(me, [X]))]
+    assert sent(router.handle(Received("below", TreeSubscription(BELOW, [X, Y])), 1)) == [
         ("top", TreeSubscription(me, [Y]))
     ]
     assert not router.unsubscribe(X)
-    assert said(router.handle(Received("below", TreeCancellation(X)), 2)) == [("top", TreeCancellation(X))]
+    assert sent(router.handle(Received("below", TreeCancellation(X)), 2)) == [("top", TreeCancellation(X))]
     assert not router.handle(Received("below", TreeCancellation(X)), 3), "it is known"
     router.check_invariants()
 
@@ -125,7 +112,7 @@ def test_an_event_comes_down_once_and_is_forgotten_after_two_rounds() -> None:
     for number in (1, 2):
         assert not router.next_hops(event, "top", (DOWN,))
         assert router.is_relay(event, (DOWN,))
-        rounds(router, 10 * number, TOP, BELOW)
+        sent(end_round(router, 10 * number, TOP, BELOW))
     assert router.next_hops(event, "top", (DOWN,))
     assert not router.is_relay(event, (DOWN,))
 
@@ -157,9 +144,9 @@ def test_a_node_whose_parent_has_failed_has_another_and_one_of_whose_children_fo
     router = scribe_at(2, TOP, PastryPeer("next", 129))
     router.subscribe(X)
     router.handle(Received("below", TreeSubscription(BELOW, [Y])), 1)
-    assert ("top", TreeCancellation(Y)) in said(router.handle(LinkDown("below", "reset"), 2))
+    assert ("top", TreeCancellation(Y)) in sent(router.handle(LinkDown("below", "reset"), 2))
     assert not len(router.children)
-    effects = said(router.handle(LinkDown("top", "reset"), 3))
+    effects = sent(router.handle(LinkDown("top", "reset"), 3))
     assert ("next", TreeSubscription(router.pastry.me, [X])) in effects
     assert router.parent == PastryPeer("next", 129)
     router.handle(LinkDown("next", "reset"), 4)
@@ -171,7 +158,7 @@ def test_a_node_whose_parent_is_no_leaf_has_another_when_it_fails() -> None:
     router = scribe_at(2, *leaves, TOP)
     router.subscribe(X)
     assert "top" not in router.pastry.leaves
-    effects = said(router.handle(LinkDown("top", "reset"), 1))
+    effects = sent(router.handle(LinkDown("top", "reset"), 1))
     assert router.parent == PastryPeer("l4", 4)
     assert ("l4", TreeSubscription(router.pastry.me, [X])) in effects
     router.handle(LinkDown("l0", "reset"), 2)
@@ -220,7 +207,7 @@ def test_a_parent_that_has_forgotten_this_life_of_a_node_is_told_all_again() -> 
     router.subscribe(X)
     assert not router.handle(Received("top", Forgotten(1)), 2)
     assert not router.handle(Received("other", Forgotten(0)), 3)
-    assert said(router.handle(Received("top", Forgotten(0)), 4)) == [("top", TreeSubscription(router.pastry.me, [X]))]
+    assert sent(router.handle(Received("top", Forgotten(0)), 4)) == [("top", TreeSubscription(router.pastry.me, [X]))]
     rendezvous = scribe_at(128)
     rendezvous.subscribe(X)
     assert not rendezvous.handle(Received("top", Forgotten(0)), 5)
@@ -239,15 +226,15 @@ def test_a_failure_of_a_former_life_of_a_child_takes_nothing_from_its_present_on
 # ---------------------------------------------------------------------------------- reverse path forwarding
 def test_a_peer_that_holds_something_else_is_asked_anew_once_in_a_round() -> None:
     router = rpf_at(2, TOP)
-    assert said(router.subscribe(X)) == [("top", PathFilter(router.pastry.me, X))]
+    assert sent(router.subscribe(X)) == [("top", PathFilter(router.pastry.me, X))]
     router.handle(ROUND, 10)
     assert not router.handle(Received("top", Pong(TOP, 0, digest([X]), [])), 11)
     lacks = Received("top", Pong(TOP, 0, digest([]), []))
     anew = [("top", PathReleased(0)), ("top", PathFilter(router.pastry.me, X))]
-    assert said(router.handle(lacks, 12)) == anew
+    assert sent(router.handle(lacks, 12)) == anew
     assert not router.handle(lacks, 13), "it has been told since it was asked"
     router.handle(ROUND, 20)
-    assert said(router.handle(lacks, 21)) == anew
+    assert sent(router.handle(lacks, 21)) == anew
 
 
 def test_what_a_peer_is_told_or_told_no_more_in_a_round_its_answer_says_nothing_of() -> None:
@@ -264,14 +251,14 @@ def test_a_filter_goes_to_those_that_share_more_digits_and_an_event_to_those_tha
     """This node is 0002: `below` shares three digits with it, `top` none."""
     router = rpf_at(2, TOP, BELOW)
     me = router.pastry.me
-    assert said(router.handle(Received("top", PathFilter(TOP, X)), 1)) == [("below", PathFilter(me, X))]
+    assert sent(router.handle(Received("top", PathFilter(TOP, X)), 1)) == [("below", PathFilter(me, X))]
     assert not router.handle(Received("below", PathFilter(BELOW, Y)), 2)
     event = Event(1, 1, 0, {"x": 2, "y": 2})
     assert router.next_hops(event, None, ()) == [Hop("top", (0,)), Hop("below", (3,))]
     assert router.next_hops(event, "p", (3,)) == router.towards(TRUE, "p", (3,)) == [Hop("top", (0,))]
     assert router.next_hops(event, "p", (0,)) == router.towards(TRUE, "p", (0,)) == []
     assert router.towards(TRUE, None, ()) == [Hop("top", (0,)), Hop("below", (3,))]
-    assert said(router.handle(Received("top", PathWithdrawn(X)), 3)) == [("below", PathWithdrawn(X))]
+    assert sent(router.handle(Received("top", PathWithdrawn(X)), 3)) == [("below", PathWithdrawn(X))]
     assert not router.handle(Received("top", PathWithdrawn(X)), 4), "it is known"
 
 
@@ -279,7 +266,7 @@ def test_a_neighbour_that_is_back_wants_nothing_of_what_it_wanted_before() -> No
     router, again = rpf_at(2, TOP, BELOW), PastryPeer("top", 128, 1)
     router.handle(Received("top", PathFilter(TOP, X)), 1)
     me = router.pastry.me
-    effects = said(router.handle(Received("top", PathFilter(again, Y)), 2))
+    effects = sent(router.handle(Received("top", PathFilter(again, Y)), 2))
     assert effects == [("below", PathWithdrawn(X)), ("below", PathFilter(me, Y))]
     assert router.received.of("top") == [Y]
     for incarnation in (0, 1):
@@ -310,7 +297,7 @@ def test_who_was_taken_for_dead_asks_again_where_its_present_life_was_meant() ->
     router = rpf_at(2, TOP, BELOW)
     router.subscribe(X)
     assert not router.handle(Received("top", Forgotten(1)), 1)
-    assert said(router.handle(Received("top", Forgotten(0)), 2)) == [("top", PathFilter(router.pastry.me, X))]
+    assert sent(router.handle(Received("top", Forgotten(0)), 2)) == [("top", PathFilter(router.pastry.me, X))]
     assert not router.handle(Received("stranger", Forgotten(0)), 3)
 
 
@@ -318,7 +305,7 @@ def test_a_peer_that_has_failed_is_released_and_what_it_wanted_forgotten() -> No
     router = rpf_at(2, TOP, BELOW)
     router.subscribe(Y)
     router.handle(Received("top", PathFilter(TOP, X)), 1)
-    effects = said(router.handle(LinkDown("top", "reset"), 2))
+    effects = sent(router.handle(LinkDown("top", "reset"), 2))
     assert ("top", PathReleased(0)) in effects
     assert ("below", PathWithdrawn(X)) in effects
     assert not len(router.received)
@@ -350,14 +337,14 @@ def test_a_new_peer_is_told_what_is_wanted_here_and_by_those_that_share_fewer_di
     router.handle(Received("stranger", PathFilter(STRANGER, X)), 1)
     router.handle(Received("beside mid", PathFilter(BESIDE_MID, Y)), 2)
     router.subscribe(parse_filter("z = 1"))
-    effects = said(router.handle(Received("mid", Hello(MID, True)), 3))
+    effects = sent(router.handle(Received("mid", Hello(MID, True)), 3))
     told = [message.filter for to, message in effects if to == "mid" and isinstance(message, PathFilter)]
     assert told == [parse_filter("z = 1"), X]
     assert set(router.pastry._watched) == {"stranger", "beside mid"}
     assert router.patterns_of(Event(1, 1, 0, {"x": 2, "y": 0})) == [X]
     router.handle(Received("stranger", PathReleased(0)), 4)
     assert set(router.pastry._watched) == {"beside mid"}
-    effects = said(router.handle(Received("below", Hello(BELOW, True)), 5))
+    effects = sent(router.handle(Received("below", Hello(BELOW, True)), 5))
     assert [message for to, message in effects if to == "below" and isinstance(message, PathFilter)] == [
         PathFilter(me, parse_filter("z = 1")),
         PathFilter(me, Y),
@@ -372,7 +359,7 @@ def test_what_a_withdrawn_filter_alone_had_covered_is_sent_before_it() -> None:
     for wanted in (X, NARROW):
         router.subscribe(wanted)
     assert not router.handle(Received("stranger", PathFilter(STRANGER, MIDDLE)), 1)
-    assert said(router.unsubscribe(X)) == [
+    assert sent(router.unsubscribe(X)) == [
         ("top", PathFilter(me, NARROW)), ("top", PathWithdrawn(X)),
         ("mid", PathFilter(me, MIDDLE)), ("mid", PathWithdrawn(X)),
         ("below", PathFilter(me, MIDDLE)), ("below", PathWithdrawn(X)),
@@ -384,10 +371,10 @@ def test_what_another_track_wants_exactly_so_is_not_withdrawn_there() -> None:
     router = rpf_at(2, TOP, MID, BELOW)
     router.subscribe(X)
     router.handle(Received("stranger", PathFilter(STRANGER, X)), 1)
-    assert said(router.unsubscribe(X)) == [("top", PathWithdrawn(X))]
+    assert sent(router.unsubscribe(X)) == [("top", PathWithdrawn(X))]
     router.handle(Received("beside mid", PathFilter(BESIDE_MID, X)), 2)
-    assert said(router.handle(Received("stranger", PathWithdrawn(X)), 3)) == [("mid", PathWithdrawn(X))]
-    assert said(router.handle(Received("beside mid", PathReleased(0)), 4)) == [("below", PathWithdrawn(X))]
+    assert sent(router.handle(Received("stranger", PathWithdrawn(X)), 3)) == [("mid", PathWithdrawn(X))]
+    assert sent(router.handle(Received("beside mid", PathReleased(0)), 4)) == [("below", PathWithdrawn(X))]
     assert not len(router.received)
 
 
@@ -396,7 +383,7 @@ def test_a_peer_that_was_only_out_of_reach_hears_what_was_forgotten_and_is_asked
     router.subscribe(X)
     router.handle(Received("top", PathFilter(TOP, Y)), 1)
     router.handle(LinkDown("top", "reset"), 2)
-    effects = said(router.handle(Received("top", Hello(TOP, True)), 3))
+    effects = sent(router.handle(Received("top", Hello(TOP, True)), 3))
     assert ("top", Forgotten(0)) in effects
     assert ("top", PathReleased(0)) in effects
     assert effects.count(("top", PathFilter(router.pastry.me, X))) >= 1

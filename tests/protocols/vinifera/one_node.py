@@ -1,15 +1,16 @@
 """One node of the gossip overlay held in the hand: it is handed messages and timers, and what it sends is looked at."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from murmur_pubsub.machine import Effect, NodeContext, Received, Send, Start, TimerFired
+from murmur_pubsub.machine import NodeContext, Received, Start, TimerFired
 from murmur_pubsub.places import RingPlace
 from routing.smallworld.messages import Beat, BeatAnswer, GossipJoinRequest, GossipPeer
 from routing.smallworld.ring import RING_SIZE
 from routing.vinifera.parameters import ViniferaParameters
 from routing.vinifera.router import Vinifera
+from tests.protocols.one_node import sent
 
 CYCLE_US, TIMEOUT_US = 2_000_000, 500_000
 ROUND, DEADLINE, RETRY, FLUSH = (TimerFired(("routing", name)) for name in ("round", "deadline", "join", "flush"))
@@ -46,11 +47,6 @@ def beat(at: int, number: int = 1, load: int = 0, incarnation: int = 0) -> Beat:
 
 def answer(at: int, number: int = 1, load: int = 0) -> BeatAnswer:
     return BeatAnswer(at, 0, number, [], load, 0, 0, 0, True)
-
-
-def sent(effects: Sequence[Effect], kind: type) -> list[tuple[str, Any]]:
-    """The messages of that class, and to whom they go."""
-    return [(each.to, each.message) for each in effects if isinstance(each, Send) and isinstance(each.message, kind)]
 
 
 def requests(router: Vinifera, rounds: int) -> list[tuple[int, str]]:

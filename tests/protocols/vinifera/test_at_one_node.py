@@ -25,6 +25,7 @@ from routing.smallworld.rendezvous import DOWN, UP
 from routing.smallworld.ring import RING_SIZE
 from routing.vinifera.parameters import ViniferaParameters
 from routing.vinifera.router import Vinifera
+from tests.protocols.one_node import sent
 from tests.protocols.vinifera.one_node import (
     CYCLE_US,
     DEADLINE,
@@ -39,7 +40,6 @@ from tests.protocols.vinifera.one_node import (
     fields,
     node,
     requests,
-    sent,
 )
 
 

@@ -43,6 +43,7 @@ from routing.smallworld.ring import RING_SIZE
 from routing.vinifera.hashing import AttributeDomain
 from routing.vinifera.parameters import ViniferaParameters
 from routing.vinifera.router import Vinifera
+from tests.protocols.one_node import sent
 from tests.protocols.vinifera.one_node import (
     CYCLE_US,
     DEADLINE,
@@ -56,7 +57,6 @@ from tests.protocols.vinifera.one_node import (
     fields,
     node,
     requests,
-    sent,
 )
 
 TWO_LINKS = {"degree": 2, "friend_links": 0}
