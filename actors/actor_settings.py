@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from actors.clock import Origin
 from murmur_pubsub.deployment import RunSettings
 from murmur_pubsub.machine import NodeName
 
@@ -18,8 +19,8 @@ class ActorSettings:
     storage_folder: str
     numbers: Mapping[NodeName, int]
     """Node name to its number in the journal."""
-    origin_wall_ns: int
-    """The wall-clock time that is emulated time zero."""
+    origin: Origin
+    """Emulated time zero."""
     host: str | None
     """The address to listen on. None: that of the host in the cluster."""
     search_path: tuple[str, ...] = ()

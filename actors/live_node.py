@@ -79,7 +79,7 @@ class LiveNode:
         self.machine = machine
         self.party = Party(spec.name, incarnation)
         self.token = settings.token
-        self.clock = Clock(settings.origin_wall_ns, settings.run.time_dilation)
+        self.clock = Clock(settings.origin, settings.run.time_dilation)
         self.clock.not_before(not_before_us)
         self.work_us = 0
         self.gate = Gate()

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from actors.actor_group import BETWEEN_QUESTIONS_S, ActorGroup
 from actors.actor_settings import ActorSettings
-from actors.clock import Clock
+from actors.clock import Clock, origin_now
 from actors.host_watch import HostWatch
 from actors.live_fault_injector import FaultThread, LiveFaultInjector
 from actors.ray_session import RaySession
@@ -70,8 +70,8 @@ class LiveRun:
         self._deployment = deployment
         self._heard = heard
         self._progress = progress
-        origin_wall_ns = time.time_ns()
-        self._clock = Clock(origin_wall_ns, deployment.settings.time_dilation)
+        origin = origin_now()
+        self._clock = Clock(origin, deployment.settings.time_dilation)
         numbers = deployment.numbers
         journal_folder = folder / "journal"
         driver = numbers["driver"]
@@ -86,7 +86,7 @@ class LiveRun:
             journal_folder=str(journal_folder),
             storage_folder=str(folder / "storage"),
             numbers=numbers,
-            origin_wall_ns=origin_wall_ns,
+            origin=origin,
             host=host,
             search_path=own_search_path(),
         )

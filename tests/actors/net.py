@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from actors.actor_settings import ActorSettings
+from actors.clock import Origin
 from actors.connection import Connection
 from actors.handshake import Dialler, Party, Purpose
 from actors.live_node import LiveNode
@@ -35,7 +36,7 @@ class Net:
         self.nodes: dict[str, LiveNode] = {}
         self.ports: dict[str, int] = {}
         self.writers: list[JournalWriter] = []
-        self.origin = time.time_ns()
+        self.origin = Origin(time.time_ns())
 
     async def add(
         self,

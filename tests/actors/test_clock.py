@@ -1,12 +1,13 @@
-"""A node's time never goes back, not even where its host's clock does."""
+"""The clocks of a run agree, and a node's time never goes back, not even where its host's clock does."""
 
+import itertools
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from actors.clock import Clock
+from actors.clock import Clock, Origin, origin_now
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Effect, Input, Machine
@@ -26,7 +27,7 @@ def put_back(patch: pytest.MonkeyPatch, by_ns: int) -> None:
 def test_a_clock_goes_on_from_a_time_that_lies_before_it_is_made_to(
     monkeypatch: pytest.MonkeyPatch, dilation: float
 ) -> None:
-    origin = time.time_ns()
+    origin = Origin(time.time_ns())
     former = Clock(origin, dilation)
     put_back(monkeypatch, HOUR_NS)
     clock = Clock(origin, dilation)
@@ -39,9 +40,40 @@ def test_a_clock_goes_on_from_a_time_that_lies_before_it_is_made_to(
 
 
 def test_a_clock_that_is_late_enough_is_left_alone() -> None:
-    clock = Clock(time.time_ns() - 10**9, 1.0)
+    clock = Clock(Origin(time.time_ns() - 10**9), 1.0)
     clock.not_before(500_000)
     assert 1_000_000 <= clock.now_us() < 60_000_000
+
+
+def test_processes_of_one_host_agree_though_its_wall_clock_is_put_back_between_their_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    origin = origin_now()
+    early = Clock(origin, 1.0)
+    put_back(monkeypatch, HOUR_NS)
+    late = Clock(origin, 1.0)
+    began_us, between_us, ended_us = early.now_us(), late.now_us(), early.now_us()
+    assert began_us <= between_us <= ended_us
+
+
+@pytest.mark.parametrize("reading", ["time_ns", "monotonic_ns"])
+def test_a_process_of_another_host_that_waits_for_a_core_while_it_reads_the_clocks_still_agrees(
+    monkeypatch: pytest.MonkeyPatch, reading: str
+) -> None:
+    right, calls = getattr(time, reading), itertools.count()
+
+    def held_up() -> int:
+        told: int = right()
+        if next(calls) < 5:
+            time.sleep(0.01)
+        return told
+
+    origin = Origin(time.time_ns())
+    early = Clock(origin, 1.0)
+    monkeypatch.setattr(time, reading, held_up)
+    late = Clock(origin, 1.0)
+    monkeypatch.undo()
+    assert abs(late.now_us() - early.now_us()) < 1_000, "as far as the judge lets the clocks of one host be apart"
 
 
 class Noting(MachineAround):

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from actors.clock import Clock
+from actors.clock import Clock, Origin
 from actors.connection import Connection
 from actors.gate import Gate
 from actors.log_keeper import LogKeeper
@@ -249,7 +249,7 @@ class _Worker:
     """Takes messages, and has a full queue when it is told so."""
 
     def __init__(self) -> None:
-        self.clock = Clock(0, 1.0)
+        self.clock = Clock(Origin(0), 1.0)
         self.gate = Gate()
         self.full = False
         self.taken: list[int] = []

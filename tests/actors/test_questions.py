@@ -9,7 +9,7 @@ import pytest
 
 from actors.actor_group import BETWEEN_QUESTIONS_S, ActorGroup
 from actors.actor_settings import ActorSettings
-from actors.clock import Clock
+from actors.clock import Clock, Origin
 from actors.run import LiveRun
 from tests.deployments import Shape, random_deployment
 
@@ -31,7 +31,7 @@ class Counted(Clock):
     """Stands still but for what is waited."""
 
     def __init__(self) -> None:
-        super().__init__(0, 1.0)
+        super().__init__(Origin(0), 1.0)
         self.at_us = 0
 
     def now_us(self) -> int:
@@ -57,7 +57,7 @@ def asked_group(log: list[object], monkeypatch: pytest.MonkeyPatch, actors: tupl
 
     monkeypatch.setattr("actors.actor_group.time.sleep", wait)
     deployment = replace(random_deployment(1, Shape(brokers=3, clients=1)), actors=actors)
-    settings = ActorSettings(deployment.settings, "token", "journal", "storage", deployment.numbers, 0, None)
+    settings = ActorSettings(deployment.settings, "token", "journal", "storage", deployment.numbers, Origin(0), None)
     group = ActorGroup(deployment, settings, clock, ["host"])
     group.addresses = {spec.name: ("127.0.0.1", 1) for spec in deployment.nodes}
     group._actors = dict.fromkeys(range(group.actor_count), Asked(log, clock))

@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 
 from actors import connection
 from actors.actor_settings import ActorSettings
+from actors.clock import origin_now
 from actors.resident import Arrival, Household, Resident
 from actors.stable_storage import StableStorage
 from murmur_pubsub.codec import frames
@@ -62,7 +62,7 @@ class House:
         self.errors: list[dict[str, Any]] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: self.errors.append(context))
         settings = ActorSettings(
-            RunSettings(1), "token", str(folder), str(folder / "logs"), NUMBERS, time.time_ns(), "127.0.0.1"
+            RunSettings(1), "token", str(folder), str(folder / "logs"), NUMBERS, origin_now(), "127.0.0.1"
         )
         self.household = Household(settings, brokers=frozenset(LINKS))
 
