@@ -32,12 +32,13 @@ from benchmarks.table import print_table
 
 def drawn_for(mend: Mend, seed: int) -> dict[str, Any]:
     """The schedule of that seed, as a scenario."""
+    from benchmarks.schedules import space_named
     from murmuration.hunt.schedule import draw_schedule
-    from murmuration.hunt.space import space_of
 
-    routing, _, reliability = mend.without.pair.partition("/")
-    space = space_of(routing, reliability, mend.among.parameters)
-    return draw_schedule(random.Random(seed), dataclasses.replace(space, **mend.among.fields))
+    space = dataclasses.replace(space_named(mend.without.pair), **mend.among.fields)
+    if mend.among.parameters:
+        space = dataclasses.replace(space, broker={**space.broker, "parameters": dict(mend.among.parameters)})
+    return draw_schedule(random.Random(seed), space)
 
 
 def seek(mend: Mend, first: int, last: int, minutes: float) -> dict[str, Any]:

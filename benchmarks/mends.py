@@ -46,7 +46,7 @@ _RESTS, _KEEPS_NOTHING = "murmuration.hunt.properties:RESTS", "benchmarks.rest:K
 _TWO_DEATHS = "moves that end with two deaths"
 _ALREADY = {each.name: each for each in PLANTED_BUGS}
 _GRYPHON, _DURABLE, _EPIDEMIC = "cells/gryphon", "cells/durable", "forwarding/epidemic"
-_MULTIPATH, _END_TO_END = "multipath/best_effort", "multipath/end_to_end"
+_MULTIPATH, _END_TO_END, _BACKUPS = "multipath/best_effort", "multipath/end_to_end", "multipath/end_to_end/backups"
 _SCRIBE, _RPF, _IRBR, _VINIFERA = (f"{each}/best_effort" for each in ("scribe", "rpf", "irbr", "vinifera"))
 
 MENDS = (
@@ -127,6 +127,10 @@ MENDS = (
         "routing/multipath/primary_network.py",
         "            self.forget_meeting(peer)  # it may have been met as one that is no neighbour\n", "",
     ), drawn_test="moves to a destination that dies"),
+    Mend("A mover was cut off while its move was made", PlantedBug(
+        "a mover that is back may not be passed by", _BACKUPS, "routing/multipath/moves.py",
+        "if zone is None or zone.gone or self", "if zone is None or self",
+    ), known=2_902_054),
     Mend("A broker that was away at the end of a move", PlantedBug(
         "copies after a move do not say that it was made", _MULTIPATH, "routing/multipath/moves.py",
         "        self.mark = (self._over,)\n", "",
@@ -229,6 +233,10 @@ MENDS = (
         "murmur_virtual/virtual_links.py",
         "        return self._wires.get(link_key(*wire.ends), wire) is wire\n", "        return True\n",
     ), known=2_001_465),
+    Mend("In virtual time, a cut whose one end was down", PlantedBug(
+        "a cut keeps back all that comes from one that is down", _BACKUPS, "murmur_virtual/virtual_links.py",
+        "            if self._holds(wire, name):  # else", "            if self._is_up(name):  # else",
+    ), known=2_902_606),
 )  # fmt: skip
 
 NO_SCHEDULE = {

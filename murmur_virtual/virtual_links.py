@@ -109,7 +109,7 @@ class VirtualLinks:
         wire = self._wires[link_key(first, second)]
         wire.cut = True
         for name in wire.ends:
-            if self._is_up(name):
+            if self._holds(wire, name):  # else they talk by datagrams, if at all
                 self._network.nodes[name].sever(wire.other(name))
         connection = wire.connection
         self._network.call_at(

@@ -155,11 +155,13 @@ def _check_links(
     # Once an end has given the link up, what passes between the two is datagrams beside it. One may have done that for
     # an earlier fault.
     over = [[row for row in each if rows.linked((row.node, row.peer), row.time_us)] for each in about]
-    if kind in (FaultKind.CUT, FaultKind.PARTITION):
+    if kind is FaultKind.PARTITION:
         return _nothing_passed(over)
+    by_link = [row for row in over[0] if row.kind not in _MESSAGES or row.value not in datagram_kinds]
+    if kind is FaultKind.CUT:
+        return _nothing_passed([by_link])
     assert window.step.link is not None
-    passed = [row for row in over[0] if row.kind not in _MESSAGES or row.value not in datagram_kinds]
-    return _changed(passed, window.step.link, hindered)
+    return _changed(by_link, window.step.link, hindered)
 
 
 def _silence(rows: Sequence[CheckedRow], nodes: Collection[int], lasted_us: int) -> tuple[str, str]:

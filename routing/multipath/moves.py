@@ -92,9 +92,10 @@ class Moves:
         return self._knowledge.working(), mark
 
     def bypasses_mover(self, peer: NodeName) -> bool:
-        """Is there a mover on the way to the peer? One that is away is passed by, as any broker."""
+        """Is there a mover on the way to the peer? One that is away is passed by, as any broker, and when it is back its
+        bridges stay: nobody waits for it any more."""
         zone = self.zone
-        if zone is None or self._knowledge.network.is_away(zone.mover):
+        if zone is None or zone.gone or self._knowledge.network.is_away(zone.mover):
             return False
         moms = [self._knowledge.view.mom] if zone.before is None else [self._knowledge.view.mom, zone.before.mom]
         return any(peer in mom and zone.mover in mom.path(peer)[:-1] for mom in moms)

@@ -124,6 +124,19 @@ def cut_after_a_kill(*rows: tuple[int, int, int, RowKind]) -> FaultCheck:
     return check
 
 
+@pytest.mark.parametrize(
+    ("kind", "found"), [(FaultKind.CUT, "took_effect"), (FaultKind.PARTITION, "failed")], ids=["cut", "partition"]
+)
+def test_messages_that_are_always_datagrams_pass_beside_a_link_that_is_cut(kind: FaultKind, found: str) -> None:
+    step = FaultStep(0, kind, "between a and b", ("a", "b"), in_effect_us=1_000_000)
+    windows = [Window(step, 1_000_000, 1_000_000, 2_000_000, 2_000_000, frozenset(), frozenset({LINK}))]
+    arrived = CheckedRows.of([CheckedRow(1_500_000, 1, 7, 0, 0, RowKind.RECEIVE, 186)])
+    (check,) = check_faults(windows, arrived, NUMBERS, 3_000_000, (186,))
+    assert check.outcome == found
+    (check,) = check_faults(windows, arrived, NUMBERS, 3_000_000, (187,))
+    assert check.outcome == "failed"
+
+
 def test_a_datagram_is_not_taken_for_a_message_over_a_link_given_up_before_the_cut() -> None:
     given_up = (500_000, 1, 0, RowKind.LINK_DOWN)
     arrived = (1_500_000, 1, 0, RowKind.RECEIVE)

@@ -10,6 +10,7 @@ from murmur_pubsub.journal import JournalWriter
 from murmur_pubsub.links import Delay, LinkSpec
 from murmur_pubsub.machine import Input, LinkDown, Machine, Received, Send
 from murmur_virtual.virtual_runtime import VirtualRuntime
+from murmuration import Cluster
 from murmuration.deployment.build_deployment import build
 from murmuration.scenario.load import check_scenario
 from reliability.epidemic.messages import EPIDEMIC_MESSAGES, EventsRequested, PushDigest
@@ -145,3 +146,42 @@ def test_datagrams_of_a_scenario_have_no_order() -> None:
     beside = build(loaded).deployment.settings.default_link
     assert beside is not None
     assert (beside.ordered, beside.loss) == (False, 0.5)
+
+
+def test_a_cut_keeps_back_what_goes_by_the_link_and_no_datagram(tmp_path: Path) -> None:
+    """Live the two have a connection each; the three brokers of a redundant end talk so whatever their links do."""
+    beside, link = LinkSpec(delay=Delay("constant", 500), ordered=False), LinkSpec(delay=Delay("constant", 2_000))
+    runtime = VirtualRuntime(1, JournalWriter(tmp_path, "run", 2), {"a": 0, "b": 1}, beside)
+    machines = {name: Listener() for name in "ab"}
+    for name, machine in machines.items():
+        runtime.add_node(NodeSpec(name, "broker", ""), machine)
+    runtime.connect(LinkPlan("a", "b", link))
+    runtime.run(until_us=10)
+    runtime.cut("a", "b")
+    runtime.nodes["a"].perform([Send("b", EventsRequested([1, 2])), Send("b", PushDigest("a", 1, [1, 2]))], 10)
+    runtime.run(until_us=5_000)
+    assert machines["b"].got == [EventsRequested([1, 2])]
+
+
+def test_two_brokers_whose_link_is_cut_while_one_is_down_talk_beside_it_when_it_is_back() -> None:
+    """The schedules multipath/end_to_end/backups 2902606, 2906267 and 2907235: nothing reached the one that had been up,
+    not even datagrams, until the link was healed."""
+    with Cluster.start(
+        overlay={"kind": "chain", "brokers": 2},
+        clients={"alice": "b0", "bob": "b1"},
+        routing="forwarding",
+        reliability="end_to_end",
+        parameters={"end_to_end": {"pubends": ["b0"]}},
+        datagrams={"delay": "1 ms"},
+        failure_detection={"heartbeat": "100 ms", "timeout": "300 ms", "reconnect": "20 ms"},
+    ) as cluster:
+        cluster.clients["bob"].subscribe("x >= 0")
+        cluster.settle()
+        cluster.faults.kill("b1")
+        cluster.advance("50 ms")
+        cluster.faults.cut("b0", "b1")
+        cluster.advance("50 ms")
+        cluster.clients["alice"].publish({"x": 1})
+        cluster.faults.restart("b1")
+        cluster.advance("10 s")
+        assert len(cluster.clients["bob"].deliveries()) == 1

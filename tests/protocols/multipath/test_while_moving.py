@@ -68,3 +68,20 @@ def test_publiy_s6_a_mover_whose_destination_dies_says_nothing_of_the_new_tree_b
     (report,) = router.mover.on_stored(stored.token)
     assert isinstance(report, Send)
     assert (report.to, report.message.peers) == ("b0", ("b2", "b5"))  # type: ignore[attr-defined]
+
+
+def test_publiy_s6_the_bridges_over_a_mover_that_was_away_stay_when_it_is_back(tmp_path: Path) -> None:
+    """The schedule multipath/end_to_end/backups 2902054: a partition of 600 ms from the mover alone. Nobody waits for it
+    any more, so that its neighbour passes it by as any broker that was away."""
+    network = chain(tmp_path)
+    network.order("b3", "move", "b4", "b5")
+    router = network.routers["b2"]
+    while router.moves.state is not MoveState.IN_PROGRESS:
+        network.run_ms(1)
+    router.membership.on_unreachable("b3")
+    assert "b5" in router.knowledge.links.soft
+    router.check_invariants()
+    router.membership.on_link_up("b3")
+    assert not router.knowledge.network.is_away("b3")
+    assert "b5" in router.knowledge.links.soft
+    router.check_invariants()
