@@ -31,15 +31,18 @@ class Survival:
     """Failures under which deliveries are still required, once the overlay has settled without what is broken.
 
     `brokers_away`: this number of neighbouring brokers in a row may be away. `any_path`: links and brokers may be away
-    as long as the overlay has a path left between the publisher and the subscriber.
+    as long as the overlay has a path left between the publisher and the subscriber. `any_links`: so may all links, if
+    only datagrams pass between the two brokers.
     """
 
     brokers_away: int = 0
     any_path: bool = False
+    any_links: bool = False
 
     def __str__(self) -> str:
         told = [f"{self.brokers_away} brokers away in a row"] if self.brokers_away else []
         told += ["any failure that leaves a path"] if self.any_path else []
+        told += ["any failure of links"] if self.any_links else []
         return " and ".join(told) or "no failure"
 
 

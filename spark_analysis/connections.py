@@ -127,8 +127,9 @@ class Connections:
     limit_us: int = NEVER_US
     overlays: Sequence[OverlayAt] = (OverlayAt(0, (), True),)
     lossy: bool = False
-    has_links: bool = True
-    """Do brokers have links at all? Else each reaches every other one, unless a fault is between the two."""
+    by_links: bool = True
+    """Do brokers need links to reach each other? Else each reaches every other one, unless a fault of nodes, or a
+    partition, is between the two."""
     waited_for: Sequence[str] = field(default=(), kw_only=True)
 
     def explain(self, case: Case, passage: Passage) -> Excuse | None:
@@ -253,8 +254,10 @@ class Connections:
 
     def _reaches(self, publishers: str, subscribers: str, links: Links, broken: Sequence[Window]) -> bool:
         """Is there a path from one broker to the other that no broken window is on? The first is not asked about."""
-        ways = neighbours_of(links) if self.has_links else {publishers: [subscribers]}
-        return subscribers in search_tree(publishers, ways, broken)
+        if self.by_links:
+            return subscribers in search_tree(publishers, neighbours_of(links), broken)
+        # A partition lists the links that it cuts, and keeps datagrams from passing between all others, too.
+        return not any(subscribers in window.nodes or window.separates(publishers, subscribers) for window in broken)
 
     def _behind_others(self, case: Case) -> Excuse | None:
         """What a fault has held up may still be on its way when the fault is over, and the event behind it."""

@@ -53,7 +53,8 @@ def connections_of(
         return Connections(*known, waited_for=waited_for)
     stays = _stays(rows, homes)
     words = Words(told, manifest.names, manifest.promise.limits, manifest.lossy, published_us)
-    known = (away, windows, homes, limit_us, overlays, manifest.lossy, manifest.has_links)
+    by_links = manifest.has_links and not manifest.promise.survives.any_links
+    known = (away, windows, homes, limit_us, overlays, manifest.lossy, by_links)
     redundant = manifest.promise.redundant
     return DurableConnections(*known, last_us, stays, tuple(settled), words, redundant, published_us)
 

@@ -447,7 +447,7 @@ END_TO_END = ReliabilityProtocol(
     name="end_to_end",
     make=EndToEnd,
     parameters=EndToEndParameters,
-    guarantee=Promise("exactly_once", survives=Survival(any_path=True), durable=True),
+    guarantee=Promise("exactly_once", survives=Survival(any_path=True, any_links=True), durable=True),
     limits=lambda parameters: parameters.limits,
     end_to_end=True,
     client=DurableClient,

@@ -92,8 +92,8 @@ class Moves:
         return self._knowledge.working(), mark
 
     def bypasses_mover(self, peer: NodeName) -> bool:
-        """Is there a mover on the way to the peer? One that is away is passed by, as any broker, and when it is back its
-        bridges stay: nobody waits for it any more."""
+        """Is there a mover on the way to the peer? One that is away is passed by, as any broker. When it is back, the
+        bridges over it stay: nobody waits for it any more."""
         zone = self.zone
         if zone is None or zone.gone or self._knowledge.network.is_away(zone.mover):
             return False

@@ -170,13 +170,23 @@ def test_a_client_that_goes_to_another_broker_and_dies_in_the_same_microsecond_i
     assert times_away(rows, settled, HOMES, windows=[killed])["c1"] == [Away(4_000, NEVER_US)]
 
 
-def test_where_brokers_have_no_links_only_a_fault_between_the_two_is_an_excuse() -> None:
-    judge = dataclasses.replace(JUDGE, has_links=False, overlays=[OverlayAt(0, (), True)])
-    passage = Passage({}, {})
-    assert judge.explain(MISSING, passage) is None
-    between = frozenset({frozenset(("b0", "b1"))})
-    partition = window(FaultKind.PARTITION, "b5", 4_000_000, NEVER_US)
-    divided = dataclasses.replace(partition, nodes=frozenset(), links=between)
-    found = dataclasses.replace(judge, windows=[divided]).explain(MISSING, passage)
+def test_where_brokers_need_no_links_only_a_fault_between_the_two_is_an_excuse() -> None:
+    judge = dataclasses.replace(JUDGE, by_links=False)
+    step = FaultStep(0, FaultKind.CUT, "cut b0-b1", ("b0", "b1"))
+    cut = Window(step, 4_000_000, 4_000_000, NEVER_US, NEVER_US, frozenset(), frozenset({frozenset(("b0", "b1"))}))
+    division = FaultStep(0, FaultKind.PARTITION, "partition", (), groups=(("c0", "b0"), ("b1", "c1")))
+    divided = dataclasses.replace(cut, step=division, links=frozenset())
+    for unharmful in ((), (cut,)):
+        assert dataclasses.replace(judge, windows=unharmful).explain(MISSING, Passage({}, {})) is None
+    for harmful in (divided, window(KILL, "b1", 4_000_000, NEVER_US), window(KILL, "b0", 4_000_000, NEVER_US)):
+        found = dataclasses.replace(judge, windows=[harmful]).explain(MISSING, Passage({}, {}))
+        assert found is not None
+        assert "no path was left" in found.text
+
+
+def test_where_brokers_need_links_one_that_is_cut_for_good_is_an_excuse() -> None:
+    step = FaultStep(0, FaultKind.CUT, "cut b0-b1", ("b0", "b1"))
+    cut = Window(step, 4_000_000, 4_000_000, NEVER_US, NEVER_US, frozenset(), frozenset({frozenset(("b0", "b1"))}))
+    found = dataclasses.replace(JUDGE, windows=[cut]).explain(MISSING, Passage({}, {}))
     assert found is not None
     assert "no path was left" in found.text

@@ -164,8 +164,8 @@ def test_a_cut_keeps_back_what_goes_by_the_link_and_no_datagram(tmp_path: Path) 
 
 
 def test_two_brokers_whose_link_is_cut_while_one_is_down_talk_beside_it_when_it_is_back() -> None:
-    """The schedules multipath/end_to_end/backups 2902606, 2906267 and 2907235: nothing reached the one that had been up,
-    not even datagrams, until the link was healed."""
+    """The schedules multipath/end_to_end/backups 2902606, 2906267 and 2907235: nothing reached the one that had been
+    up, not even datagrams, until the link was healed."""
     with Cluster.start(
         overlay={"kind": "chain", "brokers": 2},
         clients={"alice": "b0", "bob": "b1"},

@@ -180,7 +180,7 @@ def test_a_departure_that_was_refused_excuses_nothing() -> None:
 
 
 def test_a_loss_at_a_brokers_own_subscriber_is_judged() -> None:
-    connections = Connections({}, [], {}, has_links=False)
+    connections = Connections({}, [], {}, by_links=False)
     assert connections.explain(Case("missing", "a", "b", 10_000), Passage()) is None
 
 

@@ -117,6 +117,13 @@ class NobodyBeginsAnew(EndToEnd):
         return effects
 
 
+class AnswersNothing(EndToEnd):
+    """Whoever asks for what is missing is not answered."""
+
+    def _on_catch_up(self, message: CatchUp) -> Any:
+        return ()
+
+
 def _path(bug: type[EndToEnd]) -> str:
     return f"{bug.__module__}:{bug.__name__}"
 
@@ -129,6 +136,7 @@ BUGS = {
     "the first of two steps is kept": _path(KeepsTheFirstOfTwo),
     "an answer says too much": _path(SaysTooMuch),
     "more is released than the client has": _path(ReleasesAhead),
+    "no question is answered": _path(AnswersNothing),
     "a log that forgets whom a message is for": _path(NobodyBeginsAnew),
 }
 """What each is called to where it is, as a scenario names it."""

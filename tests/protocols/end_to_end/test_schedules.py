@@ -17,6 +17,7 @@ SHOWN_AFTER = {
     "the first of two steps is kept": 5,
     "an answer says too much": 1,
     "more is released than the client has": 2,
+    "no question is answered": 1,
     "a log that forgets whom a message is for": 48,
 }
 """How many of the schedules of multipath with seeds from FIRST on it takes to find each planted bug."""

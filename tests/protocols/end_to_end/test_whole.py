@@ -16,9 +16,10 @@ from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario, load_scenario
 from routing.flooding import Flooding
 from routing.router import Hop
-from spark_analysis.plain_judge import Judgement, judge_plainly
+from spark_analysis.plain_judge import Judgement, judge_plainly, judge_run
 from tests.protocols.durable.test_whole import QUICK, RESTARTED, both_subscribe, kept_at_the_end, numbers, publish
 from tests.protocols.durable.test_whole import judged as valid
+from tests.protocols.end_to_end.planted_bugs import BUGS
 
 DATAGRAMS = {"datagrams": {"delay": "1 ms"}}
 CHAIN = {"kind": "chain", "brokers": 4}
@@ -51,7 +52,7 @@ class Nowhere(Flooding):
 def a_cluster(routing: str, **keys: Any) -> Iterator[Cluster]:
     clients = {"alice": "b0", "bob": "b3", "carol": "b2"}
     given = {"overlay": OVERLAYS.get(routing, CHAIN), "clients": clients, **QUICK, **DATAGRAMS, **keys}
-    with Cluster.start(routing=routing, reliability="end_to_end", **given) as cluster:
+    with Cluster.start(**{"routing": routing, "reliability": "end_to_end", **given}) as cluster:
         yield cluster
 
 
@@ -70,6 +71,21 @@ def test_what_routing_loses_or_repeats_is_delivered_once_and_in_order(routing: s
         cluster.drain()
         assert numbers(cluster, "bob") == numbers(cluster, "carol") == list(range(40))
         assert judged(cluster).numbers["required"] == 80
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_link_that_is_cut_for_good_excuses_nothing_where_the_ends_may_talk_beside_it(answers: bool) -> None:
+    """Routing over links brings nothing past it. A broker that answers no questions is found by that."""
+    reliability = "end_to_end" if answers else BUGS["no question is answered"]
+    with a_cluster("forwarding", reliability=reliability) as cluster:
+        both_subscribe(cluster)
+        cluster.faults.cut("b0", "b1")
+        publish(cluster, 0, 10)
+        cluster.advance("20 s")
+        cluster.end()
+        judgement = judge_run(cluster.folder)
+        assert judgement.numbers["required"] == 20
+        assert len(judgement.left("missing")) == (0 if answers else 20)
 
 
 @pytest.mark.parametrize("routing", OVERLAYS)

@@ -71,8 +71,8 @@ def test_publiy_s6_a_mover_whose_destination_dies_says_nothing_of_the_new_tree_b
 
 
 def test_publiy_s6_the_bridges_over_a_mover_that_was_away_stay_when_it_is_back(tmp_path: Path) -> None:
-    """The schedule multipath/end_to_end/backups 2902054: a partition of 600 ms from the mover alone. Nobody waits for it
-    any more, so that its neighbour passes it by as any broker that was away."""
+    """The schedule multipath/end_to_end/backups 2902054: a partition of 600 ms from the mover alone. Nobody waits for
+    it any more, so that its neighbour passes it by as any broker that was away."""
     network = chain(tmp_path)
     network.order("b3", "move", "b4", "b5")
     router = network.routers["b2"]
