@@ -29,7 +29,8 @@ def test_of_two_equally_close_leaves_the_lower_is_the_closest() -> None:
     for identifier in (120, 110):
         assert leaves.add(PastryPeer(f"p{identifier}", identifier))
     found = leaves.closest(115)
-    assert found is not None and found.identifier == 110
+    assert found is not None
+    assert found.identifier == 110
     assert leaves.closest(105) is None, "this node is as close, and lower"
 
 
