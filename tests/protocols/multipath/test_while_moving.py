@@ -85,3 +85,16 @@ def test_publiy_s6_the_bridges_over_a_mover_that_was_away_stay_when_it_is_back(t
     assert not router.knowledge.network.is_away("b3")
     assert "b5" in router.knowledge.links.soft
     router.check_invariants()
+
+
+def test_publiy_s6_soft_links_that_lead_nowhere_by_the_new_map_end_when_somebody_looks(tmp_path: Path) -> None:
+    """The schedule multipath/end_to_end/backups 3202923: the first to look was the check of the move itself."""
+    network = chain(tmp_path)
+    network.order("b3", "move", "b4", "b5")
+    router = network.routers["b1"]
+    while router.moves.state is not MoveState.IN_PROGRESS:
+        network.run_ms(1)
+    router.knowledge.links.soft |= dict.fromkeys(("gone", "b0"))
+    router.knowledge.map_changed()
+    router.moves.check_invariants()
+    assert not {"gone", "b0"} & router.knowledge.links.soft.keys()
