@@ -23,7 +23,7 @@ from murmur_pubsub.filter import (
 )
 from murmur_pubsub.values import Value
 
-SETS_OF_NUMBERS = [[1], [2], [1, 2], [1.5], [1, 1.5, 3]]
+SETS_OF_NUMBERS: list[list[Value]] = [[1], [2], [1, 2], [1.5], [1, 1.5, 3]]
 NUMBERS: list[Value] = [0, 1, 1.25, 1.5, 1.75, 2, 2.5, 2.75, 3, 4]
 """Two between any two ends, so that none of the intervals without a point or two looks empty or finite."""
 STRINGS: list[Value] = ["".join(each) for size in range(7) for each in itertools.product("\0ab", repeat=size)]
@@ -88,7 +88,7 @@ def number(low: Value | None, low_open: bool, high: Value | None, high_open: boo
 )
 def test_an_end_belongs_to_an_interval_unless_it_is_open(low_open: bool, high_open: bool, inside: list[Value]) -> None:
     wanted = number(1, low_open, 2, high_open)
-    asked = [0, 0.999, 1, 1.0, 1.5, 2, 2.0, 2.001, 3, True, "1", "1.5", math.nan]
+    asked: list[Value] = [0, 0.999, 1, 1.0, 1.5, 2, 2.0, 2.001, 3, True, "1", "1.5", math.nan]
     assert [value for value in asked if wanted.contains(value)] == inside
 
 
@@ -170,8 +170,8 @@ def test_excluded_points_that_are_outside_or_at_an_end_are_not_named() -> None:
 def test_an_end_that_is_not_there_is_not_open() -> None:
     """Or equal sets would look different."""
     for domain in ("number", "string"):
-        assert interval(domain, None, True, None, True) == interval(domain)  # type: ignore[arg-type]
-        assert interval(domain) == Constraint(domain)  # type: ignore[arg-type]
+        assert interval(domain, None, True, None, True) == interval(domain)
+        assert interval(domain) == Constraint(domain)
 
 
 def test_an_interval_between_equal_ends_is_the_end_or_nothing() -> None:
@@ -252,7 +252,7 @@ def test_strings_may_end_in_64_nuls_and_no_more() -> None:
         {"low": most, "excluded": [most]},
     ):
         with pytest.raises(ValueError, match="a string that ends in more than 64 NULs"):
-            interval("string", **refused)  # type: ignore[arg-type]
+            interval("string", **refused)
     with pytest.raises(ValueError, match="a string that ends in more than 64 NULs"):
         finite("string", ["a", most + "\0"])
 
@@ -373,3 +373,13 @@ def test_a_pickled_filter_is_the_same_filter(wanted: Filter) -> None:
 )
 def test_a_filter_may_name_what_has_a_text_form_and_is_of_the_domain(value: Any, domain: Any, allowed: bool) -> None:
     assert is_constant(value, domain) is allowed
+
+
+def test_strings_that_follow_each_other_are_a_set_without_the_excluded_ones() -> None:
+    assert interval("string", "a", False, "a\0\0", False) == Constraint("string", ("a", "a\0", "a\0\0"))
+    assert interval("string", "a", False, "a\0\0", False, ["a\0"]) == Constraint("string", ("a", "a\0\0"))
+
+
+def test_an_interval_without_an_end_is_no_interval_up_to_the_word_for_none() -> None:
+    for low in ("None", "Non", "N"):
+        assert interval("string", low) == Constraint("string", None, low)

@@ -81,7 +81,8 @@ def test_the_filters_of_all_and_of_nothing_have_forms_of_their_own() -> None:
 
 
 def test_names_travel_in_order_and_each_is_constrained_once() -> None:
-    first, second = (["a", None, None, None, False, None, False, []], ["b", None, [], None, False, None, False, []])
+    first: list[Any] = ["a", None, None, None, False, None, False, []]
+    second: list[Any] = ["b", None, [], None, False, None, False, []]
     wanted = Filter({"b": ABSENT, "a": EXISTS})
     assert Filter.from_wire([first, second]) == Filter.from_wire([second, first]) == wanted
     assert [name for name, *_ in wanted.to_wire() or ()] == ["a", "b"]
@@ -106,6 +107,7 @@ NOT_NORMAL = "the constraint of x is not in normal form"
         ([3, "number", [1], None, False, None, False, []], "a list of a name and seven fields"),
         ([], "a list of a name and seven fields"),
         (["1x", "number", [1], None, False, None, False, []], "'1x' is no name of an attribute"),
+        (["And", "number", [1], None, False, None, False, []], "'And' is no name of an attribute"),
         (["x", "number", None, 1, 0, None, False, []], "malformed interval for x"),
         (["x", "number", None, None, False, 1, 0, []], "malformed interval for x"),
         (["x", "number", None, 1, 1, 2, 1, []], "malformed interval for x"),
