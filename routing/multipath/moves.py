@@ -496,5 +496,5 @@ class Moves:
         state = self.state
         assert (self.zone is None) == (state is MoveState.OUTSIDE)
         if self.zone is not None:
-            assert not any(map(self.bypasses_mover, tuple(self._knowledge.links.soft)))  # a look at the map may end some
+            assert not any(map(self.bypasses_mover, tuple(self._knowledge.links.soft)))  # the map may end some
             assert self.zone.before is None or state in (MoveState.IN_PROGRESS, MoveState.END)
