@@ -246,6 +246,15 @@ def test_publiy_s6_rounds_promote_by_gain_and_keep_to_fanout_and_maxlinks() -> N
     assert sorted(links.soft) == ["c"] or sorted(links.soft) == ["e"]
 
 
+def test_publiy_s6_a_soft_link_that_bridges_takes_one_of_the_places_and_is_kept_without_gain() -> None:
+    star = {"a": ["b"], "b": ["a", *"cde"], **{leaf: ["b"] for leaf in "cde"}}
+    links = SoftLinks(MultipathParameters(fanout=3, maxlinks=6))
+    links.soft = dict.fromkeys("cde")
+    links.sent = {"d": 5, "e": 4}
+    links.end_round(MasterOverlayMap("a", 4, star), {"b": None}, Loads(), {"c": None}, lambda _: False)
+    assert list(links.soft) == ["c", "d"], "three links in all"
+
+
 def test_publiy_s6_there_are_no_candidates_where_fanout_takes_all_links() -> None:
     mom = MasterOverlayMap("a", 4, CHAIN)
     links = SoftLinks(MultipathParameters(fanout=3, maxlinks=3))
