@@ -285,3 +285,11 @@ def test_tables_of_one_process_may_look_up_matching_origins_together() -> None:
         assert [mst.matching_origins({"x": value}) for value in range(10)] == alone
         mst.check_invariants()
     assert len(asked) == 20
+
+
+def test_maps_with_the_same_distances_and_other_links_are_not_the_same() -> None:
+    first = MasterOverlayMap("a", 4, tree("a-b", "a-c", "b-d"))
+    second = MasterOverlayMap("a", 4, tree("a-b", "a-c", "c-d"))
+    assert first.distances == second.distances
+    assert first != second
+    assert first == MasterOverlayMap("a", 4, tree("a-b", "a-c", "b-d"))
