@@ -15,10 +15,11 @@ from routing.multipath.messages import (
     MoveGranted,
     MoveSettled,
     Neighbours,
+    OriginSubscriptions,
     SubscriptionChanged,
 )
 from routing.multipath.move_states import MoveState
-from routing.multipath.primary_network import PendingMove
+from routing.multipath.primary_network import PendingMove, PrimaryNetwork
 from routing.multipath.router import MultipathRouter
 from routing.multipath.subscription_tables import MasterSubscriptionTable
 from tests.protocols.multipath.network import MS, STAR, Network, parameters
@@ -115,3 +116,25 @@ def test_an_uplink_carries_one_a_second_at_least(name: str) -> None:
     assert getattr(parameters(**{name: 1}), name) == 1
     with pytest.raises(InputError, match=name):
         parameters(**{name: 0})
+
+
+def test_of_two_records_in_the_log_the_last_one_holds() -> None:
+    """A broker may die before the log is cut behind its last record."""
+    network = PrimaryNetwork("b0", 2, 0)
+    records = []
+    for peers in (["b1"], ["b1", "b2"]):
+        network.set_peers(peers)
+        records.append(network.record().record)
+    back = PrimaryNetwork("b0", 2, 1)
+    assert back.restore(records)
+    assert back.stored.peers == ("b1", "b2")
+
+
+def test_a_broker_without_a_link_is_told_all_tables_unless_a_move_has_just_made_it_a_neighbour(tmp_path: Path) -> None:
+    """Then it knows itself what the move has left behind."""
+    router = a_network(tmp_path).routers["b0"]
+    router.spread.on_table("b1", OriginSubscriptions("b9", 0, 1, ("b8", "b9"), 0, ()))
+    told = [each.message for each in router.spread.tell_all("b3", 2) if isinstance(each, Send)]
+    assert "b9" in [each.origin for each in told if isinstance(each, OriginSubscriptions)]
+    told = [each.message for each in router.spread.tell_all("b3", 1, move=5) if isinstance(each, Send)]
+    assert "b9" not in [each.origin for each in told if isinstance(each, OriginSubscriptions)]
