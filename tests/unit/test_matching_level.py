@@ -8,7 +8,8 @@ import pytest
 from murmur_pubsub import matching_level
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.matching import MatchingIndex
-from murmur_pubsub.matching_level import IndexEntry, Level
+from murmur_pubsub.matching_cells import bits_of
+from murmur_pubsub.matching_level import IndexEntry, Level, numbers_of
 from murmur_pubsub.matching_naive import NaiveIndex
 
 
@@ -52,3 +53,9 @@ def test_a_destination_that_comes_back_is_the_last_in_turn() -> None:
         index.remove(0)
         index.add(2, parse_filter("x = 1"), "b0")
         assert index.destinations({"x": 1}) == ["b1", "b0"]
+
+
+@pytest.mark.parametrize("size", range(4_096, 4_106))
+def test_a_set_of_bits_holds_the_last_number_below_its_size(size: int) -> None:
+    numbers = [0, 7, 64, size - 1]
+    assert numbers_of(bits_of(numbers, size), size) == numbers
