@@ -84,7 +84,7 @@ class Block(Generic[Destination]):
         weight = sum(edges.weight for edges in cuts.edges.values())
         for (name, domain), edges in cuts.edges.items():
             cells_max = max(_CELLS_MIN, min(_CELLS_MAX, cells_total * edges.weight // weight))
-            self._add_domain(self._column(name), domain, edges, cells_max)
+            self._add_domain(self._columns.get(name) or self._column(name), domain, edges, cells_max)
 
     def __len__(self) -> int:
         return self._alive_count

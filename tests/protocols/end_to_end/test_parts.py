@@ -174,6 +174,12 @@ def test_a_publishers_broker_that_has_lost_its_disk_is_told_again_who_wants_what
     assert (holders.settling, holders.of["b0"].chains[0].tick) == (False, -1)
 
 
+def test_the_first_word_of_a_client_holds_whatever_its_number() -> None:
+    holders = Holders("b0", ["b1"], Sessions(0, 5), EndToEndParameters(), lambda message: [Send(message.to, message)])
+    assert [each.to for each in holders.resume("c0", Resume(0, [1], [Filter({})], []), 0)] == ["b1"]  # type: ignore[union-attr]
+    assert holders.resume("c0", Resume(0, [1], [Filter({})], []), 0) == []
+
+
 def test_a_brokers_own_subscribers_hear_what_was_given_up_and_have_it() -> None:
     holders = Holders("b0", ["b1"], Sessions(0, 5), EndToEndParameters(), lambda message: [Send(message.to, message)])
     holders.resume("b0", Resume(1, [1], [Filter({})], []), 0)

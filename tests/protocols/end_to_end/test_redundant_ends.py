@@ -353,6 +353,11 @@ def test_a_backup_or_witness_that_is_unknown_is_refused(others: list[str]) -> No
         entrances(parameters, ["b0", "b1", "b2", "b3"])
 
 
+def test_who_names_no_entrance_is_told_of_ten_that_there_are() -> None:
+    with pytest.raises(InputError, match=r"pubends: found 'b9'.*b0, .*, c9"):
+        entrances(EndToEndParameters(pubends=["b9"]), ["b0", *(f"c{number}" for number in range(1, 10))])
+
+
 def test_a_backup_is_no_entrance_of_its_own() -> None:
     parameters = EndToEndParameters(backups={"b0": ["b1", "b2"]})
     assert entrances(parameters, ["b0", "b1", "b2", "b3"]) == ["b0", "b2", "b3"]
