@@ -372,7 +372,8 @@ class VirtualNode:
 
     def _intercept(self, source: NodeName, kind: int, data: bytes, now_us: int) -> bool:
         """Does a fault keep the message from being taken now?"""
-        if self.down or (source in self._severed and not self._goes_beside(data)):
+        severed = source in self._severed and not (self._datagrams is not None and self._codec.is_datagram(data))
+        if self.down or severed:
             self._lost(source, kind, data, now_us, DropReason.NODE_DOWN if self.down else DropReason.LINK_BROKEN)
             return True
         if source in self._stale:
@@ -388,10 +389,6 @@ class VirtualNode:
         if self.stalled:
             self._network.in_flight[kind] -= 1  # it moves no more, and may never again
         return True
-
-    def _goes_beside(self, data: bytes) -> bool:
-        """Is it a message that never goes by a link?"""
-        return self._datagrams is not None and type(self._codec.decode(data)) in self._codec.datagrams
 
     def _lost(self, source: NodeName, kind: int, data: bytes, now_us: int, reason: DropReason) -> None:
         """A message on its way ends here: a row of its sender says so."""
