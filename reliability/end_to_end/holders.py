@@ -277,12 +277,11 @@ class Holders:
                 self.due_us = min(self.due_us, chain.due_us)
             if holder.due_us <= now_us:
                 holder.due_us = NEVER_US
-                news = self._release(holder, now_us)
-                effects += news
+                if holder.unreleased:  # told again until it is heard, also what this broker tells itself
+                    effects += self._release(holder, now_us)
+                    self._tell_again(holder, now_us)
                 if holder.unlisted:
                     effects += self._enlist(holder, now_us)
-                elif news:
-                    self._tell_again(holder, now_us)
             self.due_us = min(self.due_us, holder.due_us)
         return effects
 

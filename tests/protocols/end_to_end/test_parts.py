@@ -24,6 +24,8 @@ from reliability.durable.messages import (
     Enlist,
     Enlisted,
     GivenUp,
+    Release,
+    Released,
     Resume,
 )
 from reliability.end_to_end.chain import Chain
@@ -172,6 +174,32 @@ def test_a_publishers_broker_that_has_lost_its_disk_is_told_again_who_wants_what
     begun = holders.enlisted(Enlisted("b0", "b0", 7, [0, -1], 0, 0, []), 3_000)
     assert [each.to for each in begun if type(each) is Send] == ["b1"], "it asks for what follows"
     assert (holders.settling, holders.of["b0"].chains[0].tick) == (False, -1)
+
+
+def test_a_broker_that_stands_in_no_more_tells_itself_again_what_its_client_has() -> None:
+    """The schedule multipath/end_to_end/backups 3207870: it served nobody when it told itself, and its own word needs
+    no message. So it waited for ever to hear that it had heard."""
+    told: list[object] = []
+
+    def to_itself(message: object) -> list[Effect]:
+        told.append(message)
+        return []
+
+    holders = Holders("b0", ["b0"], Sessions(0, 5), EndToEndParameters(), to_itself)
+    holders.resume("b0", Resume(1, [1], [Filter({})], []), 0)
+    holders.enlisted(Enlisted("b0", "b0", 1, [0, 0], 0, 0, []), 1_000)
+    holders.step(GivenUp("b0", "b0", 0, 0, 9, [], 0, 0, []), 2_000)
+
+    def told_to(until_us: int) -> int:
+        """How often it tells what its client has, up to that time."""
+        told.clear()
+        for now_us in range(until_us - 10_000_000, until_us, 100_000):
+            holders.look(now_us)
+        return sum(isinstance(each, Release) for each in told)
+
+    assert told_to(10_000_000) > 3
+    holders.released(Released("b0", "b0", [0, 9], 0, 0, []), 10_000_000)
+    assert told_to(20_000_000) == 0
 
 
 def test_the_first_word_of_a_client_holds_whatever_its_number() -> None:
