@@ -224,6 +224,13 @@ MENDS = (
         "nobody hears that a client was told what was given up", _END_TO_END, "reliability/end_to_end/holders.py",
         "for message in messages)", "for message in messages if type(message) is DurableHanded)",
     ), known=2_900_785, asked=(_RESTS,)),
+    Mend("A broker that was to say itself what its client had", PlantedBug(
+        "what a broker tells itself is told once", _BACKUPS, "reliability/end_to_end/holders.py",
+        "                    effects += self._release(holder, now_us)\n"
+        "                    self._tell_again(holder, now_us)\n",
+        "                    effects += (news := self._release(holder, now_us))\n"
+        "                    if news:\n                        self._tell_again(holder, now_us)\n",
+    ), known=3_207_870, asked=(_RESTS,)),
     Mend("A pubend that had met a client's full window", PlantedBug(
         "who has room again waits for its turn", _END_TO_END, "reliability/end_to_end/holders.py",
         "                    chain.due_us = now_us\n", "                    pass\n",
