@@ -25,6 +25,14 @@ JUDGE = DurableConnections({}, (), HOMES, 30_000_000, [OverlayAt(0, LINKS, True)
 MISSING = Case("missing", "c0", "c1", published_us=5_000_000)
 
 
+CUT = Window(
+    FaultStep(0, FaultKind.CUT, "cut b0-b1", ("b0", "b1")),
+    *(4_000_000, 4_000_000, NEVER_US, NEVER_US),
+    links=frozenset({frozenset(("b0", "b1"))}),
+)
+"""A link that is cut for good."""
+
+
 def window(kind: FaultKind, name: str, from_us: int, until_us: int) -> Window:
     step = FaultStep(0, kind, f"{kind.name.lower()} {name}", (name,))
     return Window(step, from_us, from_us, until_us, until_us, frozenset({name}))
@@ -172,11 +180,9 @@ def test_a_client_that_goes_to_another_broker_and_dies_in_the_same_microsecond_i
 
 def test_where_brokers_need_no_links_only_a_fault_between_the_two_is_an_excuse() -> None:
     judge = dataclasses.replace(JUDGE, by_links=False)
-    step = FaultStep(0, FaultKind.CUT, "cut b0-b1", ("b0", "b1"))
-    cut = Window(step, 4_000_000, 4_000_000, NEVER_US, NEVER_US, frozenset(), frozenset({frozenset(("b0", "b1"))}))
     division = FaultStep(0, FaultKind.PARTITION, "partition", (), groups=(("c0", "b0"), ("b1", "c1")))
-    divided = dataclasses.replace(cut, step=division, links=frozenset())
-    for unharmful in ((), (cut,)):
+    divided = dataclasses.replace(CUT, step=division, links=frozenset())
+    for unharmful in ((), (CUT,)):
         assert dataclasses.replace(judge, windows=unharmful).explain(MISSING, Passage({}, {})) is None
     for harmful in (divided, window(KILL, "b1", 4_000_000, NEVER_US), window(KILL, "b0", 4_000_000, NEVER_US)):
         found = dataclasses.replace(judge, windows=[harmful]).explain(MISSING, Passage({}, {}))
@@ -185,8 +191,6 @@ def test_where_brokers_need_no_links_only_a_fault_between_the_two_is_an_excuse()
 
 
 def test_where_brokers_need_links_one_that_is_cut_for_good_is_an_excuse() -> None:
-    step = FaultStep(0, FaultKind.CUT, "cut b0-b1", ("b0", "b1"))
-    cut = Window(step, 4_000_000, 4_000_000, NEVER_US, NEVER_US, frozenset(), frozenset({frozenset(("b0", "b1"))}))
-    found = dataclasses.replace(JUDGE, windows=[cut]).explain(MISSING, Passage({}, {}))
+    found = dataclasses.replace(JUDGE, windows=[CUT]).explain(MISSING, Passage({}, {}))
     assert found is not None
     assert "no path was left" in found.text

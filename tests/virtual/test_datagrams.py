@@ -40,15 +40,21 @@ class Listener(Machine):
         pass
 
 
-@pytest.mark.parametrize("has_datagrams", [False, True])
-def test_a_datagram_does_not_share_the_fate_of_the_link_to_a_neighbour(has_datagrams: bool, tmp_path: Path) -> None:
-    beside = LinkSpec(delay=Delay("constant", 500), ordered=False) if has_datagrams else None
-    runtime = VirtualRuntime(1, JournalWriter(tmp_path, "run", 2), {"a": 0, "b": 1}, beside)
+def linked(folder: Path, beside: LinkSpec | None, link: LinkSpec) -> tuple[VirtualRuntime, dict[str, Listener]]:
+    """Two brokers, a and b, with a link and datagrams like these, after 10 us."""
+    runtime = VirtualRuntime(1, JournalWriter(folder, "run", 2), {"a": 0, "b": 1}, beside)
     machines = {name: Listener() for name in "ab"}
     for name, machine in machines.items():
         runtime.add_node(NodeSpec(name, "broker", ""), machine)
-    runtime.connect(LinkPlan("a", "b", LinkSpec(delay=Delay("constant", 2_000), loss=1.0)))
+    runtime.connect(LinkPlan("a", "b", link))
     runtime.run(until_us=10)
+    return runtime, machines
+
+
+@pytest.mark.parametrize("has_datagrams", [False, True])
+def test_a_datagram_does_not_share_the_fate_of_the_link_to_a_neighbour(has_datagrams: bool, tmp_path: Path) -> None:
+    beside = LinkSpec(delay=Delay("constant", 500), ordered=False) if has_datagrams else None
+    runtime, machines = linked(tmp_path, beside, LinkSpec(delay=Delay("constant", 2_000), loss=1.0))
     runtime.nodes["a"].perform([Send("b", EventsRequested([1, 2])), Send("b", PushDigest("a", 1, [1, 2]))], 10)
     runtime.run(until_us=600)
     assert machines["b"].got == ([EventsRequested([1, 2])] if has_datagrams else [])
@@ -151,12 +157,7 @@ def test_datagrams_of_a_scenario_have_no_order() -> None:
 def test_a_cut_keeps_back_what_goes_by_the_link_and_no_datagram(tmp_path: Path) -> None:
     """Live the two have a connection each; the three brokers of a redundant end talk so whatever their links do."""
     beside, link = LinkSpec(delay=Delay("constant", 500), ordered=False), LinkSpec(delay=Delay("constant", 2_000))
-    runtime = VirtualRuntime(1, JournalWriter(tmp_path, "run", 2), {"a": 0, "b": 1}, beside)
-    machines = {name: Listener() for name in "ab"}
-    for name, machine in machines.items():
-        runtime.add_node(NodeSpec(name, "broker", ""), machine)
-    runtime.connect(LinkPlan("a", "b", link))
-    runtime.run(until_us=10)
+    runtime, machines = linked(tmp_path, beside, link)
     runtime.cut("a", "b")
     runtime.nodes["a"].perform([Send("b", EventsRequested([1, 2])), Send("b", PushDigest("a", 1, [1, 2]))], 10)
     runtime.run(until_us=5_000)
