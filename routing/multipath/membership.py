@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from murmur_pubsub.errors import WireError
 from murmur_pubsub.machine import Answer, Effect, NodeName, Order, Record, Send, SetTimer
 from routing.multipath.desk import CoordinatorDesk
+from routing.multipath.joining import Joining
 from routing.multipath.knowledge import Knowledge
 from routing.multipath.messages import (
     BrokerAway,
@@ -48,6 +49,7 @@ class Membership:
         self._moves = mover.moves
         self._desk = desk
         self._watched = Watch()
+        self.joining = Joining(knowledge, spread)
         self.departed = self.watching = False
         self._leaving: tuple[int, NodeName] | None = None
         self._looked_at = knowledge.network.mom
@@ -107,16 +109,7 @@ class Membership:
         network = knowledge.network
         effects: list[Effect] = []
         if peer not in network.peers:
-            # This broker may have been given another place in the overlay while it was down: neighbours by link of the
-            # last incarnation that are still there come by their links.
-            former = {**network.unseen, **self._given_up_for(peer)}
-            beyond = [(broker, hops) for each in former for broker, hops in network.bridges(each) if broker != peer]
-            for each in former:
-                network.outdate(each)
-            effects += knowledge.new_peers([*(each for each in network.peers if each not in former), peer])
-            effects += network.tell_own_to(beyond)  # farther away by now, they would not hear of it
-            network.unseen = {}
-            self._spread.note_new_place(peer)
+            effects += self.joining.join(peer)
         elif peer in network.down:
             del network.down[peer]
             network.unseen.pop(peer, None)
@@ -128,19 +121,6 @@ class Membership:
         if not network.down:
             self.alone = 0
         return effects + self._tell_all(peer) + self._desk.tell(peer) + self._moves.on_back(peer)
-
-    def _given_up_for(self, peer: NodeName) -> dict[NodeName, None]:
-        """The dead neighbour that has led to this peer: with it there would be a cycle now. One of the two joins, and
-        has no neighbour any more, since its link to a dead one was taken away. That is this broker, unless it has a
-        neighbour that is up. If all that the peer has are away, too, neither can tell which one it is: the later
-        by name gives up its own. If that one returns to it, it joins there, and the other hears (`_closes_cycle`)."""
-        network = self._knowledge.network
-        before = network.mom.first_hop(peer) if peer in network.mom else None
-        if before not in network.down or any(each in network.up for each in network.peers):
-            return {}
-        stated = network.statements.get(peer)
-        peer_may_join = stated is None or all(network.is_away(each) for each in stated.peers)
-        return {} if peer_may_join and self._knowledge.name < peer else {before: None}
 
     def _tell_all(self, peer: NodeName, away: int = 1, move: int = 0) -> list[Effect]:
         """All that this broker knows, to one that is so far away; without a link, the same is expected from there."""
@@ -240,6 +220,7 @@ class Membership:
             effects.append(SetTimer(("routing", "watch"), self._knowledge.parameters.watch_us))
         effects += [Send(peer, SoftLinkRequest(network.epoch)) for peer in watched]
         effects += network.untaken_words()
+        effects += self.joining.ask_again()
         effects += [Send(peer, network.claim(peer)) for peer in disowned]
         effects += [Send(peer, Departed(self._knowledge.name, network.epoch)) for peer in left if self.leaving]
         if astray and self._moves.zone is None:

@@ -64,6 +64,19 @@ class JoinRefused(NamedTuple):
     degree: int
 
 
+@message(198, control=True)
+class JoinDoubted(NamedTuple):
+    """To a broker that has just become a neighbour: has the sender joined there? All its others are away, and it cannot
+    tell whether they will be neighbours again, or their links were taken away."""
+
+
+@message(199, control=True)
+class JoinSettled(NamedTuple):
+    """The answer: `joined`, and so the receiver has none of those neighbours any more."""
+
+    joined: bool
+
+
 @message(24, control=True)
 class Neighbours(NamedTuple):
     """The primary neighbours of `broker`, `hops` away from the receiver (0: a report to the coordinator)."""
@@ -260,9 +273,9 @@ class MoveFinished(NamedTuple):
 
 
 MESSAGES: tuple[type, ...] = (
-    MoveDoubted, MoveSettled, CoordinatorNamed, MoveAsked, MoveRuns, JoinRefused, Neighbours, OriginSubscriptions,
-    SubscriptionChanged, TableTaken, Departed, LoadExchange, SoftLinkRequest, SoftLinkAccepted, BrokerAway,
-    WordTaken, TablesWanted, TablesTold, LinkClaimed, MovePermission, MoveGranted, MapRequested, MapAnswered, MovePhase,
-    MoveConfirmed, MoveFinished,
+    MoveDoubted, MoveSettled, CoordinatorNamed, MoveAsked, MoveRuns, JoinRefused, JoinDoubted, JoinSettled, Neighbours,
+    OriginSubscriptions, SubscriptionChanged, TableTaken, Departed, LoadExchange, SoftLinkRequest, SoftLinkAccepted,
+    BrokerAway, WordTaken, TablesWanted, TablesTold, LinkClaimed, MovePermission, MoveGranted, MapRequested,
+    MapAnswered, MovePhase, MoveConfirmed, MoveFinished,
 )  # fmt: skip
 Path = tuple[NodeName, ...]

@@ -137,6 +137,10 @@ class WorkingOverlayMap:
         """The primary neighbour in whose direction the broker lies (None: in none that is known)."""
         return None if broker is None else self._firsts.get(broker)
 
+    def past(self, broker: NodeName) -> int:
+        """All of this map to which the way leads over the broker, one of the master map; itself too."""
+        return self.set_of(each for each in self.brokers if broker in self.mom.path(each))
+
     def set_of(self, brokers: Iterable[NodeName]) -> int:
         """The bit set of brokers in this map."""
         at = {broker: 1 << number for number, broker in enumerate(self.brokers)}

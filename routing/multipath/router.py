@@ -111,6 +111,8 @@ class MultipathRouter(Router):
             wire.BrokerAway: lambda source, message, _: self.membership.on_broker_away(source, message),
             wire.WordTaken: lambda source, message, _: self.membership.on_word_taken(source, message),
             wire.JoinRefused: lambda source, message, _: self.membership.on_join_refused(source, message),
+            wire.JoinDoubted: lambda source, _, __: self.membership.joining.on_doubted(source),
+            wire.JoinSettled: lambda source, message, _: self.membership.joining.on_settled(source, message),
             wire.TablesWanted: lambda source, message, _: self.membership.on_tables_wanted(source, message),
             wire.LinkClaimed: lambda source, message, _: self.membership.on_link_claimed(source, message),
             wire.TablesTold: lambda source, message, _: self.membership.on_tables_told(source, message),

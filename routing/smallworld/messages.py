@@ -1,7 +1,7 @@
 """Messages of the gossip overlay and of subscription installation (kinds 85 to 109), all of them datagrams.
 
-A peer is written [name, incarnation, identifier, profile, age]. Periodic ones are no control messages: a run has
-settled while they go on.
+A peer is written [name, incarnation, identifier, profile, revision, age]. Periodic ones are no control messages: a run
+has settled while they go on.
 """
 
 from collections.abc import Sequence
@@ -22,9 +22,18 @@ class GossipPeer(NamedTuple):
     identifier: int
     profile: bytes
     """What it has subscribed to, packed (`routing.smallworld.profile`)."""
+    revision: int = 0
+    """Of the profile, in this incarnation. A heartbeat says nothing of it, so the one that was heard of last may know
+    an older profile."""
+
+    def with_later_profile(self, other: "GossipPeer") -> "GossipPeer":
+        """The same peer with the later of two profiles."""
+        if other.incarnation != self.incarnation or other.revision <= self.revision:
+            return self
+        return self._replace(profile=other.profile, revision=other.revision)
 
 
-GossipPeerFields: TypeAlias = Annotated[Sequence[Any], Like((str, int, int, bytes, int))]
+GossipPeerFields: TypeAlias = Annotated[Sequence[Any], Like((str, int, int, bytes, int, int))]
 
 
 @message(85)

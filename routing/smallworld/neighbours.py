@@ -70,6 +70,14 @@ class SelectedNeighbours:
             self._outdated = True
         self._table[name] = peer, round
 
+    def refresh(self, told: Iterable[Sequence[Any]]) -> None:
+        """Take later profiles of neighbours from others, who may have been told before this node is."""
+        for name, incarnation, _, profile, revision, _ in told:
+            entry = self._table.get(name)
+            if entry is not None and entry[0].incarnation == incarnation and entry[0].revision < revision:
+                self._table[name] = entry[0]._replace(profile=profile, revision=revision), entry[1]
+                self._outdated = True
+
     def drop(self, name: NodeName) -> GossipPeer | None:
         """The neighbour is gone; None if it was none."""
         entry = self._table.pop(name, None)
@@ -85,7 +93,7 @@ class SelectedNeighbours:
     def consider(
         self,
         own: GossipPeer,
-        told: Iterable[Sequence[Any]],
+        told: Sequence[Sequence[Any]],
         view: Mapping[NodeName, _Spoke],
         contacts: Contacts,
         round: int,
@@ -95,11 +103,14 @@ class SelectedNeighbours:
         table, declined, prefers = self._table, self._declined, self._selection.prefers
         select = self._outdated
         heard: dict[NodeName, _Spoke] = {}
-        for name, incarnation, identifier, profile, age in told:
+        self.refresh(told)
+        for name, incarnation, identifier, profile, revision, age in told:
             known = table.get(name) or heard.get(name)
             if name == own.name or (known is not None and known[1] >= round - age):
                 continue
-            peer = contacts.placed(GossipPeer(name, incarnation, identifier, profile))
+            peer = contacts.placed(GossipPeer(name, incarnation, identifier, profile, revision))
+            if known is not None:
+                peer = peer.with_later_profile(known[0])
             if known is not None and peer != known[0] and name in table:
                 select = True
             if not select and peer not in declined:

@@ -150,7 +150,7 @@ class GossipOverlay:
 
     def set_profile(self, profile: bytes) -> None:
         """Gossip this profile from now on: the node's subscriptions have changed."""
-        self.me = self.me._replace(profile=profile)
+        self.me = self.me._replace(profile=profile, revision=self.me.revision + 1)
         self.neighbours.reselect()
 
     def set_load(self, load: int, median: int) -> None:
@@ -307,6 +307,7 @@ class GossipOverlay:
     # -------------------------------------------------------------------------------- views and tables
     def _on_shuffle(self, source: NodeName, shuffle: Shuffle) -> list[Effect]:
         believed = self._quarantine.believed(shuffle.peers)
+        self.neighbours.refresh(believed)
         if shuffle.answer:
             self._sampling.end(believed, self.round)
             return []
@@ -359,7 +360,7 @@ class GossipOverlay:
         return looked if self.parameters.bootstrap else looked + self._seek()
 
     def _on_join_request(self, source: NodeName, request: GossipJoinRequest) -> list[Effect]:
-        joining = GossipPeer(*request.me[:4])
+        joining = GossipPeer(*request.me[:-1])
         if not self.joined:
             self._requests[joining.name] = request
             waits = self._founding.asked_by(joining.name)
@@ -386,8 +387,8 @@ class GossipOverlay:
 
     def _learn(self, told: Sequence[Sequence[Any]]) -> list[Effect]:
         self.joined = True
-        for name, incarnation, identifier, profile, age in self._quarantine.believed(told):
-            self._sampling.add(GossipPeer(name, incarnation, identifier, profile), self.round - age)
+        for *fields, age in self._quarantine.believed(told):
+            self._sampling.add(GossipPeer(*fields), self.round - age)
         return self._consider(told)
 
     def state(self) -> Fact:

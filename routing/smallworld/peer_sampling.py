@@ -51,8 +51,12 @@ class PeerSampling:
 
     def add(self, peer: GossipPeer, round: int) -> None:
         """A peer met elsewhere; it takes a place that is free."""
-        if peer.name in self.view or (len(self.view) < self._size and peer.name != self._own):
-            self.view[peer.name] = peer, round
+        known = self.view.get(peer.name)
+        if known is not None:
+            peer = peer.with_later_profile(known[0])
+        elif len(self.view) >= self._size or peer.name == self._own:
+            return
+        self.view[peer.name] = peer, round
 
     def forget(self, name: NodeName) -> None:
         """The peer is gone."""
@@ -72,12 +76,14 @@ class PeerSampling:
     def _merge(self, received: Sequence[Sequence[Any]], sent: Sequence[NodeName], round: int) -> None:
         view = self.view
         replaceable = [name for name in sent if name in view]
-        for name, incarnation, identifier, profile, age in received:
-            spoke = round - age
+        for name, incarnation, identifier, profile, revision, age in received:
+            told, spoke = GossipPeer(name, incarnation, identifier, profile, revision), round - age
             known = view.get(name)
             if known is not None:
                 if known[1] < spoke:
-                    view[name] = GossipPeer(name, incarnation, identifier, profile), spoke
+                    view[name] = told.with_later_profile(known[0]), spoke
+                else:
+                    view[name] = known[0].with_later_profile(told), known[1]
                 continue
             if name == self._own:
                 continue
@@ -85,7 +91,7 @@ class PeerSampling:
                 if not replaceable:
                     continue
                 del view[replaceable.pop()]
-            view[name] = GossipPeer(name, incarnation, identifier, profile), spoke
+            view[name] = told, spoke
 
     def check_invariants(self) -> None:
         """Raise AssertionError if the view contradicts itself."""

@@ -41,7 +41,7 @@ class Quarantine:
         failed = self._failed
         if not failed:
             return list(peers)
-        return [each for each in peers if each[0] not in failed or self._has_news(each[1], each[4], *failed[each[0]])]
+        return [each for each in peers if each[0] not in failed or self._has_news(each[1], each[-1], *failed[each[0]])]
 
     def _has_news(self, incarnation: int, age: int, failed: int, until: int) -> bool:
         """Is that of a later incarnation than the failed one, or from well after it failed? `age`: in rounds."""

@@ -260,19 +260,25 @@ class RendezvousRouter(Router):
     def _onward(self, event: Event, came_from: NodeName | None, target: Target, phase: int) -> list[Hop]:
         """Towards the target's rendezvous node; from there, unless it has been spread before, down."""
         key = (event.source, event.sequence, target[0])
+        besides: tuple[NodeName, ...] = ()
         if phase != DOWN:
             if self._seen.again((*key, UP)):
                 return []  # a node's view of the ring is out of date, and the event would go round
             hop = self.overlay.ring.next_hop(target[1])
-            if hop is not None and hop != came_from:  # it was sent by one that has not taken the range over yet
+            if hop is not None and hop != came_from:
                 return [Hop(hop, (*target, UP))]
             self.on_rendezvous(event, target)
+            if hop is not None:
+                # Each takes the other for the owner. One of them has just got the range from the other, and may not
+                # have heard yet what is wanted there.
+                besides = (hop,)
             came_from = None  # the sender has passed the event up, and may have asked for it too
         if self.spreads or self._seen.again((*key, DOWN)):
             return []
         attributes = event.attributes if self.prunes else None
         down = (*target, DOWN)
-        return [Hop(name, down) for name in self.table.destinations(*target, attributes) if name != came_from]
+        names = dict.fromkeys((*besides, *self.table.destinations(*target, attributes)))
+        return [Hop(name, down) for name in names if name != came_from]
 
     def _spread(self, event: Event, came_from: NodeName | None, upward: Sequence[Hop]) -> list[Hop]:
         """To all neighbours that have asked for the event here, and to the friends that want it."""

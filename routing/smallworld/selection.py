@@ -38,7 +38,7 @@ class NeighbourSelection:
         if not candidates:
             self.ring = []
             return []
-        around = [((identifier - own) % RING_SIZE, name) for name, _, identifier, _ in candidates.values()]
+        around = [((identifier - own) % RING_SIZE, name) for name, _, identifier, _, _ in candidates.values()]
         self._ahead, successor = min(around)
         behind, predecessor = max(around)
         self._behind = RING_SIZE - behind
@@ -58,7 +58,7 @@ class NeighbourSelection:
             chance, utility = self._rng.random, self._utility
             ranked = [
                 (-utility(profile), name not in current, chance(), name)
-                for name, _, _, profile in candidates.values()
+                for name, _, _, profile, _ in candidates.values()
                 if name not in chosen
             ]
             ranked.sort()

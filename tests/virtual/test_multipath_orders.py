@@ -1,5 +1,6 @@
 """The orders of multipath forwarding, given by a scenario, by hand and at random: moves, departures, joins."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,26 @@ def test_a_broker_that_departed_joins_again_at_another_place(tmp_path: Path) -> 
         assert judge_run(cluster.folder).numbers["verdict"] == "valid"
 
 
-@pytest.mark.parametrize("strategy", ["S0", "S1", "S2", "SH"])
+def each_gets_all(cluster: Cluster, clients: Iterable[str]) -> None:
+    """Each of the clients publishes an event, and each gets all of them once."""
+    wanted = {name: cluster.clients[name].subscribe("x >= 0") for name in clients}
+    cluster.settle()
+    for name in wanted:
+        cluster.clients[name].publish({"x": 1})
+        cluster.advance("100 ms")
+    cluster.advance("1 s")
+    for name, subscription in wanted.items():
+        assert len(cluster.clients[name].deliveries(subscription)) == len(wanted)
+        cluster.clients[name].unsubscribe(subscription)
+
+
+def joins_elsewhere(strategy: str) -> dict[str, Any]:
+    if strategy == "delegation":
+        return {**MULTIPATH, "routing": "multipath_delegation", "parameters": {}, "newcomers": []}
+    return {**MULTIPATH, "parameters": {"multipath": {"strategy": strategy}}, "newcomers": []}
+
+
+@pytest.mark.parametrize("strategy", ["S0", "S1", "S2", "SH", "delegation"])
 @pytest.mark.parametrize("back", ["before", "after", "never"])
 @pytest.mark.parametrize(("parted", "joined"), [("b2", "b3"), ("b3", "b2")])
 def test_a_broker_joins_elsewhere_when_its_link_to_a_dead_neighbour_is_taken_away(
@@ -116,20 +136,7 @@ def test_a_broker_joins_elsewhere_when_its_link_to_a_dead_neighbour_is_taken_awa
     """It bridges the neighbour, and cannot tell that it is not to do so any more until somebody hears it again. Of its
     filters all are told meanwhile."""
     clients = {f"c{number}": f"b{number}" for number in range(1, 4)}
-    keys = {**MULTIPATH, "parameters": {"multipath": {"strategy": strategy}}, "newcomers": []}
-    with Cluster.start(overlay={"kind": "star", "brokers": 4}, clients=clients, **keys) as cluster:
-
-        def each_gets_all() -> None:
-            wanted = [cluster.clients[name].subscribe("x >= 0") for name in clients]
-            cluster.settle()
-            for name in clients:
-                cluster.clients[name].publish({"x": 1})
-                cluster.advance("100 ms")
-            cluster.advance("1 s")
-            for name, subscription in zip(clients, wanted, strict=True):
-                assert len(cluster.clients[name].deliveries(subscription)) == len(clients)
-                cluster.clients[name].unsubscribe(subscription)
-
+    with Cluster.start({"kind": "star", "brokers": 4}, clients, **joins_elsewhere(strategy)) as cluster:
         cluster.faults.kill("b0")
         cluster.faults.disconnect("b0", parted)
         cluster.advance("200 ms")
@@ -139,11 +146,54 @@ def test_a_broker_joins_elsewhere_when_its_link_to_a_dead_neighbour_is_taken_awa
         cluster.faults.connect(joined, parted)
         cluster.settle()
         if back == "before" or strategy != "S0":  # S0 bridges nothing
-            each_gets_all()
+            each_gets_all(cluster, clients)
         if back == "after":
             cluster.faults.restart("b0")
             cluster.settle()
-            each_gets_all()
+            each_gets_all(cluster, clients)
+
+
+@pytest.mark.parametrize("strategy", ["S0", "S1", "S2", "SH", "delegation"])
+@pytest.mark.parametrize("back", [True, False])
+@pytest.mark.parametrize("dead", [("b1",), ("b4",), ("b1", "b4"), ("b4", "b1")])
+def test_a_broker_joins_beyond_its_map_when_its_link_to_a_dead_neighbour_is_taken_away(
+    strategy: str, back: bool, dead: tuple[str, ...]
+) -> None:
+    """Neither end of the new link can tell by its map that there would be a cycle. If all neighbours of both are dead,
+    the wrong one may give up its own; when that is back, both hear."""
+    parted, joined = ("b0", "b5") if dead[0] == "b1" else ("b5", "b0")
+    clients = {f"c{number}": f"b{number}" for number in range(6) if f"b{number}" not in dead}
+    with Cluster.start({"kind": "chain", "brokers": 6}, clients, **joins_elsewhere(strategy)) as cluster:
+        for broker in dead:
+            cluster.faults.kill(broker)
+        cluster.faults.disconnect(dead[0], parted)
+        cluster.advance("1200 ms")
+        cluster.faults.connect(joined, parted)
+        cluster.settle()
+        if strategy != "S0":
+            each_gets_all(cluster, clients)
+        if back:
+            for broker in dead:
+                cluster.faults.restart(broker)
+            cluster.settle()
+            cluster.advance("1 s")
+            each_gets_all(cluster, clients)
+
+
+@pytest.mark.parametrize("strategy", ["S1", "S2", "SH", "delegation"])
+@pytest.mark.parametrize("newcomer", ["a", "z"])
+def test_a_newcomer_at_a_broker_whose_neighbours_are_dead_takes_nothing_from_it(strategy: str, newcomer: str) -> None:
+    clients = {"c0": "b0", "c2": "b2", "c9": newcomer}
+    keys = {**joins_elsewhere(strategy), "newcomers": [newcomer]}
+    with Cluster.start({"kind": "chain", "brokers": 3}, clients, **keys) as cluster:
+        cluster.faults.kill("b1")
+        cluster.advance("1200 ms")
+        cluster.faults.join(newcomer, "b0")
+        cluster.settle()
+        each_gets_all(cluster, clients)
+        cluster.faults.restart("b1")
+        cluster.settle()
+        each_gets_all(cluster, clients)
 
 
 @pytest.mark.parametrize("seed", range(4))

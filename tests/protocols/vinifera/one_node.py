@@ -27,9 +27,9 @@ def node(*bootstrap: str, incarnation: int = 0, **chosen: Any) -> Vinifera:
     return router
 
 
-def fields(name: str, at: int, incarnation: int = 0) -> tuple[str, int, int, bytes, int]:
+def fields(name: str, at: int, incarnation: int = 0) -> tuple[str, int, int, bytes, int, int]:
     """A peer as it is written in messages."""
-    return name, incarnation, at, b"", 0
+    return name, incarnation, at, b"", 0, 0
 
 
 def acquainted(chosen: Mapping[str, Any] = MappingProxyType({}), **peers: int) -> Vinifera:

@@ -93,7 +93,7 @@ def profile(text: str) -> bytes:
     return OwnInterests({}, NodeContext("", 1).random("")).change([parse_filter(text)])
 
 
-NO_NEWS = Exchange(("after", 0, RING_SIZE // 100, b"", 0), [], True)
+NO_NEWS = Exchange(("after", 0, RING_SIZE // 100, b"", 0, 0), [], True)
 AROUND = {"before": (RING_SIZE - 100, "y = 1"), "after": (RING_SIZE // 100, "y = 1")}
 
 
@@ -156,7 +156,7 @@ def test_vinifera_s4b1_a_table_says_how_many_rounds_ago_each_peer_spoke_for_itse
     asked = NO_NEWS._replace(answer=False)
     sent = [each.message for each in router.handle(Received("after", asked), 30) if isinstance(each, Send)]
     (table,) = [each.table for each in sent if isinstance(each, Exchange)]
-    assert {name: age for name, _, _, _, age in table} == {"before": 0, "after": 2}
+    assert {name: age for name, *_, age in table} == {"before": 0, "after": 2}
 
 
 @pytest.mark.parametrize("least", [{"small_world_links": -1}, {"friend_links": -1}, {"shuffled": 0}])
@@ -225,5 +225,5 @@ def test_of_a_failed_peer_of_which_nothing_but_its_name_is_known_its_first_resta
     router.overlay._uplinks.put("y", {})
     router.handle(LinkDown("y", "gone"), 1)
     for incarnation in (0, 1):
-        router.handle(Received("b", Shuffle([("y", incarnation, 9, b"", 0)], False)), 2)
+        router.handle(Received("b", Shuffle([("y", incarnation, 9, b"", 0, 0)], False)), 2)
         assert ("y" in {peer.name for peer in router.overlay.candidates}) is bool(incarnation)

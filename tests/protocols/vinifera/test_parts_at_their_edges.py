@@ -287,14 +287,14 @@ def test_the_median_is_a_place_that_half_of_the_events_were_at_or_before() -> No
 
 def test_a_failed_peer_is_not_believed_for_its_quarantine_whoever_names_it() -> None:
     quarantine = Quarantine()
-    told, other = ("a", 0, 9, b"", 3), ("b", 0, 9, b"", 3)
+    told, other = ("a", 0, 9, b"", 0, 3), ("b", 0, 9, b"", 0, 3)
     assert quarantine.believed([told, other]) == [told, other]
     quarantine.begin("a", 0, round=0)
     for age in (0, 3):
-        assert quarantine.believed([("a", 0, 9, b"", age), other]) == [other], "before any round"
+        assert quarantine.believed([("a", 0, 9, b"", 0, age), other]) == [other], "before any round"
     for number in range(1, QUARANTINE_ROUNDS + 1):
         quarantine.begin_round(number)
-        stale = ("a", 0, 9, b"", number)
+        stale = ("a", 0, 9, b"", 0, number)
         assert (stale in quarantine.believed([stale, other])) is (number == QUARANTINE_ROUNDS)
     quarantine.begin("a", 0, QUARANTINE_ROUNDS)
     quarantine.end("a")

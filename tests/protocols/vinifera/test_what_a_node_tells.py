@@ -99,18 +99,18 @@ def test_what_is_told_of_others_grows_older_by_what_it_has_come_with() -> None:
     router = node(**TWO_LINKS)
     for _ in range(5):
         router.handle(ROUND, 1)
-    told = [("a", 0, TENTH, b"", 3), ("b", 0, 9 * TENTH, b"", 1), ("c", 0, 5 * TENTH, b"", 2)]
+    told = [("a", 0, TENTH, b"", 0, 3), ("b", 0, 9 * TENTH, b"", 0, 1), ("c", 0, 5 * TENTH, b"", 0, 2)]
     router.handle(Received("a", GossipWelcome(told)), 2)
     assert {name: 5 - spoke for name, (_, spoke) in router.overlay._sampling.view.items()} == {"a": 3, "b": 1, "c": 2}
     router.handle(ROUND, 3)
     asked = Exchange(fields("c", 3 * TENTH), [], False)
     ((_, table),) = sent(router.handle(Received("c", asked), 4), Exchange)
-    assert {name: age for name, _, _, _, age in table.table} == {"a": 4, "b": 2}
+    assert {name: age for name, *_, age in table.table} == {"a": 4, "b": 2}
 
 
 def test_a_shuffle_goes_to_the_oldest_of_the_view_and_its_answer_takes_the_places_of_what_was_sent() -> None:
     router = node(view=2, shuffled=2)
-    told = [("old", 0, TENTH, b"", 3), ("young", 0, 5 * TENTH, b"", 1)]
+    told = [("old", 0, TENTH, b"", 0, 3), ("young", 0, 5 * TENTH, b"", 0, 1)]
     router.handle(Received("old", GossipWelcome(told)), 1)
     ((to, shuffle),) = sent(router.handle(ROUND, 2), Shuffle)
     assert to == "old"
@@ -258,7 +258,7 @@ def test_hearsay_of_a_failed_peer_is_believed_again_when_its_quarantine_is_over(
     for number in range(1, QUARANTINE_ROUNDS + 1):
         router.handle(ROUND, number * CYCLE_US)
         router.handle(Received("a", answer(TENTH, number + 1)), number * CYCLE_US + 1)
-        stale = ("gone", 0, 5 * TENTH, b"", number)
+        stale = ("gone", 0, 5 * TENTH, b"", 0, number)
         router.handle(Received("a", Exchange(fields("a", TENTH), [stale], True)), number * CYCLE_US + 2)
         assert ("gone" in router.overlay.neighbours) is (number == QUARANTINE_ROUNDS)
 
