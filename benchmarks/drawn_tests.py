@@ -13,8 +13,9 @@ from tests.protocols.epidemic import mended_trees
 from tests.protocols.multipath.test_lost_words import words_are_lost
 from tests.protocols.multipath.test_move_schedules import mover_leaves, moves_alone, moves_that_end_with_deaths
 from tests.protocols.structured_chaos import Chaos, changing_filters
+from tests.protocols.vinifera.test_later_profiles import changing_profiles
 from tests.protocols.vinifera.test_overlay import two_move_to_one_identifier
-from tests.protocols.vinifera.test_overtaken import moves_beside_heartbeats
+from tests.protocols.vinifera.test_overtaken import events_beside_moves, moves_beside_heartbeats
 
 DRAWN: Mapping[str, Callable[[int, Path], object]] = {
     "mended trees": mended_trees.play,
@@ -27,6 +28,8 @@ DRAWN: Mapping[str, Callable[[int, Path], object]] = {
     "chaos of rpf, crowded": lambda seed, _: Chaos("rpf", seed, crowded=True).play(),
     "two nodes that move to one identifier": two_move_to_one_identifier,
     "moves beside heartbeats": moves_beside_heartbeats,
+    "events beside moves": events_beside_moves,
+    "changing profiles": changing_profiles,
     "changing filters of irbr": lambda seed, _: changing_filters(seed),
 }
 

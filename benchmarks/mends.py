@@ -147,6 +147,14 @@ MENDS = (
             "kills of brokers, links that go and come", fields={"kinds": ("kill", "rewire"), "clients_fail": False}
         ),
     ),
+    Mend("A broker joined beyond its map", PlantedBug(
+        "who joins beyond its map does not ask whether it has", _MULTIPATH, "routing/multipath/joining.py",
+        "        if is_far and self._are_others_away(peer):\n", "        if False:\n",
+    ), known=3_400_896),
+    Mend("While two brokers had different maps", PlantedBug(
+        "a delegate sends past its borders", "multipath_delegation/best_effort", "routing/multipath/delegation.py",
+        "self._wst.anchors_of(origins) & ~self.past(borders)\n", "self._wst.anchors_of(origins)\n",
+    ), known=3_400_896),
     Mend("A partition swallowed the word", PlantedBug(
         "a witness's word is told once", _MULTIPATH, "routing/multipath/membership.py",
         "        effects += network.untaken_words()\n", "",
@@ -184,6 +192,14 @@ MENDS = (
         "a heartbeat that was overtaken counts", _VINIFERA, "routing/smallworld/overlay.py",
         "        if self.contacts.is_overtaken(source, said):\n            return []\n", "",
     ), drawn_test="moves beside heartbeats"),
+    Mend("An event overtook what the former owner", PlantedBug(
+        "who is taken for the owner of a range delivers alone", _VINIFERA, "routing/smallworld/rendezvous.py",
+        "                besides = (hop,)\n", "                pass\n",
+    ), drawn_test="events beside moves"),
+    Mend("A Vinifera node knew old profiles", PlantedBug(
+        "hearsay of a neighbour that was heard since is not looked at", _VINIFERA, "routing/smallworld/neighbours.py",
+        "entry[0].revision < revision:\n", "False:\n",
+    ), drawn_test="changing profiles"),
     Mend("A publishers' broker that restarted forgot what it owed", PlantedBug(
         "each record in the log counts from where it stands", _DURABLE, "reliability/durable/log.py",
         "                if self._checkpoints_left:\n", "                if False:\n",

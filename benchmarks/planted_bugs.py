@@ -95,7 +95,7 @@ PLANTED_BUGS = (
         "pubend, client = self._being_logged.pop(token)", "pubend, client = self._being_logged[token]",
     ),
     PlantedBug(
-        "a dead neighbour whose link went stays a neighbour", _MULTIPATH, "routing/multipath/membership.py",
+        "a dead neighbour whose link went stays a neighbour", _MULTIPATH, "routing/multipath/joining.py",
         "return {} if peer_may_join and self._knowledge.name < peer else {before: None}", "return {}",
     ),
     PlantedBug(
@@ -143,8 +143,8 @@ PLANTED_BUGS = (
         "self._founding.remembered = self._remembered.restore(input.records)", "pass",
     ),
     PlantedBug(
-        "who gives up a dead neighbour tells nobody behind it", _MULTIPATH, "routing/multipath/membership.py",
-        "            effects += network.tell_own_to(beyond)  # farther away by now, they would not hear of it\n", "",
+        "who gives up a dead neighbour tells nobody behind it", _MULTIPATH, "routing/multipath/joining.py",
+        "        effects += network.tell_own_to(beyond)  # farther away by now, they would not hear of it\n", "",
     ),
     PlantedBug(
         "who a move brings counts as met though it is away", _MULTIPATH, "routing/multipath/primary_network.py",

@@ -126,3 +126,14 @@ def test_only_a_broker_that_wants_the_publication_itself_is_a_delegate() -> None
     wanted = mst.bits["X"] | mst.bits["Y"]
     assert delegation.copies(wanted, ()) == [Copy("R", 0)], "neither wants it: nothing would be spared"
     assert delegation.copies(wanted | mst.bits["N2"], ()) == [Copy("R", 2)]
+
+
+def test_no_copy_goes_past_a_border_though_the_tables_say_so() -> None:
+    """The map has B behind A by now. The table still has the way to B over a broker that has left the map."""
+    tree = {"N": ("A",), "A": ("N", "B"), "B": ("A",)}
+    wom = WorkingOverlayMap(MasterOverlayMap("N", 3, tree), ["A", "B"])
+    mst = MasterSubscriptionTable()
+    mst.note_origin("B", (0, 0), ("gone", "B"))
+    delegation = Delegation(wom, WorkingSubscriptionTable(mst, wom, mst.ppaths), mst.bits)
+    assert delegation.copies(mst.bits["B"], []) == [Copy("B", 1)]
+    assert delegation.copies(mst.bits["B"], ["A"]) == []

@@ -1,6 +1,7 @@
 """A node hears its neighbours in each round by heartbeats, which say nothing of what they have subscribed to."""
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,11 @@ from routing.smallworld.messages import Exchange, GossipPeer, Shuffle
 from routing.smallworld.peer_sampling import PeerSampling
 from routing.smallworld.profile import attribute_key
 from routing.smallworld.rendezvous import DOWN, UP
+from routing.smallworld.ring import RING_SIZE
+from tests.protocols.structured import StructuredNetwork
 from tests.protocols.vinifera.one_node import ROUND, TENTH, acquainted, answer, beat, fields
+
+NODES, ROUNDS = 12, 8
 
 
 def told(name: str, at: int, profile: bytes, revision: int, age: int = 0, incarnation: int = 0) -> tuple[Any, ...]:
@@ -67,6 +72,27 @@ def test_a_node_says_with_each_profile_how_often_it_has_changed() -> None:
     assert router.overlay.me[3:] == (b"first", 1)
     router.overlay.set_profile(b"second")
     assert router.overlay.me[3:] == (b"second", 2)
+
+
+def changing_profiles(seed: int, _: Path) -> None:
+    """Nodes want something else, one after the other. Some rounds later all whose neighbours they are know it."""
+    rng = random.Random(f"{seed}/changing profiles")
+    network = StructuredNetwork("vinifera", 3, seed=seed, base=256)
+    network.build(rng.sample(range(RING_SIZE >> 8), NODES))
+    network.rounds(4)
+    for changed in rng.choices(network.up, k=8):
+        network.subscribe(changed, f"x BETWEEN {rng.random() / 2} AND {rng.random() + 1}")
+        network.rounds(ROUNDS)
+        for name in network.up:
+            for peer in network.router(name).overlay.neighbours.peers():
+                said = network.router(peer.name).overlay.me.profile
+                assert peer.profile == said, f"seed {seed}: {name} knows an old profile of {peer.name}"
+    network.close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rounds_after_a_profile_has_changed_all_neighbours_know_it(tmp_path: Path, seed: int) -> None:
+    changing_profiles(seed, tmp_path)
 
 
 @pytest.mark.parametrize("spread", [False, True])

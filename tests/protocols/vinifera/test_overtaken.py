@@ -8,7 +8,7 @@ import pytest
 from murmur_pubsub.links import Delay
 from routing.smallworld.rendezvous import RendezvousRouter
 from routing.smallworld.ring import RING_SIZE
-from tests.protocols.structured import StructuredNetwork, Tap
+from tests.protocols.structured import StructuredNetwork
 
 NODES = 20
 LONGEST_US = 15_000
@@ -22,11 +22,8 @@ def moves_beside_heartbeats(seed: int, _: Path) -> None:
     network.rounds(6)
     runtime = network.runtime
     for mover in rng.choices(network.up, k=10):
-        tap, router = runtime.nodes[mover].machine, router_of(network, mover)
-        assert isinstance(tap, Tap)
-        before = tap.sent["Beat"]
-        while tap.sent["Beat"] == before:
-            runtime.run(until_us=runtime.now_us + 1_000)
+        router = router_of(network, mover)
+        begin_round(network, mover)
         runtime.run(until_us=runtime.now_us + rng.randrange(LONGEST_US))
         effects = router._after(router.overlay.move(rng.randrange(RING_SIZE), 0))
         told = list(router.overlay.contacts)
@@ -39,6 +36,14 @@ def moves_beside_heartbeats(seed: int, _: Path) -> None:
     network.close()
 
 
+def begin_round(network: StructuredNetwork, name: str) -> None:
+    """Nodes move at the beginning of a round, when they have just sent heartbeats."""
+    overlay = router_of(network, name).overlay
+    before = overlay.round
+    while overlay.round == before:
+        network.runtime.run(until_us=network.runtime.now_us + 1_000)
+
+
 def router_of(network: StructuredNetwork, name: str) -> RendezvousRouter:
     router = network.router(name)
     assert isinstance(router, RendezvousRouter)
@@ -48,3 +53,41 @@ def router_of(network: StructuredNetwork, name: str) -> RendezvousRouter:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_node_that_moves_beside_its_heartbeats_is_where_it_moved(tmp_path: Path, seed: int) -> None:
     moves_beside_heartbeats(seed, tmp_path)
+
+
+def events_beside_moves(seed: int, _: Path, spread: bool = False) -> None:
+    """Nodes take a part of their successors' ranges, while events are on their way there. All get what they want."""
+    rng = random.Random(f"{seed}/events beside moves")
+    chosen = {"vinifera": {"spread": spread, "beta": 0, "attributes": {"x": {"min": 0, "max": 1}}}}
+    delay = Delay("uniform", 500, LONGEST_US)
+    network = StructuredNetwork("vinifera", 3, delay=delay, seed=seed, base=256, parameters=chosen)
+    network.build(rng.sample(range(RING_SIZE >> 8), NODES))
+    wanted = {name: sorted(rng.sample(range(100), 2)) for name in network.up}
+    for name, (low, high) in wanted.items():
+        network.subscribe(name, f"x BETWEEN {low / 100} AND {high / 100}")
+    network.rounds(6)
+    runtime, published = network.runtime, dict[int, float]()
+    for mover in rng.choices(network.up, k=10):
+        begin_round(network, mover)
+        router = router_of(network, mover)
+        own, successor = router.overlay.me.identifier, router.overlay.successor
+        assert successor is not None
+        gap = (successor.identifier - own) % RING_SIZE
+        effects = router._after(router.overlay.move((own + gap // 2) % RING_SIZE, 0))
+        runtime.nodes[mover].perform(effects, runtime.now_us)
+        for _event in range(20):
+            runtime.run(until_us=runtime.now_us + rng.randrange(2_000))
+            x = (own + rng.randrange(gap // 2 + 1)) % RING_SIZE / RING_SIZE
+            published[network.publish(rng.choice(network.up), {"x": x})] = x
+        network.quiet()
+        network.rounds(2)
+    for event, x in published.items():
+        due = {name: 1 for name, (low, high) in wanted.items() if low / 100 <= x <= high / 100}
+        assert network.got(event) == due, f"seed {seed}: event {event}, x = {x}"
+    network.close()
+
+
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_events_beside_moves_come_to_all_that_want_them(tmp_path: Path, seed: int, spread: bool) -> None:
+    events_beside_moves(seed, tmp_path, spread)

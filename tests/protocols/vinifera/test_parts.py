@@ -437,8 +437,7 @@ def test_a_node_that_moves_stands_for_its_new_range_when_its_neighbours_have_had
 
 
 def test_an_event_sent_on_by_the_node_that_is_to_take_over_its_range_goes_down_from_here() -> None:
-    """a has told of its move, and its old successor knows; what a does not stand for yet comes back from it. Some nodes
-    may have told a alone what they want, so that it goes down from there, too."""
+    """a has told of its move, and its old successor knows; what a does not stand for yet comes back, and goes down."""
     router = Vinifera(NodeContext("n", 1, place=PLACE), ViniferaParameters(spread=False))
     router.handle(Start([]), 0)
     router.handle(Received("a", Beat(1, 0, 1, [], 0, 0, 0, 0)), 1)
