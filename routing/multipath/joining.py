@@ -11,7 +11,7 @@ be a cycle, so the end that joins gives them up. Which of the two that is they t
 Where the new neighbour is in the map, the map tells that (`_given_up_for`). Beyond the map it is asked.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from murmur_pubsub.machine import Effect, NodeName, Send
 from routing.multipath.knowledge import Knowledge
@@ -47,7 +47,7 @@ class Joining:
             effects.append(Send(peer, JoinDoubted()))
         return effects
 
-    def _take(self, peer: NodeName, former: Iterable[NodeName]) -> list[Effect]:
+    def _take(self, peer: NodeName, former: Collection[NodeName]) -> list[Effect]:
         """The peer is a neighbour from now on, and the former ones are none any more."""
         network = self._network
         beyond = [(broker, hops) for each in former for broker, hops in network.bridges(each) if broker != peer]
