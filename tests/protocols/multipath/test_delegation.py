@@ -13,7 +13,7 @@ from routing.multipath.overlay_maps import MasterOverlayMap, WorkingOverlayMap
 from routing.multipath.parameters import MultipathParameters
 from routing.multipath.router import NO_WAY, MultipathRouter
 from routing.multipath.subscription_tables import MasterSubscriptionTable, WorkingSubscriptionTable
-from routing.multipath.view import NoWay
+from routing.multipath.view import NoWay, View
 from routing.protocol import OverlayTraits
 from routing.router import Hop
 from tests.protocols.multipath.move_schedules import Run, Schedule
@@ -137,3 +137,17 @@ def test_no_copy_goes_past_a_border_though_the_tables_say_so() -> None:
     delegation = Delegation(wom, WorkingSubscriptionTable(mst, wom, mst.ppaths), mst.bits)
     assert delegation.copies(mst.bits["B"], []) == [Copy("B", 1)]
     assert delegation.copies(mst.bits["B"], ["A"]) == []
+
+
+def test_nothing_goes_past_a_border_in_a_move_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """b2 still has the way to b5 over a broker that has left the map, which has b5 behind b4."""
+    network = learned(tmp_path)
+    router = network.routers["b2"]
+    table = router.knowledge.mst
+    ways = table.ppaths | {"b5": ("gone", "b5")}
+    links = tuple(router.knowledge.network.peers)
+    working = View(router.knowledge.network.mom, ways).working(table, links, (), covering=False)
+    monkeypatch.setattr(router.moves, "zone", object())
+    monkeypatch.setattr(router.moves, "choose", lambda *_: (working, ()))
+    assert [hop.peer for hop in onward(network, "b2", "b1")] == ["b3", "b4"]
+    assert [hop.peer for hop in onward(network, "b2", "b4")] == ["b3"]

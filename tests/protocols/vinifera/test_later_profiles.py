@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from murmur_pubsub.event import Event
+from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import Received
 from routing.smallworld.messages import Exchange, GossipPeer, Shuffle
 from routing.smallworld.peer_sampling import PeerSampling
@@ -15,6 +16,7 @@ from routing.smallworld.rendezvous import DOWN, UP
 from routing.smallworld.ring import RING_SIZE
 from tests.protocols.structured import StructuredNetwork
 from tests.protocols.vinifera.one_node import ROUND, TENTH, acquainted, answer, beat, fields
+from tests.protocols.vinifera.test_installed_and_selected import AROUND, NO_NEWS, overlay_of, profile
 
 NODES, ROUNDS = 12, 8
 
@@ -64,6 +66,23 @@ def test_a_view_keeps_the_later_of_two_profiles_whoever_was_heard_last() -> None
     assert sampling.view["a"] == (GossipPeer("a", 0, TENTH, b"newest", 3), 9)
     sampling.add(GossipPeer("a", 0, TENTH, b"old", 1), 10)
     assert sampling.view["a"] == (GossipPeer("a", 0, TENTH, b"newest", 3), 10)
+
+
+def test_a_friend_that_wants_something_else_by_now_is_one_no_more() -> None:
+    friends = {"best": (RING_SIZE // 2, "x BETWEEN 0 AND 10"), "other": (RING_SIZE // 3, "x BETWEEN 0 AND 100")}
+    router = overlay_of(1, {**AROUND, **friends})
+    router.subscribe(parse_filter("x BETWEEN 0 AND 10"))
+    router.handle(Received("after", NO_NEWS), 1)
+    assert set(router.overlay.neighbours) == {*AROUND, "best"}
+    router.handle(Received("after", Shuffle([told("best", RING_SIZE // 2, profile("y = 7"), 1, age=3)], True)), 2)
+    router.handle(Received("after", NO_NEWS), 3)
+    assert set(router.overlay.neighbours) == {*AROUND, "other"}
+
+
+def test_a_profile_of_another_incarnation_is_not_compared() -> None:
+    peer = GossipPeer("a", 1, TENTH, b"restarted", 1)
+    for incarnation in (0, 2):
+        assert peer.with_later_profile(GossipPeer("a", incarnation, TENTH, b"other", 9)) == peer
 
 
 def test_a_node_says_with_each_profile_how_often_it_has_changed() -> None:
