@@ -32,12 +32,14 @@ class Survival:
 
     `brokers_away`: this number of neighbouring brokers in a row may be away. `any_path`: links and brokers may be away
     as long as the overlay has a path left between the publisher and the subscriber. `any_links`: so may all links, if
-    only datagrams pass between the two brokers.
+    only datagrams pass between the two brokers. `by_delegates`: a broker beside the way may be given what those on it
+    are to have, and then its own failures cost that.
     """
 
     brokers_away: int = 0
     any_path: bool = False
     any_links: bool = False
+    by_delegates: bool = False
 
     def __str__(self) -> str:
         told = [f"{self.brokers_away} brokers away in a row"] if self.brokers_away else []

@@ -20,7 +20,7 @@ A journal without SEND and RECEIVE rows does not show a way: there a fault in fo
 
 import bisect
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -167,12 +167,17 @@ class Excuses:
     def _where_it_ended(self, case: Case, passage: Passage, way: Sequence[str], came: int) -> Excuse | None:
         # A delegate is beside the way, and hands the event on to a broker that is on it.
         behind, ahead = {*way[: came + 1], *(passage.had.keys() - set(way))}, set(way[came + 1 :])
-        lost = [loss for loss in passage.lost if loss.sender in behind and loss.receiver in ahead]
+        lost = [loss for loss in passage.lost if loss.sender in behind and self._leads_on(loss.receiver, behind, ahead)]
         if lost:
             return self._destroyed(lost, full=self._between(way[came:]))
         here = way[came]
         had_us = passage.had.get(here, case.published_us)
         return self._died_in_hand([here], passage) or self._by_tables_ahead(way, came, had_us)
+
+    def _leads_on(self, receiver: str, behind: Set[str], ahead: Set[str]) -> bool:
+        """Was a copy for that receiver one that the rest of the way may have hung on?"""
+        to_delegate = self.promise.survives.by_delegates and receiver not in behind and receiver not in self.homes
+        return receiver in ahead or to_delegate
 
     def _before_it_was_recovered(self, passage: Passage, way: Sequence[str], came: int) -> Excuse | None:
         """A protocol that recovers events may bring one further than its first copy came, and then keep it from a

@@ -30,9 +30,10 @@ from typing import NamedTuple
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.event import Event
 from murmur_pubsub.machine import NodeContext, NodeName, Record
+from murmur_pubsub.promise import Survival
 from routing.multipath.overlay_maps import MasterOverlayMap, WorkingOverlayMap
 from routing.multipath.parameters import MultipathParameters
-from routing.multipath.router import MULTIPATH, NO_WAY, MultipathRouter
+from routing.multipath.router import MULTIPATH, NO_WAY, MultipathRouter, survives
 from routing.multipath.strategies import compute_forwarding_s2
 from routing.multipath.subscription_tables import WorkingSubscriptionTable
 from routing.multipath.view import NoWay, View, WorkingView
@@ -238,6 +239,10 @@ def _hop(
     return Hop(receiver, (*mark, border_number(before), *map(border_number, beyond)))
 
 
+def _survives(parameters: MultipathParameters, traits: OverlayTraits) -> Survival:
+    return dataclasses.replace(survives(parameters, traits), by_delegates=True)
+
+
 def _check(parameters: MultipathParameters, traits: OverlayTraits) -> None:
     if parameters.strategy != "S2":
         raise InputError("strategy", parameters.strategy, "S2: what is delegated is what S2 would send to relays")
@@ -250,6 +255,7 @@ MULTIPATH_DELEGATION = dataclasses.replace(
     MULTIPATH,
     name="multipath_delegation",
     make=DelegatingRouter,
+    survives=_survives,
     check=_check,
     tried={**MULTIPATH.tried, "strategy": ("S2",), "covering": (False,)},
 )

@@ -370,7 +370,7 @@ class MultipathRouter(Router):
         return ()
 
 
-def _survives(parameters: MultipathParameters, traits: OverlayTraits) -> Survival:
+def survives(parameters: MultipathParameters, traits: OverlayTraits) -> Survival:
     """Brokers that are away are bridged by soft links, which reach over Δ hops."""
     bridged = traits.has_datagrams and parameters.strategy != "S0"
     return Survival(brokers_away=parameters.delta - 1 if bridged else 0)
@@ -387,7 +387,7 @@ MULTIPATH = RoutingProtocol(
     runs_on=RunsOn.ACYCLIC,
     keeps_order=False,
     new_links=NewLinks.JOINS,
-    survives=_survives,
+    survives=survives,
     orders=ORDERS,
     gives_up={"depart": ""},
     measures=(

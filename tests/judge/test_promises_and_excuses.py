@@ -456,6 +456,26 @@ def test_a_cut_between_a_delegate_and_the_way_excuses_what_the_delegate_was_to_h
     assert (excuses.explain(Case("missing", "c1", "c2", 0), passage) is not None) == is_excused
 
 
+@pytest.mark.parametrize("by_delegates", [True, False])
+@pytest.mark.parametrize("receiver", ["b4", "c4"])
+def test_a_copy_that_is_lost_on_its_way_to_a_delegate_excuses_what_the_delegate_was_to_hand_on(
+    receiver: str, by_delegates: bool
+) -> None:
+    """The schedule multipath_delegation/best_effort 3500594: b1 gave b4, a leaf of the star, the work of its centre. A
+    copy for b4's client is none that others wait for; nor is one for b4 where no broker is a delegate."""
+    step = FaultStep(0, FaultKind.CUT, "cut", ("b1", "b4"), in_effect_us=0)
+    ends = frozenset((frozenset(("b1", "b4")), frozenset(("b1", "c4"))))
+    window = Window(step, 0, 0, 9_000_000, 9_000_000, frozenset(), ends)
+    homes = {"c1": "b1", "c2": "b2", "c4": "b4"}
+    star = [("b0", leaf) for leaf in ("b1", "b2", "b3", "b4")]
+    promise = Promise(survives=Survival(by_delegates=by_delegates))
+    excuses = Excuses([window], [*star, *homes.items()], homes, promise=promise)
+    lost = [Loss(2_000, 2_000, "b1", receiver, DropReason.LINK_BROKEN)]
+    passage = Passage({"b1": 1_000}, {"b1": [1_000]}, lost=lost)
+    excused = excuses.explain(Case("missing", "c1", "c2", 0), passage) is not None
+    assert excused == (by_delegates and receiver == "b4")
+
+
 def test_a_broker_that_nobody_behind_a_dead_neighbour_has_met_since_its_restart_is_not_settled() -> None:
     """The schedule multipath_delegation/best_effort 1700499: b2 is back before b1, and b3 is there at once. Who is
     behind b1 it hears from b0 at the end of a round. Until then it knows no sender of what b0 passes on."""
