@@ -153,7 +153,7 @@ MENDS = (
     ), known=3_400_896),
     Mend("While two brokers had different maps", PlantedBug(
         "a delegate sends past its borders", "multipath_delegation/best_effort", "routing/multipath/delegation.py",
-        "self._wst.anchors_of(origins) & ~self.past(borders)\n", "self._wst.anchors_of(origins)\n",
+        "self._wst.anchors_of(origins) & ~self.wom.past(borders)\n", "self._wst.anchors_of(origins)\n",
     ), known=3_400_896),
     Mend("A partition swallowed the word", PlantedBug(
         "a witness's word is told once", _MULTIPATH, "routing/multipath/membership.py",

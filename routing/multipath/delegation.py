@@ -71,13 +71,12 @@ class Delegation:
         self._wst = wst
         self._wants = [bits.get(broker, 0) for broker in wom.brokers]
         """Of each linked broker, its bit in a set of origins."""
-        self._past: dict[NodeName, int] = {}
-        """By border, the linked brokers to which the way leads over it."""
         self._paths = [wom.mom.path(broker) for broker in wom.brokers]
 
     def copies(self, origins: int, borders: Sequence[NodeName]) -> list[Copy]:
         """The copies to send for these origins by a broker that answers for all within the borders."""
-        anchors = self._wst.anchors_of(origins) & ~self.past(borders)
+        # Nothing goes past a border, even if the tables do not fit the map yet.
+        anchors = self._wst.anchors_of(origins) & ~self.wom.past(borders)
         forward = compute_forwarding_s2(self.wom, anchors)
         copies: list[Copy] = []
         while forward:
@@ -97,15 +96,6 @@ class Delegation:
                 copies = [*(copy for copy in copies if shared.root not in self._paths[copy.receiver]), shared]
                 at = 0
         return copies
-
-    def past(self, borders: Iterable[NodeName]) -> int:
-        """The linked brokers beyond the borders: nothing goes there, even if the tables do not fit the map yet."""
-        past = 0
-        for border in borders:
-            if border not in self._past:
-                self._past[border] = self.wom.past(border)
-            past |= self._past[border]
-        return past
 
     def _beside(self, at: int, copies: Sequence[Copy], origins: int, borders: Sequence[NodeName]) -> Copy | None:
         """One copy for the relay's and some others, sent to a broker beside it."""
@@ -179,9 +169,7 @@ class DelegatingRouter(MultipathRouter):
         if moves.zone is None:
             hops = self._delegate(working, origins, borders, mark)
         else:
-            anchors = working.wst.anchors_of(origins)
-            for border in borders:
-                anchors &= ~working.wom.past(border)
+            anchors = working.wst.anchors_of(origins) & ~working.wom.past(borders)
             forward = working.spread(anchors, compute_forwarding_s2)
             brokers = working.wom.names(forward)
             hops = [_hop(working.wom.mom, broker, broker, borders, mark) for broker in brokers]

@@ -91,10 +91,11 @@ class WorkingOverlayMap:
     `towards`: for every broker of the master map, all of this map that lie in the direction of the same primary link.
     """
 
-    __slots__ = ("_firsts", "behind", "between", "beyond", "brokers", "mom", "substitutes", "towards")
+    __slots__ = ("_firsts", "_past", "behind", "between", "beyond", "brokers", "mom", "substitutes", "towards")
 
     def __init__(self, mom: MasterOverlayMap, links: Iterable[NodeName]) -> None:
         self.mom = mom
+        self._past: dict[NodeName, int] = {}
         linked = {peer for peer in links if peer in mom}
         closer: dict[NodeName, NodeName] = {}
         depths = {mom.centre: 0}
@@ -137,9 +138,14 @@ class WorkingOverlayMap:
         """The primary neighbour in whose direction the broker lies (None: in none that is known)."""
         return None if broker is None else self._firsts.get(broker)
 
-    def past(self, broker: NodeName) -> int:
-        """All of this map to which the way leads over the broker, one of the master map; itself too."""
-        return self.set_of(each for each in self.brokers if broker in self.mom.path(each))
+    def past(self, borders: Iterable[NodeName]) -> int:
+        """All of this map to which the way leads over one of these brokers of the master map; themselves too."""
+        past = 0
+        for border in borders:
+            if border not in self._past:
+                self._past[border] = self.set_of(each for each in self.brokers if border in self.mom.path(each))
+            past |= self._past[border]
+        return past
 
     def set_of(self, brokers: Iterable[NodeName]) -> int:
         """The bit set of brokers in this map."""

@@ -111,8 +111,7 @@ class SelectedNeighbours:
             peer = contacts.placed(GossipPeer(name, incarnation, identifier, profile, revision))
             if known is not None:
                 peer = peer.with_later_profile(known[0])
-            if known is not None and peer != known[0] and name in table:
-                select = True
+                select = select or (peer != known[0] and name in table)
             if not select and peer not in declined:
                 select = prefers(own.identifier, peer)
                 declined.add(peer)

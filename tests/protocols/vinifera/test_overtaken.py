@@ -25,9 +25,8 @@ def moves_beside_heartbeats(seed: int, _: Path) -> None:
         router = router_of(network, mover)
         begin_round(network, mover)
         runtime.run(until_us=runtime.now_us + rng.randrange(LONGEST_US))
-        effects = router._after(router.overlay.move(rng.randrange(RING_SIZE), 0))
         told = list(router.overlay.contacts)
-        runtime.nodes[mover].perform(effects, runtime.now_us)
+        move(network, mover, rng.randrange(RING_SIZE))
         network.quiet()
         for name in told:
             contact = router_of(network, name).overlay.contacts.get(mover)
@@ -42,6 +41,12 @@ def begin_round(network: StructuredNetwork, name: str) -> None:
     before = overlay.round
     while overlay.round == before:
         network.runtime.run(until_us=network.runtime.now_us + 1_000)
+
+
+def move(network: StructuredNetwork, name: str, identifier: int) -> None:
+    router = router_of(network, name)
+    effects = router._after(router.overlay.move(identifier, 0))
+    network.runtime.nodes[name].perform(effects, network.runtime.now_us)
 
 
 def router_of(network: StructuredNetwork, name: str) -> RendezvousRouter:
@@ -73,8 +78,7 @@ def events_beside_moves(seed: int, _: Path, spread: bool = False) -> None:
         own, successor = router.overlay.me.identifier, router.overlay.successor
         assert successor is not None
         gap = (successor.identifier - own) % RING_SIZE
-        effects = router._after(router.overlay.move((own + gap // 2) % RING_SIZE, 0))
-        runtime.nodes[mover].perform(effects, runtime.now_us)
+        move(network, mover, (own + gap // 2) % RING_SIZE)
         for _event in range(20):
             runtime.run(until_us=runtime.now_us + rng.randrange(2_000))
             x = (own + rng.randrange(gap // 2 + 1)) % RING_SIZE / RING_SIZE
