@@ -125,6 +125,18 @@ def test_a_client_that_has_room_again_is_caught_up_at_once() -> None:
     assert asked == [(4, 1)], "what came to a full window is asked for"
 
 
+def test_a_holder_checks_its_chains() -> None:
+    sessions = Sessions(0, 5)
+    sessions.begin("c0")
+    holders = Holders("b0", ["b1"], sessions, EndToEndParameters(), lambda message: [Send(message.to, message)])
+    holders.resume("c0", Resume(1, [1], [Filter({})], []), 0)
+    holders.enlisted(Enlisted("b0", "c0", 1, [0, 0], 0, 0, []), 1_000)
+    holders.check_invariants()
+    holders.of["c0"].chains[0].left = -1
+    with pytest.raises(AssertionError):
+        holders.check_invariants()
+
+
 def test_an_answer_for_an_earlier_stay_of_a_client_here_says_nothing_of_this_one() -> None:
     """The schedule cells/durable 2704438: a client came back a moment later with more than it had had. The late answer
     sent it back to where it had been, and it got three events twice."""

@@ -6,7 +6,7 @@ import pytest
 
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.message import is_datagram
-from reliability.epidemic.messages import EventRecovered, EventsRequested, LinkMade, PushDigest
+from reliability.epidemic.messages import EventRecovered, EventsRequested, LinkMade, PushDigest, TaggedEvent
 from tests.protocols.epidemic.station import MS, Station, an_event, pattern, sign, tagged
 
 
@@ -279,3 +279,13 @@ def test_a_pull_is_not_interested_in_links() -> None:
     station.gain_link("z")
     station.get("x", LinkMade())
     assert (station.sent, station.wake_us) == ([], None)
+
+
+def test_a_second_copy_of_a_publication_that_is_cached_no_more_goes_nowhere() -> None:
+    """A client's link may make two copies, and between them other events may have filled the cache."""
+    station = pushing("x", hops=["x"], buffer=1)
+    station.subscribe("a")
+    for sequence, is_new in ((0, True), (1, True), (0, False)):
+        station.publish(an_event(7, sequence, "a"))
+        assert station.delivered == [sequence] * is_new
+        assert [type(message) for _, message in station.sent] == [TaggedEvent] * is_new

@@ -12,6 +12,7 @@ from routing.cells.cell_tree import CellTree
 from routing.cells.link_states import LinkStates
 from routing.cells.messages import EpochHeard, InEffect, LinksUp, TableChanged, TablesHeld, WholeTable
 from routing.cells.router import CellRouting
+from routing.cells.tables import FilterTables, Table
 from routing.protocol import NoParameters
 from routing.router import Hop
 from tests.protocols.gryphon.bench import TWO_BRANCHES, Bench
@@ -270,6 +271,21 @@ def test_a_table_is_changed_only_from_the_version_before() -> None:
     assert list(m0._tables.wanted_behind({"x": 1}, None)) == []
     assert m0.handle(Received("s", TableChanged("m0", 0, 1, [wanted], [], {})), 0) == (), "its own it knows itself"
     m0.check_invariants()
+
+
+def test_nothing_goes_to_where_a_broker_wanted_it_that_has_departed() -> None:
+    plan = CellPlan({"p": ("p",), "s": ("s",)}, (("p", "s"),), ("p",), ("s2",))
+    tree = CellTree(plan, "p")
+    tree.membership.take({"s2": "s"}, [])
+    tree.grow()
+    tables, wanted = FilterTables(tree), parse_filter("x = 1")
+    tables.replace("s2", Table(0), [wanted])
+    assert [*tables.wanted_behind({"x": 1}, None)] == ["s2"]
+    tree.membership.take({}, ["s2"])
+    tree.grow()
+    tables.grow()
+    assert [*tables.wanted_behind({"x": 1}, None)] == []
+    tables.check_invariants()
 
 
 def test_cell_routing_takes_nothing_that_is_not_its_own() -> None:
