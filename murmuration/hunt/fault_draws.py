@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from murmur_pubsub.deployment import Deployment, specs_of
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import CELL
+from murmur_pubsub.machine import NodeName
 from murmuration.deployment.fault_entries import FaultReader
 from murmuration.hunt.replacing import replacing
 from murmuration.hunt.space import NODE_FAULTS, REPLACEMENTS, STAND_INS, ScheduleSpace
@@ -40,6 +41,12 @@ _NEAR = 0.5
 _AT_BROKERS = 0.8
 _NOT_FOR_GOOD = ("bandwidth",)
 """A link that never again carries what is published is no failure that a protocol could recover from."""
+_TAKING = ("kill", "stall", "cut", "partition")
+"""What is away for long: a node, a link, or all links to a part."""
+_MILD = ("slow", "duplication", "reordering", "delay", "bandwidth")
+"""What takes nothing away. In a burst half as often as elsewhere: most of what breaks protocols is something lost."""
+_SEEDED = ("rewire", "order", "move", *STAND_INS, *REPLACEMENTS)
+"""Kinds that are about several nodes or links, which are drawn: the number of such a fault is a seed."""
 
 
 class DrawnFault(NamedTuple):
@@ -50,11 +57,24 @@ class DrawnFault(NamedTuple):
     number: int
     lasting_ms: int | None
     """None: for good."""
+    near: int | None = None
+    """Of a link that moves, an order or a client that moves: the broker by its number that it is about. None: any."""
+
+    @property
+    def place(self) -> int:
+        """The broker, or the link by the same number, that it is at."""
+        return self.number if self.near is None else self.near
 
     @property
     def moments_ms(self) -> list[int]:
         """When it begins, and when it ends."""
         return [self.at_ms] if self.lasting_ms is None else [self.at_ms, self.at_ms + self.lasting_ms]
+
+    def moved(self, rng: random.Random, place: int) -> "DrawnFault":
+        """The same at that broker or link."""
+        if self.kind in _SEEDED:
+            return self._replace(number=rng.randrange(10_000), near=place)
+        return self._replace(number=place, near=None)
 
 
 _Timed = tuple[int, dict[str, Any]]
@@ -106,27 +126,49 @@ def in_bursts(
     return sorted(drawn, key=lambda each: each.at_ms)
 
 
-def draw_burst(rng: random.Random, space: ScheduleSpace, brokers: int) -> list[DrawnFault]:
+def draw_burst(
+    rng: random.Random, space: ScheduleSpace, brokers: int, absence: DrawnFault | None = None
+) -> list[DrawnFault]:
     """Two or three faults that meet: each but the first begins soon after another's begin or end, half of the time at
-    the same node or link, or the next. `brokers`: how many there are."""
-    burst = [_in_burst(rng, space, 0, draw_number(rng, brokers))]
+    the same node or link, or the next. `brokers`: how many there are. `absence`: the first is half of the time there or
+    next to it."""
+    near = absence is not None and rng.random() < _NEAR
+    place = absence.place + rng.randrange(2) if absence is not None and near else draw_number(rng, brokers)
+    burst = [_in_burst(rng, space, 0, place)]
     for _ in range(rng.choice((1, 1, 2))):
         burst.append(draw_meeting(rng, space, burst, brokers))
     return burst
+
+
+def draw_absence(rng: random.Random, space: ScheduleSpace, publishing_ms: int, brokers: int) -> DrawnFault | None:
+    """A node that is away, or a link, for most of the time: others have given it up, and go on without it, when bursts
+    come and when it is back. None where no kind of fault takes anything away."""
+    kinds = [kind for kind in space.kinds if kind in _TAKING]
+    if not kinds:
+        return None
+    lasting_ms = publishing_ms * rng.randint(30, 70) // 100
+    return DrawnFault(rng.randrange(0, _BURST_MS // 2, 10), rng.choice(kinds), draw_number(rng, brokers), lasting_ms)
 
 
 def draw_meeting(rng: random.Random, space: ScheduleSpace, faults: Sequence[DrawnFault], brokers: int) -> DrawnFault:
     """A fault that meets one of these."""
     met = rng.choice(faults)
     at_ms = rng.choice(met.moments_ms) + rng.choice(SOON_MS)
-    number = met.number + rng.randrange(2) if rng.random() < _NEAR else draw_number(rng, brokers)
-    return _in_burst(rng, space, at_ms, number)
+    place = met.place + rng.randrange(2) if rng.random() < _NEAR else draw_number(rng, brokers)
+    return _in_burst(rng, space, at_ms, place)
 
 
-def _in_burst(rng: random.Random, space: ScheduleSpace, at_ms: int, number: int) -> DrawnFault:
+def _in_burst(rng: random.Random, space: ScheduleSpace, at_ms: int, place: int) -> DrawnFault:
     """Of any kind. A changed link may stay so while the next bursts come: all goes on, and worse."""
+    kind = draw_kind(rng, space)
+    lasting_ms = rng.choice(LASTING_MS if kind in _CHANGES else _LASTING_IN_BURST_MS)
+    return DrawnFault(at_ms, kind, 0, lasting_ms).moved(rng, place)
+
+
+def draw_kind(rng: random.Random, space: ScheduleSpace) -> str:
+    """That of a fault in a burst."""
     kind = rng.choice(space.kinds)
-    return DrawnFault(at_ms, kind, number, rng.choice(LASTING_MS if kind in _CHANGES else _LASTING_IN_BURST_MS))
+    return rng.choice(space.kinds) if kind in _MILD else kind
 
 
 def draw_number(rng: random.Random, brokers: int) -> int:
@@ -164,8 +206,9 @@ class FaultWriter:
         part in one fault of a kind at a time: of two changes of a link the second would end the first."""
         timed: list[_Timed] = []
         busy_until_ms: dict[object, float] = {}
-        for at_ms, kind, number, lasting_ms in drawn:
-            entries, about = self._entries(at_ms, kind, number, lasting_ms)
+        for fault in drawn:
+            at_ms, lasting_ms = fault.at_ms, fault.lasting_ms
+            entries, about = self._entries(fault)
             if not entries or busy_until_ms.get(about, -1) >= at_ms:
                 continue
             candidate = sorted([*timed, *entries], key=lambda each: each[0])
@@ -180,54 +223,60 @@ class FaultWriter:
     def least(self, fault: DrawnFault) -> DrawnFault:
         """The same fault with the least number, by which it hits the same node or link where there are fewer of them:
         brokers, and links between them, come first."""
-        seeded = ("rewire", "order", "move", *STAND_INS, *REPLACEMENTS)
-        if fault.kind in seeded or (fault.kind == "partition" and not self._has_links):
+        if fault.kind in _SEEDED or (fault.kind == "partition" and not self._has_links):
             return fault  # the number is a seed
         count = len(self._nodes if fault.kind in NODE_FAULTS else self._links)
         return fault._replace(number=fault.number % count)
 
-    def _entries(self, at_ms: int, kind: str, number: int, lasting_ms: int | None) -> tuple[list[_Timed], object]:
+    def _entries(self, fault: DrawnFault) -> tuple[list[_Timed], object]:
         """The entries by their times, and what they keep busy. The number says which node or link is hit."""
+        at_ms, kind, number, lasting_ms, _ = fault
+        near = None if fault.near is None else self._brokers[fault.near % len(self._brokers)]
         lasting = {} if lasting_ms is None else {"for": f"{lasting_ms} ms"}
         if kind in NODE_FAULTS:
             name = self._nodes[number % len(self._nodes)]
             work = {"work": "2 ms"} if kind == "slow" else {}
             return [(at_ms, {kind: name, **work, **lasting})], name
         if kind == "order":
-            return self._order(at_ms, number), (kind, at_ms)
+            return self._order(at_ms, number, near), (kind, at_ms)
         if kind == "move":
-            return self._move(at_ms, number, lasting_ms), (kind, at_ms)
+            return self._move(at_ms, number, lasting_ms, near), (kind, at_ms)
         if kind in REPLACEMENTS:
             return replacing(self._rules, self._homes, at_ms, kind, number, lasting_ms), (kind, at_ms)
         if kind in STAND_INS:
             return self._stand_in(at_ms, kind, number, lasting)
         link = list(self._links[number % len(self._links)])
         if kind == "rewire":
-            return self._rewire(at_ms, number, lasting_ms), kind
+            return self._rewire(at_ms, number, lasting_ms, near), kind
         if kind == "partition":
             return [(at_ms, {kind: [self._side(link) if self._has_links else self._some(number)], **lasting})], kind
         change = {"cut": link} if kind == "cut" else {"link": link, **_CHANGES[kind]}
         return [(at_ms, {**change, **lasting})], (kind == "cut", *link)
 
-    def _order(self, at_ms: int, number: int) -> list[_Timed]:
+    def _order(self, at_ms: int, number: int, near: NodeName | None) -> list[_Timed]:
         """An order for a broker, about brokers that are one link further each: what orders are mostly about."""
         if not self._orders:
             return []
         rng = random.Random(number)
         verb = rng.choice(sorted(self._orders))
-        names = [rng.choice(self._brokers)]
+        names = [near or rng.choice(self._brokers)]
         for _ in self._orders[verb]:
-            near = brokers_further(self._links, self._broker_set, names)
-            names.append(rng.choice(near or self._brokers))
+            further = brokers_further(self._links, self._broker_set, names)
+            names.append(rng.choice(further or self._brokers))
         return [(at_ms, {verb: names[0], **dict(zip(self._orders[verb], names[1:], strict=True))})]
 
-    def _move(self, at_ms: int, number: int, lasting_ms: int | None) -> list[_Timed]:
-        """A client goes to another broker, and from there to one more (or back), if it does not stay for good."""
+    def _move(self, at_ms: int, number: int, lasting_ms: int | None, near: NodeName | None) -> list[_Timed]:
+        """A client goes to another broker, and from there to one more (or back), if it does not stay for good. It comes
+        from the broker `near`, or goes there."""
         if not self._roaming or len(self._taking_clients) < 2:
             return []
         rng = random.Random(number)
-        client = rng.choice(self._roaming)
-        entries = [(at_ms, {"move_client": client, "to": rng.choice(self._taking_clients)})]
+        comes = near is not None and rng.random() < 0.5
+        there = [client for client in self._roaming if comes and self._homes[client] == near]
+        client, to = rng.choice(there or self._roaming), rng.choice(self._taking_clients)
+        if not there and near in self._taking_clients:
+            to = near
+        entries = [(at_ms, {"move_client": client, "to": to})]
         if lasting_ms is not None:
             entries.append((at_ms + lasting_ms, {"move_client": client, "to": rng.choice(self._taking_clients)}))
         return entries
@@ -248,13 +297,13 @@ class FaultWriter:
             return [(at_ms, {"kill": name, "disk": "lost", **lasting})], name
         return [(at_ms, {kind.removesuffix("_twin"): name, **lasting})], name
 
-    def _rewire(self, at_ms: int, number: int, lasting_ms: int | None) -> list[_Timed]:
+    def _rewire(self, at_ms: int, number: int, lasting_ms: int | None, near: NodeName | None) -> list[_Timed]:
         """A link goes, and after a while another one joins what it had joined."""
         rng = random.Random(number)
         between = between_brokers(self._links, self._broker_set)
         if not between:
             return []
-        link = rng.choice(between)
+        link = rng.choice([each for each in between if near in each] or between)
         there = [name for name in self._side(link) if name in self._brokers]
         here = [name for name in self._brokers if name not in there]
         joined = [rng.choice(here or there), rng.choice(there)]

@@ -14,7 +14,9 @@ from murmuration.hunt.fault_draws import (
     LASTING_MS,
     SOON_MS,
     DrawnFault,
+    draw_absence,
     draw_burst,
+    draw_kind,
     draw_meeting,
     draw_number,
     in_bursts,
@@ -24,6 +26,8 @@ from murmuration.hunt.space import ScheduleSpace
 
 _BURST_MAX = 4
 """Faults of a burst that is taken."""
+_WITH_ABSENCE = 0.6
+"""So many schedules have something that is away for long."""
 _CHANGED = 0.5
 _OVER_ANOTHER = 0.7
 """The same faults over another overlay reach more than other faults over the same one."""
@@ -35,10 +39,12 @@ _Change = Callable[[random.Random, _Faults, ScheduleSpace, int], _Faults]
 
 
 def drawn_in_bursts(rng: random.Random, space: ScheduleSpace) -> Schedule:
-    """A schedule all of whose bursts are drawn."""
+    """A schedule all of whose bursts are drawn, in many of them while a node or a link is away."""
     scenario, publishing_ms = publishing_for_long(rng, space, draw_scenario(rng, space))
     brokers = brokers_of(scenario["overlay"])
-    return Schedule(scenario, tuple(in_bursts(rng, space, publishing_ms, lambda: draw_burst(rng, space, brokers))))
+    absence = _absence(rng, space, publishing_ms, brokers)
+    faults = in_bursts(rng, space, publishing_ms, lambda: draw_burst(rng, space, brokers, absence))
+    return Schedule(scenario, _together(faults, absence))
 
 
 def mutated(rng: random.Random, space: ScheduleSpace, parents: Sequence[Schedule]) -> Schedule:
@@ -46,14 +52,24 @@ def mutated(rng: random.Random, space: ScheduleSpace, parents: Sequence[Schedule
     overlay = draw_scenario(rng, space) if rng.random() < _OVER_ANOTHER else rng.choice(parents).scenario
     scenario, publishing_ms = publishing_for_long(rng, space, {**overlay, "seed": rng.randrange(10_000)})
     brokers = brokers_of(scenario["overlay"])
+    absence = _absence(rng, space, publishing_ms, brokers)
 
     def burst() -> _Faults:
         faults = _taken(rng, rng.choice(parents).faults) if rng.random() < _TAKEN else []
         if not faults:
-            return draw_burst(rng, space, brokers)
+            return draw_burst(rng, space, brokers, absence)
         return rng.choice(_CHANGES)(rng, faults, space, brokers) if rng.random() < _CHANGED else faults
 
-    return Schedule(scenario, tuple(in_bursts(rng, space, publishing_ms, burst)))
+    return Schedule(scenario, _together(in_bursts(rng, space, publishing_ms, burst), absence))
+
+
+def _absence(rng: random.Random, space: ScheduleSpace, publishing_ms: int, brokers: int) -> DrawnFault | None:
+    return draw_absence(rng, space, publishing_ms, brokers) if rng.random() < _WITH_ABSENCE else None
+
+
+def _together(faults: _Faults, absence: DrawnFault | None) -> tuple[DrawnFault, ...]:
+    every = faults if absence is None else [*faults, absence]
+    return tuple(sorted(every, key=lambda each: each.at_ms))
 
 
 def _taken(rng: random.Random, faults: Sequence[DrawnFault]) -> _Faults:
@@ -83,7 +99,8 @@ def _drop(rng: random.Random, faults: _Faults, space: ScheduleSpace, brokers: in
 
 def _move(rng: random.Random, faults: _Faults, space: ScheduleSpace, brokers: int) -> _Faults:
     """One hits another node or link."""
-    return _with(faults, rng.randrange(len(faults)), number=draw_number(rng, brokers))
+    number = rng.randrange(len(faults))
+    return [*faults[:number], faults[number].moved(rng, draw_number(rng, brokers)), *faults[number + 1 :]]
 
 
 def _last(rng: random.Random, faults: _Faults, space: ScheduleSpace, brokers: int) -> _Faults:
@@ -93,7 +110,9 @@ def _last(rng: random.Random, faults: _Faults, space: ScheduleSpace, brokers: in
 
 def _become(rng: random.Random, faults: _Faults, space: ScheduleSpace, brokers: int) -> _Faults:
     """One is of another kind."""
-    return _with(faults, rng.randrange(len(faults)), kind=rng.choice(space.kinds))
+    number = rng.randrange(len(faults))
+    become = faults[number]._replace(kind=draw_kind(rng, space))
+    return [*faults[:number], become.moved(rng, faults[number].place), *faults[number + 1 :]]
 
 
 def _add(rng: random.Random, faults: _Faults, space: ScheduleSpace, brokers: int) -> _Faults:

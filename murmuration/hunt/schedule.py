@@ -17,6 +17,8 @@ from murmuration.hunt.space import ScheduleSpace
 from murmuration.scenario.load import check_scenario
 
 PUBLICATIONS_MAX = 150
+_CHANGING = 0.5
+"""In so many of the schedules that publish for long subscriptions change all the while."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,15 @@ def publishing_for_long(
     rng: random.Random, space: ScheduleSpace, scenario: Mapping[str, Any]
 ) -> tuple[dict[str, Any], int]:
     """The scenario with as many events as a drawn one may have, or nearly, and for how many ms they are published: what
-    follows a late fault is seen only by events that come later. One that was given keeps its own."""
+    follows a late fault is seen only by events that come later. In half of them subscriptions change all the while, so
+    that some do while something is broken. One that was given keeps its own."""
     if space.scenario is not None:
         return dict(scenario), space.latest_ms
     publications = rng.randint(PUBLICATIONS_MAX * 2 // 3, PUBLICATIONS_MAX)
-    changed = {**scenario, "workload": {**scenario["workload"], "publications": publications}}
-    return changed, 1_000 * publications // space.rate_per_s
+    workload = {**scenario["workload"], "publications": publications}
+    if space.resubscriptions_max and rng.random() < _CHANGING:
+        workload["resubscriptions"] = rng.randint(space.resubscriptions_max, 2 * space.resubscriptions_max)
+    return {**scenario, "workload": workload}, 1_000 * publications // space.rate_per_s
 
 
 def brokers_of(overlay: Mapping[str, Any]) -> int:

@@ -1,16 +1,19 @@
 """Schedules in bursts: faults meet, and between bursts is time to recover while events are published."""
 
 import random
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
+from murmuration.deployment.build_deployment import build
 from murmuration.hunt.chunk import next_schedule
 from murmuration.hunt.corpus import Corpus
-from murmuration.hunt.fault_draws import SOON_MS, DrawnFault, draw_burst, in_bursts
+from murmuration.hunt.fault_draws import LASTING_MS, SOON_MS, DrawnFault, draw_burst, in_bursts
 from murmuration.hunt.mutation import drawn_in_bursts, mutated
 from murmuration.hunt.schedule import Schedule, brokers_of, draw_parts
 from murmuration.hunt.space import space_of
+from murmuration.scenario.load import check_scenario
 
 SPACE = space_of("forwarding", "best_effort")
 
@@ -26,7 +29,7 @@ def test_each_fault_of_a_burst_but_the_first_begins_soon_after_another_began_or_
 
 def test_most_faults_of_bursts_are_at_brokers_which_come_first() -> None:
     bursts = [fault for seed in range(200) for fault in draw_burst(random.Random(seed), SPACE, 5)]
-    assert sum(fault.number <= 5 for fault in bursts) > 0.7 * len(bursts)
+    assert sum(fault.place <= 5 for fault in bursts) > 0.7 * len(bursts)
 
 
 def test_all_faults_of_bursts_are_undone_but_perhaps_the_last() -> None:
@@ -50,6 +53,58 @@ def test_events_are_published_for_as_long_as_there_are_bursts(pair: str) -> None
         publishing_ms = 1_000 * schedule.scenario["workload"]["publications"] // space.rate_per_s
         assert min(fault.at_ms for fault in schedule.faults) < publishing_ms
         assert schedule == drawn_in_bursts(random.Random(seed), space)
+
+
+def test_a_node_or_link_is_away_for_most_of_some_schedules_and_half_of_their_bursts_come_near_it() -> None:
+    absence = DrawnFault(100, "kill", 2, 2_000)
+    first = [draw_burst(random.Random(seed), SPACE, 50, absence)[0].place for seed in range(200)]
+    assert 80 < sum(place in (2, 3) for place in first) < 140
+    schedules = [drawn_in_bursts(random.Random(seed), SPACE) for seed in range(100)]
+    away = [[fault for fault in each.faults if (fault.lasting_ms or 0) not in (0, *LASTING_MS)] for each in schedules]
+    assert 40 < sum(map(bool, away)) < 80
+    meanwhile = 0
+    for schedule, faults in zip(schedules, away, strict=True):
+        publishing_ms = 1_000 * schedule.scenario["workload"]["publications"] // SPACE.rate_per_s
+        for fault in faults:
+            assert fault.kind in ("kill", "stall", "cut", "partition")
+            assert 0.3 * publishing_ms - 1 <= fault.moments_ms[1] - fault.at_ms <= 0.7 * publishing_ms
+            assert fault.moments_ms[1] < publishing_ms
+            meanwhile += any(fault.at_ms < each.at_ms < fault.moments_ms[1] for each in schedule.faults)
+    assert meanwhile > 0.8 * sum(map(bool, away))
+
+
+@pytest.mark.parametrize(
+    ("pair", "kind", "about"),
+    [
+        ("forwarding/best_effort", "rewire", "disconnect"),
+        ("multipath/best_effort", "order", None),
+        ("cells/durable", "move", "move_client"),
+    ],
+)
+def test_what_is_about_several_nodes_is_about_the_broker_that_it_is_to_be_near(
+    pair: str, kind: str, about: str | None
+) -> None:
+    routing, _, reliability = pair.partition("/")
+    space = replace(space_of(routing, reliability), brokers_min=4)
+    played = 0
+    for seed in range(60):
+        scenario = draw_parts(random.Random(seed), space).scenario
+        loaded = check_scenario(scenario, "schedule")
+        deployment = build(loaded).deployment
+        brokers = [each.name for each in deployment.nodes if each.role == "broker"]
+        near = seed % len(brokers)
+        homes = {each.name: each.broker for each in deployment.nodes}
+        entries = Schedule(scenario, (DrawnFault(500, kind, seed, 200, near),)).keys(space)["faults"]
+        if not entries:
+            continue
+        named = (
+            entries[0][about] if about is not None else next(each for key, each in entries[0].items() if key != "at")
+        )
+        names = [*named] if isinstance(named, list) else [named, homes.get(named), entries[0].get("to")]
+        takes = about != "move_client" or brokers[near] in {*homes.values()}
+        assert brokers[near] in names or not takes, entries
+        played += takes
+    assert played > 20
 
 
 def test_a_schedule_made_of_others_has_their_faults() -> None:
