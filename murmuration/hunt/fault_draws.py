@@ -222,9 +222,9 @@ class FaultWriter:
 
     def least(self, fault: DrawnFault) -> DrawnFault:
         """The same fault with the least number, by which it hits the same node or link where there are fewer of them:
-        brokers, and links between them, come first."""
+        brokers, and links between them, come first. A number that is a seed stays."""
         if fault.kind in _SEEDED or (fault.kind == "partition" and not self._has_links):
-            return fault  # the number is a seed
+            return fault if fault.near is None else fault._replace(near=fault.near % len(self._brokers))
         count = len(self._nodes if fault.kind in NODE_FAULTS else self._links)
         return fault._replace(number=fault.number % count)
 

@@ -216,10 +216,10 @@ def _simpler(fault: DrawnFault) -> Iterator[DrawnFault]:
     differ in what kind of fault shows the cause come to be the same."""
     if fault.kind in _COMMON:
         for kind in _COMMON[: _COMMON.index(fault.kind)]:
-            for number in (fault.number, 0, 1):  # brokers come first: what broke a link may break one of its ends
-                yield fault._replace(kind=kind, number=number)
-    for number in range(min(fault.number, _FIRST_TRIED)):  # at the first brokers, so that the last ones can go
-        yield fault._replace(number=number)
+            for number in (fault.place, 0, 1):  # brokers come first: what broke a link may break one of its ends
+                yield fault._replace(kind=kind, number=number, near=None)
+    for place in range(min(fault.place, _FIRST_TRIED)):  # at the first brokers, so that the last ones can go
+        yield fault._replace(number=place) if fault.near is None else fault._replace(near=place)
     if fault.lasting_ms is not None:
         for lasting_ms in LASTING_MS:
             if lasting_ms < fault.lasting_ms:

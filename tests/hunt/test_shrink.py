@@ -7,8 +7,9 @@ import pytest
 
 from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.fault_draws import DrawnFault
+from murmuration.hunt.mutation import drawn_in_bursts
 from murmuration.hunt.schedule import Schedule, draw_parts
-from murmuration.hunt.shrink import Shrinking, Smaller, shrink, still_fails
+from murmuration.hunt.shrink import Shrinking, Smaller, _simpler, shrink, still_fails
 from murmuration.hunt.symptoms import tried
 from tests.hunt.test_coverage import CHAIN
 from tests.hunt.test_properties import RESTLESS
@@ -81,10 +82,18 @@ def test_faults_with_the_least_numbers_hit_what_they_hit_before(pair: str) -> No
     routing, _, reliability = pair.partition("/")
     space = Quarry(routing, reliability).space()
     for seed in range(8):
-        schedule = draw_parts(random.Random(seed), space)
-        least = schedule.with_least_numbers(space)
-        assert least.keys(space) == schedule.keys(space)
-        assert all(fault.number < 40 for fault in least.faults if fault.kind in ("kill", "cut", "stall"))
+        for schedule in (draw_parts(random.Random(seed), space), drawn_in_bursts(random.Random(seed), space)):
+            least = schedule.with_least_numbers(space)
+            assert least.keys(space) == schedule.keys(space)
+            assert all(fault.number < 40 for fault in least.faults if fault.kind in ("kill", "cut", "stall"))
+            assert all(fault.near < 12 for fault in least.faults if fault.near is not None)
+
+
+def test_a_link_that_moves_at_the_last_of_many_brokers_comes_to_move_at_the_first() -> None:
+    near = {each.near for each in _simpler(DrawnFault(500, "rewire", 17, 200, 6)) if each.kind == "rewire"}
+    assert near == {0, 1, 2, 3, 6}
+    others = [each for each in _simpler(DrawnFault(500, "rewire", 17, 200, 6)) if each.kind == "cut"]
+    assert [(each.number, each.near) for each in others] == [(6, None), (0, None), (1, None)]
 
 
 def test_a_fault_at_the_last_of_many_brokers_comes_to_be_at_the_first_of_few() -> None:
