@@ -14,6 +14,8 @@ from murmuration.hunt.schedule import Schedule, draw_parts
 from murmuration.hunt.space import ScheduleSpace, space_of
 from murmuration.hunt.symptoms import Symptom, tried
 
+_DRAWS = 20
+"""For each schedule that is played so many are drawn at most: of some pairs six in seven cannot be."""
 _PLAIN, _BURSTS = 0.1, 0.65
 """So many schedules of a guided hunt are drawn one after the other, and so many in bursts; the others are made of those
 that have reached much."""
@@ -77,7 +79,7 @@ class ChunkEnd:
 
     schedules: int = 0
     refused: int = 0
-    """Could not be: what was drawn contradicts itself."""
+    """What was drawn and could not be, as protocols that an overlay of that kind does not suit: others were drawn."""
     cpu_s: float = 0.0
     verdicts: Counter[str] = field(default_factory=Counter)
     reached: list[tuple[Schedule, list[str]]] = field(default_factory=list)
@@ -94,15 +96,15 @@ def play_chunk(chunk: Chunk) -> ChunkEnd:
     reported = _reported.setdefault((chunk.hunt, chunk.quarry.name), set())
     rng = random.Random(chunk.seed)
     end = ChunkEnd()
-    for number in range(chunk.count):
+    while end.schedules < chunk.count and end.schedules + end.refused < _DRAWS * chunk.count:
         began = time.process_time()
         schedule = next_schedule(rng, space, chunk.parents) if chunk.guided else draw_parts(rng, space)
-        end.schedules += 1
         try:
             keys = schedule.keys(space)
             played = tried(keys, space.properties)
         except InputError:
             end.refused += 1
+            end.cpu_s += time.process_time() - began
             continue
         end.verdicts[played.verdict] += 1
         places = played.reached.places()
@@ -113,7 +115,8 @@ def play_chunk(chunk: Chunk) -> ChunkEnd:
             reported |= new
             end.reached.append((schedule, sorted(new)))
         if played.symptom is not None:
-            end.found.append(Found(schedule, keys, played.symptom, number))
+            end.found.append(Found(schedule, keys, played.symptom, end.schedules))
+        end.schedules += 1
     return end
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from murmuration.deployment.build_deployment import build
-from murmuration.hunt.chunk import next_schedule
+from murmuration.hunt.chunk import Chunk, Quarry, next_schedule, play_chunk
 from murmuration.hunt.corpus import Corpus
 from murmuration.hunt.fault_draws import LASTING_MS, SOON_MS, DrawnFault, draw_burst, in_bursts
 from murmuration.hunt.mutation import drawn_in_bursts, mutated
@@ -131,3 +131,11 @@ def test_a_guided_hunt_draws_plainly_too_and_makes_nothing_of_no_parents() -> No
     schedules = [next_schedule(random.Random(seed), SPACE, []) for seed in range(100)]
     events = [each.scenario["workload"]["publications"] for each in schedules]
     assert 1 <= sum(count < 100 for count in events) <= 20
+
+
+@pytest.mark.parametrize("guided", [True, False])
+def test_in_place_of_a_schedule_that_cannot_be_another_is_drawn(guided: bool) -> None:
+    """Over structured overlays one schedule in seven can be, with an algorithm that does not pull."""
+    end = play_chunk(Chunk("drawn again", Quarry("irbr", "epidemic"), "1", 3, guided))
+    assert (end.schedules, end.verdicts.total()) == (3, 3)
+    assert end.refused > 3
