@@ -111,9 +111,10 @@ class VirtualNode:
         self._recorder.plain(now_us, RowKind.START, self.incarnation)
         self.take_input(Start(self.storage.records()), now_us)
 
-    def receive(self, source: NodeName, kind: int, data: bytes, now_us: int) -> None:
-        """A message has arrived; it waits while a full link keeps this node from taking more of its kind."""
-        if self.disturbed and self._intercept(source, kind, data, now_us):
+    def receive(self, source: NodeName, kind: int, data: bytes, now_us: int, again: bool = False) -> None:
+        """A message has arrived, or (`again`) is to be taken that had arrived before; it waits while a full link keeps
+        this node from taking more of its kind."""
+        if self.disturbed and self._intercept(source, kind, data, now_us, again):
             return
         if self._held or (now_us < self.paused_until_us and source != self._exempt and kind != CONTROL_MESSAGE):
             if self._held is None:
@@ -143,7 +144,7 @@ class VirtualNode:
             return
         while self._held and now_us >= self.paused_until_us:
             held, self._held = self._held, None
-            self.receive(*held.popleft(), now_us)
+            self.receive(*held.popleft(), now_us, again=True)
             if self._held:  # it filled a queue again, and cannot have been taken itself
                 held.extend(self._held)
             self._held = held
@@ -245,7 +246,7 @@ class VirtualNode:
             self._network.in_flight[kind] += self.stalled
             self._lost(source, kind, data, self._network.now_us, DropReason.LINK_BROKEN)
         self._held = self._held and deque(each for each in self._held if each[0] != peer)
-        of_peer = (self.receive, peer)
+        of_peer = (self._receive_again, peer)
         self._waiting = self._waiting and deque(each for each in self._waiting if (each[0], *each[1][:1]) != of_peer)
         self._refresh()
 
@@ -303,7 +304,7 @@ class VirtualNode:
 
     def _messages_here(self) -> list[tuple[NodeName, int, bytes]]:
         """Those that have arrived and were not taken yet."""
-        waiting = (arguments for action, arguments in self._waiting or () if action == self.receive)
+        waiting = (arguments for action, arguments in self._waiting or () if action == self._receive_again)
         return [*waiting, *(self._held or ())]
 
     def _count_here(self, sign: int) -> None:
@@ -370,13 +371,16 @@ class VirtualNode:
         else:
             self._network.busy.pop(self._name, None)
 
-    def _intercept(self, source: NodeName, kind: int, data: bytes, now_us: int) -> bool:
+    def _receive_again(self, source: NodeName, kind: int, data: bytes, now_us: int) -> None:
+        self.receive(source, kind, data, now_us, again=True)
+
+    def _intercept(self, source: NodeName, kind: int, data: bytes, now_us: int, again: bool) -> bool:
         """Does a fault keep the message from being taken now?"""
         severed = source in self._severed and not (self._datagrams is not None and self._codec.is_datagram(data))
         if self.down or severed:
             self._lost(source, kind, data, now_us, DropReason.NODE_DOWN if self.down else DropReason.LINK_BROKEN)
             return True
-        if source in self._stale:
+        if source in self._stale and not again:  # what had arrived by then and is stale waits here no more
             newest, clear_us = self._stale[source]
             if now_us > clear_us:
                 del self._stale[source]
@@ -384,7 +388,7 @@ class VirtualNode:
             elif self._network.queue.number <= newest:
                 self._lost(source, kind, data, now_us, DropReason.LINK_BROKEN)
                 return True
-        if not self.must_wait(self.receive, source, kind, data, work=True):
+        if not self.must_wait(self._receive_again, source, kind, data, work=True):
             return False
         if self.stalled:
             self._network.in_flight[kind] -= 1  # it moves no more, and may never again

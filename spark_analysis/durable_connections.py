@@ -211,9 +211,14 @@ class DurableConnections(Connections):
         first_us = min(covering, default=NEVER_US)
         for window in self.windows:
             if window.kills and case.client in window.nodes and case.issued_us <= window.in_effect_us:
-                if window.from_us <= first_us and case.published_us <= window.until_us:
+                if window.from_us <= first_us and case.published_us <= self._back_again_us(case.client, window):
                     return Excuse(f"{window.step.text}: its subscription had not settled")
         return None
+
+    def _back_again_us(self, client: str, kill: Window) -> int:
+        """By when a client that had died has begun anew: it may run again, and be cut off still."""
+        away = [each for each in self.away.get(client, ()) if each.from_us <= kill.undone_us <= each.until_us]
+        return max([kill.until_us, *(each.until_us for each in away)])
 
     def _died_before_it_had_recorded(self, case: Case, delivered_us: int | None) -> Excuse | None:
         about = [window for window in self.windows if case.client in window.nodes]

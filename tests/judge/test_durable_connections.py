@@ -93,6 +93,20 @@ CASES = {
         {"windows": [window(KILL, "c1", 4_500_000, 6_000_000)], "settled": [(4_600_000, 4_600_000)]},
         MISSING._replace(issued_us=4_400_000), "its subscription had not settled",
     ),
+    "it died before its subscription had settled, and was cut off still when it was back": (
+        {
+            "windows": [window(KILL, "c1", 4_500_000, 4_700_000)], "settled": [(4_600_000, 4_600_000)],
+            "away": {"c1": [Away(4_000_000, 5_100_000)]},
+        },
+        MISSING._replace(issued_us=4_400_000), "its subscription had not settled",
+    ),
+    "it died before its subscription had settled, and was connected again before the event": (
+        {
+            "windows": [window(KILL, "c1", 4_500_000, 4_700_000)], "settled": [(4_600_000, 4_600_000)],
+            "away": {"c1": [Away(4_000_000, 4_900_000), Away(4_950_000, 5_100_000)]},
+        },
+        MISSING._replace(issued_us=4_400_000), None,
+    ),
     "it died after its subscription had settled": (
         {"windows": [window(KILL, "c1", 4_500_000, 6_000_000)], "settled": [(4_450_000, 4_450_000)]},
         MISSING._replace(issued_us=4_400_000), None,

@@ -140,6 +140,25 @@ def test_a_datagram_that_waits_at_a_hindered_node_does_not_pass_a_partition(hind
     assert not any(runtime.in_flight)
 
 
+@pytest.mark.parametrize("until_us", [4_000, 5_000])
+def test_what_comes_to_a_stalled_node_after_a_partition_is_taken_when_it_goes_on(until_us: int, tmp_path: Path) -> None:
+    """A guided hunt found it: by the step with which a planned stall ends, what had come meanwhile was older than the
+    partition."""
+    runtime = VirtualRuntime(1, JournalWriter(tmp_path, "run", 2), {"a": 0, "b": 1}, LinkSpec(Delay("constant", 500)))
+    machines = {name: Listener() for name in "ab"}
+    for name, machine in machines.items():
+        runtime.add_node(NodeSpec(name, "broker", ""), machine)
+    runtime.call_at(5_000, lambda now_us: runtime.resume("b"))  # as a plan of faults is known from the begin
+    runtime.links.partition([["a"], ["b"]])
+    runtime.run(until_us=1_000)
+    runtime.links.unite()
+    runtime.stall("b")
+    runtime.nodes["a"].perform([Send("b", EventsRequested([0]))], 1_000)
+    runtime.run(until_us=until_us)
+    assert machines["b"].got == ([EventsRequested([0])] if until_us == 5_000 else [])
+    assert not any(runtime.in_flight)
+
+
 def test_datagrams_of_a_scenario_have_no_order() -> None:
     loaded = check_scenario(
         {
