@@ -12,7 +12,7 @@ from murmuration.hunt.mutation import drawn_in_bursts, mutated
 from murmuration.hunt.properties import property_at
 from murmuration.hunt.schedule import Schedule, draw_parts
 from murmuration.hunt.space import ScheduleSpace, space_of
-from murmuration.hunt.symptoms import Symptom, tried
+from murmuration.hunt.symptoms import Symptom, tried_impatiently
 
 _DRAWS = 20
 """For each schedule that is played so many are drawn at most: of some pairs six in seven cannot be."""
@@ -101,7 +101,7 @@ def play_chunk(chunk: Chunk) -> ChunkEnd:
         schedule = next_schedule(rng, space, chunk.parents) if chunk.guided else draw_parts(rng, space)
         try:
             keys = schedule.keys(space)
-            played = tried(keys, space.properties)
+            played = tried_impatiently(keys, space.properties)
         except InputError:
             end.refused += 1
             end.cpu_s += time.process_time() - began

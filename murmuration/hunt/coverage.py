@@ -5,6 +5,7 @@ broker that runs for its fingerprint (`murmur_pubsub.machine.Machine.fingerprint
 phase, with one fault at the broker or a neighbour, or with two: what needs two faults to meet, few schedules reach.
 """
 
+import contextlib
 import functools
 import heapq
 import itertools
@@ -16,6 +17,7 @@ from typing import Any
 
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.errors import RunError
+from murmur_pubsub.event import Event
 from murmur_pubsub.faults import ENDS, REPAIRS, Fault, FaultKind, takes_back
 from murmur_pubsub.fingerprint import Fact
 from murmur_pubsub.journal import DropReason, Phase
@@ -30,6 +32,8 @@ _LOOKS_US = (0, 2_000, 20_000, 200_000, 1_000_000)
 """How long after each step of the fault plan."""
 _ENTRIES_MAX = 3_000_000
 """Of the event queue; schedules have a few thousand."""
+_IN_VAIN_US = 30_000_000
+"""What protocols repeat comes every 4 s at most, with all parameters that are drawn, and leases run out after 10."""
 _NEVER_US = 1 << 62
 _CALM = "calm"
 
@@ -60,6 +64,8 @@ class Reached:
     """The properties that hold sometimes, and did."""
     broken: dict[str, str] = field(default_factory=dict)
     """The properties that did not hold, with what was wrong first."""
+    delivered_us: int = 0
+    """When an event was delivered last."""
 
     def places(self) -> set[str]:
         """All of it, as text: the same in every process."""
@@ -259,16 +265,47 @@ def _neighbourhoods(deployment: Deployment) -> dict[NodeName, frozenset[NodeName
     return {name: frozenset({name}.union(*(each for each in ends if name in each))) for name in brokers}
 
 
-class _LossRecorder(Recorder):
-    """Notes which messages are lost, too."""
+class ImpatientRun(ObservedRun):
+    """The same, but a run in which something stays broken does not wait in vain: it ends when for long no event was
+    delivered. What protocols still try then, they would try until the limit of the run: as much again and again."""
 
-    __slots__ = ("_losses",)
+    def drain(self) -> None:
+        """See `VirtualRun`."""
+        self._drains_from_us = self.runtime.now_us
+        self._limit_us = self.runtime.now_us + self._deployment.drain_limit_us
+        with contextlib.suppress(_InVain):
+            super().drain()
+
+    def after_entry(self) -> None:
+        """See `VirtualRun`."""
+        super().after_entry()
+        if self._phase_now is not Phase.DRAINING or not self._in_force.any_left:
+            return
+        since_us = max(self._reached.delivered_us, self._drains_from_us)
+        is_looked_at = bool(self._looks_us) and self._looks_us[0] <= self._limit_us
+        if self.runtime.now_us - since_us > _IN_VAIN_US and not is_looked_at:
+            raise _InVain
+
+
+class _InVain(Exception):
+    """Nothing is wrong: it is over."""
+
+
+class _LossRecorder(Recorder):
+    """Notes which messages are lost, and when an event was delivered last, too."""
+
+    __slots__ = ("_reached",)
 
     def __init__(self, reached: Reached, *given: Any) -> None:
         super().__init__(*given)
-        self._losses = reached.losses
+        self._reached = reached
+
+    def delivered(self, now_us: int, event: Event, hops: int, subscribers: Sequence[int]) -> None:
+        """See `Recorder`."""
+        self._reached.delivered_us = now_us
+        super().delivered(now_us, event, hops, subscribers)
 
     def dropped(self, now_us: int, message: Any, to: str, reason: DropReason) -> None:
         """See `Recorder`."""
-        self._losses.add((type(message).__name__, reason.name.lower()))
+        self._reached.losses.add((type(message).__name__, reason.name.lower()))
         super().dropped(now_us, message, to, reason)

@@ -1,18 +1,14 @@
 """What can be hunted: every pair of protocols that promises something and can be, or the protocols of a scenario."""
 
-import random
 from collections.abc import Sequence
 from pathlib import Path
 
 from murmur_pubsub.errors import InputError
 from murmuration.deployment.build_deployment import build
 from murmuration.hunt.chunk import Quarry
-from murmuration.hunt.schedule import draw_schedule
+from murmuration.hunt.schedule import draw_one_that_can_be
 from murmuration.registry import RELIABILITIES, ROUTINGS, reliability_named, routing_named
 from murmuration.scenario.load import LoadedScenario, load_scenario
-
-_DRAWS = 20
-"""A pair that none of so many drawn schedules suits is refused."""
 
 
 def all_pairs(routings: Sequence[str], reliabilities: Sequence[str]) -> list[Quarry]:
@@ -39,15 +35,12 @@ def all_pairs(routings: Sequence[str], reliabilities: Sequence[str]) -> list[Qua
 
 
 def _wrong(quarry: Quarry) -> InputError | None:
-    """Why none of some schedules of the pair can be."""
-    error = None
-    for seed in range(_DRAWS):
-        try:
-            draw_schedule(random.Random(seed), quarry.space())
-            return None
-        except InputError as caught:
-            error = caught
-    return error
+    """Why none of many schedules of the pair can be."""
+    try:
+        draw_one_that_can_be(quarry.space())
+    except InputError as error:
+        return error
+    return None
 
 
 def quarry_of_scenario(path: Path) -> Quarry:
@@ -62,7 +55,7 @@ def quarry_of_scenario(path: Path) -> Quarry:
         {**keys, "runtime": "virtual"},
         _publishing_ms(loaded),
     )
-    draw_schedule(random.Random(0), quarry.space())
+    draw_one_that_can_be(quarry.space())
     return quarry
 
 

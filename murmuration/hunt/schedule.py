@@ -17,6 +17,8 @@ from murmuration.hunt.space import ScheduleSpace
 from murmuration.scenario.load import check_scenario
 
 PUBLICATIONS_MAX = 150
+_DRAWS = 60
+"""Of some pairs six in seven schedules cannot be."""
 _CHANGING = 0.5
 """In so many of the schedules that publish for long subscriptions change all the while."""
 
@@ -44,6 +46,18 @@ class Schedule:
 def draw_schedule(rng: random.Random, space: ScheduleSpace) -> dict[str, Any]:
     """The keys of one scenario."""
     return draw_parts(rng, space).keys(space)
+
+
+def draw_one_that_can_be(space: ScheduleSpace) -> dict[str, Any]:
+    """The keys of the first that can be; raises `InputError` if none of many can."""
+    refused: InputError | None = None
+    for seed in range(_DRAWS):
+        try:
+            return draw_schedule(random.Random(seed), space)
+        except InputError as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
 
 
 def draw_parts(rng: random.Random, space: ScheduleSpace) -> Schedule:

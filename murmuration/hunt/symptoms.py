@@ -11,7 +11,7 @@ from typing import Any
 from murmur_pubsub.deployment import Deployment
 from murmur_pubsub.progress import Progress
 from murmur_pubsub.protocol_error import ProtocolError
-from murmuration.hunt.coverage import ObservedRun, Reached
+from murmuration.hunt.coverage import ImpatientRun, ObservedRun, Reached
 from murmuration.hunt.properties import Property, property_at
 from murmuration.hunt.trial import Outcome, deployment_of, play
 
@@ -42,6 +42,13 @@ def tried(data: Mapping[str, Any], properties: Sequence[str] = ()) -> Tried:
     """Play the scenario of these keys; raises `InputError` for one that cannot be. `properties`: dotted paths of those
     that are asked beside what is always asked."""
     return tried_run(deployment_of(data), ObservedRun, properties)
+
+
+def tried_impatiently(data: Mapping[str, Any], properties: Sequence[str] = ()) -> Tried:
+    """The same, but what stays broken is not waited for as long as the scenario says (see `ImpatientRun`): only where
+    something is wrong then it is played to its end."""
+    played = tried_run(deployment_of(data), ImpatientRun, properties)
+    return played if played.symptom is None else tried(data, properties)
 
 
 def tried_run(deployment: Deployment, make: Making, properties: Sequence[str] = ()) -> Tried:

@@ -14,6 +14,7 @@ from murmuration.hunt.chunk import Quarry
 from murmuration.hunt.coverage import FaultsInForce
 from murmuration.hunt.mutation import mutated
 from murmuration.hunt.schedule import draw_parts
+from murmuration.hunt.summary import never_lost
 from murmuration.hunt.symptoms import tried
 from murmuration.hunt.trial import deployment_of
 
@@ -113,3 +114,9 @@ def test_whatever_a_schedule_is_changed_to_can_be_played(routing: str, reliabili
         assert len(deployment_of(parent.keys(space)).faults) >= len(parent.keys(space)["faults"])
 
     holds()
+
+
+@pytest.mark.parametrize("routing", ["irbr", "irbr_members", "scribe", "rpf", "cells"])
+def test_what_was_never_lost_is_told_of_pairs_of_which_most_schedules_cannot_be(routing: str) -> None:
+    """A hunt of 100 minutes ended without its summary: the one schedule that it drew for that could not be."""
+    assert "EventRecovered" in never_lost(Quarry(routing, "epidemic"), set())

@@ -1,15 +1,18 @@
 """Properties beside the verdict: always, sometimes, eventually; a protocol that never rests is found by one."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from murmur_pubsub.errors import InputError
 from murmuration.commands.main import application
+from murmuration.hunt import symptoms
 from murmuration.hunt.chunk import Quarry
+from murmuration.hunt.coverage import ImpatientRun, ObservedRun, Reached
 from murmuration.hunt.properties import Property
-from murmuration.hunt.symptoms import Symptom, tried
+from murmuration.hunt.symptoms import Symptom, tried, tried_impatiently
+from murmuration.hunt.trial import deployment_of
 from tests.hunt.hunting import here, hunt, silent
 from tests.hunt.test_coverage import CHAIN
 
@@ -70,3 +73,35 @@ def test_what_is_no_property_is_told(tmp_path: Path, path: str, told: str) -> No
         application(arguments, standalone_mode=False)
     with pytest.raises(InputError, match="always, sometimes or eventually"):
         Property("odd", "often", lambda sight: None)  # type: ignore[arg-type]
+
+
+TOTAL = {"routing": "cells", "reliability": "gryphon", "parameters": {"gryphon": {"order": "total"}}}
+
+
+@pytest.mark.parametrize(("make", "least_s"), [(ObservedRun, 300), (ImpatientRun, 30)])
+def test_what_stays_broken_is_waited_for_no_longer_than_anything_can_still_come(
+    tmp_path: Path, make: type[ObservedRun], least_s: int
+) -> None:
+    """In a total order all wait for a publishers' broker, and ask it again and again."""
+    lasting_s = []
+    for number, kill in enumerate(({"kill": "b1"}, {"kill": "b1", "for": "200 ms"})):
+        keys = {**CHAIN, "broker": TOTAL, "faults": [{"at": "200 ms", **kill}], "drain": {"limit": "300 s"}}
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        run = make(Reached(), (), deployment_of(keys), folder, lambda *_: None)
+        run.play()
+        lasting_s.append(run.runtime.now_us // 1_000_000)
+    assert least_s <= lasting_s[0] < least_s + 5
+    assert lasting_s[1] < 10
+
+
+def test_what_is_wrong_when_a_run_was_ended_is_played_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tried_impatiently({**CHAIN, "faults": [KILL_B1]}).symptom is None
+
+    def wrong(*_: Any) -> NoReturn:
+        raise AssertionError("too early")
+
+    monkeypatch.setattr(symptoms, "ImpatientRun", wrong)
+    assert symptoms.tried_run(deployment_of(CHAIN), wrong).symptom is not None
+    played = tried_impatiently({**CHAIN, "faults": [KILL_B1]})
+    assert (played.verdict, played.symptom) == ("valid", None)

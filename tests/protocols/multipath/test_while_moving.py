@@ -98,3 +98,18 @@ def test_publiy_s6_soft_links_that_lead_nowhere_by_the_new_map_end_when_somebody
     router.knowledge.map_changed()
     router.moves.check_invariants()
     assert not {"gone", "b0"} & router.knowledge.links.soft.keys()
+
+
+def test_a_soft_link_to_a_new_neighbour_ends_before_it_is_asked_whether_it_bypasses_the_mover(tmp_path: Path) -> None:
+    """A guided hunt found it: the check of the move came first."""
+    network = chain(tmp_path)
+    network.order("b3", "move", "b4", "b5")
+    router = network.routers["b2"]
+    while router.moves.state is not MoveState.IN_PROGRESS:
+        network.run_ms(1)
+    router.knowledge.links.soft["b4"] = None
+    assert router.moves.bypasses_mover("b4")
+    router.knowledge.network.peers["b4"] = None
+    router.knowledge.map_changed()
+    router.moves.check_invariants()
+    assert "b4" not in router.knowledge.links.soft
