@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from murmur_pubsub.faults import RECONFIGURES, FaultKind, link_key
+from murmur_pubsub.faults import DEATHS, RECONFIGURES, RETURNS, FaultKind, link_key
 from murmur_pubsub.promise import Promise
 from murmur_pubsub.run_manifest import RunManifest
 from spark_analysis.excuses import IN_HAND_US, ON_THE_WAY_US, Case, Excuse, Excuses
@@ -31,16 +31,32 @@ class OverlayAt(NamedTuple):
 
 
 def overlays_of(links: Links, steps: Sequence[FaultStep]) -> list[OverlayAt]:
-    """The overlays of a run that began with these links, in order of time."""
+    """The overlays of a run that began with these links, in order of time. A link to a dead broker is none before that
+    one is back: until then nobody but its other end can know of it."""
     there = {link_key(*ends): ends for ends in links}
+    coming: dict[tuple[str, str], tuple[str, str]] = {}
+    dead: dict[str, None] = {}
     found = [OverlayAt(0, links, True)]
     for step in steps:
-        if step.ordered_us is None or step.kind not in (*RECONFIGURES, FaultKind.ORDER):
+        if step.ordered_us is None:
             continue
-        if step.kind is FaultKind.CONNECT:
-            there[link_key(*step.nodes)] = (step.nodes[0], step.nodes[1])
+        if step.kind in DEATHS:
+            dead |= dict.fromkeys(step.nodes)
+            continue
+        if step.kind in RETURNS:
+            for name in step.nodes:
+                dead.pop(name, None)
+            if not any(dead.keys().isdisjoint(ends) for ends in coming.values()):
+                continue
+        elif step.kind is FaultKind.CONNECT:
+            coming[link_key(*step.nodes)] = (step.nodes[0], step.nodes[1])
         elif step.kind is FaultKind.DISCONNECT:
             there.pop(link_key(*step.nodes), None)
+            coming.pop(link_key(*step.nodes), None)
+        elif step.kind is not FaultKind.ORDER:
+            continue
+        for key in [key for key, ends in coming.items() if dead.keys().isdisjoint(ends)]:
+            there[key] = coming.pop(key)
         fixed_ways = found[-1].fixed_ways and step.kind is not FaultKind.ORDER
         found.append(OverlayAt(step.ordered_us, tuple(there.values()), fixed_ways))
     return found
