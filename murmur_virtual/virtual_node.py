@@ -71,17 +71,15 @@ class VirtualNode:
         self.links: dict[NodeName, tuple[Link, VirtualNode]] = {}
         self.storage = storage
         self.incarnation = incarnation
-        self.paused_until_us = 0
-        self.down = self.stalled = False
+        self.paused_until_us = self._busy_until_us = 0
+        self.down = self.stalled = self._awake = False
         self.work_us = 0
         """A fault makes each message cost this much more time."""
         self.stalls = 0
         """How often it was stalled."""
         self.disturbed = False
         """Does any of these, or a severed link, matter? An undisturbed node pays for this one test."""
-        self._busy_until_us = 0
         self._waiting: deque[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
-        self._awake = False
         self._severed: dict[NodeName, None] = {}
         self._stale: dict[NodeName, tuple[int, int]] = {}
         self._network = network
@@ -112,8 +110,7 @@ class VirtualNode:
         self.take_input(Start(self.storage.records()), now_us)
 
     def receive(self, source: NodeName, kind: int, data: bytes, now_us: int, again: bool = False) -> None:
-        """A message has arrived, or (`again`) is to be taken that had arrived before; it waits while a full link keeps
-        this node from taking more of its kind."""
+        """A message has arrived, or had before (`again`); it waits while a full link keeps this node from taking it."""
         if self.disturbed and self._intercept(source, kind, data, now_us, again):
             return
         if self._held or (now_us < self.paused_until_us and source != self._exempt and kind != CONTROL_MESSAGE):
@@ -397,8 +394,7 @@ class VirtualNode:
     def _lost(self, source: NodeName, kind: int, data: bytes, now_us: int, reason: DropReason) -> None:
         """A message on its way ends here: a row of its sender says so."""
         self._network.in_flight[kind] -= 1
-        message = self._codec.decode(data)
-        self._network.nodes[source].lost(now_us, message, self._name, reason)
+        self._network.nodes[source].lost(now_us, self._codec.decode(data), self._name, reason)
 
     def lost(self, now_us: int, message: Any, to: NodeName, reason: DropReason) -> None:
         """A message sent from here has not arrived."""

@@ -493,9 +493,8 @@ class Moves:
         return effects + (network.tell_own() if tell else [])
 
     def check_invariants(self) -> None:
-        state = self.state
-        assert (self.zone is None) == (state is MoveState.OUTSIDE)
+        assert (self.zone is None) == (self.state is MoveState.OUTSIDE)
         if self.zone is not None:
             _ = self._knowledge.view  # worked out first: it ends soft links that the map of now has no use for
             assert not any(map(self.bypasses_mover, self._knowledge.links.soft))
-            assert self.zone.before is None or state in (MoveState.IN_PROGRESS, MoveState.END)
+            assert self.zone.before is None or self.state in (MoveState.IN_PROGRESS, MoveState.END)
