@@ -35,30 +35,25 @@ def overlays_of(links: Links, steps: Sequence[FaultStep]) -> list[OverlayAt]:
     one is back: until then nobody but its other end can know of it."""
     there = {link_key(*ends): ends for ends in links}
     coming: dict[tuple[str, str], tuple[str, str]] = {}
-    dead: dict[str, None] = {}
+    dead: set[str] = set()
     found = [OverlayAt(0, links, True)]
     for step in steps:
         if step.ordered_us is None:
             continue
         if step.kind in DEATHS:
-            dead |= dict.fromkeys(step.nodes)
-            continue
-        if step.kind in RETURNS:
-            for name in step.nodes:
-                dead.pop(name, None)
-            if not any(dead.keys().isdisjoint(ends) for ends in coming.values()):
-                continue
+            dead.update(step.nodes)
+        elif step.kind in RETURNS:
+            dead.difference_update(step.nodes)
         elif step.kind is FaultKind.CONNECT:
             coming[link_key(*step.nodes)] = (step.nodes[0], step.nodes[1])
         elif step.kind is FaultKind.DISCONNECT:
             there.pop(link_key(*step.nodes), None)
             coming.pop(link_key(*step.nodes), None)
-        elif step.kind is not FaultKind.ORDER:
-            continue
-        for key in [key for key, ends in coming.items() if dead.keys().isdisjoint(ends)]:
-            there[key] = coming.pop(key)
-        fixed_ways = found[-1].fixed_ways and step.kind is not FaultKind.ORDER
-        found.append(OverlayAt(step.ordered_us, tuple(there.values()), fixed_ways))
+        come = [key for key, ends in coming.items() if dead.isdisjoint(ends)]
+        there |= {key: coming.pop(key) for key in come}
+        if come or step.kind in (*RECONFIGURES, FaultKind.ORDER):
+            fixed_ways = found[-1].fixed_ways and step.kind is not FaultKind.ORDER
+            found.append(OverlayAt(step.ordered_us, tuple(there.values()), fixed_ways))
     return found
 
 

@@ -96,27 +96,26 @@ def play_chunk(chunk: Chunk) -> ChunkEnd:
     reported = _reported.setdefault((chunk.hunt, chunk.quarry.name), set())
     rng = random.Random(chunk.seed)
     end = ChunkEnd()
+    began = time.process_time()
     while end.schedules < chunk.count and end.schedules + end.refused < _DRAWS * chunk.count:
-        began = time.process_time()
         schedule = next_schedule(rng, space, chunk.parents) if chunk.guided else draw_parts(rng, space)
         try:
             keys = schedule.keys(space)
             played = tried_impatiently(keys, space.properties)
         except InputError:
             end.refused += 1
-            end.cpu_s += time.process_time() - began
             continue
         end.verdicts[played.verdict] += 1
         places = played.reached.places()
         end.times.update(places)
         new = places - reported
-        end.cpu_s += time.process_time() - began
         if new:
             reported |= new
             end.reached.append((schedule, sorted(new)))
         if played.symptom is not None:
             end.found.append(Found(schedule, keys, played.symptom, end.schedules))
         end.schedules += 1
+    end.cpu_s = time.process_time() - began
     return end
 
 

@@ -132,8 +132,7 @@ def draw_burst(
     """Two or three faults that meet: each but the first begins soon after another's begin or end, half of the time at
     the same node or link, or the next. `brokers`: how many there are. `absence`: the first is half of the time there or
     next to it."""
-    near = absence is not None and rng.random() < _NEAR
-    place = absence.place + rng.randrange(2) if absence is not None and near else draw_number(rng, brokers)
+    place = draw_number(rng, brokers) if absence is None else _place_by(rng, absence, brokers)
     burst = [_in_burst(rng, space, 0, place)]
     for _ in range(rng.choice((1, 1, 2))):
         burst.append(draw_meeting(rng, space, burst, brokers))
@@ -154,8 +153,12 @@ def draw_meeting(rng: random.Random, space: ScheduleSpace, faults: Sequence[Draw
     """A fault that meets one of these."""
     met = rng.choice(faults)
     at_ms = rng.choice(met.moments_ms) + rng.choice(SOON_MS)
-    place = met.place + rng.randrange(2) if rng.random() < _NEAR else draw_number(rng, brokers)
-    return _in_burst(rng, space, at_ms, place)
+    return _in_burst(rng, space, at_ms, _place_by(rng, met, brokers))
+
+
+def _place_by(rng: random.Random, fault: DrawnFault, brokers: int) -> int:
+    """Half of the time that of the fault, or the next; else any."""
+    return fault.place + rng.randrange(2) if rng.random() < _NEAR else draw_number(rng, brokers)
 
 
 def _in_burst(rng: random.Random, space: ScheduleSpace, at_ms: int, place: int) -> DrawnFault:

@@ -100,7 +100,7 @@ def _drop(rng: random.Random, faults: _Faults, space: ScheduleSpace, brokers: in
 def _move(rng: random.Random, faults: _Faults, space: ScheduleSpace, brokers: int) -> _Faults:
     """One hits another node or link."""
     number = rng.randrange(len(faults))
-    return [*faults[:number], faults[number].moved(rng, draw_number(rng, brokers)), *faults[number + 1 :]]
+    return _put(faults, number, faults[number].moved(rng, draw_number(rng, brokers)))
 
 
 def _last(rng: random.Random, faults: _Faults, space: ScheduleSpace, brokers: int) -> _Faults:
@@ -112,7 +112,7 @@ def _become(rng: random.Random, faults: _Faults, space: ScheduleSpace, brokers: 
     """One is of another kind."""
     number = rng.randrange(len(faults))
     become = faults[number]._replace(kind=draw_kind(rng, space))
-    return [*faults[:number], become.moved(rng, faults[number].place), *faults[number + 1 :]]
+    return _put(faults, number, become.moved(rng, faults[number].place))
 
 
 def _add(rng: random.Random, faults: _Faults, space: ScheduleSpace, brokers: int) -> _Faults:
@@ -121,7 +121,11 @@ def _add(rng: random.Random, faults: _Faults, space: ScheduleSpace, brokers: int
 
 
 def _with(faults: _Faults, place: int, **changes: Any) -> _Faults:
-    return [*faults[:place], faults[place]._replace(**changes), *faults[place + 1 :]]
+    return _put(faults, place, faults[place]._replace(**changes))
+
+
+def _put(faults: _Faults, place: int, fault: DrawnFault) -> _Faults:
+    return [*faults[:place], fault, *faults[place + 1 :]]
 
 
 _CHANGES: Sequence[_Change] = (_shift, _shift, _drop, _move, _last, _become, _add)

@@ -97,15 +97,25 @@ def test_when_all_that_was_asked_for_has_come_more_is_asked_for_at_once_and_twic
     assert chain.ask(100) == 10, "what was not answered is asked for in small parts"
 
 
+def holders_with(sessions: Sessions, parameters: EndToEndParameters | None = None) -> Holders:
+    """Those of b0, for a pubend of b1."""
+    return Holders("b0", ["b1"], sessions, parameters or EndToEndParameters(), lambda sent: [Send(sent.to, sent)])
+
+
+def holding(client: str, sessions: Sessions, parameters: EndToEndParameters | None = None) -> Holders:
+    """The same once the client, which wants everything, is on record there."""
+    holders = holders_with(sessions, parameters)
+    holders.resume(client, Resume(1, [1], [Filter({})], []), 0)
+    holders.enlisted(Enlisted("b0", client, 1, [0, 0], 0, 0, []), 1_000)
+    return holders
+
+
 def test_a_client_that_has_room_again_is_caught_up_at_once() -> None:
     """Schedules multipath/end_to_end 1703725 and 1703831 found events that came after their subscription had ended: a
     pubend that had met a full window was asked again only after a rest of a second."""
     sessions = Sessions(0, 2)
     sessions.begin("c0")
-    parameters = EndToEndParameters(window=2, catch_up=1)
-    holders = Holders("b0", ["b1"], sessions, parameters, lambda message: [Send(message.to, message)])
-    holders.resume("c0", Resume(1, [1], [Filter({})], []), 0)
-    holders.enlisted(Enlisted("b0", "c0", 1, [0, 0], 0, 0, []), 1_000)
+    holders = holding("c0", sessions, EndToEndParameters(window=2, catch_up=1))
     sent = [each for tick in range(8) for each in holders.step(caught(tick, tick + 1), 2_000)]
 
     def messages(to: str) -> list[Any]:
@@ -128,9 +138,7 @@ def test_a_client_that_has_room_again_is_caught_up_at_once() -> None:
 def test_a_holder_checks_its_chains() -> None:
     sessions = Sessions(0, 5)
     sessions.begin("c0")
-    holders = Holders("b0", ["b1"], sessions, EndToEndParameters(), lambda message: [Send(message.to, message)])
-    holders.resume("c0", Resume(1, [1], [Filter({})], []), 0)
-    holders.enlisted(Enlisted("b0", "c0", 1, [0, 0], 0, 0, []), 1_000)
+    holders = holding("c0", sessions)
     holders.check_invariants()
     holders.of["c0"].chains[0].left = -1
     with pytest.raises(AssertionError):
@@ -141,7 +149,7 @@ def test_an_answer_for_an_earlier_stay_of_a_client_here_says_nothing_of_this_one
     """The schedule cells/durable 2704438: a client came back a moment later with more than it had had. The late answer
     sent it back to where it had been, and it got three events twice."""
     sessions = Sessions(0, 5)
-    holders = Holders("b0", ["b1"], sessions, EndToEndParameters(), lambda message: [Send(message.to, message)])
+    holders = holders_with(sessions)
     sessions.begin("c0")
     holders.resume("c0", Resume(1, [1], [Filter({})], [0, 5]), 1_000_000)
     sessions.begin("c0")
@@ -158,9 +166,7 @@ def test_a_client_hears_what_was_given_up_in_its_turn_and_again_until_it_says_so
     waited for the client for ever."""
     sessions = Sessions(0, 5)
     sessions.begin("c0")
-    holders = Holders("b0", ["b1"], sessions, EndToEndParameters(), lambda message: [Send(message.to, message)])
-    holders.resume("c0", Resume(1, [1], [Filter({})], []), 0)
-    holders.enlisted(Enlisted("b0", "c0", 1, [0, 0], 0, 0, []), 1_000)
+    holders = holding("c0", sessions)
 
     def told(effects: Sequence[Effect]) -> list[type]:
         return [type(each.message) for each in effects if type(each) is Send and each.to == "c0"]
@@ -176,7 +182,7 @@ def test_a_client_hears_what_was_given_up_in_its_turn_and_again_until_it_says_so
 def test_a_publishers_broker_that_has_lost_its_disk_is_told_again_who_wants_what() -> None:
     """Schedule multipath/end_to_end/backups 2900129: of a pubend whose two logs were lost with their disks the other
     brokers' clients got nothing ever after."""
-    holders = Holders("b0", ["b1"], Sessions(0, 5), EndToEndParameters(), lambda message: [Send(message.to, message)])
+    holders = holders_with(Sessions(0, 5))
     holders.resume("b0", Resume(7, [1], [Filter({})], []), 0)
     holders.enlisted(Enlisted("b0", "b0", 7, [0, 3], 0, 0, []), 1_000)
     unknown = Enlisted("b0", "b0", -1, [0, -1], 0, 0, [])
@@ -215,15 +221,13 @@ def test_a_broker_that_stands_in_no_more_tells_itself_again_what_its_client_has(
 
 
 def test_the_first_word_of_a_client_holds_whatever_its_number() -> None:
-    holders = Holders("b0", ["b1"], Sessions(0, 5), EndToEndParameters(), lambda message: [Send(message.to, message)])
+    holders = holders_with(Sessions(0, 5))
     assert [each.to for each in holders.resume("c0", Resume(0, [1], [Filter({})], []), 0)] == ["b1"]  # type: ignore[union-attr]
     assert holders.resume("c0", Resume(0, [1], [Filter({})], []), 0) == []
 
 
 def test_a_brokers_own_subscribers_hear_what_was_given_up_and_have_it() -> None:
-    holders = Holders("b0", ["b1"], Sessions(0, 5), EndToEndParameters(), lambda message: [Send(message.to, message)])
-    holders.resume("b0", Resume(1, [1], [Filter({})], []), 0)
-    holders.enlisted(Enlisted("b0", "b0", 1, [0, 0], 0, 0, []), 1_000)
+    holders = holding("b0", Sessions(0, 5))
     effects = holders.step(GivenUp("b0", "b0", 0, 0, 5, [1, 2, 5], 0, 0, []), 3_000)
     assert [each for each in effects if type(each) is Record] == [Record(GIVEN_UP, 2, event=Event(1, 5, 0, {}))]
     assert holders.of["b0"].unreleased == {0: 5}

@@ -8,6 +8,7 @@ import msgpack
 from murmur_pubsub.machine import Persist, Send
 from routing.multipath.move_states import MoveState
 from routing.multipath.primary_network import PendingMove
+from routing.multipath.router import MultipathRouter
 from tests.protocols.multipath.network import Network, parameters
 from workloads.overlay import Overlay
 
@@ -15,6 +16,16 @@ from workloads.overlay import Overlay
 def chain(folder: Path, brokers: int = 8) -> Network:
     names = tuple(f"b{number}" for number in range(brokers))
     return Network(Overlay(names, tuple(pairwise(names))), folder, parameters(coordinator="b0"))
+
+
+def moving(folder: Path, broker: str) -> MultipathRouter:
+    """That broker's router while b3 is on its way from b4 to b5."""
+    network = chain(folder)
+    network.order("b3", "move", "b4", "b5")
+    router = network.routers[broker]
+    while router.moves.state is not MoveState.IN_PROGRESS:
+        network.run_ms(1)
+    return router
 
 
 def test_publiy_s6_a_broker_that_does_not_know_whether_it_has_moved_takes_no_order(tmp_path: Path) -> None:
@@ -55,12 +66,8 @@ def test_publiy_s6_a_mover_whose_destination_dies_says_nothing_of_the_new_tree_b
     tmp_path: Path,
 ) -> None:
     """The destination may not have stored it: if both forgot the link, others would know of one that nobody has."""
-    network = chain(tmp_path)
-    network.order("b3", "move", "b4", "b5")
-    router = network.routers["b3"]
+    router = moving(tmp_path, "b3")
     known = router.knowledge.network
-    while router.moves.state is not MoveState.IN_PROGRESS:
-        network.run_ms(1)
     assert known.pending is not None
     (stored,) = router.mover.on_away("b5")
     assert isinstance(stored, Persist)
@@ -73,11 +80,7 @@ def test_publiy_s6_a_mover_whose_destination_dies_says_nothing_of_the_new_tree_b
 def test_publiy_s6_the_bridges_over_a_mover_that_was_away_stay_when_it_is_back(tmp_path: Path) -> None:
     """The schedule multipath/end_to_end/backups 2902054: a partition of 600 ms from the mover alone. Nobody waits for
     it any more, so that its neighbour passes it by as any broker that was away."""
-    network = chain(tmp_path)
-    network.order("b3", "move", "b4", "b5")
-    router = network.routers["b2"]
-    while router.moves.state is not MoveState.IN_PROGRESS:
-        network.run_ms(1)
+    router = moving(tmp_path, "b2")
     router.membership.on_unreachable("b3")
     assert "b5" in router.knowledge.links.soft
     router.check_invariants()
@@ -89,11 +92,7 @@ def test_publiy_s6_the_bridges_over_a_mover_that_was_away_stay_when_it_is_back(t
 
 def test_publiy_s6_soft_links_that_lead_nowhere_by_the_new_map_end_when_somebody_looks(tmp_path: Path) -> None:
     """The schedule multipath/end_to_end/backups 3202923: the first to look was the check of the move itself."""
-    network = chain(tmp_path)
-    network.order("b3", "move", "b4", "b5")
-    router = network.routers["b1"]
-    while router.moves.state is not MoveState.IN_PROGRESS:
-        network.run_ms(1)
+    router = moving(tmp_path, "b1")
     router.knowledge.links.soft |= dict.fromkeys(("gone", "b0"))
     router.knowledge.map_changed()
     router.moves.check_invariants()
@@ -102,11 +101,7 @@ def test_publiy_s6_soft_links_that_lead_nowhere_by_the_new_map_end_when_somebody
 
 def test_a_soft_link_to_a_new_neighbour_ends_before_it_is_asked_whether_it_bypasses_the_mover(tmp_path: Path) -> None:
     """A guided hunt found it: the check of the move came first."""
-    network = chain(tmp_path)
-    network.order("b3", "move", "b4", "b5")
-    router = network.routers["b2"]
-    while router.moves.state is not MoveState.IN_PROGRESS:
-        network.run_ms(1)
+    router = moving(tmp_path, "b2")
     router.knowledge.links.soft["b4"] = None
     assert router.moves.bypasses_mover("b4")
     router.knowledge.network.peers["b4"] = None
