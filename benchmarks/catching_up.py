@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from murmuration.harness.cluster import Cluster, Delivery
-from spark_analysis.plain_judge import judge_run, read_history
+from spark_analysis.history import read_history
+from spark_analysis.plain_judge import judge_run
 
 _BEFORE_S = 5
 _AFTER_S = 10

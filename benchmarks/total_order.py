@@ -17,7 +17,8 @@ from benchmarks.table import print_table
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.journal_format import JournalRow
 from murmuration.harness.cluster import Cluster
-from spark_analysis.plain_judge import judge_run, read_history
+from spark_analysis.history import read_history
+from spark_analysis.plain_judge import judge_run
 
 _PUBLISHERS, _READERS = 4, 8
 _CELLS = {
@@ -83,11 +84,12 @@ def _play(order: str, more: Mapping[str, Any], seconds: int, rate: int, fails: b
         folder = cluster.folder
     history, judged = read_history(folder / "journal"), judge_run(folder)
     delays = sorted(at_us - history.events[event][0] for (event, _), at_us in judged.pairs.first_us.items())
+    is_one_order = _is_one_order(judged.pairs.first_us, history.rows.of(RowKind.DELIVER))
     return (
         order, f"{more.get('sit', '500 ms')}, {more.get('gct', '200 ms')}",
         *(f"{delays[min(len(delays) - 1, int(len(delays) * part))] / 1000:,.1f}" for part in (0.5, 0.99, 1)),
-        f"{sum(row.kind == RowKind.SEND for row in history.rows):,}",
-        "yes" if _is_one_order(judged.pairs.first_us, history.rows) else "no", judged.numbers["verdict"],
+        f"{len(history.rows.of(RowKind.SEND)):,}",
+        "yes" if is_one_order else "no", judged.numbers["verdict"],
     )  # fmt: skip
 
 
@@ -110,12 +112,12 @@ def _publish(cluster: Cluster, seconds: int, rate: int, failures: Mapping[int, S
         cluster.clients[f"publisher{number}"].publish({"x": number})
 
 
-def _is_one_order(first_us: Mapping[Any, int], rows: Sequence[JournalRow]) -> bool:
+def _is_one_order(first_us: Mapping[Any, int], deliveries: Sequence[JournalRow]) -> bool:
     """Does each pair of subscribers agree on each pair of events that both got? Looked at pair by pair."""
     orders: dict[int, dict[Any, int]] = {}
-    for row in rows:  # of a subscriber's node in their order
+    for row in deliveries:  # of a subscriber's node in their order
         event = row.source, row.sequence
-        if row.kind == RowKind.DELIVER and (event, row.value) in first_us:
+        if (event, row.value) in first_us:
             orders.setdefault(row.value, {}).setdefault(event, len(orders[row.value]))
     return all(
         [event for event in one if event in other] == [event for event in other if event in one]

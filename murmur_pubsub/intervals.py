@@ -4,6 +4,7 @@ There are two forms. A list of intervals, disjoint and ascending, is a value: it
 others by the functions here. An `IntervalSet` changes in place, in steps that cost the logarithm of its intervals.
 """
 
+import operator
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -156,5 +157,7 @@ class IntervalSet:
         return self._lasts[place] + 1 if place >= 0 and number <= self._lasts[place] else number
 
     def check_invariants(self) -> None:
-        assert all(first <= last for first, last in self)
-        assert all(self._lasts[at] + 1 < self._firsts[at + 1] for at in range(len(self._firsts) - 1))
+        firsts, lasts = self._firsts, self._lasts
+        assert len(firsts) == len(lasts)
+        assert all(map(operator.le, firsts, lasts))
+        assert all(last + 1 < first for last, first in zip(lasts, firsts[1:], strict=False))

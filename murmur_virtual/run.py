@@ -215,7 +215,7 @@ class VirtualRun:
         runtime, waits_say_all = self.runtime, self._deployment.waits_say_all
         limit_us = runtime.now_us + self._deployment.drain_limit_us
         quiet_since_us = runtime.now_us
-        while runtime.now_us < limit_us:
+        while runtime.now_us < limit_us and not self.waits_in_vain:
             next_us = runtime.next_us
             if next_us is None:
                 break
@@ -229,6 +229,11 @@ class VirtualRun:
             runtime.run(steps=1)
             self.after_entry()
         self._progress(PHASE_STEPS[Phase.DRAINING], self.published, 0)
+
+    @property
+    def waits_in_vain(self) -> bool:
+        """May a run that drains end before its limit?"""
+        return False
 
     def _published_all(self) -> bool:
         """Is all published that will ever be? What is stalled after the last fault stays so."""
@@ -244,7 +249,8 @@ class VirtualRun:
 
     def after_entry(self) -> None:
         """Called after each entry of the queue while events are published and while the run drains."""
-        if self._changes_unsettled and self._calm:
+        # What is on its way is asked first, since nearly always something is.
+        if self._changes_unsettled and not self.runtime.in_flight[CONTROL_MESSAGE] and self._calm:
             self._settled()
 
     def _watch(self) -> bool:

@@ -53,8 +53,8 @@ class VirtualNode:
     __slots__ = (
         "_awake", "_busy_until_us", "_clients", "_codec", "_datagrams", "_encoded", "_encoded_message", "_encoders",
         "_exempt", "_held", "_hops", "_name", "_network", "_push", "_read", "_read_client", "_recorder", "_severed",
-        "_stale", "_timers", "_token", "_uplink", "_waiting", "addressed", "disturbed", "down", "incarnation", "links",
-        "machine", "paused_until_us", "spec", "stalled", "stalls", "storage", "work_us",
+        "_stale", "_timers", "_token", "_uplink", "_waiting", "addressed", "disturbed", "down", "incarnation", "inputs",
+        "links", "machine", "paused_until_us", "spec", "stalled", "stalls", "storage", "work_us",
     )  # fmt: skip
 
     def __init__(
@@ -75,8 +75,8 @@ class VirtualNode:
         self.down = self.stalled = self._awake = False
         self.work_us = 0
         """A fault makes each message cost this much more time."""
-        self.stalls = 0
-        """How often it was stalled."""
+        self.inputs = self.stalls = 0
+        """How many inputs its machine was given, and how often it was stalled."""
         self.disturbed = False
         """Does any of these, or a severed link, matter? An undisturbed node pays for this one test."""
         self._waiting: deque[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
@@ -100,9 +100,7 @@ class VirtualNode:
         self._datagrams = network.datagrams
         self.addressed: dict[NodeName, None] | None = {} if machine.hears_resets else None
         """The nodes to which it has sent datagrams, if its machine wants to hear when they are gone."""
-        self._uplink: Link | None = None
-        if spec.uplink is not None:
-            self._uplink = Link(spec.uplink, random.Random(f"{network.seed}/{spec.name}/uplink"))
+        self._uplink = Link(spec.uplink, random.Random(f"{network.seed}/{spec.name}/uplink")) if spec.uplink else None
 
     def start(self, now_us: int) -> None:
         """Give the machine its first input."""
@@ -126,6 +124,7 @@ class VirtualNode:
             if self._hops:
                 self._recorder.received(now_us, message, source)
             taken = _new(Received, (source, message))
+            self.inputs += 1
             effects = self.machine.handle(taken, now_us)
             self.perform(effects, now_us)
         except WireError as error:
@@ -161,6 +160,7 @@ class VirtualNode:
         if self.disturbed and self.must_wait(self.take_input, input):
             return
         effects: Sequence[Effect] = ()
+        self.inputs += 1
         try:
             effects = self.machine.handle(input, now_us)
             self.perform(effects, now_us)
@@ -481,7 +481,7 @@ class VirtualNode:
             self._recorder.dropped(now_us, message, to, drop)
         elif len(arrivals_us) > 1:
             self._recorder.duplicated(now_us, message, to)
-        if to in self.links and self.spec.role == "broker" and not beside:
+        if (link.departures_us or target._held) and to in self.links and self.spec.role == "broker" and not beside:
             self._pause_if_full(to, now_us)
 
     def _pause_if_full(self, peer: NodeName, now_us: int) -> None:

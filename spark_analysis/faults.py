@@ -182,7 +182,7 @@ def _checked(rows: pd.DataFrame) -> CheckedRows:
     by_node: dict[Any, pd.DataFrame] = {
         node: each.sort_values("time_us", kind="stable") for node, each in rows.groupby("node")
     }
-    return CheckedRows(
+    return CheckedRows.of_columns(
         {
             int(node): [array(code, each[name].to_numpy(code).tobytes()) for name, code in COLUMNS.items()]
             for node, each in by_node.items()

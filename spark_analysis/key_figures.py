@@ -6,14 +6,16 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from murmur_pubsub.journal import NONE, RowKind
-from murmur_pubsub.journal_format import JournalRow
+from murmur_pubsub.journal_rows import ROW_TYPE
 from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
+from spark_analysis.history import History, read_history
 from spark_analysis.journal_check import find_damage
-from spark_analysis.plain_judge import History, PlainVerdict, delay_quantile_us, judgement_of, read_history
+from spark_analysis.plain_judge import PlainVerdict, delay_quantile_us, judgement_of
 from spark_analysis.verdict import decide_damaged
 
 KEY_FIGURES = ("delay_p50_us", "delay_p99_us", "hops", "yield", "messages", "message_bytes")
@@ -36,7 +38,7 @@ def judge_and_measure(run: Path) -> tuple[dict[str, Any], Figures]:
 
 def figures_of(manifest: RunManifest, history: History, pairs: PlainVerdict) -> Figures:
     """The figures of a run with this history and these pairs."""
-    rows = pd.DataFrame(history.rows, columns=list(JournalRow._fields))
+    rows = pd.DataFrame(np.frombuffer(history.rows.written, ROW_TYPE))
     delivered, sent = rows[rows["kind"] == RowKind.DELIVER], rows[rows["kind"] == RowKind.SEND]
     figures = (
         delay_quantile_us(history, pairs, 0.50),

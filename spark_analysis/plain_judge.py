@@ -14,15 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from murmur_pubsub.event import fingerprint_of, unpack_attributes
-from murmur_pubsub.filter import Filter
-from murmur_pubsub.filter_parser import parse_filter
-from murmur_pubsub.journal import NONE, RowKind, SideKind, files_in_order, read_side, written_rows
-from murmur_pubsub.journal_format import ROW, JournalRow
+from murmur_pubsub.journal import NONE, RowKind
 from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis.causes import Causes, causes_of, links_up
 from spark_analysis.changing_overlay import AnyExcuses, excuses_of, overlays_of
-from spark_analysis.checked_rows import CheckedRow, CheckedRows
 from spark_analysis.connections import Connections
 from spark_analysis.durable_connections import connections_of
 from spark_analysis.excuses import Case, Excuse
@@ -31,6 +27,7 @@ from spark_analysis.fault_checks import ISSUED_ROWS, FaultCheck, check_commands,
 from spark_analysis.fault_plan import steps_of, windows_of
 from spark_analysis.fault_windows import NEVER_US, Window
 from spark_analysis.given_up import REFUSED_AND_DELIVERED, TOPICS, ToldRow, refused_events
+from spark_analysis.history import History, Life, read_history
 from spark_analysis.journal_check import find_damage
 from spark_analysis.passages import PASSAGE_KINDS, HopRow, Passage, passage_of
 from spark_analysis.recovery import recovered, repairs_of, tell_unsettled, unsettled_after, unsettled_change
@@ -81,98 +78,18 @@ class PlainVerdict:
         return len(self.missing), len(self.duplicate), stray, len(self.out_of_order)
 
 
-@dataclass(frozen=True, slots=True)
-class _Life:
-    wanted: Filter
-    node: int
-    issued_us: int
-    settled_us: float
-    withdrawn_us: float
-    withdrawal_settled_us: float
-
-    @property
-    def changes_us(self) -> list[int]:
-        """When the subscription was issued, and withdrawn if it was."""
-        return [int(time_us) for time_us in (self.issued_us, self.withdrawn_us) if time_us != float("inf")]
-
-
-@dataclass(slots=True)
-class History:
-    """What a journal says. `events`: id to (publication time, packed attributes). `lives`: of each subscriber's
-    subscriptions. `rows`: those of a node in the order in which they were written."""
-
-    events: dict[tuple[int, int], tuple[int, bytes]]
-    lives: dict[int, list[_Life]]
-    rows: Sequence[JournalRow]
-
-    def of(self, *kinds: RowKind) -> list[JournalRow]:
-        """The rows of these kinds."""
-        return [row for row in self.rows if row.kind in kinds]
-
-    @property
-    def checked(self) -> CheckedRows:
-        """Those that checks of faults look at."""
-        return CheckedRows.of(
-            CheckedRow(row.time_us, row.node, row.source, row.sequence, row.peer, row.kind, row.value)
-            for row in self.rows
-        )
-
-
-def read_history(journal: Path) -> History:
-    """The history in the journal folder of one run."""
-    rows: list[JournalRow] = []
-    for path in files_in_order(journal, "seg"):
-        rows += map(JournalRow._make, ROW.iter_unpack(written_rows(str(path), path.read_bytes())[1]))
-    settlings = sorted((row.value, row.time_us) for row in rows if row.kind == RowKind.SETTLED)
-
-    def settled_at(time_us: float) -> float:
-        return min((at for value, at in settlings if value >= time_us), default=float("inf"))
-
-    events: dict[tuple[int, int], tuple[int, bytes]] = {}
-    issued: dict[tuple[int, str], list[list[Any]]] = defaultdict(list)
-    for kind, fields in _side_records(journal):
-        if kind is SideKind.EVENT:
-            events.setdefault((fields[0], fields[1]), (fields[2], fields[3]))
-        elif kind is SideKind.SUBSCRIBE:
-            issued[fields[2], fields[3]].append([fields[1], fields[0], float("inf")])
-        else:
-            held = [span for span in issued[fields[2], fields[3]] if span[2] == float("inf")]
-            if held:
-                held[0][2] = fields[0]
-    lives: dict[int, list[_Life]] = defaultdict(list)
-    for (subscriber, text), spans in issued.items():
-        for node, begin, end in spans:
-            life = _Life(parse_filter(text), node, begin, settled_at(begin), end, settled_at(end))
-            lives[subscriber].append(life)
-    return History(events, lives, rows)
-
-
-def _side_records(journal: Path) -> Iterator[tuple[SideKind, list[Any]]]:
-    """All records, but for subscriptions that a client issued again after a restart."""
-    known = set()
-    for path in files_in_order(journal, "blob"):
-        for kind, fields in read_side(path):
-            if kind is SideKind.ANSWER:
-                continue
-            if kind is not SideKind.EVENT and fields[4] != NONE:
-                if (fields[1], fields[4]) in known:
-                    continue
-                known.add((fields[1], fields[4]))
-            yield kind, fields
-
-
 def judge_plainly(journal: Path, grace_us: int = 100_000, subscription_grace_us: int = 1_000_000) -> PlainVerdict:
     """Judge the journal folder of one run whose graces are these."""
     return judge_history(read_history(journal), Rules(grace_us, subscription_grace_us))
 
 
-def _is_alive(life: _Life, published_us: int, rules: Rules) -> bool:
+def _is_alive(life: Life, published_us: int, rules: Rules) -> bool:
     """Was the subscription not withdrawn, with the withdrawal settled a grace ago, when the event was published?"""
     ended_us = min(life.withdrawal_settled_us, life.withdrawn_us + rules.recovery_limit_us)
     return published_us <= ended_us + rules.withdrawal_grace_us
 
 
-def _may_get(held: Sequence[_Life], published_us: int, delivered_us: int, rules: Rules) -> bool:
+def _may_get(held: Sequence[Life], published_us: int, delivered_us: int, rules: Rules) -> bool:
     """Does one of the subscriptions allow the delivery?"""
     return published_us - rules.clocks_us <= delivered_us and any(
         _is_alive(life, published_us, rules)
@@ -185,14 +102,19 @@ def _may_get(held: Sequence[_Life], published_us: int, delivered_us: int, rules:
 def judge_history(history: History, rules: Rules) -> PlainVerdict:
     """The same of a history that was read."""
     verdict = PlainVerdict()
-    matching: dict[Pair, list[_Life]] = {}
+    matching: dict[Pair, list[Life]] = {}
+    all_lives = [
+        (subscriber, life, life.wanted.matches) for subscriber, lives in history.lives.items() for life in lives
+    ]
     for event, (published_us, blob) in history.events.items():
         attributes = unpack_attributes(blob)
-        for subscriber, lives in history.lives.items():
-            held = [life for life in lives if life.wanted.matches(attributes)]
-            if held:
-                matching[event, subscriber] = held
-            before_us = published_us + rules.withdrawal_grace_us
+        held_by: dict[int, list[Life]] = {}
+        for subscriber, life, matches in all_lives:
+            if matches(attributes):
+                held_by.setdefault(subscriber, []).append(life)
+        before_us = published_us + rules.withdrawal_grace_us
+        for subscriber, held in held_by.items():
+            matching[event, subscriber] = held
             requiring = [life for life in held if life.settled_us <= published_us and before_us <= life.withdrawn_us]
             if requiring:
                 until_us = max(life.withdrawn_us for life in requiring)
@@ -202,15 +124,16 @@ def judge_history(history: History, rules: Rules) -> PlainVerdict:
     counted: Counter[Pair] = Counter()
     latest: dict[tuple[int, int], int] = {}
     orders: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for row in history.of(RowKind.DELIVER):
+    fingerprints = {event: fingerprint_of(*known) for event, known in history.events.items()}
+    homes = {subscriber: {life.node for life in lives} for subscriber, lives in history.lives.items()}
+    for row in history.rows.of(RowKind.DELIVER):
         pair = ((row.source, row.sequence), row.value)
         held = matching.get(pair, [])
         known = history.events.get(pair[0])
-        homes = {life.node for life in history.lives.get(row.value, [])}
-        if known is not None and fingerprint_of(*known) != row.bytes:
+        if known is not None and fingerprints[pair[0]] != row.bytes:
             verdict.altered.append(pair)
             continue
-        if known is not None and homes and row.node not in homes:
+        if known is not None and row.node not in homes.get(row.value, (row.node,)):
             verdict.misplaced.append(pair)
             verdict.made_by[pair] = row.node
             continue
@@ -300,17 +223,16 @@ def judge_journal(manifest: RunManifest, journal: Path) -> Judgement:
 def judgement_of(manifest: RunManifest, history: History) -> Judgement:
     """The judgement of a run with this history."""
     pairs = judge_history(history, rules_of(manifest))
-    last_us = max(row.time_us for row in history.rows)
-    faults = history.of(RowKind.FAULT)
+    last_us = history.rows.last_us
+    faults = history.rows.of(RowKind.FAULT)
     times = {(row.sequence, row.hops): row.time_us for row in faults}
     settled = _settlings(history)
-    answers = {row.sequence: (row.time_us, row.value) for row in history.of(RowKind.ANSWER)}
+    answers = {row.sequence: (row.time_us, row.value) for row in history.rows.of(RowKind.ANSWER)}
     steps = steps_of(manifest, times, answers)
     windows = windows_of(manifest, steps, settled)
-    checks = check_faults(
-        windows, history.checked if windows else CheckedRows({}), manifest.numbers, last_us, manifest.datagram_kinds
-    )
-    issued = [(row.kind, row.source, row.time_us) for row in history.of(*ISSUED_ROWS.values())]
+    checked = history.rows.checked(_involved(windows, manifest))
+    checks = check_faults(windows, checked, manifest.numbers, last_us, manifest.datagram_kinds)
+    issued = [(row.kind, row.source, row.time_us) for row in history.rows.of(*ISSUED_ROWS.values())]
     checks += [*check_orders(steps, answers), *check_commands(steps, windows, issued)]
     checks.sort(key=lambda check: check.step)
     if manifest.promise.excuses_by_connection:
@@ -355,6 +277,12 @@ def judgement_of(manifest: RunManifest, history: History) -> Judgement:
     return Judgement(decide(facts), pairs, excused, checks, windows)
 
 
+def _involved(windows: Sequence[Window], manifest: RunManifest) -> frozenset[int]:
+    """The nodes that a fault is about, or one of its links."""
+    names = {name for window in windows for each in (window.nodes, *window.links) for name in each}
+    return frozenset(manifest.numbers[name] for name in names)
+
+
 def delay_quantile_us(history: History, pairs: PlainVerdict, part: float) -> float | None:
     """The smallest delay of a delivery that is no shorter than this part of all, four digits kept as Spark's tables do;
     None: nothing was delivered."""
@@ -368,25 +296,22 @@ def delay_quantile_us(history: History, pairs: PlainVerdict, part: float) -> flo
 
 def _conjured(history: History, manifest: RunManifest) -> str | None:
     """See `findings.conjured`."""
-    came: set[tuple[int, int, int]] = set()
-    carried: set[tuple[int, int, int]] = set()
-    for row in history.of(RowKind.PUBLISH, RowKind.SEND, RowKind.RECEIVE, RowKind.DELIVER):
-        has = (row.source, row.sequence, row.node)
-        (came if row.kind in (RowKind.PUBLISH, RowKind.RECEIVE) else carried).add(has)
-    out_of_nowhere = sorted(each for each in carried - came if each[1] != NONE)
-    if not out_of_nowhere or not history.of(RowKind.RECEIVE):
+    rows = history.rows
+    carried = rows.ids(RowKind.SEND, RowKind.DELIVER) - rows.ids(RowKind.PUBLISH, RowKind.RECEIVE)
+    out_of_nowhere = [(source, sequence, node) for sequence, node, source in carried if sequence != NONE]
+    if not out_of_nowhere or not rows.has(RowKind.RECEIVE):
         return None
-    source, sequence, node = out_of_nowhere[0]
+    source, sequence, node = min(out_of_nowhere)
     return tell_conjured(manifest.nodes[node].name, source, sequence)
 
 
 def _settlings(history: History) -> list[tuple[int, int]]:
-    return [(row.time_us, row.value) for row in history.of(RowKind.SETTLED)]
+    return [(row.time_us, row.value) for row in history.rows.of(RowKind.SETTLED)]
 
 
 def _link_rows(history: History, manifest: RunManifest) -> Iterator[tuple[int, int, str, str]]:
     names = [node.name for node in manifest.nodes]
-    for row in history.of(RowKind.LINK_UP, RowKind.LINK_DOWN):
+    for row in history.rows.of(RowKind.LINK_UP, RowKind.LINK_DOWN):
         yield row.time_us, row.kind, names[row.node], names[row.peer]
 
 
@@ -414,7 +339,7 @@ def _refused_delivered(
 
 
 def _told(history: History) -> list[ToldRow]:
-    told = (row for row in history.of(RowKind.PROTOCOL) if row.bytes in TOPICS)
+    told = (row for row in history.rows.of(RowKind.PROTOCOL) if row.bytes in TOPICS)
     return [ToldRow(row.time_us, row.bytes, row.node, row.source, row.sequence, row.value) for row in told]
 
 
@@ -422,7 +347,7 @@ def _excused(
     history: History, manifest: RunManifest, pairs: PlainVerdict, explainer: AnyExcuses | Connections
 ) -> dict[tuple[str, Pair], Excuse]:
     names = [node.name for node in manifest.nodes]
-    published = history.of(RowKind.PUBLISH)
+    published = history.rows.of(RowKind.PUBLISH)
     where = {(row.source, row.sequence): names[row.node] for row in published}
     wrong = {finding: getattr(pairs, finding) for finding in COUNTS}
     passages = _passages(history, {pair[0] for listed in wrong.values() for pair in listed}, names)
@@ -453,11 +378,10 @@ def _passages(
     history: History, events: Iterable[tuple[int, int]], names: Sequence[str]
 ) -> dict[tuple[int, int], Passage]:
     rows: dict[tuple[int, int], list[HopRow]] = {event: [] for event in events}
-    hops = any(row.kind == RowKind.RECEIVE for row in history.rows)
     if rows:
-        for row in history.of(*PASSAGE_KINDS):
-            if (row.source, row.sequence) in rows:
-                rows[row.source, row.sequence].append((row.time_us, row.kind, row.node, row.peer, row.value))
+        for row in history.rows.about(rows, *PASSAGE_KINDS):
+            rows[row.source, row.sequence].append((row.time_us, row.kind, row.node, row.peer, row.value))
+    hops = history.rows.has(RowKind.RECEIVE)
     return {event: passage_of(listed, names, hops) for event, listed in rows.items()}
 
 

@@ -17,7 +17,7 @@ class Zipf:
 
     def draw(self, rng: random.Random) -> int:
         """One rank."""
-        return min(bisect_right(self._sums, rng.random() * self._sums[-1]), len(self._sums) - 1)
+        return bisect_right(self._sums, rng.random() * self._sums[-1], 0, len(self._sums) - 1)
 
 
 def publishing_times(

@@ -1,7 +1,9 @@
 """Builds the synthetic workload (`workloads.zipf`): its filters, tuned on a sample, and its publications."""
 
+import functools
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from murmur_pubsub.script import Change
@@ -16,20 +18,23 @@ _TUNED_ON = 400
 _MEASURED_ON = 1_000
 
 
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """What does not depend on the overlay: filters, the width of their intervals, the matching rate that they reach on
+    so many events, and each publisher's publications."""
+
+    texts: tuple[str, ...]
+    width: float
+    reached: float
+    measured_on: int
+    published: tuple[ZipfPublications, ...]
+
+
 def build_zipf(overlay: Overlay, options: ZipfOptions, seed: int) -> Workload:
     """The workload over the overlay."""
     homes = place_clients(overlay, options.clients, options.clients_at, options.client_brokers)
-    subscribers = options.clients * options.subscribers_per_actor
-    interests = _interests(options, subscribers * options.subscriptions_per_subscriber, seed)
-    width = interests.tuned_width(_tuning_sample(options, seed), options.matching_rate)
-    bounds = interests.bounds(width)
-    texts = interests.texts(bounds)
-    published = [
-        ZipfPublications(options, seed, publisher, count)
-        for publisher, count in enumerate(equal_parts(options.publications, options.publishers))
-    ]
-    measured = _published_sample(options, published)
-    reached = interests.matching_rate(measured, bounds)
+    drawn = _drawn(options, seed)
+    texts, published = drawn.texts, drawn.published
     each = options.subscribers_per_actor * options.subscriptions_per_subscriber
     subscriptions = {
         number: tuple(
@@ -37,7 +42,7 @@ def build_zipf(overlay: Overlay, options: ZipfOptions, seed: int) -> Workload:
         )
         for number in range(len(homes))
     }
-    changes = _changes(options, subscriptions, width, seed)
+    changes = _changes(options, subscriptions, drawn.width, seed)
     clients = []
     for number, home in enumerate(homes):
         mine = tuple(published[number :: options.clients])
@@ -48,17 +53,33 @@ def build_zipf(overlay: Overlay, options: ZipfOptions, seed: int) -> Workload:
     description: dict[str, float | int | str] = {
         "kind": "zipf",
         "seed": seed,
-        "subscribers": subscribers,
+        "subscribers": options.clients * options.subscribers_per_actor,
         "subscriptions": len(texts),
         "distinct filters": len(dict.fromkeys(texts)),
         "publications": options.publications,
         "publishers": options.publishers,
         "wanted matching rate": options.matching_rate,
-        "reached matching rate": round(reached, 6),
-        "events the rate was measured on": measured.count,
-        "interval width": round(width, 6),
+        "reached matching rate": round(drawn.reached, 6),
+        "events the rate was measured on": drawn.measured_on,
+        "interval width": round(drawn.width, 6),
     }
     return Workload(overlay, tuple(clients), description, options.publications)
+
+
+@functools.lru_cache(maxsize=1)
+def _drawn(options: ZipfOptions, seed: int) -> _Drawn:
+    # The last one is kept: a hunt builds each schedule twice, to fit its faults to the nodes and to play it.
+    subscribers = options.clients * options.subscribers_per_actor
+    interests = _interests(options, subscribers * options.subscriptions_per_subscriber, seed)
+    width = interests.tuned_width(_tuning_sample(options, seed), options.matching_rate)
+    bounds = interests.bounds(width)
+    published = tuple(
+        ZipfPublications(options, seed, publisher, count)
+        for publisher, count in enumerate(equal_parts(options.publications, options.publishers))
+    )
+    measured = _published_sample(options, published)
+    reached = interests.matching_rate(measured, bounds)
+    return _Drawn(tuple(interests.texts(bounds)), width, reached, measured.count, published)
 
 
 def _changes(
@@ -94,7 +115,7 @@ def _tuning_sample(options: ZipfOptions, seed: int) -> Events:
     return Events(numbers, [categories.category() for _ in range(_TUNED_ON)])
 
 
-def _published_sample(options: ZipfOptions, published: list[ZipfPublications]) -> Events:
+def _published_sample(options: ZipfOptions, published: Sequence[ZipfPublications]) -> Events:
     """The first events of each publisher, about `_MEASURED_ON` together, or all if there are no more."""
     most = -(-_MEASURED_ON // len(published))
     events = [attributes for each in published for _, _, attributes in islice(each, most)]

@@ -8,13 +8,15 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from murmur_pubsub.journal import NONE, RowKind
-from murmur_pubsub.journal_format import JournalRow
+from murmur_pubsub.journal_rows import ROW_TYPE
 from murmur_pubsub.run_manifest import RunManifest, read_manifest
+from spark_analysis.history import History, read_history
 from spark_analysis.key_figures import Figures, figures_of
-from spark_analysis.plain_judge import History, Judgement, judgement_of, read_history
+from spark_analysis.plain_judge import Judgement, judgement_of
 
 
 def judge_and_measure(run: Path) -> tuple[dict[str, Any], Figures]:
@@ -24,7 +26,7 @@ def judge_and_measure(run: Path) -> tuple[dict[str, Any], Figures]:
     judgement = judgement_of(manifest, history)
     verdict = dict(judgement.numbers)
     common = figures_of(manifest, history, judgement.pairs)
-    rows = pd.DataFrame(history.rows, columns=list(JournalRow._fields))
+    rows = pd.DataFrame(np.frombuffer(history.rows.written, ROW_TYPE))
     required, published, delivered = verdict["required"], verdict["published"], verdict["delivered"]
     with_event = int(((rows["kind"] == RowKind.SEND) & (rows["sequence"] != NONE)).sum())
     figures: Figures = {
@@ -69,7 +71,7 @@ def _rate_of_present(manifest: RunManifest, history: History, judgement: Judgeme
             away[name].append((window.from_us, window.repaired_us))
     names = [node.name for node in manifest.nodes]
     brokers = {name: manifest.homes.get(name, name) for name in names}
-    published = {(row.source, row.sequence): brokers[names[row.node]] for row in history.of(RowKind.PUBLISH)}
+    published = {(row.source, row.sequence): brokers[names[row.node]] for row in history.rows.of(RowKind.PUBLISH)}
     subscribers = {number: brokers[names[lives[0].node]] for number, lives in history.lives.items()}
 
     def is_up(broker: str, at_us: int) -> bool:

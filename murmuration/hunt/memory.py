@@ -46,8 +46,13 @@ def _entries(value: object, kept: Counter[Place], seen: set[int]) -> int:
     if not isinstance(value, _CONTAINERS) or not value or (isinstance(value, deque) and value.maxlen is not None):
         return 0
     inner = value.values() if isinstance(value, dict) else value
-    first = next(iter(inner))
-    own = 0 if isinstance(value, tuple) else len(value)
-    if not isinstance(first, _CONTAINERS) and not is_part(type(first)):
-        return own
-    return own + sum(_entries(each, kept, seen) for each in inner)
+    within = 0
+    if _is_looked_into(next(iter(inner))):
+        for each in inner:
+            if _is_looked_into(each):
+                within += _entries(each, kept, seen)
+    return within if isinstance(value, tuple) else within + len(value)
+
+
+def _is_looked_into(value: object) -> bool:
+    return isinstance(value, _CONTAINERS) or is_part(type(value))

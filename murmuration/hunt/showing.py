@@ -19,7 +19,8 @@ from murmuration.hunt.trial import deployment_of, judge_faults
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
 from spark_analysis.event_way import EventWay, follow
-from spark_analysis.plain_judge import Pair, read_history
+from spark_analysis.history import read_history
+from spark_analysis.plain_judge import Pair
 from spark_analysis.verdict import COUNTS
 from spark_analysis.way_ends import WayEnds
 

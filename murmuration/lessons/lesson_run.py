@@ -22,7 +22,8 @@ from murmuration.runs.manifest import manifest_of
 from murmuration.runs.run_folder import RunFolder
 from murmuration.scenario.load import check_scenario
 from spark_analysis.event_way import EventId, EventWay, follow, follow_all
-from spark_analysis.plain_judge import Judgement, judge_run, read_history
+from spark_analysis.history import read_history
+from spark_analysis.plain_judge import Judgement, judge_run
 from spark_analysis.way_ends import WayEnds
 
 
@@ -124,7 +125,7 @@ class LessonRun:
         broker's name."""
         nodes = self._folder.manifest.nodes
         hops: dict[str, list[int]] = {node.name: [] for node in nodes if node.role == "broker"}
-        for row in read_history(self._folder.journal).of(RowKind.RECEIVE):
+        for row in read_history(self._folder.journal).rows.of(RowKind.RECEIVE):
             if row.source != NONE and row.hops and nodes[row.node].role == "broker":
                 hops[nodes[row.node].name].append(row.hops)
         return hops

@@ -11,7 +11,8 @@ import pandas as pd
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.run_manifest import read_manifest
 from murmuration.zoo.entry import Saboteur
-from spark_analysis.plain_judge import judge_run, read_history
+from spark_analysis.history import read_history
+from spark_analysis.plain_judge import judge_run
 
 Wrong = tuple[str, tuple[int, int], int]
 """(finding, event, subscriber) of a finding that nothing excuses."""
@@ -53,7 +54,7 @@ def see_plainly(run: Path) -> Sighting:
     manifest = read_manifest(run)
     names = manifest.names
     history = read_history(Path(manifest.journal_at(run)))
-    deliveries = history.of(RowKind.DELIVER)
+    deliveries = history.rows.of(RowKind.DELIVER)
     wrong = [(finding, *pair) for finding in _PAIRS for pair in judgement.left(finding)]
     made_by = judgement.pairs.made_by
 

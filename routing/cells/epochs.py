@@ -95,7 +95,8 @@ class FilterEpochs:
 
     def _complete_if_known(self, root: NodeName) -> None:
         announced = self.known[root]
-        if all(self._tables.has(broker, (version[0], version[1])) for broker, version in announced.tables.items()):
+        # What is complete stays so: versions held here only grow.
+        if self._complete.get(root) != announced.epoch and self._tables.has_all(announced.tables):
             self._complete[root] = announced.epoch
 
     def check_invariants(self) -> None:

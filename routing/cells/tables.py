@@ -57,11 +57,15 @@ class FilterTables:
         table = self.tables.get(broker)
         return (-1, 0) if table is None else table.at
 
-    def has(self, broker: NodeName, version: TableVersion) -> bool:
-        """Are the broker's filters of that version, or later ones, applied here, or needed no more?"""
-        if self._tree.membership.has_departed(broker):
-            return True
-        return broker in self._tree.cell_of and self.at(broker) >= version
+    def has_all(self, versions: Mapping[NodeName, Sequence[int]]) -> bool:
+        """Are all these brokers' filters of these versions, or later ones, applied here, or needed no more?"""
+        tables, members, has_departed = self.tables, self._tree.cell_of, self._tree.membership.has_departed
+        for broker, (incarnation, version) in versions.items():
+            table = tables.get(broker)
+            if table is None or broker not in members or (table.incarnation, table.version) < (incarnation, version):
+                if not has_departed(broker):
+                    return False
+        return True
 
     def replace(self, broker: NodeName, table: Table, filters: Iterable[Filter]) -> None:
         """Take a whole new table for the broker."""

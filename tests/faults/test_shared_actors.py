@@ -21,7 +21,8 @@ from murmur_pubsub.run_manifest import read_manifest
 from murmuration.harness.cluster import Cluster
 from murmuration.runs.driver import execute
 from murmuration.scenario.load import check_scenario
-from spark_analysis.plain_judge import judge_plainly, judge_run, read_history
+from spark_analysis.history import read_history
+from spark_analysis.plain_judge import judge_plainly, judge_run
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("live_ray")]
 QUICK = {"heartbeat": "200 ms", "timeout": "1 s", "reconnect": "50 ms"}
@@ -173,7 +174,7 @@ def a_shared_chain(folder: Path) -> Iterator[Cluster]:
 def received(folder: Path, name: str) -> list[tuple[int, int]]:
     """(sequence, time_us) of the events that the node received, in their order."""
     number = read_manifest(folder).numbers[name]
-    rows = read_history(folder / "journal").of(RowKind.RECEIVE)
+    rows = read_history(folder / "journal").rows.of(RowKind.RECEIVE)
     return [(row.sequence, row.time_us) for row in rows if row.node == number and row.sequence >= 0]
 
 

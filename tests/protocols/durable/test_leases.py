@@ -10,7 +10,8 @@ from murmur_pubsub.promise import GIVEN_UP
 from murmuration.harness.cluster import Cluster
 from reliability.durable.parameters import DurableParameters
 from spark_analysis.given_up import joined
-from spark_analysis.plain_judge import Judgement, judge_run, read_history
+from spark_analysis.history import read_history
+from spark_analysis.plain_judge import Judgement, judge_run
 from tests.protocols.durable.planted_bugs import ShortLease, SilentGivingUp
 from tests.protocols.durable.test_whole import a_cluster, both_subscribe, judged, numbers, publish
 
@@ -24,7 +25,7 @@ def leased(**parameters: Any) -> Any:
 
 def told(cluster: Cluster) -> list[tuple[int, int]]:
     """What clients were told is lost of what Alice published: the first number and the last."""
-    rows = read_history(cluster.folder / "journal").of(RowKind.PROTOCOL)
+    rows = read_history(cluster.folder / "journal").rows.of(RowKind.PROTOCOL)
     return [(row.value, row.sequence) for row in rows if row.bytes == GIVEN_UP]
 
 
@@ -91,7 +92,7 @@ def test_the_log_is_cut_behind_what_was_given_up() -> None:
         cluster.drain()
         assert numbers(cluster, "carol") == list(range(60))
         judged(cluster)
-    topics = [row.bytes for row in read_history(cluster.folder / "journal").of(RowKind.PROTOCOL)]
+    topics = [row.bytes for row in read_history(cluster.folder / "journal").rows.of(RowKind.PROTOCOL)]
     assert GIVEN_UP not in topics, "he is not back"
 
 

@@ -17,7 +17,7 @@ from reliability.durable.refusing import RefusingPublishing
 from reliability.gryphon.knowledge import KnowledgeStream
 from reliability.gryphon.messages import Accepted, Submission
 from reliability.gryphon.pubend import Pubend
-from spark_analysis.plain_judge import read_history
+from spark_analysis.history import read_history
 from tests.protocols.durable.planted_bugs import ForgetsRefusals
 from tests.protocols.durable.test_whole import a_cluster, both_subscribe, judged, numbers, publish
 
@@ -111,7 +111,7 @@ def refuses(reliability: Any = "durable") -> Any:
 
 
 def refused(cluster: Cluster) -> list[int]:
-    rows = read_history(cluster.folder / "journal").of(RowKind.PROTOCOL)
+    rows = read_history(cluster.folder / "journal").rows.of(RowKind.PROTOCOL)
     return [row.sequence for row in rows if row.bytes == REFUSED]
 
 
