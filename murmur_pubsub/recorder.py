@@ -48,13 +48,13 @@ class Recorder:
 
     def sent(self, now_us: int, message: Any, to: str, size: int) -> None:
         """The message was put on the link."""
-        source, sequence, hops = _event_of(message)
+        source, sequence, hops = _event_of(message) if message.CARRIES_EVENT else _NO_EVENT
         peer = self._numbers.get(to, NONE)
         self._row(now_us, _SEND, self.node, source, sequence, peer, hops, size, message.KIND)
 
     def received(self, now_us: int, message: Any, source: str) -> None:
         """The message arrived."""
-        publisher, sequence, hops = _event_of(message)
+        publisher, sequence, hops = _event_of(message) if message.CARRIES_EVENT else _NO_EVENT
         peer = self._numbers.get(source, NONE)
         self._row(now_us, _RECEIVE, self.node, publisher, sequence, peer, hops, 0, message.KIND)
 
@@ -117,7 +117,7 @@ class Recorder:
         self._row(now_us, RowKind.ANSWER, self.node, sequence=answer.number, value=refused)
 
     def _about_event(self, now_us: int, kind: RowKind, message: Any, to: str, value: int) -> None:
-        source, sequence, hops = _event_of(message)
+        source, sequence, hops = _event_of(message) if message.CARRIES_EVENT else _NO_EVENT
         self._row(now_us, kind, self.node, source, sequence, self._number(to), hops, 0, value)
 
     def _number(self, name: str | None) -> int:
@@ -128,9 +128,10 @@ def _write_nothing(*_: object, **__: object) -> None:
     """In place of a writer that is gone."""
 
 
+_NO_EVENT = NONE, NONE, 0
+
+
 def _event_of(message: Any) -> tuple[int, int, int]:
-    """Publisher, sequence number and hops of the event that a message carries, if it carries one."""
-    if not message.CARRIES_EVENT:
-        return NONE, NONE, 0
+    """Publisher, sequence number and hops of the event that a message carries."""
     event: Event = message.event
     return event.source, event.sequence, message.hops if message.COUNTS_HOPS else 0

@@ -67,6 +67,8 @@ class WrittenRows:
 
     def checked(self, nodes: Collection[int]) -> CheckedRows:
         """Those of these nodes, for checks of faults."""
+        if not nodes:
+            return CheckedRows.of(())
         times_us = list(self._times())
         places: dict[int, list[int]] = {node: [] for node in nodes}
         for place, (node,) in enumerate(_NODES.iter_unpack(self.written)):

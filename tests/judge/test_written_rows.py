@@ -69,7 +69,7 @@ def test_what_checks_look_at_is_of_each_node_in_order_of_time(seed: int) -> None
 def test_a_link_is_there_unless_it_was_lost_or_an_end_began_again_since_it_came_up(seed: int) -> None:
     rows = drawn_rows(seed)
     changes = [row for row in rows if row.kind in LINK_CHANGES]
-    kept = written(rows).checked(())
+    kept = written(rows).checked(range(4))
 
     def last(until_us: int, kind: RowKind, *ends: set[int]) -> int:
         """When such a row was written last; -1: never."""
