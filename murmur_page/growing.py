@@ -35,8 +35,9 @@ class GrowingRun:
 
     def look(self) -> list[dict[str, Any]]:
         """The frames of what has been written since the last look."""
-        self.manifest = self._observer.manifest = read_manifest(self.run)
         rows = self._tail.until()
+        # Read after the rows: a fault is entered before its row is written, so that its row finds it there.
+        self.manifest = self._observer.manifest = read_manifest(self.run)
         if not len(rows):
             return []
         plain = []

@@ -1,6 +1,5 @@
 """What the page's worker asks of Python: the name of a call and what is given, as JSON, and so the answer."""
 
-import gc
 import json
 import tempfile
 from collections.abc import Callable, Mapping
@@ -102,10 +101,6 @@ class Desk:
         source, number = map(int, event.split(":"))
         return way_plain(self._run.way(source, number))
 
-    def drop(self) -> None:
-        """Let go of the run."""
-        self._run = None
-
     def _told(self, frames: list[dict[str, Any]]) -> dict[str, Any]:
         assert self._run is not None
         told = self._run.hands.told()
@@ -135,7 +130,8 @@ _CALLS: Mapping[str, Callable[..., Any]] = {
 
 
 def answer(call: str, given: str) -> str:
-    """Carry out a call: `{"answer": …}`, or `{"trouble": …}` in words for whoever wrote what was to be played."""
+    """Carry out a call: `{"answer": …}`, or `{"trouble": …}` in words for whoever wrote what was to be played. With
+    `"full": true` the memory has run out, and whoever asks begins anew with other memory."""
     try:
         return json.dumps({"answer": _CALLS[call](**json.loads(given))})
     except (InputError, ProtocolError, RunError) as error:
@@ -143,10 +139,8 @@ def answer(call: str, given: str) -> str:
     except ModuleNotFoundError as error:
         return _trouble(f"This takes {error.name}, which Python in a browser does not have: murmur run plays it.")
     except MemoryError:
-        _DESK.drop()
-    gc.collect()
-    return _trouble("It takes more memory than this browser gives to a page: murmur run plays it.")
+        return _trouble("It takes more memory than this browser gives to a page: murmur run plays it.", full=True)
 
 
-def _trouble(words: str) -> str:
-    return json.dumps({"trouble": words})
+def _trouble(words: str, full: bool = False) -> str:
+    return json.dumps({"trouble": words, "full": full})

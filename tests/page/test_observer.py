@@ -4,17 +4,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from murmur_page.counted import Counted, counted
 from murmur_page.counted_rows import counted_rows
 from murmur_page.frame import Frame, KeptFrames, delay_bucket
+from murmur_page.growing import GrowingRun
 from murmur_page.journal_tail import JournalTail
 from murmur_page.observer import Observer
 from murmur_page.recorded import frames_of, recorded
+from murmur_pubsub.faults import FaultKind
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.measure import Measure
-from murmur_pubsub.run_manifest import read_manifest, write_manifest
+from murmur_pubsub.run_manifest import FaultEntry, read_manifest, write_manifest
 from murmuration.harness.cluster import Cluster
 from tests.spark.run_folder import RunFolder
 
@@ -232,3 +235,20 @@ def test_a_protocol_that_declares_what_it_measures_is_shown_by_it(tmp_path: Path
     topics = {topic: words for topic, words, _ in data["head"]["measures"]}
     levels = [(topics[topic], level) for frame in data["frames"] for topic, _, level in frame.get("e", ())]
     assert ("candidate links", 2) in levels
+
+
+def test_a_fault_entered_while_a_page_reads_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run enters a fault in its manifest before it writes the row: both may come between two looks of a page."""
+    run = RunFolder(tmp_path / "run")
+    run.row("b0", 5, RowKind.FAULT, sequence=0, value=1, hops=1)
+    growing = GrowingRun(run.finish())
+    kill = FaultEntry("kill b0", FaultKind.KILL, 5, ("b0",))
+    until = JournalTail.until
+
+    def entered_then_read(tail: JournalTail) -> np.ndarray:
+        write_manifest(run.folder, replace(growing.manifest, faults=(kill,)))
+        return until(tail)
+
+    monkeypatch.setattr(JournalTail, "until", entered_then_read)
+    (frame,) = growing.look()
+    assert [each["text"] for each in frame["s"]] == ["kill b0"]

@@ -1,7 +1,7 @@
-// The worker with Python, as the page knows it: calls that answer, and an end to one that does not.
+// The worker with Python, as the page knows it: calls that answer, and an end to one that does not or is full.
 
 export class Python {
-  // `onReady` is called each time when a worker can be asked; `onTrouble` with words when none can.
+  // `onReady` is called once, when a worker can be asked; `onTrouble` with words when none can.
   constructor(onReady, onTrouble) {
     this.onReady = onReady;
     this.onTrouble = onTrouble;
@@ -17,9 +17,10 @@ export class Python {
     this.worker.addEventListener("error", (event) => this.onTrouble(event.message || "The worker could not be started."));
   }
 
-  take({ ready, number, answer, trouble }) {
-    if (ready) { this.start(); this.onReady(); return; }
+  take({ ready, number, answer, trouble, full }) {
+    if (ready) { this.start(); this.onReady(); this.onReady = () => {}; return; }
     if (number === undefined) { this.onTrouble(trouble); return; }
+    if (full) { this.restart(trouble); return; } // WebAssembly gives no memory back
     const { resolve, reject } = this.waiting.get(number);
     this.waiting.delete(number);
     if (trouble === undefined) resolve(answer); else reject(new Error(trouble));

@@ -22,6 +22,11 @@ export class Same {
 
   async play() {
     this.button.disabled = true;
+    await this.compare().catch((error) => { this.say.textContent = error.message; });
+    this.button.disabled = false;
+  }
+
+  async compare() {
     let equal = 0, inputs = 0;
     const began = performance.now();
     for (const { each, here, same } of this.rows) {
@@ -36,6 +41,5 @@ export class Same {
     const seconds = (performance.now() - began) / 1000;
     this.place.dataset.equal = equal;
     this.say.textContent = `${equal} of ${this.rows.length} the same, byte for byte; ${Math.round(inputs / seconds).toLocaleString("en")} inputs of machines a second, the judge's time with it.`;
-    this.button.disabled = false;
   }
 }

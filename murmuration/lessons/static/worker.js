@@ -14,10 +14,11 @@ self.fetch = async (what, how) => {
 };
 
 // Too little memory is told in many ways: by WebAssembly, by the browser, by Python.
+function isFull(error) { return error instanceof RangeError || /memory/i.test(String(error.message || error)); }
+
 function inWords(error) {
-  const words = String(error.message || error);
-  if (error instanceof RangeError || /memory/i.test(words)) return "This browser gives a page too little memory: Python in it wants 64 MB or more.";
-  return words;
+  if (isFull(error)) return "This browser gives a page too little memory: Python in it wants 64 MB or more.";
+  return String(error.message || error);
 }
 
 // Pyodide tells nobody of an instance that could not be made, and waits for ever.
@@ -47,6 +48,6 @@ self.addEventListener("message", async ({ data: { number, call, given } }) => {
     const desk = await begun;
     self.postMessage({ number, ...JSON.parse(desk.answer(call, JSON.stringify(given))) });
   } catch (error) {
-    self.postMessage({ number, trouble: inWords(error) });
+    self.postMessage({ number, trouble: inWords(error), full: isFull(error) });
   }
 });
