@@ -42,6 +42,11 @@ class ContentTable:
         entry = self._entries.get(neighbour)
         return 0 if entry is None else entry.version
 
+    def regions(self, neighbour: NodeName) -> SubscriptionRegions:
+        """What the neighbour wants."""
+        entry = self._entries.get(neighbour)
+        return {} if entry is None else entry.regions
+
     def extend(self, neighbour: NodeName, entry: Entry, since: int, round: int) -> bool:
         """The neighbour wants this besides what it wanted at the version `since`; False if that is not what is here: it
         will hear so with its next heartbeat."""

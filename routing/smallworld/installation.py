@@ -87,9 +87,10 @@ class Installation:
             self._wants_less()
 
     def on_install(self, source: NodeName, install: Install) -> bool:
-        """A neighbour installs something here; True if that changes what it wants."""
+        """A neighbour installs something here; True if it wants something that it did not want before."""
         regions = from_wire(install.regions, install.filters)
         entry, now = Entry(install.incarnation, install.version, regions), self._overlay.round
+        before = self._table.regions(source)
         if install.since:
             changed = self._table.extend(source, entry, install.since, now)
             self._wanted = None
@@ -99,7 +100,7 @@ class Installation:
                 self._wants_less()
         if changed and not within(regions, self._cut):
             self._grown.append(regions)
-        return changed
+        return changed and not within(regions, before)
 
     def on_versions(self, source: NodeName, said: Beat | BeatAnswer) -> list[Effect]:
         """A heartbeat says which versions the two nodes hold of each other; what was lost is sent again."""

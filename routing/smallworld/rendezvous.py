@@ -54,6 +54,10 @@ _FLUSH = ("routing", "flush")
 _FLUSH_US_MAX = 100_000
 _STABLE_ROUNDS = 3
 _UNSETTLED_ROUNDS_MAX = 60
+_ON_THE_WAY_ROUNDS_MAX = 10
+"""After so many rounds what a node has asked for is at its rendezvous nodes: each hop takes a flush, and a round more
+for each time that it is lost. What neighbours come to want later are ways that change as better contacts are found.
+That goes on for long in a large overlay, and loses nothing: the former way holds until the new one does."""
 Target = tuple[int, int]
 """(attribute, hashed value)."""
 
@@ -87,7 +91,10 @@ class RendezvousRouter(Router):
         self._flushing = False
         """Is the timer set after which something is installed?"""
         self._changed_in = 0
-        """The round in which the ring or what neighbours want last changed."""
+        """The round in which the ring last changed."""
+        self._grown_in = 0
+        """The round in which a neighbour last came to want something. To take back what is wanted no more goes on for
+        many rounds, a round for each hop, and keeps no event from anybody."""
         self._asked_in = 0
         """The round in which an own subscriber last asked for something."""
         self._seen = RecentlySeen()
@@ -128,9 +135,14 @@ class RendezvousRouter(Router):
         overlay = self.overlay
         if not overlay.joined:
             return True
-        if overlay.round - self._asked_in > _UNSETTLED_ROUNDS_MAX:
+        this_round = overlay.round
+        asked_ago = this_round - self._asked_in
+        if asked_ago > _UNSETTLED_ROUNDS_MAX:
             return False
-        return self._flushing or overlay.round - self._changed_in < _STABLE_ROUNDS
+        if this_round - max(self._asked_in, self._changed_in) < _STABLE_ROUNDS:
+            return True
+        on_the_way = self._flushing or this_round - self._grown_in < _STABLE_ROUNDS
+        return on_the_way and asked_ago <= _ON_THE_WAY_ROUNDS_MAX
 
     @property
     def hears_resets(self) -> bool:
@@ -206,14 +218,14 @@ class RendezvousRouter(Router):
 
     # ------------------------------------------------------------------------------- what brings it about
     def _asked(self) -> list[Effect]:
-        self._asked_in = self._changed_in = self.overlay.round
+        self._asked_in = self.overlay.round
         self.installation.own_changed()
         return self._after([])
 
     def _receive(self, source: NodeName, message: Any) -> list[Effect]:
         if type(message) is Install:
             if self.installation.on_install(source, message):
-                self._changed_in = self.overlay.round
+                self._grown_in = self.overlay.round
             return []
         effects = self.overlay.receive(source, message)
         if type(message) is Beat or type(message) is BeatAnswer:

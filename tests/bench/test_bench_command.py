@@ -95,6 +95,15 @@ def test_a_cell_made_again_by_its_scenario_gives_the_same_figures(tmp_path: Path
     assert figures["recovery_us"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("routing", ["vinifera", "ferry"])
+def test_an_overlay_of_120_brokers_settles_in_time(tmp_path: Path, routing: str) -> None:
+    """Its ways go on changing for a minute and more, and what is wanted no more is taken back as long."""
+    cell = Cell("uniform", "none", System(routing, "best_effort"), 1, 120)
+    done = play_cell({"cell": str(cell), "scenario": scenario_of(cell, None, None), "scratch": str(tmp_path)})
+    assert (done["verdict"]["verdict"], done["verdict"]["required"]) == ("valid", 6_696)
+
+
 @pytest.mark.usefixtures("without_ray")
 def test_a_cell_that_cannot_be_played_costs_no_other_and_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

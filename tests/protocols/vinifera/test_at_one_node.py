@@ -301,19 +301,37 @@ def test_a_node_settles_three_rounds_after_the_last_change() -> None:
     for change in changes:
         change()
         assert rounds_until_settled() == 3
-    router.handle(Received("a", Install(0, 9, 8, [1, 20, 29, 0], [EVERYTHING])), 5)
-    assert not router.settling, "an addition to what is not here changes nothing"
+    for what, install in (
+        ("an addition to what is not here", Install(0, 9, 8, [1, 20, 29, 0], [EVERYTHING])),
+        ("to take back what is wanted no more", Install(0, 10, 0, [1, 20, 25, 0], [EVERYTHING])),
+        ("to want nothing", Install(0, 11, 0, [], [])),
+    ):
+        router.handle(Received("a", install), 5)
+        router.handle(FLUSH, 6)
+        assert not router.settling, f"{what} keeps no event from anybody"
 
 
-def test_a_node_counts_as_settled_when_nothing_was_asked_of_it_for_sixty_rounds_whatever_changes() -> None:
+def test_what_neighbours_come_to_want_keeps_a_node_from_settling_for_ten_rounds_after_it_was_asked_last() -> None:
+    """Ways change for long in a large overlay, and what a node itself has asked for has arrived by then."""
     router = node()
     router.subscribe(parse_filter("x > 1"))
-    for number in range(61):
+    for number in range(11):
         assert router.settling
         router.handle(Received("a", Install(0, number + 1, 0, [1, 0, number, 0], [EVERYTHING])), 1)
         router.handle(ROUND, 2)
     router.handle(Received("a", Install(0, 99, 0, [1, 0, 99, 0], [EVERYTHING])), 3)
     assert not router.settling
+
+
+def test_a_node_counts_as_settled_when_nothing_was_asked_of_it_for_sixty_rounds_however_the_ring_changes() -> None:
+    router = acquainted(a=TENTH)
+    router.subscribe(parse_filter("x > 1"))
+    for number in range(62):
+        assert router.settling == (number <= 60)
+        nearer = fields(f"b{number}", 5 * TENTH + number)
+        router.handle(Received("a", Exchange(fields("a", TENTH), [nearer], True)), 1)
+        router.handle(Received("a", answer(TENTH, 2 + number)), 1)
+        router.handle(ROUND, 2)
 
 
 def test_a_node_outside_has_not_settled_however_long_it_waits() -> None:
