@@ -311,18 +311,6 @@ def test_a_node_settles_three_rounds_after_the_last_change() -> None:
         assert not router.settling, f"{what} keeps no event from anybody"
 
 
-def test_what_neighbours_come_to_want_keeps_a_node_from_settling_for_ten_rounds_after_it_was_asked_last() -> None:
-    """Ways change for long in a large overlay, and what a node itself has asked for has arrived by then."""
-    router = node()
-    router.subscribe(parse_filter("x > 1"))
-    for number in range(11):
-        assert router.settling
-        router.handle(Received("a", Install(0, number + 1, 0, [1, 0, number, 0], [EVERYTHING])), 1)
-        router.handle(ROUND, 2)
-    router.handle(Received("a", Install(0, 99, 0, [1, 0, 99, 0], [EVERYTHING])), 3)
-    assert not router.settling
-
-
 def test_a_node_counts_as_settled_when_nothing_was_asked_of_it_for_sixty_rounds_however_the_ring_changes() -> None:
     router = acquainted(a=TENTH)
     router.subscribe(parse_filter("x > 1"))
