@@ -18,7 +18,7 @@ from murmur_pubsub.journal import RowKind
 from murmur_pubsub.message import kind_of
 from reliability.best_effort import Forwarded
 from reliability.durable.messages import CatchUp, Caught, CaughtUp, Enlist, Enlisted, Release, Released
-from reliability.end_to_end.messages import Carried
+from reliability.end_to_end.messages import Carried, Reminder
 
 Rows = np.ndarray[Any, Any]
 Pair = tuple[tuple[int, int], int]
@@ -29,7 +29,7 @@ ACKNOWLEDGED, ENLISTED, OWN = "acknowledgements", "subscriptions recorded", "rou
 _KINDS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     (CARRIED, (Forwarded, Carried)),
     (AGAIN, (Caught,)),
-    (ACKNOWLEDGED, (Release, Released)),
+    (ACKNOWLEDGED, (Release, Released, Reminder)),
     (ENLISTED, (Enlist, Enlisted)),
 )
 STAYED, CAME_BACK, GONE = "both stayed", "came back", "one is gone"

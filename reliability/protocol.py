@@ -56,7 +56,8 @@ class ReliabilityProtocol(Generic[Parameters]):
     """What the routing below it must offer."""
     end_to_end: bool = False
     """Does it keep its guarantee whatever routing does? Then order and survival are its own, not those of the routing.
-    Its brokers are told in `NodeContext.parameters["entrances"]` at which of them events may be published."""
+    Its brokers are told in `NodeContext.parameters["entrances"]` at which of them events may be published, and in
+    `["brokers"]` of all."""
     client: Callable[[NodeName, Parameters], Machine] = _plain_client
     """Makes the machine of a client of that broker."""
     entrances: Callable[[Parameters, Sequence[NodeName]], Sequence[NodeName]] = _all_entrances

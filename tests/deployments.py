@@ -135,7 +135,8 @@ def deployment(
     given: dict[str, Any] = dict(parts or PARTS)
     names = tuple(f"b{number}" for number in range(brokers))
     cells = Overlay(names, tuple(edges)).cell_plan(names)
-    nodes = [NodeSpec(name, "broker", BROKER_FACTORY, given | {"entrances": names}, place=cells) for name in names]
+    ends = {"entrances": names, "brokers": names}
+    nodes = [NodeSpec(name, "broker", BROKER_FACTORY, given | ends, place=cells) for name in names]
     plans = [LinkPlan(first, second, links) for first, second in edges]
     for client, broker in homes.items():
         nodes.append(NodeSpec(client, "client", CLIENT_FACTORY, given | {"broker": broker}, broker))

@@ -76,7 +76,8 @@ def deploy(
     brokers = (*overlay.brokers, *_newcomers(loaded, overlay, protocols))
     if cells is not None:
         cells = dataclasses.replace(cells, newcomers=brokers[len(overlay.brokers) :])
-    of_broker = {**protocols.of_broker, **({"entrances": roots} if protocols.reliability.end_to_end else {})}
+    ends = {"entrances": roots, "brokers": brokers} if protocols.reliability.end_to_end else {}
+    of_broker = {**protocols.of_broker, **ends}
     nodes = [NodeSpec(name, "broker", BROKER_FACTORY, of_broker, place=cells) for name in brokers]
     between_brokers, to_clients = scenario.links.spec(), scenario.client_links.spec()
     links = [LinkPlan(first, second, between_brokers) for first, second in overlay.edges]

@@ -9,7 +9,7 @@ client is told so when it asks for what follows. While this broker was away no l
 """
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.machine import Effect, NodeName
@@ -29,6 +29,7 @@ from reliability.durable.messages import (
 )
 from reliability.gryphon.pubend import Pubend
 
+NEVER = 2**62
 Post = Callable[[BetweenDurables], Sequence[Effect]]
 """Sends a message on its way to the broker that it is for."""
 
@@ -135,12 +136,29 @@ class Keeper:
         return [*self._post(Released(message.origin, message.client, message.ticks, message.asked, 0, []))]
 
     def owes(self, since_us: int) -> bool:
-        """Is something kept for a client that was heard of since then, or has it to be told of what was given up?"""
-        return any(
-            (registration.lost or any(registration.owed.values()))
-            and self._heard_us.get(client, self._begun_us) >= since_us
-            for client, registration in self._log.record.registrations.items()
-        )
+        """Is something kept for a client that was heard of since then, or has it to be told of what was given up? What
+        was put on a tick since then counts too."""
+        return next(self.kept_for(since_us), None) is not None
+
+    def kept_for(self, since_us: int, until: int = NEVER) -> Iterator[tuple[NodeName, int, int]]:
+        """Of each client that `owes` counts: pubends, and the last tick up to `until` that is kept for it there."""
+        for client, registration in self._log.record.registrations.items():
+            heard_us = self._heard_us.get(client, self._begun_us)
+            for number, tick in self.kept_for_one(client, until):
+                owed = registration.owed[number]
+                if heard_us >= since_us or (owed and owed[0] * 1_000 >= since_us):
+                    yield client, number, tick
+
+    def kept_for_one(self, client: NodeName, until: int = NEVER) -> Iterator[tuple[int, int]]:
+        """The same of one client, whenever it was heard of; what was given up, and not told yet, counts too."""
+        registration = self._log.record.registrations.get(client)
+        if registration is None:
+            return
+        for number, owed in registration.owed.items():
+            lost = registration.lost.get(number)
+            last = next((tick for tick in reversed(owed) if tick <= until), None if lost is None else lost.tick)
+            if last is not None:
+                yield number, last
 
     def give_up(self, now_us: int) -> int | None:
         """Give up what nobody may be waiting for any more; when to look again (None: nothing is kept)."""

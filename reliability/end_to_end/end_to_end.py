@@ -58,10 +58,11 @@ from reliability.durable.messages import (
 )
 from reliability.end_to_end.candidate import SERVES, Begins, Counts
 from reliability.end_to_end.holders import NEVER_US, Holders
-from reliability.end_to_end.messages import Carried
+from reliability.end_to_end.messages import Carried, Reminder
 from reliability.end_to_end.parameters import EndToEndParameters, entrances
 from reliability.end_to_end.redundancy import redundancy_of
 from reliability.end_to_end.redundant_messages import REDUNDANT_MESSAGES, AcceptedThere, Relayed
+from reliability.end_to_end.reminders import LOOKS, Reminders
 from reliability.end_to_end.whereabouts import Whereabouts
 from reliability.gryphon.knowledge import KnowledgeStream
 from reliability.gryphon.messages import Accepted, Handed, HandedBack, Submission
@@ -83,7 +84,7 @@ class EndToEnd(Reliability):
 
     persists = True
     message_types: tuple[type, ...] = (
-        Carried,
+        *(Carried, Reminder),
         *(Submission, Accepted, Handed, HandedBack, Resume),
         *get_args(ToClient),
         *get_args(BetweenDurables),
@@ -95,6 +96,7 @@ class EndToEnd(Reliability):
         self._incarnation = context.incarnation
         self._parameters = parameters
         self._leased_us = parameters.limits.lease_us
+        self._brokers: Sequence[NodeName] = context.parameters["brokers"]
         roots: Sequence[NodeName] = context.parameters["entrances"]
         self._redundancy = redundancy_of(context, parameters, roots)
         hosted = context.name if self._redundancy is None else self._redundancy.hosted
@@ -107,7 +109,7 @@ class EndToEnd(Reliability):
             self.message_types = (*self.message_types, *REDUNDANT_MESSAGES)
         self.sessions = Sessions(context.incarnation, parameters.window)
         self.holders = Holders(context.name, roots, self.sessions, parameters, self._post)
-        self._to_self: deque[BetweenDurables] = deque()
+        self._to_self: deque[BetweenDurables | Reminder] = deque()
         self._timers: dict[str, None] = {}
         self._look_us = NEVER_US
         self._now_us = 0
@@ -128,6 +130,7 @@ class EndToEnd(Reliability):
             CaughtUp: lambda message: self.holders.step(message, self._now_us),
             GivenUp: lambda message: self.holders.step(message, self._now_us),
             Released: lambda message: self.holders.released(message, self._now_us),
+            Reminder: lambda message: self.holders.remind(message, self._now_us),
         }
 
     def _begin_end(self) -> None:
@@ -137,7 +140,8 @@ class EndToEnd(Reliability):
         self._pubend = None if self._number is None else Pubend(self._number, KnowledgeStream())
         own = {} if self._pubend is None else {self._pubend.number: self._pubend}
         self._publishing.pubends += own.values()
-        self._keeper = Keeper(self._log, own, self._post, self._leased_us)
+        self._keeper = Keeper(self._log, own, self._post_answer, self._leased_us)
+        self._reminders = Reminders(self._keeper, self._brokers, self._parameters, self._post)
         self._owes = False
 
     def handle(self, input: Input, now_us: int) -> Sequence[Effect]:
@@ -221,14 +225,20 @@ class EndToEnd(Reliability):
             return []  # what was lost with a link is asked for as anything else that is lost
         raise TypeError(f"delivery from end to end takes no {input!r}")
 
-    def _post(self, message: BetweenDurables) -> list[Effect]:
+    def _post(self, message: BetweenDurables | Reminder) -> list[Effect]:
         """Send the message straight to the broker that it is for; a question to that of a pubend to whoever serves."""
         if type(message) in _QUESTIONS:
             asked = self._where.ask(message.to, self._now_us)
             return [effect for to in asked for effect in self._post_to(to, message)]
         return self._post_to(message.to, message)
 
-    def _post_to(self, to: NodeName, message: BetweenDurables) -> list[Effect]:
+    def _post_answer(self, message: BetweenDurables) -> list[Effect]:
+        effects = self._post(message)
+        if type(message) is Enlisted and message.revision >= 0:
+            effects += self._reminders.with_recorded(message.client, message.to)
+        return effects
+
+    def _post_to(self, to: NodeName, message: BetweenDurables | Reminder) -> list[Effect]:
         if to != message.to:
             message = message._replace(to=to)
         if to == self._name:
@@ -273,14 +283,16 @@ class EndToEnd(Reliability):
             effects = [] if again_us is None else self._set_once("lease", again_us - self._now_us)
             return [*effects, *self._publishing.cut_log(self._now_us)]
         assert what == "owes"
-        self._owes = self._keeper.owes(self._now_us - self._there_us)
-        return self._look_whether_owing()
+        since_us = self._now_us - self._there_us
+        self._owes = self._keeper.owes(since_us)
+        return [*self._reminders.look(since_us, self._now_us), *self._look_whether_owing()]
 
     # ---------------------------------------------------------------------------------------------- publishers' end
     @property
     def _there_us(self) -> int:
-        """A client of which nothing was heard for so long is taken to be away: the broker of one that is there asks. Of
-        ten questions in a row one arrives, where half of all messages are lost; of three none, once in eight times."""
+        """A client of which nothing was heard for so long is taken to be away: the broker of one that is there answers
+        reminders. Of ten in a row one arrives, where half of all messages are lost; of three none, once in eight
+        times."""
         return 10_000 * self._parameters.rest_most
 
     def _look_whether_owing(self) -> list[Effect]:
@@ -288,7 +300,7 @@ class EndToEnd(Reliability):
         if not self._owes:
             return []
         leases = [] if self._leased_us is None else self._set_once("lease", self._leased_us)
-        return [*self._set_once("owes", self._parameters.rest_most * 1_000), *leases]
+        return [*self._set_once("owes", self._parameters.rest * 1_000 // LOOKS), *leases]
 
     def _on_submission(self, source: NodeName, message: Submission) -> Sequence[Effect]:
         if self._redundancy is not None and not self._redundancy.serves:
@@ -327,11 +339,13 @@ class EndToEnd(Reliability):
     def _on_catch_up(self, message: CatchUp) -> Sequence[Effect]:
         if not self._serves:
             return ()
+        self._reminders.heard(message.client, message.origin, self._now_us)
         return [*self._keeper.catch_up(message, self._now_us), *self._publishing.cut_log(self._now_us)]
 
     def _on_enlist(self, message: Enlist) -> Sequence[Effect]:
         if not self._serves:
             return ()
+        self._reminders.heard(message.client, message.origin, self._now_us)
         effects: list[Effect] = []
         known = self._log.record.registrations.get(message.client)
         incarnation = message.revision >> _REVISION_BITS
@@ -346,6 +360,7 @@ class EndToEnd(Reliability):
     def _on_release(self, message: Release) -> Sequence[Effect]:
         if not self._serves:
             return ()
+        self._reminders.heard(message.client, message.origin, self._now_us)
         return [*self._keeper.release(message, self._now_us), *self._publishing.cut_log(self._now_us)]
 
     # ------------------------------------------------------------------------------------------------ redundant ends
@@ -383,7 +398,7 @@ class EndToEnd(Reliability):
                 effects += self._recover([*self._redundancy.disk.log.values()])
         return effects
 
-    def _note_who_answers(self, source: NodeName, message: BetweenDurables) -> None:
+    def _note_who_answers(self, source: NodeName, message: BetweenDurables | Reminder) -> None:
         if type(message) not in _QUESTIONS:
             root = self._where.answered(source)
             if root is not None:

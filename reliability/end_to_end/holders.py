@@ -1,11 +1,12 @@
 """The subscribers' end: the clients at this broker, and how far each is with each pubend.
 
 Theory of operation. Whatever is missing is asked for here, straight at the pubend's broker, and nobody else asks. What
-a client wants is told to every publishers' broker until each has recorded it; that begins a chain
-(`reliability.end_to_end.chain`) for each pubend. A chain is asked for what follows when a step is there that does not
-follow (after `gap`), when an answer is overdue, and when nothing was heard for a time, ever more seldom but for as long
-as the client is here. So an event that routing lost is found by the next one that arrives, or by the next such question
-if none does. Nothing depends on what was told earlier: a publishers' broker or this one may be restarted at any time.
+a client wants is told to every publishers' broker until each has recorded it, one revision at a time; that begins a
+chain (`reliability.end_to_end.chain`) for each pubend. A chain is asked for what follows when a step is there that does
+not follow (after `gap`), when the pubend's broker reminds of one, and when an answer is overdue. So an event that
+routing lost is found by the next one that arrives, or by a reminder if none does. Nothing depends on what was told
+earlier: a publishers' broker or this one may be restarted at any time. Where all reminders are lost, or nobody is left
+who would remind, a question that comes after `idle` finds it, for as long as the client is here.
 
 The broker's own subscribers are one client more, of the broker's name. It has no memory over a restart: each
 incarnation begins anew.
@@ -16,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.machine import Deliver, Effect, NodeName, Send
 from reliability.durable.client import rows_of
-from reliability.durable.keeper import Post
+from reliability.durable.keeper import NEVER, Post
 from reliability.durable.messages import (
     CatchUp,
     CatchUpStep,
@@ -35,12 +36,16 @@ from reliability.durable.messages import (
     pairs,
 )
 from reliability.end_to_end.chain import Chain
-from reliability.end_to_end.messages import Carried
+from reliability.end_to_end.messages import Carried, Reminder
 from reliability.end_to_end.parameters import EndToEndParameters
 from reliability.gryphon.round_trip import RoundTrip
 from reliability.gryphon.sessions import Sessions
 
 NEVER_US = 2**62
+_QUICK = 5
+"""How often a broker is told something before it may be away, and is told more seldom. Where three of ten messages are
+lost on each way, an answer comes in time in all but three of a hundred cases."""
+_DOUBLINGS_MAX = 8
 
 
 class Holder:
@@ -57,6 +62,7 @@ class Holder:
         "revision",
         "since",
         "subscribers",
+        "unanswered",
         "unlisted",
     )
 
@@ -71,17 +77,19 @@ class Holder:
         self.filters: Sequence[Filter] = ()
         self.chains: dict[int, Chain] = {}
         self.unlisted: dict[int, None] = {}
+        self.unanswered: dict[int, tuple[int, int]] = {}
+        """Pubends whose brokers were told something, and have not answered: how often, and when to tell it again."""
         self.due_us = NEVER_US
-        """When to tell again what no publishers' broker has answered."""
+        """When to tell publishers' brokers what is to be told."""
 
     @property
     def unreleased(self) -> dict[int, int]:
         """What the client has, and the pubend's broker does not know of."""
-        return {
-            number: tick
-            for number, tick in self.has.items()
-            if tick > self.heard.get(number, -1) and number in self.chains
-        }
+        return {number: tick for number, tick in self.has.items() if self.is_unreleased(number)}
+
+    def is_unreleased(self, number: int) -> bool:
+        """Does the client have more of the pubend than its broker knows of?"""
+        return self.has.get(number, -1) > self.heard.get(number, -1) and number in self.chains
 
 
 class Holders:
@@ -105,6 +113,7 @@ class Holders:
         self._catch_up = parameters.catch_up
         self._gap_us = parameters.gap * 1_000
         self._rest_us = parameters.rest * 1_000
+        self._idle_us = parameters.idle * 1_000
         self._rest_most_us = parameters.rest_most * 1_000
         self._ack_delay_us = parameters.ack_delay * 1_000
         self._round_trip = RoundTrip(parameters.answer * 1_000, parameters.answer_least * 1_000, self._rest_most_us)
@@ -119,18 +128,33 @@ class Holders:
             return []
         holder.revision, holder.subscribers, holder.filters = message.revision, message.subscribers, message.filters
         holder.unlisted = dict.fromkeys(range(len(self._roots)))
-        return self._enlist(holder, now_us)
+        return self._tell(holder, holder.unlisted, now_us)
 
-    def _enlist(self, holder: Holder, now_us: int) -> list[Effect]:
+    def _tell(self, holder: Holder, numbers: Iterable[int], now_us: int) -> list[Effect]:
+        """Tell the brokers of these pubends what they have to hear: one word at a time, and again until it is answered,
+        ever more seldom. So of many revisions or acknowledgements in a row a broker hears the first and the last."""
         effects: list[Effect] = []
-        for number in holder.unlisted:
-            has = [number, holder.has[number]] if number in holder.has else []
-            wants = list(holder.subscribers), list(holder.filters)
-            root, asked = self._roots[number], now_us // 1_000
-            message = Enlist(root, self._name, holder.client, holder.revision, *wants, has, asked, 0, [])
-            effects += self._post(message)
-        self._tell_again(holder, now_us)
+        for number in numbers:
+            often, again_us = holder.unanswered.get(number, (0, 0))
+            if again_us <= now_us:
+                tell = self._enlist if number in holder.unlisted else self._release
+                effects += tell(holder, number, now_us)
+                doublings = min(max(0, often - _QUICK), _DOUBLINGS_MAX)
+                wait_us = max(self._round_trip.nrt_us, self._ack_delay_us) << doublings
+                again_us = now_us + min(wait_us, self._rest_most_us)
+                holder.unanswered[number] = often + 1, again_us
+            self._tell_at(holder, again_us)
         return effects
+
+    def _tell_at(self, holder: Holder, at_us: int) -> None:
+        holder.due_us = min(holder.due_us, at_us)
+        self.due_us = min(self.due_us, holder.due_us)
+
+    def _enlist(self, holder: Holder, number: int, now_us: int) -> Sequence[Effect]:
+        has = [number, holder.has[number]] if number in holder.has else []
+        wants = list(holder.subscribers), list(holder.filters)
+        root, asked = self._roots[number], now_us // 1_000
+        return self._post(Enlist(root, self._name, holder.client, holder.revision, *wants, has, asked, 0, []))
 
     def enlisted(self, message: Enlisted, now_us: int) -> list[Effect]:
         """A publishers' broker has recorded that."""
@@ -138,33 +162,34 @@ class Holders:
         holder = self.of.get(message.client)
         if holder is None or message.asked < holder.since:
             return []
-        if message.revision < 0:
-            return self._enlist_anew(holder, pairs(message.ticks), now_us)
-        if message.revision != holder.revision:
-            return []
         effects: list[Effect] = []
         for number, tick in pairs(message.ticks).items():
-            if number not in holder.unlisted:
-                continue
-            del holder.unlisted[number]
-            if number not in holder.chains:
-                holder.heard[number] = tick
-                if holder.has.get(number, tick) != tick and not self._is_own(holder):
-                    effects.append(Send(holder.client, ResumedAt(number, holder.has[number], tick)))
-                holder.has[number] = tick
-                holder.chains[number] = Chain(tick, self._catch_up, now_us)
-                effects += self._go_on(holder, number, now_us)
-            if not holder.unlisted and not self._is_own(holder):
-                effects.append(Send(holder.client, Recorded(holder.revision)))
+            holder.unanswered.pop(number, None)
+            if message.revision < 0 and holder.chains.pop(number, None) is not None:
+                # It has nothing of the client on record any more: it is told again, and says where it goes on.
+                holder.unlisted[number] = None
+            if number in holder.unlisted and message.revision != holder.revision:
+                effects += self._tell(holder, [number], now_us)
+            elif number in holder.unlisted:
+                effects += self._begin_chain(holder, number, tick, now_us)
         return effects
 
-    def _enlist_anew(self, holder: Holder, numbers: Iterable[int], now_us: int) -> list[Effect]:
-        """Those pubends' broker has nothing of the client on record any more: it is told again, and says where it goes
-        on."""
-        for number in numbers:
-            if holder.chains.pop(number, None) is not None:
-                holder.unlisted[number] = None
-        return self._enlist(holder, now_us)
+    def _begin_chain(self, holder: Holder, number: int, tick: int, now_us: int) -> list[Effect]:
+        effects: list[Effect] = []
+        del holder.unlisted[number]
+        if number not in holder.chains:
+            # What is kept for a client that knows of nothing yet, if anything is, its broker is reminded of.
+            due_us = now_us + (0 if number in holder.has else self._idle_us)
+            holder.heard[number] = tick
+            if holder.has.get(number, tick) != tick and not self._is_own(holder):
+                effects.append(Send(holder.client, ResumedAt(number, holder.has[number], tick)))
+            holder.has[number] = tick
+            holder.chains[number] = Chain(tick, self._catch_up, due_us)
+            self._ask_at(holder.chains[number], due_us)
+            effects += self._go_on(holder, number, now_us)
+        if not holder.unlisted and not self._is_own(holder):
+            effects.append(Send(holder.client, Recorded(holder.revision)))
+        return effects
 
     # ---------------------------------------------------------------------------------------------------------- steps
     def carried(self, message: Carried, now_us: int) -> list[Effect]:
@@ -186,7 +211,22 @@ class Holders:
         chain.put(step)
         effects = self._go_on(holder, step.pubend, now_us)
         if type(step) is CaughtUp and not chain.left:
-            self._ask_at(chain, now_us + min(self._rest_us << min(chain.silent, 8), self._rest_most_us))
+            self._ask_at(chain, now_us + self._idle_us)
+        return effects
+
+    def remind(self, message: Reminder, now_us: int) -> list[Effect]:
+        """The pubend's broker says what has not been acknowledged: who lacks it asks, who has it says so."""
+        effects: list[Effect] = []
+        named = dict(zip(message.clients, message.ticks, strict=False)) or dict.fromkeys(self.of, NEVER)
+        for client, tick in named.items():
+            holder = self.of.get(client)
+            chain = None if holder is None else holder.chains.get(message.pubend)
+            if holder is None or chain is None:
+                continue
+            if chain.tick >= tick or chain.held_up:  # it waits for the client, as the client's broker does
+                effects += self._release(holder, message.pubend, now_us)
+            elif not chain.left:  # what was asked for before is asked for again by itself
+                effects += self._ask(holder, message.pubend, now_us)
         return effects
 
     def go_on(self, client: NodeName, now_us: int) -> list[Effect]:
@@ -211,9 +251,9 @@ class Holders:
                 return effects
             chain.go_on(step)
             if not chain.left and chain.due_us > now_us:
-                self._ask_at(chain, now_us + self._rest_us)
-        if self._is_own(holder):
-            self._release_later(holder, now_us)
+                self._ask_at(chain, now_us + self._idle_us)
+        if self._is_own(holder) and holder.is_unreleased(number):
+            self._tell_at(holder, now_us + self._ack_delay_us)
         if chain.due_us <= now_us:
             return [*effects, *self._ask(holder, number, now_us)]
         if chain.has_gap and not chain.left and chain.due_us > now_us + self._gap_us:
@@ -262,10 +302,6 @@ class Holders:
         chain.due_us = at_us
         self.due_us = min(self.due_us, at_us)
 
-    def _tell_again(self, holder: Holder, now_us: int) -> None:
-        holder.due_us = now_us + max(self._round_trip.nrt_us, self._ack_delay_us)
-        self.due_us = min(self.due_us, holder.due_us)
-
     def look(self, now_us: int) -> list[Effect]:
         """Ask and tell what is due."""
         effects: list[Effect] = []
@@ -277,33 +313,21 @@ class Holders:
                 self.due_us = min(self.due_us, chain.due_us)
             if holder.due_us <= now_us:
                 holder.due_us = NEVER_US
-                if holder.unreleased:  # told again until it is heard, also what this broker tells itself
-                    effects += self._release(holder, now_us)
-                    self._tell_again(holder, now_us)
-                if holder.unlisted:
-                    effects += self._enlist(holder, now_us)
+                effects += self._tell(holder, dict.fromkeys((*holder.unlisted, *holder.unreleased)), now_us)
             self.due_us = min(self.due_us, holder.due_us)
         return effects
 
     # ------------------------------------------------------------------------------------------------------ releasing
     def has(self, client: NodeName, messages: Iterable[DurableHanded | DurableGivenUp], now_us: int) -> None:
         """The client has acknowledged these."""
-        holder = self.of[client]
+        holder, messages = self.of[client], [*messages]
         holder.has.update((message.pubend, message.tick) for message in messages)
-        self._release_later(holder, now_us)
+        if any(holder.is_unreleased(message.pubend) for message in messages):
+            self._tell_at(holder, now_us + self._ack_delay_us)
 
-    def _release_later(self, holder: Holder, now_us: int) -> None:
-        """There may be something of the client's to tell publishers' brokers."""
-        if holder.due_us == NEVER_US and holder.unreleased:
-            holder.due_us = now_us + self._ack_delay_us
-            self.due_us = min(self.due_us, holder.due_us)
-
-    def _release(self, holder: Holder, now_us: int) -> list[Effect]:
-        effects: list[Effect] = []
-        for number, tick in holder.unreleased.items():
-            root, asked = self._roots[number], now_us // 1_000
-            effects += self._post(Release(root, self._name, holder.client, [number, tick], asked, 0, []))
-        return effects
+    def _release(self, holder: Holder, number: int, now_us: int) -> Sequence[Effect]:
+        root, asked = self._roots[number], now_us // 1_000
+        return self._post(Release(root, self._name, holder.client, [number, holder.has[number]], asked, 0, []))
 
     def released(self, message: Released, now_us: int) -> list[Effect]:
         """A publishers' broker has heard that."""
@@ -311,15 +335,19 @@ class Holders:
         holder = self.of.get(message.client)
         if holder is not None:
             for number, tick in pairs(message.ticks).items():
+                holder.unanswered.pop(number, None)
                 holder.heard[number] = max(tick, holder.heard.get(number, -1))
+                if holder.is_unreleased(number):
+                    self._tell_at(holder, now_us + self._ack_delay_us)
         return []
 
     def is_served_anew(self, root: NodeName, now_us: int) -> None:
         """Another broker serves that pubend now: it may not have heard what the one before it has."""
         number = self._roots.index(root)
         for holder in self.of.values():
-            if holder.heard.pop(number, None) is not None:
-                self._release_later(holder, now_us)
+            holder.unanswered.pop(number, None)
+            if holder.heard.pop(number, None) is not None and holder.is_unreleased(number):
+                self._tell_at(holder, now_us + self._ack_delay_us)
 
     # -------------------------------------------------------------------------------------------------- what is open
     @property

@@ -1,6 +1,6 @@
-"""The one message of exactly once over any overlay that goes by routing. Those between the two ends are those of
-durable subscriptions (`reliability.durable.messages`), sent straight to their brokers: their `hop` and `route` are not
-used."""
+"""The messages of exactly once over any overlay. `Carried` alone goes by routing; all between the two ends are sent
+straight. Those of durable subscriptions (`reliability.durable.messages`) are used too, without their `hop` and `route`.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -25,3 +25,14 @@ class Carried(NamedTuple):
     subscribers: list[list[int]]
     hops: Hops
     header: Sequence[int]
+
+
+@message(200)
+class Reminder(NamedTuple):
+    """A publishers' broker to a broker of clients: of these clients each has not acknowledged a message of the pubend
+    on its tick. Lists of one length. Without clients: somebody has not, and it does not know who is where."""
+
+    to: str
+    pubend: int
+    clients: list[str]
+    ticks: list[int]

@@ -16,10 +16,12 @@ class EndToEndParameters:
     gap: Milliseconds = 100
     """For how long an event that is missing before another one may still come by routing, before it is asked for."""
     rest: Milliseconds = 1_000
-    """When nothing was heard of a pubend for so long, its broker is asked whether there is more; each time that there
-    is nothing after twice as long."""
+    """What a client has not acknowledged for so long, the pubend's broker reminds its broker of; each time that nothing
+    is heard of the client again after twice as long."""
     rest_most: Milliseconds = 4_000
-    """The longest wait before a pubend's broker is asked again."""
+    """The longest wait before that is repeated, and any question or word that has no answer."""
+    idle: Milliseconds = 30_000
+    """When nothing was heard of a pubend for so long, its broker is asked whether there is more."""
     answer: Milliseconds = 500
     """After that long a question is repeated while no round trip was measured; then it is estimated from those."""
     answer_least: Milliseconds = 20
@@ -57,9 +59,11 @@ class EndToEndParameters:
         if self.rest > self.rest_most:
             found = f"rest {self.rest} ms above rest_most {self.rest_most} ms"
             raise InputError("rest", found, "at most rest_most: it is the first of the waiting times")
+        if self.idle < self.rest_most:
+            raise InputError("idle", f"idle {self.idle} ms below rest_most {self.rest_most} ms", "at least rest_most")
         if self.lease is not None and self.lease < 2 * self.rest_most:
             found = f"lease {self.lease} ms with rest_most {self.rest_most} ms"
-            raise InputError("lease", found, "at least twice rest_most: a client at rest is heard of so seldom")
+            raise InputError("lease", found, "at least twice rest_most: so seldom a client may be reminded")
         if self.silence < 3 * self.beat:
             found = f"silence {self.silence} ms with beat {self.beat} ms"
             raise InputError("silence", found, "at least three times beat: one word that is late would be missed")

@@ -6,7 +6,7 @@ from murmur_pubsub.machine import Effect, NodeContext
 from reliability.durable.messages import CatchUp, CatchUpStep, Caught, CaughtUp, Release
 from reliability.end_to_end.chain import Chain
 from reliability.end_to_end.end_to_end import EndToEnd
-from reliability.end_to_end.messages import Carried
+from reliability.end_to_end.messages import Carried, Reminder
 from reliability.end_to_end.parameters import EndToEndParameters
 from reliability.layer import BrokerServices
 
@@ -19,20 +19,11 @@ class TrustsRouting(EndToEnd):
 
 
 class AsksOnlyForGaps(EndToEnd):
-    """What was lost last, with nothing behind it, is never asked for."""
+    """What was lost last, with nothing behind it, is not asked for, though the pubend's broker reminds of it."""
 
     def __init__(self, context: NodeContext, parameters: EndToEndParameters, services: BrokerServices) -> None:
         super().__init__(context, parameters, services)
-        ask = self.holders._ask
-
-        def only_for_gaps(holder: Any, number: int, now_us: int) -> list[Effect]:
-            chain: Chain = holder.chains[number]
-            if chain.has_gap or chain.left or not chain.silent:
-                return ask(holder, number, now_us)
-            self.holders._ask_at(chain, now_us + 1_000_000)
-            return []
-
-        self.holders._ask = only_for_gaps  # type: ignore[method-assign]
+        self._answers = {**self._answers, Reminder: lambda _: []}
 
 
 class ForgetsALostQuestion(EndToEnd):
@@ -60,7 +51,7 @@ class ReleasedWhenHanded(EndToEnd):
         for holder in self.holders.of.values():
             for number, chain in holder.chains.items():
                 holder.has[number] = max(holder.has[number], chain.tick)
-            self.holders._release_later(holder, self._now_us)
+            self.holders._tell_at(holder, self._now_us + self.holders._ack_delay_us)
         return effects
 
 

@@ -152,7 +152,8 @@ def test_without_faults_both_deliver_all_and_one_sends_more() -> None:
     assert plain.required > 100
     assert set(plain.messages) == {CARRIED, OWN}
     assert reliable.messages[CARRIED] == pytest.approx(plain.messages[CARRIED], rel=0.01)
-    assert min(reliable.messages[kind] for kind in (AT_REST, ACKNOWLEDGED)) > 0
+    assert reliable.messages[ACKNOWLEDGED] > 0
+    assert AT_REST not in reliable.messages
     assert reliable.seconds == pytest.approx(4, abs=0.1)
 
 
@@ -165,11 +166,12 @@ def test_under_faults_one_delivers_all_and_the_other_does_not() -> None:
 
 
 def test_a_client_says_once_what_it_subscribes_to(tmp_path: Path) -> None:
-    """So many subscriptions are recorded as there are clients and pubends at other brokers."""
+    """So many subscriptions are recorded as there are clients and pubends at other brokers. A client that says each of
+    its subscriptions has most of them gathered: a publishers' broker hears the first word, and the last."""
     scenario = costs.multipath_scenario("S0", 1, 12, 1, 1, False)
     plain = deployment_of(scenario | {"broker": scenario["broker"] | {"reliability": "end_to_end"}})
     assert recorded(costs.as_reliable(scenario, "end_to_end"), tmp_path / "once") == 12 * 11
-    assert recorded(plain, tmp_path / "each") > 5 * 12 * 11
+    assert recorded(plain, tmp_path / "each") <= 2 * 12 * 11
 
 
 def recorded(deployment: Deployment, folder: Path) -> int:
