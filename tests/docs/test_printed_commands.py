@@ -23,7 +23,6 @@ SKIPPED = {
     "murmur run social": "needs the recorded graph",
     "murmur run quotes": "needs the recorded quotes",
     "murmur bench --out": "hours; tests/bench plays small ones",
-    "murmur bench --brokers 20 --seeds": "a minute; tests/bench plays small ones",
     "murmur bench --seeds": "an hour; tests/bench plays small ones",
     "murmur bench --only": "names a protocol of the reader's own; tests/bench plays small ones",
     "murmur hunt": "minutes to hours; tests/hunt hunts",
