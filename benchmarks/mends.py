@@ -234,8 +234,8 @@ MENDS = (
     ), asked=(_KEEPS_NOTHING,)),
     Mend("A client had been told what was given up", PlantedBug(
         "nobody hears that a client was told what was given up", _END_TO_END, "reliability/end_to_end/holders.py",
-        "message.tick) for message in messages)",
-        "message.tick) for message in messages if type(message) is DurableHanded)",
+        "            holder.has[message.pubend] = message.tick\n",
+        "            if type(message) is DurableHanded:\n                holder.has[message.pubend] = message.tick\n",
     ), asked=(_RESTS,)),
     Mend("A broker that was to say itself what its client had", PlantedBug(
         "what a broker tells itself is told once", _BACKUPS, "reliability/end_to_end/holders.py",

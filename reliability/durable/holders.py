@@ -29,7 +29,7 @@ from reliability.durable.messages import (
     flat,
     pairs,
 )
-from reliability.gryphon.round_trip import RoundTrip
+from reliability.gryphon.round_trip import RoundTrip, doubled
 from reliability.gryphon.sessions import Sessions
 from reliability.gryphon.subend import Subend
 
@@ -243,7 +243,7 @@ class Holders:
     @property
     def wait_us(self) -> int:
         """After how long to repeat what is not answered."""
-        return min(self._round_trip.nrt_us << min(self._unanswered, 2), self._round_trip.most_us)
+        return doubled(self._round_trip.nrt_us, min(self._unanswered, 2), self._round_trip.most_us)
 
     def repeat(self, now_us: int) -> list[Effect]:
         """Say again what was not answered."""

@@ -30,6 +30,7 @@ from reliability.durable.messages import (
 from reliability.gryphon.pubend import Pubend
 
 NEVER = 2**62
+"""A tick that none comes up to."""
 Post = Callable[[BetweenDurables], Sequence[Effect]]
 """Sends a message on its way to the broker that it is for."""
 

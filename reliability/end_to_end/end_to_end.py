@@ -233,6 +233,7 @@ class EndToEnd(Reliability):
         return self._post_to(message.to, message)
 
     def _post_answer(self, message: BetweenDurables) -> list[Effect]:
+        """Send what the keeper says; with the word that a client is on record goes what is kept for it."""
         effects = self._post(message)
         if type(message) is Enlisted and message.revision >= 0:
             effects += self._reminders.with_recorded(message.client, message.to)

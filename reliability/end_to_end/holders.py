@@ -38,14 +38,13 @@ from reliability.durable.messages import (
 from reliability.end_to_end.chain import Chain
 from reliability.end_to_end.messages import Carried, Reminder
 from reliability.end_to_end.parameters import EndToEndParameters
-from reliability.gryphon.round_trip import RoundTrip
+from reliability.gryphon.round_trip import RoundTrip, doubled
 from reliability.gryphon.sessions import Sessions
 
 NEVER_US = 2**62
 _QUICK = 5
 """How often a broker is told something before it may be away, and is told more seldom. Where three of ten messages are
 lost on each way, an answer comes in time in all but three of a hundred cases."""
-_DOUBLINGS_MAX = 8
 
 
 class Holder:
@@ -139,9 +138,8 @@ class Holders:
             if again_us <= now_us:
                 tell = self._enlist if number in holder.unlisted else self._release
                 effects += tell(holder, number, now_us)
-                doublings = min(max(0, often - _QUICK), _DOUBLINGS_MAX)
-                wait_us = max(self._round_trip.nrt_us, self._ack_delay_us) << doublings
-                again_us = now_us + min(wait_us, self._rest_most_us)
+                first_us = max(self._round_trip.nrt_us, self._ack_delay_us)
+                again_us = now_us + doubled(first_us, max(0, often - _QUICK), self._rest_most_us)
                 holder.unanswered[number] = often + 1, again_us
             self._tell_at(holder, again_us)
         return effects
@@ -252,8 +250,8 @@ class Holders:
             chain.go_on(step)
             if not chain.left and chain.due_us > now_us:
                 self._ask_at(chain, now_us + self._idle_us)
-        if self._is_own(holder) and holder.is_unreleased(number):
-            self._tell_at(holder, now_us + self._ack_delay_us)
+        if self._is_own(holder):
+            self._release_later(holder, number, now_us)
         if chain.due_us <= now_us:
             return [*effects, *self._ask(holder, number, now_us)]
         if chain.has_gap and not chain.left and chain.due_us > now_us + self._gap_us:
@@ -293,7 +291,7 @@ class Holders:
             self._ask_at(chain, now_us + self._rest_us)
             return []
         most = chain.ask(self._window - outstanding)
-        self._ask_at(chain, now_us + min(self._round_trip.nrt_us << min(chain.silent - 1, 8), self._rest_most_us))
+        self._ask_at(chain, now_us + doubled(self._round_trip.nrt_us, chain.silent - 1, self._rest_most_us))
         root, asked = self._roots[number], now_us // 1_000
         has = holder.has.get(number, -1)
         return [*self._post(CatchUp(root, self._name, holder.client, number, chain.tick, has, most, asked, 0, []))]
@@ -320,9 +318,14 @@ class Holders:
     # ------------------------------------------------------------------------------------------------------ releasing
     def has(self, client: NodeName, messages: Iterable[DurableHanded | DurableGivenUp], now_us: int) -> None:
         """The client has acknowledged these."""
-        holder, messages = self.of[client], [*messages]
-        holder.has.update((message.pubend, message.tick) for message in messages)
-        if any(holder.is_unreleased(message.pubend) for message in messages):
+        holder = self.of[client]
+        for message in messages:
+            holder.has[message.pubend] = message.tick
+            self._release_later(holder, message.pubend, now_us)
+
+    def _release_later(self, holder: Holder, number: int, now_us: int) -> None:
+        """There may be something of the client's to tell the pubend's broker."""
+        if holder.is_unreleased(number):
             self._tell_at(holder, now_us + self._ack_delay_us)
 
     def _release(self, holder: Holder, number: int, now_us: int) -> Sequence[Effect]:
@@ -337,8 +340,7 @@ class Holders:
             for number, tick in pairs(message.ticks).items():
                 holder.unanswered.pop(number, None)
                 holder.heard[number] = max(tick, holder.heard.get(number, -1))
-                if holder.is_unreleased(number):
-                    self._tell_at(holder, now_us + self._ack_delay_us)
+                self._release_later(holder, number, now_us)
         return []
 
     def is_served_anew(self, root: NodeName, now_us: int) -> None:
@@ -346,8 +348,8 @@ class Holders:
         number = self._roots.index(root)
         for holder in self.of.values():
             holder.unanswered.pop(number, None)
-            if holder.heard.pop(number, None) is not None and holder.is_unreleased(number):
-                self._tell_at(holder, now_us + self._ack_delay_us)
+            if holder.heard.pop(number, None) is not None:
+                self._release_later(holder, number, now_us)
 
     # -------------------------------------------------------------------------------------------------- what is open
     @property

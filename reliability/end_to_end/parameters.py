@@ -16,8 +16,8 @@ class EndToEndParameters:
     gap: Milliseconds = 100
     """For how long an event that is missing before another one may still come by routing, before it is asked for."""
     rest: Milliseconds = 1_000
-    """What a client has not acknowledged for so long, the pubend's broker reminds its broker of; each time that nothing
-    is heard of the client again after twice as long."""
+    """What a client has not acknowledged for so long, the pubend's broker reminds its broker of; while nothing is heard
+    of the client again after a quarter of that, and then each time after twice as long."""
     rest_most: Milliseconds = 4_000
     """The longest wait before that is repeated, and any question or word that has no answer."""
     idle: Milliseconds = 30_000

@@ -17,10 +17,10 @@ from murmur_pubsub.machine import Effect, NodeName
 from reliability.durable.keeper import Keeper
 from reliability.end_to_end.messages import Reminder
 from reliability.end_to_end.parameters import EndToEndParameters
+from reliability.gryphon.round_trip import doubled
 
 LOOKS = 4
 """How often in a `rest` it is looked whom to remind."""
-_DOUBLINGS_MAX = 8
 _ALL: NodeName = ""
 """Stands for all clients of which it is not known where they are."""
 
@@ -74,8 +74,7 @@ class Reminders:
         due.update(((broker, pubend), {}) for broker in self._brokers for pubend in everywhere)
         for client in reminded:
             often = self._reminded.get(client, (0, 0))[0]
-            wait_us = min((self._rest_us // LOOKS) << min(often, _DOUBLINGS_MAX), self._rest_most_us)
-            self._reminded[client] = often + 1, now_us + wait_us
+            self._reminded[client] = often + 1, now_us + doubled(self._rest_us // LOOKS, often, self._rest_most_us)
         return [
             effect
             for (broker, pubend), ticks in due.items()
@@ -83,4 +82,4 @@ class Reminders:
         ]
 
     def _is_due(self, client: NodeName, now_us: int) -> bool:
-        return client not in self._reminded or self._reminded[client][1] <= now_us
+        return self._reminded.get(client, (0, 0))[1] <= now_us

@@ -12,6 +12,12 @@ from reliability.gryphon.parameters import GryphonParameters
 _MEAN_GAIN = 1 / 8
 _DEVIATION_GAIN = 1 / 4
 _DEVIATIONS = 4
+_DOUBLINGS_MAX = 8
+
+
+def doubled(wait_us: int, often: int, most_us: int) -> int:
+    """The wait, doubled so often (after eight times no more), and at most `most_us`."""
+    return min(wait_us << min(often, _DOUBLINGS_MAX), most_us)
 
 
 class RoundTrip:
