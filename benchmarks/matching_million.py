@@ -16,11 +16,9 @@ index takes the filters, which are there before.
 import argparse
 import gc
 import json
-import os
 import random
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -28,6 +26,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks.matching import Event, us_each
+from benchmarks.other_code import HERE, environment_of
 from benchmarks.packed_scan import packed_scan
 from benchmarks.rule_sets import city_lots, recorded_quotes
 from benchmarks.table import print_table
@@ -51,7 +50,7 @@ def _interval(low: float, high: float) -> Constraint:
     return Constraint("number", None, low, False, high, False)
 
 
-def _drawn(shape: str, count: int, quotes: Path | None) -> tuple[list[Filter], list[Event]]:
+def drawn(shape: str, count: int, quotes: Path | None) -> tuple[list[Filter], list[Event]]:
     """(filters, events), the same each time."""
     if shape == "lots":
         return city_lots(count)
@@ -80,7 +79,7 @@ def _drawn(shape: str, count: int, quotes: Path | None) -> tuple[list[Filter], l
 def measure(shape: str, count: int, quotes: Path | None = None) -> dict[str, float | None]:
     """One row of the table; some answers are checked against the scan, or one by one if there is none."""
     gc.disable()
-    filters, events = _drawn(shape, count, quotes)
+    filters, events = drawn(shape, count, quotes)
     rss = psutil.Process().memory_info().rss
     index = MatchingIndex[int]()
     longest = asking = 0.0
@@ -128,14 +127,10 @@ def measure(shape: str, count: int, quotes: Path | None = None) -> dict[str, flo
 
 def _measured_apart(shape: str, checkout: Path, quotes: Path | None) -> dict[str, float | None]:
     """The row that a process of its own finds, with the index of that checkout."""
-    here = Path(__file__).resolve().parents[1]
     given = [] if quotes is None else ["--quotes", str(quotes.resolve())]
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "murmur_pubsub").symlink_to(checkout.resolve() / "murmur_pubsub")
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "benchmarks.matching_million", "--row", shape, *given],
-            env={**os.environ, "PYTHONPATH": f"{folder}:{here}"}, stdout=subprocess.PIPE, text=True, check=True,
-        )  # fmt: skip
+    command = [sys.executable, "-P", "-m", "benchmarks.matching_million", "--row", shape, *given]
+    with environment_of(checkout) as environment:
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
 
@@ -173,7 +168,7 @@ def main() -> None:
             continue
         if arguments.before is not None:
             rows.append(_cells(shape, "before", _measured_apart(shape, arguments.before, arguments.quotes)))
-        rows.append(_cells(shape, "this", _measured_apart(shape, Path(__file__).parents[1], arguments.quotes)))
+        rows.append(_cells(shape, "this", _measured_apart(shape, HERE, arguments.quotes)))
     print_table("Matching, us of processor time", _HEADINGS, rows)
 
 
