@@ -1,26 +1,17 @@
-"""How many rows of each kind a journal has, and from when to when: one look at all rows tells what four tables need."""
+"""How many rows of each kind a journal has, and from when to when; and what was published and delivered a second."""
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import pandas as pd
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from murmur_pubsub.journal import RowKind
+from spark_analysis.first_look import Kind
+from spark_analysis.journal_source import Journal
 
 _NAMES = {int(kind): kind.name.lower() for kind in RowKind}
-
-
-class Kind(NamedTuple):
-    """The rows of a kind: how many, the first and the last time, and how many came while publishing went on."""
-
-    rows: int
-    first_us: int
-    last_us: int
-    publishing: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,34 +38,22 @@ class Census:
             rows[_NAMES.get(number, "unknown")] += kind.rows
         return pd.DataFrame(sorted(rows.items()), columns=["kind", "rows"])
 
-    def rates(self) -> pd.DataFrame:
+    def rates(self, journal: Journal) -> pd.DataFrame:
         """One row: begin_us and end_us of publishing, publications and deliveries between, and both for each emulated
-        second."""
+        second (this one runs a job)."""
         begin_us, end_us = self.publishing
         seconds = max(1, end_us - begin_us) / 1_000_000
-        counts = {
-            name: self.kinds[kind].publishing if kind in self.kinds else 0
-            for name, kind in (("publications", RowKind.PUBLISH), ("deliveries", RowKind.DELIVER))
-        }
+        rows = journal.of(RowKind.PUBLISH, RowKind.DELIVER)
+        within = rows.where((F.col("time_us") >= begin_us) & (F.col("time_us") < end_us))
+        found = {row["kind"]: row["count"] for row in within.groupBy("kind").count().collect()}
+        named = (("publications", RowKind.PUBLISH), ("deliveries", RowKind.DELIVER))
+        counts = {name: found.get(int(kind), 0) for name, kind in named}
         rates = {f"{name}_per_second": count / seconds for name, count in counts.items()}
         return pd.DataFrame([{"begin_us": begin_us, "end_us": end_us, **counts, **rates}])
 
 
-def census(rows: DataFrame, begin_us: int | None, end_us: int | None) -> Census:
-    """The census of these rows (this one runs a job). Publishing went on from `begin_us` until before `end_us` (None:
-    from the first row, until the last)."""
-    time_us = F.col("time_us")
-    within = F.lit(True)
-    if begin_us is not None:
-        within &= time_us >= begin_us
-    if end_us is not None:
-        within &= time_us < end_us
-    found = (
-        rows.groupBy("kind")
-        .agg(F.count(F.lit(1)), F.min(time_us), F.max(time_us), F.count(F.when(within, 1)))
-        .collect()
-    )
-    kinds = {kind: Kind(*counted) for kind, *counted in found}
+def census_of(kinds: Mapping[int, Kind], begin_us: int | None, end_us: int | None) -> Census:
+    """Publishing went on from `begin_us` until before `end_us` (None: from the first row, until the last)."""
     whole = Census(kinds, (0, 0))
     begins = whole.first_us if begin_us is None else begin_us
     ends = max(whole.last_us, begins) + 1 if end_us is None else end_us

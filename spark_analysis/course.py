@@ -1,6 +1,6 @@
 """The course of a run: its phases, what had settled when, when faults were ordered and in effect, what orders came to.
 
-These are few rows of a journal, mostly of the driver. They are read by one job, before any other.
+These are few rows of a journal, mostly of the driver. The first look at the journal finds them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from murmur_pubsub.journal import Phase, RowKind
-from spark_analysis.journal_source import Journal
+from spark_analysis.first_look import CourseRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +33,15 @@ class Course:
         return begin_us, min(over, default=None)
 
 
-def read_course(journal: Journal) -> Course:
-    """The course of a journal's run (this one runs a job)."""
-    told = journal.of(RowKind.SETTLED, RowKind.PHASE, RowKind.FAULT, RowKind.ANSWER)
-    rows = told.select("kind", "time_us", "sequence", "hops", "value").collect()
+def course_of(rows: Sequence[CourseRow]) -> Course:
+    """The course of the run that has these rows."""
     phases: dict[str, int] = {}
-    for row in sorted(rows, key=lambda row: (row["time_us"], row["value"])):
-        if row["kind"] == RowKind.PHASE:
-            phases.setdefault(Phase(row["value"]).name.lower(), row["time_us"])
+    for row in sorted(rows, key=lambda row: (row.time_us, row.value)):
+        if row.kind == RowKind.PHASE:
+            phases.setdefault(Phase(row.value).name.lower(), row.time_us)
     return Course(
-        [(row["time_us"], row["value"]) for row in rows if row["kind"] == RowKind.SETTLED],
+        [(row.time_us, row.value) for row in rows if row.kind == RowKind.SETTLED],
         phases,
-        {(row["sequence"], row["hops"]): row["time_us"] for row in rows if row["kind"] == RowKind.FAULT},
-        {row["sequence"]: (row["time_us"], row["value"]) for row in rows if row["kind"] == RowKind.ANSWER},
+        {(row.sequence, row.hops): row.time_us for row in rows if row.kind == RowKind.FAULT},
+        {row.sequence: (row.time_us, row.value) for row in rows if row.kind == RowKind.ANSWER},
     )

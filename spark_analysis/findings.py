@@ -70,11 +70,11 @@ class Readers:
 
 
 def findings(
-    judged: DataFrame, journal: Journal, lives: DataFrame, readers: Readers, here: bool
+    wrong: DataFrame, judged: DataFrame, journal: Journal, lives: DataFrame, readers: Readers, here: bool
 ) -> DataFrame | pa.Table:
-    """One row for each finding (`FINDINGS_SCHEMA`). `judged`: `judge.OUTCOMES_SCHEMA`; `lives`: `judge.LIVES_SCHEMA`;
-    events as `judge.distinct_events` gives them. `here`: they are few, and told by the driver (this one runs a job)."""
-    wrong = judged.where(F.col("missing") + F.col("duplicate") + F.col("stray") + F.col("out_of_order") > 0)
+    """One row for each finding (`FINDINGS_SCHEMA`). `wrong`: pairs of which something is counted, among those `judged`
+    (`judge.OUTCOMES_SCHEMA`); `lives`: `judge.LIVES_SCHEMA`; events as `judge.distinct_events` gives them. `here`: they
+    are few, and told by the driver (this one runs a job)."""
     times = journal.events.select(*_EVENT, F.col("time_us").alias("event_us"), "attributes")
     homes = lives.groupBy("subscriber").agg(F.min("node").alias("home"))
     together = wrong.join(times, _EVENT, "left").join(homes, "subscriber", "left")

@@ -5,12 +5,12 @@ series has all its files up to the one that was sealed as the last, each file is
 sealed. A series may be open only where the manifest has a fault that took its writer away. A run that was cut short may
 leave any series open, and misses what was not begun; whatever else is wrong there is damage too.
 
-`survey` looks at names, sizes and headers; what is in the files is looked at by `unsound`, each file on its own, so
+`survey` looks at names, sizes and headers; what is in a file is looked at by `damage_in`, each file on its own, so
 that many can be read at once. `find_damage` does both in this process.
 """
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -68,7 +68,8 @@ def find_damage(store: JournalStore, manifest: RunManifest) -> list[Damage]:
     """Everything that is wrong with the journal, by file; raises `InputError` if there is none, or one of another
     schema version."""
     surveyed = survey(store, manifest)
-    return sorted(surveyed.damages + unsound(store, surveyed.contents))
+    inside = (damage_in(content, store.read(content.file)) for content in surveyed.contents)
+    return sorted([*surveyed.damages, *(damage for damage in inside if damage is not None)])
 
 
 def survey(store: JournalStore, manifest: RunManifest) -> Survey:
@@ -89,21 +90,19 @@ def survey(store: JournalStore, manifest: RunManifest) -> Survey:
     return surveyor.survey
 
 
-def unsound(store: JournalStore, contents: Iterable[Content]) -> list[Damage]:
-    """Which of these files do not hold what was sealed, or have a gap where a writer was killed."""
-    damages = []
-    for file, header, former in contents:
-        data = store.read(file)
-        if header.state is not FileState.OPEN:
-            checksum = zlib.crc32(memoryview(data)[HEADER_BYTES : header.used], former)
-            if checksum != header.checksum or data[header.used :].strip(b"\0"):
-                damages.append(Damage(file, "was changed after it was sealed"))
-            continue
-        try:
-            bytes_written(file, data)
-        except InputError as error:
-            damages.append(Damage(file, f"was damaged while it was open ({error.place}: {error.found})"))
-    return damages
+def damage_in(content: Content, data: bytes) -> Damage | None:
+    """What is wrong with the file that has this data: not what was sealed, or a gap where a writer was killed."""
+    file, header, former = content
+    if header.state is not FileState.OPEN:
+        checksum = zlib.crc32(memoryview(data)[HEADER_BYTES : header.used], former)
+        if checksum != header.checksum or data[header.used :].strip(b"\0"):
+            return Damage(file, "was changed after it was sealed")
+        return None
+    try:
+        bytes_written(file, data)
+    except InputError as error:
+        return Damage(file, f"was damaged while it was open ({error.place}: {error.found})")
+    return None
 
 
 class _File(NamedTuple):

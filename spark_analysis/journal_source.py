@@ -10,7 +10,7 @@ that was just being opened has nothing in it, not even a header.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,7 @@ from murmur_pubsub.journal import RowKind, SideKind, parse_side
 from murmur_pubsub.journal_format import HEADER_BYTES, ROW, parse_name
 from murmur_pubsub.journal_rows import parse_segment
 from murmur_pubsub.journal_store import JournalStore, store_at
-from spark_analysis.journal_check import Content, Damage, unsound
+from spark_analysis.worker import settle
 
 ROWS_SCHEMA = StructType(
     [
@@ -71,11 +71,10 @@ SUBSCRIPTIONS_SCHEMA = StructType(
         StructField("position", LongType(), False),
     ]
 )
-_PARTITION_BYTES_MAX = 16 << 20
+_PARTITION_BYTES_MAX = 32 << 20
 _PARTITION_BYTES_MIN = 1 << 20
 _BATCH_RECORDS = 50_000
 SMALL_JOURNAL_BYTES = 32 << 20
-_CHECK_TASKS = 64
 
 
 @dataclass(frozen=True)
@@ -119,16 +118,6 @@ def journal_files(store: JournalStore, ending: str) -> list[JournalFile]:
     return files
 
 
-def unsound_in_spark(spark: SparkSession, place: str, contents: Sequence[Content]) -> list[Damage]:
-    """`journal_check.unsound` of many files, by Spark's tasks."""
-
-    def look(some: Iterable[Content]) -> Iterator[Damage]:
-        yield from unsound(store_at(place), some)
-
-    tasks = min(len(contents), _CHECK_TASKS) or 1
-    return spark.sparkContext.parallelize(contents, tasks).mapPartitions(look).collect()
-
-
 def _was_just_opened(store: JournalStore, name: str, size: int) -> bool:
     """Was its writer killed between making the file and writing its header?"""
     return size == 0 or (size > HEADER_BYTES and not any(store.read(name, HEADER_BYTES)))
@@ -165,6 +154,7 @@ class _RowsReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, FileGroup)
+        settle()
         schema = to_arrow_schema(ROWS_SCHEMA)
         store = store_at(self._place)
         for file in partition.files:
@@ -189,6 +179,7 @@ class _SideReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, FileGroup)
+        settle()
         gathered: list[tuple[Any, ...]] = []
         store = store_at(self._place)
         for file in partition.files:

@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
@@ -45,6 +45,7 @@ from spark_analysis.evaluation import Condition, EventColumns, condition_of
 from spark_analysis.fault_windows import NEVER_US
 from spark_analysis.journal_source import Journal
 from spark_analysis.rules import Rules
+from spark_analysis.worker import settle
 
 MATCHES_SCHEMA = StructType(
     [
@@ -214,6 +215,7 @@ def _matcher(
     conditions: Sequence[Condition],
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def match(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         waiting: list[pa.RecordBatch] = []
         for batch in batches:
             waiting.append(batch)
@@ -351,11 +353,16 @@ def _disordered(first: DataFrame) -> DataFrame:
     return wrong.groupBy("source", "sequence", "subscriber").agg(F.max("other").alias("against"))
 
 
-def totals(judged: DataFrame) -> DataFrame:
-    """One row: the sums over all pairs. `delivered` counts pairs delivered at least once."""
+def totals_and_wrong(judged: DataFrame) -> tuple[Mapping[str, int], DataFrame]:
+    """The sums over all pairs, where `delivered` counts pairs delivered at least once; and the pairs of which something
+    is `COUNTED`, kept: their caller unpersists them (this one runs a job). All pairs are made once for both."""
     sums = [F.coalesce(F.sum(name), F.lit(0)).cast("long").alias(name) for name in (*COUNTED, "required")]
     whole = (F.col("copies") > 0) & F.col("published_us").isNotNull()
-    return judged.agg(*sums, F.count(F.when(whole, 1)).alias("delivered"))
+    seen = Observation()
+    observed = judged.observe(seen, *sums, F.count(F.when(whole, 1)).alias("delivered"))
+    wrong = observed.where(F.col("missing") + F.col("duplicate") + F.col("stray") + F.col("out_of_order") > 0).persist()
+    wrong.count()
+    return seen.get, wrong
 
 
 def judge_pairs(

@@ -7,7 +7,6 @@ every table is a transform of them (`spark_analysis.judge`, `spark_analysis.metr
 that runs jobs. A run that was cut short is analysed as far as it went, and the verdict says so.
 """
 
-import functools
 import json
 import sys
 from collections import Counter
@@ -34,16 +33,17 @@ from murmur_pubsub.run_manifest import RunManifest, read_manifest
 from spark_analysis import judge as judging
 from spark_analysis import metrics
 from spark_analysis.causes import Causes
-from spark_analysis.census import Census, census
+from spark_analysis.census import census_of
 from spark_analysis.connections import Connections
-from spark_analysis.course import read_course
+from spark_analysis.course import course_of
 from spark_analysis.damaged_run import DamagedRun
 from spark_analysis.expectations import check_expectations, measured
 from spark_analysis.fault_checks import FaultCheck
 from spark_analysis.faults import Faults, Recovery, checks_table
 from spark_analysis.findings import FINDINGS_SCHEMA, Readers, conjured, findings
-from spark_analysis.journal_check import survey, unsound
-from spark_analysis.journal_source import SMALL_JOURNAL_BYTES, read_journal, read_journal_here, unsound_in_spark
+from spark_analysis.first_look import FirstLook, look_first, look_first_in_spark
+from spark_analysis.journal_check import survey
+from spark_analysis.journal_source import SMALL_JOURNAL_BYTES, read_journal, read_journal_here
 from spark_analysis.key_figures import KEY_FIGURES, Figures
 from spark_analysis.recovery import tell_unsettled, unsettled_change
 from spark_analysis.report import write_report
@@ -53,7 +53,8 @@ from spark_analysis.tables import SMALL_TABLES, AnalysisFolder
 from spark_analysis.verdict import COUNTS, Expectation, Facts, decide
 
 _ROWS_KEPT_BYTES_MAX = 1 << 30
-"""The rows of a larger journal are read anew for the few kinds that a table needs: keeping all would fill the disks."""
+"""Rows of a larger journal are read anew for each table of metrics: keeping all would fill the disks. The verdict needs
+few of their kinds."""
 _TOLD_HERE_MAX = 100_000
 """The most findings of a small journal that the driver tells, and not processes of Python that Spark starts."""
 
@@ -94,7 +95,7 @@ def session_for(runs: Sequence[Path], master: str | None = None, executor_memory
 
 def judge(run: Path, master: str | None = None, executor_memory: str | None = None) -> dict[str, Any]:
     """The verdict alone, with its findings and the table of faults in `RUN/analysis`; raises as `analyze` does."""
-    with _opened(Path(run), read_manifest(Path(run)), master, executor_memory, _silent) as analysis:
+    with _opened(Path(run), read_manifest(Path(run)), master, executor_memory, _silent, False) as analysis:
         return analysis.judge()
 
 
@@ -106,14 +107,21 @@ def judge_and_measure(run: Path) -> tuple[dict[str, Any], Figures]:
 
 @contextmanager
 def _opened(
-    run: Path, manifest: RunManifest, master: str | None, executor_memory: str | None, progress: Progress
+    run: Path,
+    manifest: RunManifest,
+    master: str | None,
+    executor_memory: str | None,
+    progress: Progress,
+    measures: bool = True,
 ) -> "Iterator[_Analysis | DamagedRun]":
     progress("checking the journal", 0, 0)
     place = manifest.journal_at(run)
     surveyed = survey(store_at(place), manifest)
     damages, is_small = surveyed.damages, surveyed.size <= SMALL_JOURNAL_BYTES
+    seen = FirstLook()
     if is_small:
-        damages += unsound(store_at(place), surveyed.contents)
+        seen = look_first(store_at(place), surveyed.contents)
+        damages += seen.damages
     if damages:
         yield DamagedRun(run, damages)
         return
@@ -122,11 +130,11 @@ def _opened(
         if master is not None and is_cluster(master):
             check_executors(spark, place, AnalysisFolder(run).begin())
         if not is_small:
-            damages = unsound_in_spark(spark, place, surveyed.contents)
-        if damages:
-            yield DamagedRun(run, damages)
+            seen = look_first_in_spark(spark, place, surveyed.contents)
+        if seen.damages:
+            yield DamagedRun(run, seen.damages)
             return
-        analysis = _Analysis(spark, run, manifest, surveyed.size, progress)
+        analysis = _Analysis(spark, run, manifest, surveyed.size, seen, measures, progress)
         try:
             yield analysis
         finally:
@@ -142,7 +150,14 @@ class _Analysis:
     """One run in one session; keeps what several tables need."""
 
     def __init__(
-        self, spark: SparkSession, run: Path, manifest: RunManifest, journal_bytes: int, progress: Progress
+        self,
+        spark: SparkSession,
+        run: Path,
+        manifest: RunManifest,
+        journal_bytes: int,
+        seen: FirstLook,
+        measures: bool,
+        progress: Progress,
     ) -> None:
         self._spark = spark
         self._manifest = manifest
@@ -159,10 +174,11 @@ class _Analysis:
             events=self._keep(judging.distinct_events(journal.events)),
             subscriptions=self._keep(journal.subscriptions),
         )
-        if journal_bytes <= _ROWS_KEPT_BYTES_MAX:
-            self._journal = replace(self._journal, rows=self._keep(journal.rows), kept=True)
+        self._measures = measures
+        self._keeps_rows = not here and journal_bytes <= _ROWS_KEPT_BYTES_MAX
         self._deliveries = judging.deliveries_of(self._journal)
-        self._course = read_course(self._journal)
+        self._course = course_of(seen.course)
+        self._census = census_of(seen.kinds, *self._course.publishing_us())
         self._faults = Faults(self._journal, manifest, self._course)
 
     def judge(self) -> dict[str, Any]:
@@ -173,9 +189,11 @@ class _Analysis:
         filters = wanted.filters
         rules = rules_of(manifest)
         lives = self._keep(judging.lives_of(journal.subscriptions, self._course.settled))
-        self._outcomes = self._keep(judging.judge_pairs(journal, lives, filters, rules, self._faults.refused))
-        totals = judging.totals(self._outcomes).first()
-        assert totals is not None
+        self._outcomes = judging.judge_pairs(journal, lives, filters, rules, self._faults.refused)
+        if self._measures or manifest.faults or manifest.promise.durable or manifest.expect:
+            self._keep(self._outcomes)  # which takes as long as judging them: not for a verdict alone
+        totals, wrong = judging.totals_and_wrong(self._outcomes)
+        self._kept.append(wrong)
         self._published = journal.events.count()
         secret = None
         if any(totals[name] for name in judging.COUNTED):
@@ -188,7 +206,7 @@ class _Analysis:
             publishers = {} if explainer is None else self._faults.publishers()
             readers = Readers(list(filters), names, publishers, explainer, hops, rules.clocks_us, self._faults.refused)
             few = journal.small and sum(totals[name] for name in judging.COUNTED) <= _TOLD_HERE_MAX
-            listed = findings(self._outcomes, journal, lives, readers, few)
+            listed = findings(wrong, self._outcomes, journal, lives, readers, few)
         else:
             listed = to_arrow_schema(FINDINGS_SCHEMA).empty_table()
         found = self._folder.write_findings(listed)
@@ -234,10 +252,6 @@ class _Analysis:
             unsettled_change(changes_us, settled, self._faults.windows, self._census.last_us, limit_us)
         )
 
-    @functools.cached_property
-    def _census(self) -> Census:
-        return census(self._journal.rows, *self._course.publishing_us())
-
     def _expectations(
         self, counts: Mapping[str, int], explained: Mapping[str, int], recovery: Recovery
     ) -> list[Expectation]:
@@ -252,13 +266,15 @@ class _Analysis:
 
     def measure(self) -> None:
         """Write the tables of metrics."""
+        if self._keeps_rows:
+            self._journal = replace(self._journal, rows=self._keep(self._journal.rows), kept=True)
         rows = self._journal.rows
         first_us, last_us = self._census.first_us, self._census.last_us
         width_us = metrics.bucket_width_us(first_us, last_us)
         nodes = metrics.nodes_table(self._spark, self._manifest)
         counts = self._keep(metrics.activity(rows, width_us))
         self._folder.write_frame("phases", self._course.phases_table())
-        self._folder.write_frame("rates", self._census.rates())
+        self._folder.write_frame("rates", self._census.rates(self._journal))
         self._folder.write_frame("rows_by_kind", self._census.rows_by_kind())
         self._write("traffic", metrics.traffic_by_bucket(counts))
         of_clients = {kind_of(kind): kind.__name__ for kind in CLIENT_MESSAGES}
