@@ -42,7 +42,7 @@ play: setup
 	@$(BIN)/python -m murmuration.lessons.folder build/pyodide build/play
 
 bench: setup
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --out runs/bench
 
 mutants: setup
 	$(BIN)/python -m benchmarks.mutants mutants.jsonl
