@@ -189,6 +189,16 @@ class Block(Generic[Destination]):
         numbers = _numbers_of(self._alive[word : word + 1]) + word * WORD_BITS
         return [(number, self.entry(number)) for number in numbers[:count].tolist()]
 
+    def discard(self) -> Iterator[None]:
+        """Let go of the memory, in short steps. The block can be asked no more."""
+        self._answerable.clear()
+        while self._columns:
+            self._columns.popitem()
+            yield
+        del self._codes, self._filters[len(self._filters) // 2 :]
+        yield
+        self._filters.clear()
+
     def numbered(self) -> Iterator[tuple[int, IndexEntry[Destination]]]:
         """The entries that are not struck out, with their numbers."""
         return ((number, self.entry(number)) for number in _numbers_of(self._alive[: self.used_words]).tolist())

@@ -10,7 +10,7 @@ in no cell.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 from murmur_pubsub.filter import EXISTS, Constraint
@@ -23,6 +23,7 @@ _AT_ONCE = 128
 """Constraints, or values, that one step of building sees to."""
 _CELLS_AT_ONCE = 48
 _BOUNDS_MAX = 4_096
+_LISTED_AT_ONCE = 1_024
 """Bounds that are sorted, in one step, to find the edges of cells."""
 _NULS = "\0" * 65
 """No bound ends in so many."""
@@ -74,20 +75,20 @@ class AttributeCells:
         size = self._size
         listed: dict[Value, list[int]] = {}
         intervals = []
-        for number, constraint in constraints:
+        for position, (number, constraint) in enumerate(constraints):
             if constraint.values is None:
                 intervals.append((number, constraint))
             else:
                 for value in constraint.values:
                     listed.setdefault(value, []).append(number)
-        yield
+            if position % _LISTED_AT_ONCE == 0:
+                yield
         for position, (value, numbers) in enumerate(listed.items()):
             own_bits = size <= _SMALL_SIZE or len(numbers) >= _OWN_BITS_FROM
             self.by_value[value] = bits_of(numbers, size) if own_bits else numbers
             if position % _AT_ONCE == 0:
                 yield
-        self.edges = _edges(intervals, cells_max)
-        yield
+        self.edges = yield from _edges(intervals, cells_max)
         possible: list[tuple[int, int, int]] = []
         certain: list[tuple[int, int, int]] = []
         for position, (number, constraint) in enumerate(intervals):
@@ -165,10 +166,14 @@ class AttributeCells:
         return first, last, inner_first, inner_end
 
 
-def _edges(intervals: Sequence[tuple[int, Constraint]], cells_max: int) -> list[Any]:
+def _edges(intervals: Sequence[tuple[int, Constraint]], cells_max: int) -> Generator[None, None, list[Any]]:
+    """The edges of at most so many cells, found in short steps."""
     bounds: list[Any] = [constraint.low for _, constraint in intervals if constraint.low is not None]
+    yield
     bounds += [constraint.high for _, constraint in intervals if constraint.high is not None]
+    yield
     distinct = set(bounds)
+    yield
     if len(distinct) < cells_max:
         return sorted(distinct)
     bounds = bounds[:: len(bounds) // _BOUNDS_MAX + 1]
@@ -231,15 +236,21 @@ class AttributeSets:
         self, constraints: Sequence[tuple[int, Constraint]], size: int, everything: int, cells_max: int
     ) -> Iterator[None]:
         """Take the constraints in, in short steps."""
-        self.constrained = bits_of([number for number, _ in constraints], size)
-        exists = bits_of([number for number, constraint in constraints if constraint == EXISTS], size)
-        absent = bits_of([number for number, constraint in constraints if constraint.is_absence], size)
-        self.required = self.constrained & ~absent
-        self.base = everything & ~self.constrained | exists
+        exists: list[int] = []
+        absent: list[int] = []
         by_domain: dict[Domain, list[tuple[int, Constraint]]] = {}
-        for number, constraint in constraints:
+        for position, (number, constraint) in enumerate(constraints):
             if constraint.domain is not None:
                 by_domain.setdefault(constraint.domain, []).append((number, constraint))
+            elif constraint.is_absence:
+                absent.append(number)
+            elif constraint == EXISTS:
+                exists.append(number)
+            if position % _LISTED_AT_ONCE == 0:
+                yield
+        self.constrained = bits_of([number for number, _ in constraints], size)
+        self.required = self.constrained & ~bits_of(absent, size)
+        self.base = everything & ~self.constrained | bits_of(exists, size)
         for domain, each in by_domain.items():
             cells = self.domains[domain] = AttributeCells(size)
             yield from cells.build(each, self.base, cells_max)

@@ -233,8 +233,11 @@ class Homes(Generic[Destination]):
 
     def _open(self) -> Iterator[None]:
         """Open a block: with the edges of the one before, or, if these leave gaps, with bounds of filters in levels."""
-        from murmur_pubsub.matching_block import Block  # with numpy, which an index without blocks does not need
+        # Loaded in two steps, and with numpy: an index without blocks does not need them.
         from murmur_pubsub.matching_columns import cuts_of
+
+        yield
+        from murmur_pubsub.matching_block import Block
 
         latest = next(reversed(self._blocks.values()), None)
         if latest is None or latest.crowded:
@@ -286,6 +289,7 @@ class Homes(Generic[Destination]):
         if not len(block):
             del self._blocks[where]
             self._put_in_turn()
+            yield from block.discard()
         yield
 
     def _listed(self, sources: list[int]) -> Generator[None, None, tuple[list[IndexEntry[Destination]], list[int]]]:
