@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.other_code import HERE, environment_of
+from benchmarks.other_code import HERE, environment_of, with_path
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def computer() -> str:
     load = os.getloadavg()[0]
     return (
         f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores, {memory_gb:.0f} GB, "
-        f"{platform.system()} {platform.release()}, Python {platform.python_version()}, load before {load:.1f}"
+        f"{platform.system()}, Python {platform.python_version()}, load before {load:.1f}"
     )
 
 
@@ -102,7 +102,7 @@ def run(benchmark: Benchmark, before: Path | None, quotes: Path | None, out: Pat
     heading = f"{said}\ncode: {code_of(HERE)}; {datetime.now(UTC):%Y-%m-%d %H:%M} UTC\n{computer()}"
     print(f"\n{'=' * 100}\n{heading}", flush=True)
     began = time.monotonic()
-    printed, ended = played(benchmark.name, arguments, {**os.environ, "PYTHONPATH": str(HERE)})
+    printed, ended = played(benchmark.name, arguments, {**os.environ, "PYTHONPATH": with_path(HERE)})
     if before is not None and benchmark.has_before and not benchmark.compares_itself:
         line = f"\n--- the same over the code of {code_of(before)} ---\n"
         print(line, end="", flush=True)

@@ -14,4 +14,9 @@ def environment_of(checkout: Path) -> Iterator[dict[str, str]]:
     """The environment for a process that begins with `python -P -m benchmarks.NAME`."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "benchmarks").symlink_to(HERE / "benchmarks")
-        yield {**os.environ, "PYTHONPATH": f"{folder}:{checkout.resolve()}"}
+        yield {**os.environ, "PYTHONPATH": with_path(Path(folder), checkout.resolve())}
+
+
+def with_path(*folders: Path) -> str:
+    """`PYTHONPATH` with these before what is there."""
+    return os.pathsep.join([*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])])
