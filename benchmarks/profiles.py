@@ -1,6 +1,6 @@
 """Where processor time goes, by function: a question of the matching index, and an event in virtual time.
 
-    python -m benchmarks.profiles [index] [virtual]
+    python -m benchmarks.profiles [--index] [--virtual]
 
 Shares are cProfile's, whose own cost weighs on what calls much; they say where to look, and the other benchmarks say
 how long it takes. `judge_default` and `live_hop` are the profiles of the judge and of a live hop.
@@ -77,9 +77,12 @@ def _where(place: tuple[str, int, str]) -> str:
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", choices=[*WHAT, []], default=list(WHAT))
-    for name in parser.parse_args().what:
-        profiled(WHAT[name])
+    for name in WHAT:
+        parser.add_argument(f"--{name}", action="store_true", help="this one alone, unless others are given too")
+    given = vars(parser.parse_args())
+    for name, prepared in WHAT.items():
+        if given[name] or not any(given.values()):
+            profiled(prepared)
 
 
 if __name__ == "__main__":
