@@ -80,11 +80,14 @@ def _cpu_lines() -> Sequence[str]:
         return ()
 
 
-def played(module: str, arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[str, bool]:
-    """What the benchmark prints, which is shown meanwhile, and whether it came to its end."""
+def played(
+    module: str, arguments: Sequence[str], environment: Mapping[str, str], folder: Path = HERE
+) -> tuple[str, bool]:
+    """What the benchmark prints, which is shown meanwhile, and whether it came to its end. `folder`: where it runs;
+    Ray's workers look for code there first."""
     command = [sys.executable, "-P", "-m", f"benchmarks.{module}", *arguments]
     lines = []
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, env=environment, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             print(line, end="", flush=True)
@@ -104,17 +107,31 @@ def run(benchmark: Benchmark, before: Path | None, quotes: Path | None, out: Pat
     began = time.monotonic()
     printed, ended = played(benchmark.name, arguments, {**os.environ, "PYTHONPATH": with_path(HERE)})
     if before is not None and benchmark.has_before and not benchmark.compares_itself:
-        line = f"\n--- the same over the code of {code_of(before)} ---\n"
-        print(line, end="", flush=True)
-        with environment_of(before) as environment:
-            earlier, was_able = played(benchmark.name, arguments, environment)
-        printed += line + (earlier if was_able else f"{earlier}\nThat code does not run with this benchmark.\n")
+        printed += played_before(benchmark, arguments, before)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         file = out / f"{benchmark.name}.txt"
         file.write_text(f"{heading}\ntook {time.monotonic() - began:.0f} s\n{printed}")
         print(f"kept: {file}", flush=True)
     return ended
+
+
+def played_before(benchmark: Benchmark, arguments: Sequence[str], before: Path) -> str:
+    """What the benchmark prints over the other checkout's code; where that code lacks what it asks for, what the
+    checkout's own benchmark of that name prints, if there is one."""
+    said = f"\n--- the same over the code of {code_of(before)} ---\n"
+    print(said, end="", flush=True)
+    with environment_of(before) as environment:
+        printed, ended = played(benchmark.name, arguments, environment, before)
+    said += printed
+    if not ended:
+        line = "That code lacks what this benchmark asks for"
+        if (before / "benchmarks" / f"{benchmark.name}.py").exists():
+            line += "; its own benchmark of that name:\n"
+            print(line, flush=True)
+            line += played(benchmark.name, (), {**os.environ, "PYTHONPATH": with_path(before.resolve())}, before)[0]
+        said += f"{line}\n"
+    return said
 
 
 def main(arguments: Sequence[str]) -> int:

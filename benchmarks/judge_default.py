@@ -57,7 +57,7 @@ def judged_plainly(run: Path) -> dict[str, float]:
 
 def apart(run: Path, by: str, **environment: str) -> dict[str, float]:
     """The seconds that one process takes."""
-    command = [sys.executable, "-m", "benchmarks.judge_default", "--by", by, str(run)]
+    command = [sys.executable, "-P", "-m", "benchmarks.judge_default", "--by", by, str(run)]
     found = subprocess.run(command, env={**os.environ, **environment}, check=True, capture_output=True, text=True)
     seconds: dict[str, float] = json.loads(found.stdout.splitlines()[-1])
     return seconds
@@ -134,7 +134,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as place:
         run = Path(place) / "run"
-        command = [sys.executable, "-m", "murmuration", "run", given.scenario, "--runtime", "virtual", "--plain"]
+        command = [sys.executable, "-P", "-m", "murmuration", "run", given.scenario, "--runtime", "virtual", "--plain"]
         subprocess.run([*command, "--out", str(run)], check=True, capture_output=True)
         rows = []
         for by in ("spark", "plain"):
