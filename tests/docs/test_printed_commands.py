@@ -29,6 +29,7 @@ SKIPPED = {
     "murmur zoo ": "the tests of tests/zoo visit all of it, on both judges",
     "murmur zoo": "the tests of tests/zoo visit all of it, on both judges",
     "murmur paper": "minutes; tests/papers plays each at its quick size",
+    "make bench": "an hour",
     "python -m benchmarks": "minutes to hours",
     "pytest --murmur-runtime=ray": "tests/docs/test_examples.py runs that suite live",
     "cd docs/examples": "tests/docs/test_examples.py runs that suite",
