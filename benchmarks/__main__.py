@@ -105,7 +105,7 @@ def run(benchmark: Benchmark, before: Path | None, quotes: Path | None, out: Pat
     heading = f"{said}\ncode: {code_of(HERE)}; {datetime.now(UTC):%Y-%m-%d %H:%M} UTC\n{computer()}"
     print(f"\n{'=' * 100}\n{heading}", flush=True)
     began = time.monotonic()
-    printed, ended = played(benchmark.name, arguments, {**os.environ, "PYTHONPATH": with_path(HERE)})
+    printed, ended = played(benchmark.name, arguments, with_path(HERE))
     if before is not None and benchmark.has_before and not benchmark.compares_itself:
         printed += played_before(benchmark, arguments, before)
     if out is not None:
@@ -129,9 +129,14 @@ def played_before(benchmark: Benchmark, arguments: Sequence[str], before: Path) 
         if (before / "benchmarks" / f"{benchmark.name}.py").exists():
             line += "; its own benchmark of that name:\n"
             print(line, flush=True)
-            line += played(benchmark.name, (), {**os.environ, "PYTHONPATH": with_path(before.resolve())}, before)[0]
+            line += played(benchmark.name, (), with_path(before.resolve()), before)[0]
         said += f"{line}\n"
     return said
+
+
+def _place(given: str) -> Path:
+    """From wherever the command is typed: benchmarks run in another folder."""
+    return Path(given).resolve()
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -142,8 +147,8 @@ def main(arguments: Sequence[str]) -> int:
     names = [each.name for each in WHOLE]
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; all without any")
     parser.add_argument("--out", type=Path, metavar="FOLDER")
-    parser.add_argument("--before", type=Path, metavar="CHECKOUT")
-    parser.add_argument("--quotes", type=Path, metavar="RECORDING")
+    parser.add_argument("--before", type=_place, metavar="CHECKOUT")
+    parser.add_argument("--quotes", type=_place, metavar="RECORDING")
     given = parser.parse_args(arguments)
     for name in given.names:
         if name not in names:
@@ -159,9 +164,8 @@ def main(arguments: Sequence[str]) -> int:
             if not run(benchmark, given.before, given.quotes, given.out):
                 failed.append(benchmark.name)
     except KeyboardInterrupt:
-        print(
-            f"interrupted; what had ended is kept{f' in {given.out}' if given.out else ' nowhere: no --out was given'}"
-        )
+        where = "nowhere: no --out was given" if given.out is None else f"in {given.out}"
+        print(f"interrupted; what had ended is kept {where}")
         return 130
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)

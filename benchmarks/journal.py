@@ -1,14 +1,13 @@
 """Journal rows a second: written by a node against a bare `pack_into`, and read by Spark against plain numpy."""
 
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from pyspark.sql import functions as F
 
 from benchmarks.table import print_table
+from benchmarks.timing import seconds
 from murmur_pubsub.journal import JournalWriter, RowKind
 from murmur_pubsub.journal_format import ROW
 from murmur_pubsub.journal_rows import read_segment
@@ -46,17 +45,11 @@ def count_with_numpy(folder: Path) -> int:
     return int(counts.sum())
 
 
-def _seconds(action: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    action()
-    return time.perf_counter() - began
-
-
 def measure(folder: Path) -> list[tuple[object, ...]]:
     """Rows of the table; Spark's session starts before its clock does."""
     rows = NODES * ROWS_A_NODE
-    timed = [("packed bare", _seconds(pack_bare)), ("written (JournalWriter)", _seconds(lambda: write_journal(folder)))]
-    timed.append(("counted by node, numpy", min(_seconds(lambda: count_with_numpy(folder)) for _ in range(_ROUNDS))))
+    timed = [("packed bare", seconds(pack_bare)), ("written (JournalWriter)", seconds(lambda: write_journal(folder)))]
+    timed.append(("counted by node, numpy", min(seconds(lambda: count_with_numpy(folder)) for _ in range(_ROUNDS))))
     with spark_session(journal_bytes=rows * ROW.size) as spark:
         table = read_journal(spark, str(folder)).rows
 
@@ -64,12 +57,12 @@ def measure(folder: Path) -> list[tuple[object, ...]]:
             counted = table.groupBy("node").agg(F.count(F.lit(1)).alias("rows"), F.max("position")).collect()
             assert sum(row["rows"] for row in counted) == rows
 
-        timed.append(("counted by node, Spark, cold", _seconds(count_with_spark)))
-        timed.append(("counted by node, Spark, warm", min(_seconds(count_with_spark) for _ in range(_ROUNDS))))
+        timed.append(("counted by node, Spark, cold", seconds(count_with_spark)))
+        timed.append(("counted by node, Spark, warm", min(seconds(count_with_spark) for _ in range(_ROUNDS))))
     base_s = {"packed": timed[0][1], "written": timed[0][1], "counted": timed[2][1]}
     return [
-        (what, f"{seconds:.2f}", f"{rows / seconds:,.0f}", f"{seconds / base_s[what.split()[0]]:.1f}")
-        for what, seconds in timed
+        (what, f"{taken_s:.2f}", f"{rows / taken_s:,.0f}", f"{taken_s / base_s[what.split()[0]]:.1f}")
+        for what, taken_s in timed
     ]
 
 

@@ -15,11 +15,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from benchmarks.table import print_table
+from benchmarks.timing import seconds
 
 _ROUNDS = 3
 _MS = 1_000.0
@@ -34,12 +36,7 @@ def judged_by_spark(run: Path) -> dict[str, float]:
     size = sum(path.stat().st_size for path in (run / "journal").iterdir())
     with spark_session(None, size, None) as spark:
         assert spark.range(1).count() == 1
-        seconds = {"start": time.perf_counter() - began}
-        for name in ("first", "again"):
-            began = time.perf_counter()
-            assert judge(run)["verdict"] == "valid"
-            seconds[name] = time.perf_counter() - began
-    return seconds
+        return {"start": time.perf_counter() - began, **judged_twice(lambda: judge(run))}
 
 
 def judged_plainly(run: Path) -> dict[str, float]:
@@ -47,20 +44,23 @@ def judged_plainly(run: Path) -> dict[str, float]:
     began = time.perf_counter()
     from spark_analysis.plain_judge import judge_run
 
-    seconds = {"start": time.perf_counter() - began}
-    for name in ("first", "again"):
-        began = time.perf_counter()
-        assert judge_run(run).numbers["verdict"] == "valid"
-        seconds[name] = time.perf_counter() - began
-    return seconds
+    return {"start": time.perf_counter() - began, **judged_twice(lambda: judge_run(run).numbers)}
+
+
+def judged_twice(judge: Callable[[], Mapping[str, Any]]) -> dict[str, float]:
+    """Seconds of the first judgment and of another, both of a valid run."""
+
+    def judged() -> None:
+        assert judge()["verdict"] == "valid"
+
+    return {name: seconds(judged) for name in ("first", "again")}
 
 
 def apart(run: Path, by: str, **environment: str) -> dict[str, float]:
     """The seconds that one process takes."""
     command = [sys.executable, "-P", "-m", "benchmarks.judge_default", "--by", by, str(run)]
     found = subprocess.run(command, env={**os.environ, **environment}, check=True, capture_output=True, text=True)
-    seconds: dict[str, float] = json.loads(found.stdout.splitlines()[-1])
-    return seconds
+    return json.loads(found.stdout.splitlines()[-1])  # type: ignore[no-any-return]
 
 
 def parts_of(run: Path, folder: Path) -> list[tuple[str, str]]:
@@ -70,54 +70,41 @@ def parts_of(run: Path, folder: Path) -> list[tuple[str, str]]:
     settings["spark.eventLog.rolling.enabled"] = "false"
     settings["spark.eventLog.compress"] = "false"
     (folder / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
-    seconds = apart(run, "spark", SPARK_CONF_DIR=str(folder))
+    taken_s = apart(run, "spark", SPARK_CONF_DIR=str(folder))
     (log,) = (path for path in (folder / "events").rglob("*") if path.is_file() and not path.name.startswith("."))
-    jobs: dict[int, list[float]] = {}
-    tasks: Counter[str] = Counter()
-    of_first: set[int] = set()
+    told: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for line in log.read_text().splitlines():
         event = json.loads(line)
-        if event["Event"] == "SparkListenerJobStart":
-            jobs[event["Job ID"]] = [event["Submission Time"] / _MS]
-            if _is_first(len(jobs), jobs, seconds):
-                of_first |= set(event["Stage IDs"])
-        elif event["Event"] == "SparkListenerJobEnd":
-            jobs[event["Job ID"]].append(event["Completion Time"] / _MS)
-        elif event["Event"] == "SparkListenerTaskEnd" and event["Stage ID"] in of_first:
-            measured = event["Task Metrics"]
-            tasks["tasks"] += 1
-            tasks["run"] += measured["Executor Run Time"]
-            tasks["cpu"] += measured["Executor CPU Time"] / 1e6
-            tasks["unpacked"] += measured["Executor Deserialize Time"]
-            tasks["collected"] += measured["JVM GC Time"]
-    spans = [
-        span for number, span in enumerate(jobs.values(), 1) if len(span) == 2 and _is_first(number, jobs, seconds)
-    ]
-    busy_s = _covered(spans)
+        told[event["Event"]].append(event)
+    ends_ms = {each["Job ID"]: each["Completion Time"] for each in told["SparkListenerJobEnd"]}
+    counting, *others = told["SparkListenerJobStart"]
+    judged_ms = ends_ms[counting["Job ID"]] + taken_s["first"] * _MS
+    jobs = [each for each in others if each["Submission Time"] < judged_ms]
+    stages = {stage for job in jobs for stage in job["Stage IDs"]}
+    tasks = [each["Task Metrics"] for each in told["SparkListenerTaskEnd"] if each["Stage ID"] in stages]
+    busy_s = _covered([(job["Submission Time"], ends_ms[job["Job ID"]]) for job in jobs]) / _MS
+
+    def of_all(metric: str, a_second: float = _MS) -> str:
+        return f"{sum(task[metric] for task in tasks) / a_second:.1f}"
+
     return [
-        ("the first judgment, s", f"{seconds['first']:.1f}"),
-        ("jobs", str(len(spans))),
-        ("tasks", str(tasks["tasks"])),
+        ("the first judgment, s", f"{taken_s['first']:.1f}"),
+        ("jobs", str(len(jobs))),
+        ("tasks", str(len(tasks))),
         ("some job runs, s", f"{busy_s:.1f}"),
-        ("none runs: plans, Python, s", f"{seconds['first'] - busy_s:.1f}"),
-        ("tasks run, s of all", f"{tasks['run'] / _MS:.1f}"),
-        ("of that with a core, s", f"{tasks['cpu'] / _MS:.1f}"),
-        ("tasks unpacked, s of all", f"{tasks['unpacked'] / _MS:.1f}"),
-        ("Java's collector, s of all tasks", f"{tasks['collected'] / _MS:.1f}"),
+        ("none runs: plans, Python, s", f"{taken_s['first'] - busy_s:.1f}"),
+        ("tasks run, s of all", of_all("Executor Run Time")),
+        ("of that with a core, s", of_all("Executor CPU Time", 1e9)),
+        ("tasks unpacked, s of all", of_all("Executor Deserialize Time")),
+        ("Java's collector, s of all tasks", of_all("JVM GC Time")),
     ]
 
 
-def _is_first(number: int, jobs: dict[int, list[float]], seconds: dict[str, float]) -> bool:
-    """Is the job, counted from 1, one of the first judgment? The one before that counts a row."""
-    spans = list(jobs.values())
-    return number > 1 and spans[number - 1][0] - spans[0][-1] < seconds["first"]
-
-
-def _covered(spans: list[list[float]]) -> float:
-    """Seconds in which at least one of the spans runs."""
-    covered, until = 0.0, 0.0
+def _covered(spans: list[tuple[int, int]]) -> int:
+    """For how long at least one of the spans runs."""
+    covered, until = 0, 0
     for begin, end in sorted(spans):
-        covered += max(0.0, end - max(begin, until))
+        covered += max(0, end - max(begin, until))
         until = max(until, end)
     return covered
 
@@ -140,7 +127,7 @@ def main() -> None:
         for by in ("spark", "plain"):
             rounds = [apart(run, by) for _ in range(_ROUNDS)]
             middle = [statistics.median(each[name] for each in rounds) for name in ("start", "first", "again")]
-            rows.append((by, *(f"{seconds:.1f}" for seconds in middle)))
+            rows.append((by, *(f"{taken_s:.1f}" for taken_s in middle)))
         title = f"The judge over the scenario {given.scenario}, s (aim: the first judgment in 8 beyond Spark's start)"
         print_table(title, ("judge", "start", "first", "again"), rows)
         print_table("Where the first judgment goes, by Spark's event log", ("", ""), parts_of(run, Path(place)))

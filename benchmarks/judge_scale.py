@@ -12,9 +12,8 @@ import json
 import sys
 import tempfile
 import threading
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from pyspark.sql import functions as F
 
 from benchmarks.big_run import BigRun
 from benchmarks.table import print_table
+from benchmarks.timing import seconds
 from murmur_pubsub.journal_rows import read_segment
 from murmur_pubsub.journal_store import store_at
 from murmur_pubsub.run_manifest import read_manifest
@@ -99,12 +99,6 @@ def _watched(roots: list[int]) -> Iterator[ProcessWatch]:
     watch.stop()
 
 
-def _seconds(action: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    action()
-    return time.perf_counter() - began
-
-
 def generate(rows: int, folder: Path) -> None:
     """A run, and its rows as Parquet, if they are not there yet."""
     if not folder.exists():
@@ -129,10 +123,10 @@ def measure(folder: Path, cluster: SparkCluster, wanted: Sequence[str]) -> list[
         if where not in wanted:
             continue
         with spark_session(master, journal_bytes, memory) as spark:
-            plain_s = min(_seconds(lambda spark=spark: _scan(spark, folder)) for _ in range(2))  # type: ignore[misc]
+            plain_s = min(seconds(lambda spark=spark: _scan(spark, folder)) for _ in range(2))  # type: ignore[misc]
             found: dict[str, Any] = {}
             with _watched([psutil.Process().pid, *(each.pid for each in cluster.processes.values())]) as watch:
-                judge_s = _seconds(lambda found=found: found.update(judge(folder)))  # type: ignore[misc]
+                judge_s = seconds(lambda found=found: found.update(judge(folder)))  # type: ignore[misc]
         assert {name: found[name] for name in counts} == counts, found
         peaks = "  ".join(f"{kind} {peak / _GB:.1f}" for kind, peak in sorted(watch.peak.items()))
         size, pairs = f"{rows / 1e6:,.0f} M", f"{counts['required'] / 1e6:.1f} M"

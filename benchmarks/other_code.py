@@ -14,9 +14,10 @@ def environment_of(checkout: Path) -> Iterator[dict[str, str]]:
     """The environment for a process that begins with `python -P -m benchmarks.NAME`."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "benchmarks").symlink_to(HERE / "benchmarks")
-        yield {**os.environ, "PYTHONPATH": with_path(Path(folder), checkout.resolve())}
+        yield with_path(Path(folder), checkout.resolve())
 
 
-def with_path(*folders: Path) -> str:
-    """`PYTHONPATH` with these before what is there."""
-    return os.pathsep.join([*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])])
+def with_path(*folders: Path) -> dict[str, str]:
+    """The environment, with these before what is in `PYTHONPATH`."""
+    path = [*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}

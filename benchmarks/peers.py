@@ -12,7 +12,6 @@ and said to be.
 import importlib
 import random
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from benchmarks.judge_scale import generate
 from benchmarks.matching import us_each
 from benchmarks.matching_million import drawn
 from benchmarks.table import print_table
+from benchmarks.timing import seconds
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.matching import MatchingIndex
 
@@ -47,14 +47,9 @@ def peer(name: str) -> Any | None:
         return None
 
 
-def seconds(work: Callable[[], object]) -> float:
+def shortest_s(work: Callable[[], object]) -> float:
     """The shortest of some rounds."""
-    taken = []
-    for _ in range(_ROUNDS):
-        began = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - began)
-    return min(taken)
+    return min(seconds(work) for _ in range(_ROUNDS))
 
 
 # ------------------------------------------------------------------------------------------- events in virtual time
@@ -106,7 +101,7 @@ def virtual_time() -> list[tuple[str, ...]]:
         runs["SimPy"] = lambda: run_simpy(simpy)
     rows: list[tuple[str, ...]] = []
     for name, run in runs.items():
-        events, taken_s = run(), seconds(run)
+        events, taken_s = run(), shortest_s(run)
         rows.append((name, f"{events:,}", f"{taken_s:.2f}", f"{events / taken_s:,.0f}"))
     return rows
 
@@ -170,7 +165,7 @@ def rows_counted() -> list[tuple[str, ...]]:
         folder = Path(place) / "run"
         generate(ROWS, folder)
         query = f"SELECT node, kind, count(*), max(time_us) FROM '{folder}/rows.parquet/*.parquet' GROUP BY node, kind"
-        taken_s = seconds(lambda: duckdb.sql(query).fetchall())
+        taken_s = shortest_s(lambda: duckdb.sql(query).fetchall())
     return [("DuckDB, all cores", f"{taken_s:.2f}", f"{ROWS / taken_s:,.0f}")]
 
 

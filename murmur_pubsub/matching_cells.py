@@ -22,8 +22,9 @@ _SMALL_SIZE = 4_096
 _AT_ONCE = 128
 """Constraints, or values, that one step of building sees to."""
 _CELLS_AT_ONCE = 48
-_BOUNDS_MAX = 4_096
 _LISTED_AT_ONCE = 1_024
+"""Constraints that one step looks at, to list them by what they are."""
+_BOUNDS_MAX = 4_096
 """Bounds that are sorted, in one step, to find the edges of cells."""
 _NULS = "\0" * 65
 """No bound ends in so many."""

@@ -34,7 +34,7 @@ _ROW_FROM = 16
 _ROW_FROM_OF_MANY = 1_024
 """Once there are many rows, a value has one if it is asked for by one in so many filters of a full block."""
 _ENTRIES_AT_ONCE = 32
-_CLAIMED_AT_ONCE = 1 << 20
+_CLAIMED_AT_ONCE = 1 << 21
 """Bytes: a large page, if memory comes in such."""
 _PADDING = 8
 """Words between rows: rows a power of two apart would share a few sets of the processor's cache."""

@@ -1,10 +1,10 @@
 """From a run folder to verdict, tables and report: `python -m spark_analysis RUN`, or under spark-submit.
 
 The journal is checked before Spark starts (the content of a large one by Spark itself, first of all); one that is
-damaged is not judged (`spark_analysis.damaged_run`). Its rows are
-read once and kept in Spark's memory or on disk, those of a large one read anew by each table that needs some of them;
-every table is a transform of them (`spark_analysis.judge`, `spark_analysis.metrics`), and this module is the only one
-that runs jobs. A run that was cut short is analysed as far as it went, and the verdict says so.
+damaged is not judged (`spark_analysis.damaged_run`). The verdict reads the kinds of rows that it needs. For the tables
+of metrics all rows are kept in Spark's memory or on disk; those of a large journal are read anew by each table. Every
+table is a transform of them (`spark_analysis.judge`, `spark_analysis.metrics`), and this module decides what is run.
+A run that was cut short is analysed as far as it went, and the verdict says so.
 """
 
 import json
@@ -95,7 +95,7 @@ def session_for(runs: Sequence[Path], master: str | None = None, executor_memory
 
 def judge(run: Path, master: str | None = None, executor_memory: str | None = None) -> dict[str, Any]:
     """The verdict alone, with its findings and the table of faults in `RUN/analysis`; raises as `analyze` does."""
-    with _opened(Path(run), read_manifest(Path(run)), master, executor_memory, _silent, False) as analysis:
+    with _opened(Path(run), read_manifest(Path(run)), master, executor_memory, _silent, measures=False) as analysis:
         return analysis.judge()
 
 

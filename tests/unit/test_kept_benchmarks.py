@@ -62,3 +62,17 @@ def test_a_wrong_command_line_ends_with_code_2(
         main(arguments)
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
+
+
+def test_folders_are_meant_from_where_the_command_is_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "earlier" / "murmur_pubsub").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    given: list[Path | None] = []
+
+    def noting(benchmark: Benchmark, before: Path | None, quotes: Path | None, out: Path | None) -> bool:
+        given.extend((before, quotes))
+        return True
+
+    monkeypatch.setattr("benchmarks.__main__.run", noting)
+    assert main(["engine", "--before", "earlier", "--quotes", "quotes.tar"]) == 0
+    assert given == [tmp_path / "earlier", tmp_path / "quotes.tar"]
