@@ -143,7 +143,7 @@ class Keeper:
 
     def kept_for(self, since_us: int, until: int = NEVER) -> Iterator[tuple[NodeName, int, int]]:
         """Of each client that `owes` counts: pubends, and the last tick up to `until` that is kept for it there."""
-        for client, registration in self._log.record.registrations.items():
+        for client, registration in self._log.record.with_any_left():
             heard_us = self._heard_us.get(client, self._begun_us)
             for number, tick in self.kept_for_one(client, until):
                 owed = registration.owed[number]

@@ -75,17 +75,23 @@ class Lost:
 
 
 class Registration:
-    """One client's. `has`: pubend to the tick up to which the client has everything; `lost`: what was given up after
+    """One client's, the `number`th of all. `has`: pubend to the tick up to which the client has everything; `lost`: what was given up after
     that; `owed`: the ticks after both that are kept for it."""
 
-    __slots__ = ("has", "lost", "owed", "revision", "wanted")
+    __slots__ = ("has", "lost", "number", "owed", "revision", "wanted")
 
-    def __init__(self, has: dict[int, int]) -> None:
+    def __init__(self, number: int, has: dict[int, int]) -> None:
+        self.number = number
         self.revision = -1
         self.wanted: list[tuple[int, Filter]] = []
         self.has = has
         self.lost: dict[int, Lost] = {}
         self.owed: dict[int, deque[int]] = {pubend: deque() for pubend in has}
+
+    @property
+    def any_left(self) -> bool:
+        """Is anything kept for it, or was anything given up of which it has not been told?"""
+        return bool(self.lost) or any(self.owed.values())
 
     def done_up(self, pubend: int) -> int:
         """The tick up to which nothing is kept for it."""
@@ -98,6 +104,8 @@ class DurableRecord:
 
     def __init__(self) -> None:
         self.registrations: dict[NodeName, Registration] = {}
+        self._left: dict[NodeName, Registration] = {}
+        """Those that have any left: mostly few of many."""
         self._filters = LocalSubscriptions("bitset")
         self._kept: dict[int, dict[int, _Kept]] = {}
 
@@ -105,18 +113,32 @@ class DurableRecord:
         """From now on that is what the client wants; `latest`: pubend to its last tick in use."""
         registration = self.registrations.get(client)
         if registration is None:
-            registration = self.registrations[client] = Registration(dict(latest))
+            registration = self._register(client, latest)
         if not wanted or not registration.wanted:  # what it begins with, and what it ends with, it is not owed
             for pubend, tick in latest.items():
                 self.release(client, pubend, tick)
-        withdraws = any(each not in wanted for each in registration.wanted)
+        before, registration.wanted = registration.wanted, list(wanted)
         registration.revision = revision
-        registration.wanted = list(wanted)
-        if withdraws:
+        if any(each not in wanted for each in before):
             self._withdraw(client, registration)
-        self._filters.remove_client(client)
+        for subscriber, each in before:
+            self._filters.remove((client, subscriber), each)
         for subscriber, each in wanted:
             self._filters.add((client, subscriber), each)
+
+    def _register(self, client: NodeName, has: Mapping[int, int]) -> Registration:
+        registration = self.registrations[client] = Registration(len(self.registrations), dict(has))
+        return registration
+
+    def _note_left(self, client: NodeName, registration: Registration) -> None:
+        if registration.any_left:
+            self._left[client] = registration
+        else:
+            self._left.pop(client, None)
+
+    def with_any_left(self) -> list[tuple[NodeName, Registration]]:
+        """The clients for which anything is kept, or that have to be told of what was given up, as they came."""
+        return sorted(self._left.items(), key=lambda each: each[1].number)
 
     def _withdraw(self, client: NodeName, registration: Registration) -> None:
         """What was withdrawn, and not handed over yet, is kept no more."""
@@ -128,6 +150,7 @@ class DurableRecord:
                 if not left:
                     owed.remove(tick)
                     self._release(pubend, tick)
+        self._note_left(client, registration)
 
     def match(self, event: Event) -> dict[NodeName, list[int]]:
         """Whom the event is for."""
@@ -142,6 +165,7 @@ class DurableRecord:
                 kept = self._kept.setdefault(pubend, {}).setdefault(tick, _Kept(event))
                 kept.matched[client] = subscribers
                 kept.waiting += 1
+                self._left[client] = registration
 
     def release(self, client: NodeName, pubend: int, tick: int) -> None:
         """The client has everything of the pubend up to the tick."""
@@ -154,6 +178,7 @@ class DurableRecord:
         owed = registration.owed.setdefault(pubend, deque())
         while owed and owed[0] <= tick:
             self._release(pubend, owed.popleft())
+        self._note_left(client, registration)
 
     def give_up(self, client: NodeName, pubend: int, tick: int) -> None:
         """Keep nothing up to the tick for the client any more."""
@@ -219,12 +244,14 @@ class DurableRecord:
     def restore(self, plain: Sequence[Any]) -> None:
         """Take up the registrations of a checkpoint."""
         for client, revision, wanted, has, lost in plain:
-            registration = self.registrations[client] = Registration(dict(has))
+            registration = self._register(client, has)
             for pubend, (tick, events) in lost.items():
                 registration.lost[pubend] = Lost(tick, {each: (first, last) for each, (first, last) in events.items()})
+            self._note_left(client, registration)
             self.enlist(client, revision, wanted_of(wanted), {})
 
     def check_invariants(self) -> None:
+        assert self._left == {client: each for client, each in self.registrations.items() if each.any_left}
         for registration in self.registrations.values():
             for pubend, owed in registration.owed.items():
                 assert all(tick > registration.done_up(pubend) for tick in owed)

@@ -18,7 +18,7 @@ One announcement is on its way at a time (the direct neighbours answer it); chan
 subscriptions make few epochs, and the run sees that they have not settled.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from murmur_pubsub.machine import Effect, NodeName, Send
 from routing.cells.messages import EpochHeard, InEffect
@@ -38,6 +38,9 @@ class FilterEpochs:
         self._me = me
         self._tables = tables
         self._complete: dict[NodeName, int] = {}
+        self._waiting: dict[NodeName, dict[NodeName, None]] = {}
+        """Of a broker whose table is too old here: the roots whose last epoch is not complete for that, if not only so.
+        Each other root need not be looked at when that table changes."""
         self._awaited: dict[NodeName, None] = {}
         self._changed = False
 
@@ -60,9 +63,16 @@ class FilterEpochs:
         """May this broker filter an event of the root with that stamp?"""
         return self._complete.get(root, -1) >= stamp
 
-    def tables_changed(self) -> None:
-        """Some table is newer than before."""
+    def table_changed(self, broker: NodeName) -> None:
+        """The broker's table is newer than before."""
         self._changed = True
+        for root in self._waiting.pop(broker, ()):
+            self._complete_if_known(root)
+
+    def members_changed(self) -> None:
+        """Brokers have joined or departed, and their tables are applied from now on, or needed no more."""
+        self._changed = True
+        self._waiting.clear()
         for root in self.known:
             self._complete_if_known(root)
 
@@ -73,8 +83,8 @@ class FilterEpochs:
         self._changed = False
         self._awaited = dict.fromkeys(links)
         self.own += 1
-        held: dict[str, Sequence[int]] = {broker: list(table.at) for broker, table in self._tables.of_members().items()}
-        self.known[self._me] = InEffect(self._me, self.own, held, marks)
+        self.known[self._me] = InEffect(self._me, self.own, {**self._tables.applied}, marks)
+        self._complete[self._me] = self.own
         return self.known[self._me]
 
     def answered(self, peer: NodeName) -> None:
@@ -96,9 +106,16 @@ class FilterEpochs:
     def _complete_if_known(self, root: NodeName) -> None:
         announced = self.known[root]
         # What is complete stays so: versions held here only grow.
-        if self._complete.get(root) != announced.epoch and self._tables.has_all(announced.tables):
+        if self._complete.get(root) == announced.epoch:
+            return
+        lacking = self._tables.first_lacking(announced.tables)
+        if lacking is None:
             self._complete[root] = announced.epoch
+        else:
+            self._waiting.setdefault(lacking, {})[root] = None
 
     def check_invariants(self) -> None:
         for root, announced in self.known.items():
             assert self._complete.get(root, -1) <= announced.epoch
+            is_waiting = any(root in roots for roots in self._waiting.values())
+            assert is_waiting or self._complete.get(root) == announced.epoch

@@ -157,7 +157,7 @@ class CellRouting(StreamRouter):
         effects = [*effects, *self._link_states.grow()]
         for peer in [each for each in self._links if each not in self.tree.cell_of]:
             effects += self._close(peer)
-        self._epochs.tables_changed()
+        self._epochs.members_changed()
         self._note_unsure()
         effects += [*self._open_links(), *self._announce()]
         return self._ways_changed(self._tree_changed(effects))
@@ -303,7 +303,7 @@ class CellRouting(StreamRouter):
         if self._tables.at(broker) >= (incarnation, version) or self._membership.has_departed(broker):
             return ()
         if broker == self.me:  # it was forgotten, and is there
-            self._own.version = version + 1
+            self._tables.skip_to(self.me, version + 1)
             return self._spread(self._whole(self.me), None)
         ways_before = self._tables.given_up
         self._tables.replace(broker, Table(incarnation, version, {}, dict(heard), forgotten), filters)
@@ -336,22 +336,32 @@ class CellRouting(StreamRouter):
         return effects
 
     def _spread(self, message: TableChanged | WholeTable, source: NodeName | None) -> Sequence[Effect]:
-        self._epochs.tables_changed()
-        self._note_unsure()
+        self._epochs.table_changed(message.broker)
+        self._note_unsure_of(message.broker)
         effects: list[Effect] = [Send(peer, message) for peer in self._links if peer != source]
         return [*effects, *self._announce()]
 
     def _note_unsure(self) -> None:
+        """Brokers have joined or departed: all branches are looked at."""
         if self.is_root:
-            self._unsure = dict.fromkeys(branch for branch in self.tree.branches if self._is_unsure(branch))
+            self._unsure = {branch: None for branch in self.tree.branches if self._is_unsure(branch)}
+
+    def _note_unsure_of(self, broker: NodeName) -> None:
+        """Only this broker's table has changed: its branch is looked at if that makes it unsure, or perhaps sure."""
+        branch = self.tree.branch_of.get(broker)
+        if branch is None or not self.is_root:
+            return
+        was_unsure = branch in self._unsure
+        if self._may_lack_filters(broker) != was_unsure and (not was_unsure or not self._is_unsure(branch)):
+            self._unsure = {each: None for each in self.tree.branches if (each in self._unsure) != (each == branch)}
 
     def _is_unsure(self, branch: Cell) -> bool:
-        """Might a filter have been in effect here, in an earlier life, that this broker does not know now?"""
-        for broker in self.tree.behind[branch]:
-            table = self._tables.tables.get(broker)
-            if table is None or (table.heard.get(self.me, 0) != self.incarnation and not table.forgotten):
-                return True
-        return False
+        return any(map(self._may_lack_filters, self.tree.behind[branch]))
+
+    def _may_lack_filters(self, broker: NodeName) -> bool:
+        """Might a filter of the broker have been in effect here, in an earlier life, that is not known here now?"""
+        table = self._tables.tables.get(broker)
+        return table is None or (table.heard.get(self.me, 0) != self.incarnation and not table.forgotten)
 
     # ------------------------------------------------------------------------------------------- epochs
     def _announce(self) -> Sequence[Effect]:
@@ -397,6 +407,8 @@ class CellRouting(StreamRouter):
         self._link_states.check_invariants()
         self._tables.check_invariants()
         self._epochs.check_invariants()
+        if self.is_root:
+            assert list(self._unsure) == [branch for branch in self.tree.branches if self._is_unsure(branch)]
 
 
 def _all_below(count: int, *numbers: int) -> bool:

@@ -1,6 +1,7 @@
 """The filters of every broker's subscribers, each table with its version, and the branch that they lie behind."""
 
 import itertools
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -32,6 +33,9 @@ class Table:
         return (self.incarnation, self.version)
 
 
+_NOTHING = [-1, 0]
+"""The version of no table: before all others."""
+
 _A_LIFE = 1 << 32
 """A broker that is forgotten gets an empty table whose version is the next multiple of this: later than any that it may
 have made itself where nobody heard of it. When it returns it goes on from there."""
@@ -40,11 +44,13 @@ have made itself where nobody heard of it. When it returns it goes on from there
 class FilterTables:
     """The tables known here, with one index that says which branches an event is wanted behind.
 
+    `applied`: of members, which version is held of a broker's table (such a list is never changed).
     `given_up`: the branches behind which every broker that may have subscribers is forgotten.
     """
 
     def __init__(self, tree: CellTree) -> None:
         self.tables: dict[NodeName, Table] = {}
+        self.applied: dict[NodeName, list[int]] = {}
         self.given_up: dict[Cell, None] = {}
         self._tree = tree
         self._index = MatchingIndex[Cell]()
@@ -57,15 +63,12 @@ class FilterTables:
         table = self.tables.get(broker)
         return (-1, 0) if table is None else table.at
 
-    def has_all(self, versions: Mapping[NodeName, Sequence[int]]) -> bool:
-        """Are all these brokers' filters of these versions, or later ones, applied here, or needed no more?"""
-        tables, members, has_departed = self.tables, self._tree.cell_of, self._tree.membership.has_departed
-        for broker, (incarnation, version) in versions.items():
-            table = tables.get(broker)
-            if table is None or broker not in members or (table.incarnation, table.version) < (incarnation, version):
-                if not has_departed(broker):
-                    return False
-        return True
+    def first_lacking(self, versions: Mapping[NodeName, Sequence[int]]) -> NodeName | None:
+        """A broker whose filters of this version, or later ones, are not applied here, though needed (None: no such)."""
+        # Without a step of Python for each: brokers may be many, and this is asked for each announcement.
+        held = map(self.applied.get, versions, itertools.repeat(_NOTHING))
+        lacking = itertools.compress(versions, map(operator.gt, versions.values(), held))  # type: ignore[arg-type]
+        return next(itertools.filterfalse(self._tree.membership.has_departed, lacking), None)
 
     def replace(self, broker: NodeName, table: Table, filters: Iterable[Filter]) -> None:
         """Take a whole new table for the broker."""
@@ -75,6 +78,7 @@ class FilterTables:
         self.tables[broker] = table
         self._branches[broker] = self._tree.branch_of.get(broker)
         self._put(broker, filters)
+        self._note_applied(broker)
         if table.forgotten or (before is not None and before.forgotten):
             self._note_given_up()
 
@@ -90,11 +94,14 @@ class FilterTables:
                 self._drop(broker, filters)
                 self._branches[broker] = branch
                 self._put(broker, filters)
+        self.applied.clear()
+        for broker in self.tables:
+            self._note_applied(broker)
         self._note_given_up()
 
-    def of_members(self) -> dict[NodeName, Table]:
-        """Those of the members that are known."""
-        return {broker: table for broker, table in self.tables.items() if broker in self._tree.cell_of}
+    def _note_applied(self, broker: NodeName) -> None:
+        if broker in self._tree.cell_of:
+            self.applied[broker] = list(self.tables[broker].at)
 
     def _note_given_up(self) -> None:
         self.given_up = {branch: None for branch in self._tree.branches if self._all_forgotten(branch)}
@@ -121,7 +128,12 @@ class FilterTables:
         """Take the broker's table one version further."""
         self._drop(broker, removed)
         self._put(broker, added)
-        self.tables[broker].version += 1
+        self.skip_to(broker, self.tables[broker].version + 1)
+
+    def skip_to(self, broker: NodeName, version: int) -> None:
+        """The broker's table as it is held is of this version."""
+        self.tables[broker].version = version
+        self._note_applied(broker)
 
     def wanted_behind(self, attributes: Mapping[str, Value], except_for: Cell | None) -> Sequence[Cell]:
         """The branches with a filter that the event matches."""
@@ -152,3 +164,5 @@ class FilterTables:
         behind = sum(len(table.filters) for broker, table in self.tables.items() if broker in self._tree.branch_of)
         assert len(self._index) == behind
         assert self._branches == {broker: self._tree.branch_of.get(broker) for broker in self.tables}
+        held = {broker: table.at for broker, table in self.tables.items() if broker in self._tree.cell_of}
+        assert {broker: tuple(at) for broker, at in self.applied.items()} == held
