@@ -9,12 +9,13 @@ from murmur_pubsub.filter import EVERYTHING
 from murmur_pubsub.machine import Effect, Send
 from reliability.durable.keeper import Keeper
 from reliability.durable.messages import CatchUp, Caught, Enlist, Enlisted, Release, Released, Resume
-from reliability.durable.record import Registration
+from reliability.durable.record import DurableRecord
 from reliability.end_to_end.holders import Holders
 from reliability.end_to_end.messages import Reminder
 from reliability.end_to_end.parameters import EndToEndParameters
 from reliability.end_to_end.reminders import Reminders
 from reliability.gryphon.sessions import Sessions
+from tests.protocols.durable.test_parts import event
 from tests.protocols.durable.test_whole import both_subscribe, numbers, publish
 from tests.protocols.end_to_end.test_parts import caught
 from tests.protocols.end_to_end.test_whole import Nowhere, a_cluster, judged
@@ -94,10 +95,12 @@ def test_who_is_on_record_again_hears_at_once_that_something_is_kept() -> None:
 
 
 def test_a_message_counts_as_kept_for_one_that_is_there_as_long_as_it_is_young_or_the_client_was_heard_of() -> None:
-    record = type("Record", (), {"registrations": {"c1": Registration({0: 0})}})()
+    record = DurableRecord()
+    record.enlist("c1", 1, [(1, EVERYTHING)], {0: 0})
     keeper = Keeper(type("Log", (), {"record": record})(), {}, straight)
     assert not keeper.owes(0), "nothing is kept"
-    record.registrations["c1"].owed[0].extend([5_000, 6_000])
+    record.keep(0, 5_000, event(1), {"c1": [1]})
+    record.keep(0, 6_000, event(2), {"c1": [1]})
     assert keeper.owes(5 * S)
     assert not keeper.owes(5 * S + 1), "it was heard of at 0 s, when the broker began"
     assert [*keeper.kept_for(0, 5_999)] == [("c1", 0, 5_000)]
