@@ -75,8 +75,8 @@ class Lost:
 
 
 class Registration:
-    """One client's, the `number`th of all. `has`: pubend to the tick up to which the client has everything; `lost`: what
-    was given up after that; `owed`: the ticks after both that are kept for it."""
+    """One client's, the `number`th of all. `has`: pubend to the tick up to which the client has everything; `lost`:
+    what was given up after that; `owed`: the ticks after both that are kept for it."""
 
     __slots__ = ("has", "lost", "number", "owed", "revision", "wanted")
 

@@ -64,7 +64,7 @@ class FilterTables:
         return (-1, 0) if table is None else table.at
 
     def first_lacking(self, versions: Mapping[NodeName, Sequence[int]]) -> NodeName | None:
-        """A broker whose filters of its version, or of later ones, are not applied here though needed (None: no such)."""
+        """A broker whose filters of its version, or of later ones, are not applied here though needed, if any."""
         # Without a step of Python for each: brokers may be many, and this is asked for each announcement.
         held = map(self.applied.get, versions, itertools.repeat(_NOTHING))
         lacking = itertools.compress(versions, map(operator.gt, versions.values(), held))  # type: ignore[arg-type]
