@@ -30,13 +30,16 @@ class Interruptible(Protocol):
 
 class InputWatch(threading.Thread):
     """Watches the thread that it is made in, from `start` to `cancel`, which that thread calls. A machine is at work
-    while the thread runs one of `codes`. It is interrupted by a `KeyboardInterrupt`. In the main thread a signal raises
-    it, which ends a sleep too."""
+    while the thread runs one of `codes`, and below it none of `aftermath`, which says what was wrong with the machine.
+    It is interrupted by a `KeyboardInterrupt`. In the main thread a signal raises it, which ends a sleep too."""
 
-    def __init__(self, runtime: Interruptible, codes: frozenset[CodeType]) -> None:
+    def __init__(
+        self, runtime: Interruptible, codes: frozenset[CodeType], aftermath: frozenset[CodeType] = frozenset()
+    ) -> None:
         super().__init__(name="inputs", daemon=True)
         self._runtime = runtime
         self._codes = codes
+        self._aftermath = aftermath
         self._watched = threading.current_thread()
         self._cancelled = threading.Event()
         self._former: Any = None
@@ -56,7 +59,7 @@ class InputWatch(threading.Thread):
         while not self._cancelled.wait(LOOK_EVERY_S):
             innermost = sys._current_frames().get(self._watched.ident or 0)
             frames = [] if innermost is None else frames_below(innermost, self._codes)
-            at = frames[0] if frames else None
+            at = frames[0] if frames and self._aftermath.isdisjoint(frame.f_code for frame in frames) else None
             looks = looks + 1 if at is seen else 0
             seen = at
             if at is not None and looks >= LOOKS:

@@ -20,7 +20,7 @@ from murmur_pubsub.script import CommandSteps, Player, ScriptedCommand
 from murmur_pubsub.steering import Steering
 from murmur_virtual.fault_injector import VirtualFaultInjector
 from murmur_virtual.input_watch import InputWatch
-from murmur_virtual.virtual_node import CONTROL_MESSAGE, MACHINE_CODES, VirtualNode
+from murmur_virtual.virtual_node import AFTERMATH_CODES, CONTROL_MESSAGE, MACHINE_CODES, VirtualNode
 from murmur_virtual.virtual_runtime import VirtualRuntime
 
 _STEPS_BETWEEN_PROGRESS = 20_000
@@ -118,7 +118,7 @@ class VirtualRun:
 
     def start(self) -> None:
         """Add the nodes and bring up their links."""
-        self._input_watch = InputWatch(self.runtime, MACHINE_CODES)
+        self._input_watch = InputWatch(self.runtime, MACHINE_CODES, AFTERMATH_CODES)
         self._input_watch.start()
         self.enter(Phase.STARTING)
         start_down = self._deployment.start_down

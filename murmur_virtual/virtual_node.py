@@ -497,4 +497,5 @@ class VirtualNode:
 
 
 MACHINE_CODES = frozenset(each.__code__ for each in (VirtualNode.receive, VirtualNode.take_input))
-"""What a thread runs while a machine is at work."""
+AFTERMATH_CODES = frozenset([VirtualNode._fail.__code__])
+"""What a thread runs while a machine is at work, and what below that when it is no more."""

@@ -6,6 +6,7 @@ import re
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from murmur_pubsub.errors import RunError
 from murmur_pubsub.event import Event
 from murmur_pubsub.links import LinkSpec
 from murmur_pubsub.machine import Publish
-from murmur_pubsub.protocol_error import ProtocolError
-from murmur_virtual import input_watch
+from murmur_pubsub.protocol_error import ProtocolError, overdue_error
+from murmur_virtual import input_watch, virtual_node
 from murmur_virtual import run as virtual_run
 from murmur_virtual.run import play_virtual
 from murmuration.commands import main as command_line
@@ -165,6 +166,18 @@ def test_a_machine_that_does_not_come_back_is_interrupted_in_virtual_time_too(
     assert error.what == "has not come back after 1 s"
     assert re.search(IN_FILE + rf"{name}\.wrong", error.place or "")
     assert "Event(0:2" in error.input
+
+
+def test_a_machine_that_was_interrupted_is_not_again_while_that_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slowly(*given: Any) -> ProtocolError:
+        time.sleep(1)  # as on a computer that is busy with others
+        return overdue_error(*given)
+
+    monkeypatch.setattr(input_watch, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(virtual_node, "overdue_error", slowly)
+    assert play(tmp_path, reliability="Sleeps").what == "has not come back after 0.4 s"
 
 
 def test_a_loop_is_interrupted_in_any_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
