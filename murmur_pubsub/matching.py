@@ -56,10 +56,15 @@ class FilterIndex(Protocol[Destination]):
         ...
 
 
+_RELATED_MOST = 1_024
+"""Of how many filters it is kept which others they are related to."""
+
+
 class MatchingIndex(Generic[Destination]):
     """See `FilterIndex`."""
 
     def __init__(self) -> None:
+        self._related: dict[Filter, list[int]] = {}
         self._homes: Homes[Destination] = Homes()
         self._barren: dict[int, IndexEntry[Destination]] = {}
         self._ranks: dict[Destination, int] = {}
@@ -69,6 +74,7 @@ class MatchingIndex(Generic[Destination]):
     def add(self, key: int, wanted: Filter, destination: Destination) -> None:
         if key in self._homes or key in self._barren:
             raise ValueError(f"the key {key} is in use")
+        self._related.clear()
         if destination not in self._ranks:
             self._ranks[destination] = self._next_rank
             self._uses[destination] = 0
@@ -82,6 +88,7 @@ class MatchingIndex(Generic[Destination]):
 
     def remove(self, key: int) -> None:
         entry = self._barren.pop(key, None) or self._homes.pop(key)
+        self._related.clear()
         self._uses[entry.destination] -= 1
         if not self._uses[entry.destination]:
             del self._uses[entry.destination], self._ranks[entry.destination]
@@ -144,6 +151,16 @@ class MatchingIndex(Generic[Destination]):
                 keys += [entry.key for entry in candidates if wanted.covers(entry.filter)]
             keys += [entry.key for entry in self._homes.newcomers.values() if wanted.covers(entry.filter)]
         return sorted(keys)
+
+    def related(self, wanted: Filter) -> list[int]:
+        """The keys of all filters that cover the given one, and then of all that it covers. Gossip asks this of the
+        same filters again and again, so it is kept until a filter comes or goes; the list is not to be changed."""
+        keys = self._related.get(wanted)
+        if keys is None:
+            if len(self._related) == _RELATED_MOST:
+                self._related.clear()
+            keys = self._related[wanted] = self.covering(wanted) + self.covered_by(wanted)
+        return keys
 
     def __len__(self) -> int:
         return len(self._homes) + len(self._barren)

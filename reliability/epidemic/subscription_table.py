@@ -71,7 +71,7 @@ class SubscriptionTable:
 
     def related_here(self, pattern: Filter) -> bool:
         """Does a subscriber here hold a pattern that covers the given one, or is covered by it?"""
-        return bool(self._local_of(self._index.covering(pattern)) or self._local_of(self._index.covered_by(pattern)))
+        return bool(self._local_of(self._index.related(pattern)))
 
     def _local_of(self, keys: Iterable[int]) -> list[Filter]:
         numbers = (self._by_key[key] for key in keys)

@@ -141,6 +141,10 @@ class FilterTable:
         """The entries whose filter the given one covers."""
         return [self._entries[key] for key in self._index.covered_by(wanted)]
 
+    def related(self, wanted: Filter) -> list[IdentifierRange]:
+        """The ranges of the entries whose filter covers the given one or is covered by it."""
+        return list(dict.fromkeys(self._entries[key][0] for key in self._index.related(wanted)))
+
     def destinations(self, attributes: Mapping[str, Value]) -> list[IdentifierRange]:
         """The ranges with a filter that an event with these attributes matches."""
         return self._index.destinations(attributes)

@@ -135,8 +135,7 @@ class Irbr(OverPastry, GossipRouter):
         destination = self._range_of(header) if header else FULL_RANGE
         if not self._space.contains(destination, self._own):
             return self._outside(destination)
-        entries = (*self.table.covering(pattern), *self.table.covered_by(pattern))
-        return self._into(dict.fromkeys(wide for wide, _ in entries), destination)
+        return self._into(self.table.related(pattern), destination)
 
     def _into(self, ranges: Iterable[IdentifierRange], destination: IdentifierRange) -> list[Hop]:
         """To those of the ranges that are parts of the destination."""

@@ -100,8 +100,8 @@ class NeighbourFilters:
 
     def related(self, wanted: Filter) -> list[PastryPeer]:
         """The neighbours with a filter that covers the given one or is covered by it."""
-        keys = (*self._index.covering(wanted), *self._index.covered_by(wanted))
-        return [self._peers[name] for name in dict.fromkeys(self._entries[key][0] for key in keys)]
+        names = dict.fromkeys(self._entries[key][0] for key in self._index.related(wanted))
+        return [self._peers[name] for name in names]
 
     def matching(self, attributes: Mapping[str, Value]) -> list[Filter]:
         """The filters that an event with these attributes matches."""
