@@ -11,15 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from murmuration.papers.epidemic import plots
+from murmuration.papers.epidemic.claims import judge_claims
+from murmuration.papers.epidemic.comparisons import compared, comparison_table
 from murmuration.papers.epidemic.live import (
     LiveDispatchers,
     add_live_dispatchers,
     live_dispatchers,
     measure_live_dispatchers,
 )
-from murmuration.papers.epidemic.plan import AT_LOW_LOSS, PULLS, Chart, EpidemicPlan, Setting
+from murmuration.papers.epidemic.plan import AT_LOW_LOSS, Chart, EpidemicPlan
 from murmuration.papers.epidemic.run import EpidemicMeasures, EpidemicSpec, measure_dispatchers
 from murmuration.papers.epidemic.seeded_runs import OVERHEAD_COLUMNS, SeededRuns
+from murmuration.papers.epidemic.settings import PULLS, Setting
 from murmuration.papers.lab.paper_runs import PaperRuns
 from murmuration.papers.lab.results import Figure, PaperResult, ResultTable
 from reliability.epidemic.parameters import ALGORITHMS, Algorithm
@@ -61,8 +64,15 @@ class EpidemicPaper:
         overhead = plots.gossip_against(plan.charts, drawn, runs.folder)
         result.tables.append(delivery_table(plan, found, Figure(overhead, "Gossip messages for each event message")))
         result.tables += [chart_table(plan, chart, drawn[chart.name], runs.folder) for chart in plan.charts]
-        result.tables.append(reconfiguration_table(plan, found, runs.folder))
+        broken = {algorithm: seeded(found, plan.reconfigured, algorithm, plan.seeds) for algorithm in ALGORITHMS}
+        result.tables.append(reconfiguration_table(plan, broken, runs.folder))
+        by_name = {name: compared(plan, name, found) for name in plan.comparisons}
+        result.tables += [
+            comparison_table(name, plan.comparisons[name], each, runs.folder) for name, each in by_name.items()
+        ]
         judge_recovery(result, plan, found)
+        if by_name:
+            judge_claims(result, by_name, broken)
         if live:
             add_live_dispatchers(result, live)
         return result
@@ -116,9 +126,8 @@ def chart_table(
     )  # fmt: skip
 
 
-def reconfiguration_table(plan: EpidemicPlan, runs: EpidemicRuns, folder: Path) -> ResultTable:
+def reconfiguration_table(plan: EpidemicPlan, found: Mapping[Algorithm, SeededRuns], folder: Path) -> ResultTable:
     """Links break and others take their places."""
-    found = {algorithm: seeded(runs, plan.reconfigured, algorithm, plan.seeds) for algorithm in ALGORITHMS}
     base = plan.reconfigured.base
     return ResultTable(
         "reconfiguration", f"A link breaks every {base.reconfigured_every_s:g} s, another joins the halves "

@@ -2,44 +2,27 @@
 
 The criteria are measured on the evaluation's network of 100 dispatchers and 70 patterns. Charts that vary a parameter
 take a network of 40 dispatchers and 28 patterns, where as many subscribers share a pattern (2.86) and a run costs a
-sixth.
+sixth. Some comparisons take 20 dispatchers and 14 patterns, which costs a quarter of that.
 
 Random pull, the control, is compared at about the gossip overhead of combined pull: its digests go on until they are
 answered or have come to a leaf, and its rounds come as much more often as makes up for the rest. That is set for the
-default parameters; the overheads themselves are in the tables.
+default parameters; the overheads themselves are in the tables. One table compares it at the same interval as well.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from murmuration.papers.epidemic.conditions import comparisons
 from murmuration.papers.epidemic.run import EpidemicSpec
+from murmuration.papers.epidemic.settings import PULLS, Comparison, Setting
 from reliability.epidemic.parameters import ALGORITHMS, Algorithm
 
 AT_LOW_LOSS: tuple[Algorithm, ...] = ("none", "push", "combined-pull")
-PULLS: tuple[Algorithm, ...] = ("subscriber-pull", "publisher-pull", "combined-pull")
 _SEEDS = 5
 _SEEDS_OF_PULLS = 10
 """Combined pull is compared with each pull alone seed by seed."""
 _SEEDS_OF_LOSSY_REPLIES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What is varied. `random_interval`: random pull's gossip interval, as a share of the others'."""
-
-    base: EpidemicSpec
-    random_interval: float
-
-    def spec(self, algorithm: Algorithm, seed: int, **changes: Any) -> EpidemicSpec:
-        """A run on it."""
-        spec = dataclasses.replace(self.base, algorithm=algorithm, seed=seed, **changes)
-        if algorithm == "random-pull":
-            return dataclasses.replace(spec, p_forward=1.0, interval_s=round(spec.interval_s * self.random_interval, 6))
-        if algorithm == "none":  # neither matters then, and the run is done once
-            return dataclasses.replace(spec, buffer=self.base.buffer, interval_s=self.base.interval_s)
-        return spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +47,7 @@ _CHARTS = (
 @dataclass(frozen=True, slots=True)
 class EpidemicPlan:
     """Everything. `judged`: what the criteria are measured on; `varied`: where the charts vary parameters;
-    `reconfigured`: where links break, and lose nothing otherwise."""
+    `reconfigured`: where links break, and lose nothing otherwise; `comparisons`: by name, at full size only."""
 
     judged: Setting
     varied: Setting
@@ -73,6 +56,7 @@ class EpidemicPlan:
     seeds: int
     seeds_of_pulls: int
     seeds_of_lossy_replies: int
+    comparisons: Mapping[str, Comparison]
 
     @classmethod
     def full(cls, seeds: int) -> "EpidemicPlan":
@@ -80,9 +64,11 @@ class EpidemicPlan:
         small = EpidemicSpec("none", dispatchers=40, patterns=28, learn_s=0.7, warm_s=1.5, measured_s=1.0, tail_s=2.0)
         reconfigured = dataclasses.replace(small, loss=0.0, reconfigured_every_s=0.2, measured_s=3.0)
         seeds = max(seeds, _SEEDS)
+        judged, varied = Setting(EpidemicSpec("none"), 0.42), Setting(small, 0.55)
         return cls(
-            Setting(EpidemicSpec("none"), 0.42), Setting(small, 0.55), Setting(reconfigured, 0.55), _CHARTS,
+            judged, varied, Setting(reconfigured, 0.55), _CHARTS,
             seeds, max(seeds, _SEEDS_OF_PULLS), _SEEDS_OF_LOSSY_REPLIES,
+            comparisons(judged, varied),
         )  # fmt: skip
 
     @classmethod
@@ -94,7 +80,7 @@ class EpidemicPlan:
         )  # fmt: skip
         reconfigured = dataclasses.replace(tiny, loss=0.0, reconfigured_every_s=0.2)
         settings = Setting(tiny, 0.55), Setting(tiny, 0.55), Setting(reconfigured, 0.55)
-        return cls(*settings, _CHARTS[:1], seeds, seeds, seeds)
+        return cls(*settings, _CHARTS[:1], seeds, seeds, seeds, {})
 
     def specs(self) -> list[EpidemicSpec]:
         """All runs, each once: those of the criteria first, in rounds of seeds, so that an early end leaves some."""
@@ -111,6 +97,7 @@ class EpidemicPlan:
                 for value in chart.values
                 for algorithm in ALGORITHMS
             ]
+            found += [spec for comparison in self.comparisons.values() for spec in comparison.specs(seed)]
         for seed in range(1, self.seeds_of_pulls + 1):
             found += [self.judged.spec(algorithm, seed) for algorithm in PULLS]
         return list(dict.fromkeys(found))

@@ -1,10 +1,11 @@
 """The runs of one algorithm at one setting, which differ in their seeds: means, deviation, overhead."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
 from murmuration.papers.epidemic.run import EpidemicMeasures
+from reliability.epidemic.parameters import Algorithm
 
 OVERHEAD_COLUMNS = (
     "gossip messages / event message", "gossip messages a dispatcher and s", "gossip bytes / event bytes",
@@ -39,6 +40,16 @@ class SeededRuns:
         return mean(run.gossip_per_event for run in self.runs)
 
     @property
+    def gossip_bytes_per_event_byte(self) -> float:
+        """The mean of the seeds."""
+        return mean(run.gossip_bytes / max(1, run.event_bytes) for run in self.runs)
+
+    @property
+    def delay_ms(self) -> float:
+        """The mean delay of a delivery: the mean of the seeds."""
+        return mean(run.delay_us / 1e3 / max(1, run.delivered) for run in self.runs)
+
+    @property
     def text(self) -> str:
         """Mean, spread and number of seeds."""
         return f"{self.rate:.3f} ± {self.spread:.3f} ({len(self.runs)})"
@@ -49,7 +60,11 @@ class SeededRuns:
         return [
             f"{self.gossip_per_event:.3f}",
             f"{mean(run.gossip_per_dispatcher for run in runs):.1f}",
-            f"{mean(run.gossip_bytes / max(1, run.event_bytes) for run in runs):.2f}",
+            f"{self.gossip_bytes_per_event_byte:.2f}",
             f"{mean(run.replies / max(1, run.event_messages) for run in runs):.3f}",
-            f"{mean(run.delay_us / 1e3 / max(1, run.delivered) for run in runs):.0f}",
+            f"{self.delay_ms:.0f}",
         ]
+
+
+Compared = Mapping[tuple[str, Algorithm], SeededRuns]
+"""The runs of each case, by its label, and algorithm."""

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from murmuration.papers.epidemic import paper as epidemic
-from murmuration.papers.epidemic.plan import Chart, EpidemicPlan, Setting
+from murmuration.papers.epidemic.plan import Chart, EpidemicPlan
 from murmuration.papers.epidemic.run import EpidemicMeasures, EpidemicSpec
+from murmuration.papers.epidemic.settings import Setting
 from murmuration.papers.lab.results import PaperResult
 from reliability.epidemic.parameters import ALGORITHMS
 from tests.papers.runs_here import RunsHere
@@ -21,7 +22,7 @@ TINY = EpidemicSpec(
 def tiny_plan() -> EpidemicPlan:
     broken = dataclasses.replace(TINY, loss=0.0, reconfigured_every_s=0.2)
     chart = Chart("loss", "loss of a link", (0.05, 0.1))
-    return EpidemicPlan(Setting(TINY, 0.5), Setting(TINY, 0.5), Setting(broken, 0.5), (chart,), 1, 1, 1)
+    return EpidemicPlan(Setting(TINY, 0.5), Setting(TINY, 0.5), Setting(broken, 0.5), (chart,), 1, 1, 1, {})
 
 
 def made_up(spec: EpidemicSpec, rate: float) -> EpidemicMeasures:
