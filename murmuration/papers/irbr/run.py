@@ -176,15 +176,16 @@ class PastryNetwork(MeasuredNetwork):
         for peer in ring:
             for length in range(1, space.digits + 1):
                 members.setdefault(space.range_of(peer.identifier, length), []).append(peer)
+        places = {wide: place for place, wide in enumerate(members)}
         for at, peer in enumerate(ring):
             router = self.brokers[peer.name].router
             assert isinstance(router, OverPastry)
-            own = [space.range_of(peer.identifier, length) for length in range(space.digits + 1)]
-            stand = [
-                self.rng.choice(found)
-                for wide, found in members.items()
-                if wide not in own and IdentifierRange(wide.value // BASE, wide.length - 1) in own
-            ]
+            beside = {
+                IdentifierRange(space.range_of(peer.identifier, length - 1).value * BASE + digit, length)
+                for length in range(1, space.digits + 1)
+                for digit in range(BASE)
+            } - {space.range_of(peer.identifier, length) for length in range(1, space.digits + 1)}
+            stand = [self.rng.choice(members[wide]) for wide in sorted(beside & members.keys(), key=places.__getitem__)]
             leaves = [ring[(at + step) % len(ring)] for step in (*range(-8, 0), *range(1, 9))]
             router.know([*stand, *leaves])
 
