@@ -33,8 +33,11 @@ from routing.scribe.router import Detached, TreeCancellation, TreeSubscription
 PROTOCOLS = ("irbr", "rpf", "scribe")
 ROUTED = ("rpf_routed", "scribe_routed")
 """The baselines whose events take Pastry's way back over each edge, as the text has it."""
+TEXT_RPF = "rpf_receiver"
+"""Reverse path forwarding whose covering is the text's: a node looks at what the neighbour has sent it before."""
 _VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     **{each: (each.removesuffix("_routed"), {"reverse_paths": "routed"}) for each in ROUTED},
+    TEXT_RPF: ("rpf", {"covering": "receiver"}),
     "irbr_probes": ("irbr", {"resets": False}),
     **{f"{each}_resets": (each, {"resets": True}) for each in ("rpf", "scribe")},
 }
