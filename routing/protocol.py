@@ -95,7 +95,7 @@ class RoutingProtocol(Generic[Parameters]):
     measures: Sequence[Measure] = ()
     """What its `Record` rows measure: the page shows brokers by it."""
     tried: Mapping[str, Sequence[object]] = field(default_factory=dict)
-    """Values that random schedules choose from, as a scenario writes them. Of a parameter that is a choice or true or
-    false they take any."""
+    """Values that random schedules choose from, as a scenario writes them; none: they leave it at its default. Of a
+    parameter that is a choice or true or false they take any."""
     check: Callable[[Parameters, OverlayTraits], None] = _allows_all
     """Raises `InputError`, its place a parameter, if the protocol cannot work so on such an overlay."""

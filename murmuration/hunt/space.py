@@ -180,7 +180,7 @@ def _tried(
             choices[key] = (False, True)
         elif get_origin(hints[name]) is Literal:
             choices[key] = get_args(hints[name])
-    return {key: values for key, values in {**choices, **declared.tried}.items() if key not in given}
+    return {key: values for key, values in {**choices, **declared.tried}.items() if values and key not in given}
 
 
 def _more_keys(router: RoutingDeclaration, recovery: ReliabilityDeclaration) -> Mapping[str, Any]:

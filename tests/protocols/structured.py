@@ -34,6 +34,8 @@ CONSTANT = Delay("constant", 1_000)
 PROBE_US = 2_000_000
 PROBE_TIMEOUT_US = 500_000
 ROUND_US = PROBE_US
+VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {"rpf_receiver": ("rpf", {"covering": "receiver"})}
+"""Name of a variant to the routing and its parameters."""
 
 
 class Tap(MachineAround):
@@ -80,7 +82,8 @@ class StructuredNetwork:
             seed, self.writer, self._numbers, LinkSpec(delay=delay, loss=loss, ordered=ordered), journal_hops=False
         )
         self.delivered: Counter[tuple[int, str]] = Counter()
-        self._parts = parts(routing, reliability, **parameters)
+        named, chosen = VARIANTS.get(routing, (routing, {}))
+        self._parts = parts(named, reliability, **{**parameters, named: {**chosen, **parameters.get(routing, {})}})
         self._place = RingPlace(0, base=base, digits=digits, leaf_set=leaf_set, probe_us=PROBE_US)
         self._seed = seed
         self._events = 0

@@ -49,7 +49,8 @@ class Chaos:
         delay = self.rng.choice((CONSTANT, _OVERTAKING))
         delay = _OVERTAKING if overtaking else delay
         self.network = StructuredNetwork(
-            routing, digits, self.leaf_set, delay, seed, _NODES_MAX, base=base, ordered=routing in ("scribe", "rpf"),
+            routing, digits, self.leaf_set, delay, seed, _NODES_MAX, base=base,
+            ordered=routing in ("scribe", "rpf", "rpf_receiver"),
             parameters={routing: {"resets": self.rng.random() < 0.5}},
         )  # fmt: skip
         self.text = f"{routing}, seed {seed}: {self.kind}, leaf set {self.leaf_set}, base {base}, {delay.kind}"

@@ -10,7 +10,7 @@ from tests.schedules import examples
 
 
 @examples(16, 250)
-@pytest.mark.parametrize("routing", ["irbr", "irbr_members", "scribe", "rpf"])
+@pytest.mark.parametrize("routing", ["irbr", "irbr_members", "scribe", "rpf", "rpf_receiver"])
 def test_after_any_failures_and_joins_tables_are_complete_and_events_reach_all_that_want_them(
     routing: str, examples: int
 ) -> None:

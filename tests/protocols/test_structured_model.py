@@ -138,7 +138,7 @@ FILTER_MATCHES: dict[str, Callable[[dict[str, int]], bool]] = {
 
 
 @pytest.mark.parametrize("resets", [True, False])
-@pytest.mark.parametrize("routing", ["irbr", "irbr_members", "scribe", "rpf"])
+@pytest.mark.parametrize("routing", ["irbr", "irbr_members", "scribe", "rpf", "rpf_receiver"])
 def test_after_settling_every_event_reaches_exactly_the_interested_nodes_once(routing: str, resets: bool) -> None:
     # A quarter of the profile's examples: 25, or 500 with --hypothesis-profile=long.
     given = settings(max_examples=settings().max_examples // 4, stateful_step_count=25, deadline=None)
