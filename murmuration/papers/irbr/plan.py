@@ -8,6 +8,7 @@ from murmuration.papers.irbr.run import (
     PROTOCOLS,
     RESETS,
     ROUTED,
+    TEXT_RPF,
     CostSpec,
     FaultSpec,
     OperationCost,
@@ -17,6 +18,9 @@ from murmuration.papers.irbr.run import (
 )
 from murmuration.papers.irbr.workload import Rates
 from murmuration.papers.lab.real_data import Trace, find_real
+
+_SEEDS = {1_024: range(2, 4), 256: range(2, 13)}
+"""Nodes to the seeds whose spread is measured, beside the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,8 @@ class IrbrPlan:
     publishing: Sequence[CostSpec]
     faults: Sequence[FaultSpec]
     live: Sequence[IrbrLiveSpec]
+    spread: Sequence[CostSpec]
+    """Runs of other seeds, for the spread of what the criteria compare."""
 
     @classmethod
     def full(cls, seed: int) -> "IrbrPlan":
@@ -40,7 +46,7 @@ class IrbrPlan:
                 CostSpec(routing, nodes, Rates(covering=rate), at, 0, seed)
                 for nodes, at in sizes.items()
                 for rate in (0.01, 0.05, 0.2)
-                for routing in PROTOCOLS
+                for routing in (*PROTOCOLS, TEXT_RPF)
             ],
             [
                 CostSpec(routing, nodes, Rates(matching=rate), at[:-1], 40, seed)
@@ -58,6 +64,12 @@ class IrbrPlan:
                 *(FaultSpec(routing, 1_024, 0.0, churn_per_s=10, seed=seed) for routing in PROTOCOLS),
             ],
             [IrbrLiveSpec(routing, seed, trace) for trace in traces for routing in PROTOCOLS],
+            [
+                spec
+                for nodes, seeds in _SEEDS.items()
+                for other in seeds
+                for spec in spread(nodes, sizes[nodes], (0.05, 0.2), 40, other)
+            ],
         )
 
     @classmethod
@@ -66,7 +78,7 @@ class IrbrPlan:
         at = (16, 32, 64, 128)
         return cls(
             64,
-            [CostSpec(each, 64, Rates(covering=rate), at, 0, seed) for rate in (0.2,) for each in PROTOCOLS],
+            [CostSpec(each, 64, Rates(covering=0.2), at, 0, seed) for each in (*PROTOCOLS, TEXT_RPF)],
             [
                 CostSpec(each, 64, Rates(matching=rate), at[:3], 20, seed)
                 for rate in (0.1, 0.5)
@@ -74,11 +86,29 @@ class IrbrPlan:
             ],
             [FaultSpec(each, 64, 0.2, rate_per_s=40, matching=0.2, seed=seed) for each in (*PROTOCOLS, *RESETS)],
             [],
+            [spec for other in (2, 3) for spec in spread(64, at, (0.2,), 20, other)],
         )
 
     def specs(self) -> list[CostSpec | FaultSpec]:
         """Those in virtual time, the largest networks first."""
-        return sorted((*self.faults, *self.publishing, *self.subscribing), key=lambda spec: -spec.nodes)
+        return sorted((*self.faults, *self.publishing, *self.subscribing, *self.spread), key=lambda spec: -spec.nodes)
+
+
+def spread(
+    nodes: int, checkpoints: tuple[int, ...], covering: Sequence[float], events: int, seed: int
+) -> list[CostSpec]:
+    """One more seed of what the criteria compare: IRBR and the baselines."""
+    return [
+        *(
+            CostSpec(routing, nodes, Rates(covering=rate), checkpoints, 0, seed)
+            for rate in covering
+            for routing in ("irbr", "rpf", TEXT_RPF)
+        ),
+        *(
+            CostSpec(routing, nodes, Rates(matching=0.1), checkpoints[:-1], events, seed)
+            for routing in (*PROTOCOLS, *ROUTED)
+        ),
+    ]
 
 
 def measure_pastry(spec: CostSpec | FaultSpec) -> OperationCost | Resilience:

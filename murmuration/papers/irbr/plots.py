@@ -6,19 +6,21 @@ from typing import Any
 
 from murmuration.papers.irbr.live import CHURN_S, END_S, KILL_S, LIVE_BIN_S, IrbrLiveRun
 from murmuration.papers.irbr.run import BIN_US, FOUND_US, KILL_US, PUBLISH_FROM_US, OperationCost, Resilience
+from murmuration.papers.irbr.spread import Ratio, operation, wanted
 from murmuration.papers.lab.plotting import panels, save
 from murmuration.papers.lab.real_data import Trace
 
 PROTOCOL_NAMES = {
-    "irbr": "IRBR", "rpf": "RPF", "scribe": "Scribe", "rpf_routed": "RPF, routed back",
+    "irbr": "IRBR", "rpf": "RPF", "scribe": "Scribe", "rpf_receiver": "RPF, covering at the receiver",
+    "rpf_routed": "RPF, routed back",
     "scribe_routed": "Scribe, routed back", "irbr_probes": "IRBR, probes alone",
     "rpf_resets": "RPF, told of failures", "scribe_resets": "Scribe, told of failures",
 }  # fmt: skip
 _CHURN: dict[Trace, str] = {"generated": "of generated sessions", "skype": "of Skype superpeers"}
 _COLOURS = {"irbr": "#d62728", "rpf": "#1f77b4", "scribe": "#2ca02c"}
-_MARKERS = {"irbr": "o", "rpf": "s", "scribe": "^", "rpf_routed": "D", "scribe_routed": "v", "irbr_probes": "x",
-            "rpf_resets": "D", "scribe_resets": "v"}  # fmt: skip
-_STYLES = {"irbr": "-", "rpf": "--", "scribe": ":", "irbr_probes": (0, (1, 3))}
+_MARKERS = {"irbr": "o", "rpf": "s", "scribe": "^", "rpf_receiver": "P", "rpf_routed": "D", "scribe_routed": "v",
+            "irbr_probes": "x", "rpf_resets": "D", "scribe_resets": "v"}  # fmt: skip
+_STYLES = {"irbr": "-", "rpf": "--", "scribe": ":", "rpf_receiver": "-.", "irbr_probes": (0, (1, 3))}
 """Different styles, for the curves often lie on each other."""
 
 
@@ -59,6 +61,24 @@ def publishing(costs: Sequence[OperationCost], nodes: int, folder: Path) -> Path
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
     figure.suptitle(f"Publishing, {nodes:,} nodes")
     return save(figure, folder, f"publish_{nodes}")
+
+
+def ratios(found: Sequence[Ratio], folder: Path) -> Path:
+    """IRBR's messages over those of each baseline: a mark for each seed, and one for their mean."""
+    figure, (axes,) = panels(width=8.0)
+    for row, ratio in enumerate(found):
+        colour = _COLOURS[ratio.other.split("_")[0]]
+        axes.plot(ratio.ratios, [row] * len(ratio.seeds), ".", color=colour, alpha=0.45, markersize=7)
+        axes.plot([ratio.mean], [row], "|", color=colour, markersize=16, markeredgewidth=2)
+    axes.axvline(1, color="black", linewidth=0.8, linestyle=":")
+    labels = [
+        f"{PROTOCOL_NAMES[each.other]}: {operation(each.rates)}, {100 * wanted(each.rates):g} %, {each.nodes:,} nodes"
+        for each in found
+    ]
+    axes.set_yticks(range(len(found)), labels, fontsize=7)
+    axes.set(xlabel="messages of IRBR over those of the baseline (one dot a seed, a bar their mean)", xlim=(0, None))
+    axes.invert_yaxis()
+    return save(figure, folder, "ratios")
 
 
 def delivery_over_time(runs: Sequence[Resilience], nodes: int, folder: Path) -> Path:
