@@ -33,7 +33,7 @@ from routing.multipath.delegation import MULTIPATH_DELEGATION
 from routing.multipath.router import MULTIPATH
 from routing.protocol import NoParameters, OverlayTraits, RoutingProtocol, RunsOn
 from routing.router import Router
-from routing.rpf.protocol import RPF
+from routing.rpf.router import RPF
 from routing.scribe.router import SCRIBE
 from routing.vinifera.router import VINIFERA
 

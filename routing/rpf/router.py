@@ -4,8 +4,8 @@ Theory of operation. Each node has a spanning tree of its own, made of routing t
 and the node that stands for a range has the peers of the parts of that range as children. A filter goes down its
 subscriber's tree; a node remembers from which neighbours filters came, and an event follows those tracks back. As in
 subscription forwarding on a tree, a filter that is covered by one that a neighbour has been sent already is not sent to
-it; when that one is withdrawn, what it alone had covered is sent first. That is `covering: sender`, the default;
-`routing.rpf.receiver` has the text's own.
+it; when that one is withdrawn, what it alone had covered is sent first (`routing.rpf.covering`, which has the text's
+covering too).
 
 A node is in the trees of many subscribers, so a neighbour's filters must not be followed from everywhere: on the way
 down a tree each hop shares more digits than the one before, so that an event coming back from a node which shares `s`
@@ -20,7 +20,7 @@ anew. Until the paths are built anew, events are lost.
 Filters and withdrawals between two nodes must keep their order: datagrams with random delays do not serve.
 """
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from murmur_pubsub.event import Event
@@ -33,9 +33,12 @@ from routing.pastry.changes import Answered, CellFilled, PeerFailed, PeerReturne
 from routing.pastry.layer import OverPastry
 from routing.pastry.messages import PASTRY_MESSAGES, PastryPeer, PastryPeerFields
 from routing.pastry.neighbour_filters import Forgotten, NeighbourFilters, say_forgotten
-from routing.pastry.reverse_paths import ReversePathParameters, ReversePaths
+from routing.pastry.recovery import pastry_recovers
+from routing.pastry.reverse_paths import ReversePaths, needs_order
 from routing.pastry.told_filters import ToldFilters
+from routing.protocol import Offer, RoutingProtocol, RunsOn
 from routing.router import GossipRouter, Hop
+from routing.rpf.covering import PathParameters, ReceiverCovering, SenderCovering
 
 
 @message(80, control=True)
@@ -66,7 +69,7 @@ class ReversePathForwarding(OverPastry, GossipRouter):
 
     message_types: tuple[type, ...] = (*PASTRY_MESSAGES, PathFilter, PathWithdrawn, PathReleased, Forgotten)
 
-    def __init__(self, context: NodeContext, parameters: ReversePathParameters) -> None:
+    def __init__(self, context: NodeContext, parameters: PathParameters) -> None:
         super().__init__(context, parameters.resets, lambda asking, length: self.received.digest(asking))
         self._space = self.pastry.space
         self._own = self.pastry.own
@@ -75,6 +78,8 @@ class ReversePathForwarding(OverPastry, GossipRouter):
         self.received = NeighbourFilters()
         self._forwarded: dict[PastryPeer, FilterSet] = {}
         self._told: dict[PastryPeer, ToldFilters] = {}
+        covering = ReceiverCovering if parameters.covering == "receiver" else SenderCovering
+        self._covering = covering(self._local, self.received, self._forwarded, self._shared)
         self.receivers = {
             PathFilter: self._on_filter,
             PathWithdrawn: self._on_withdrawn,
@@ -131,16 +136,10 @@ class ReversePathForwarding(OverPastry, GossipRouter):
         if known is not None and known.incarnation < peer.incarnation:
             effects += self._forget(known)
         self.pastry.watch(peer)
-        self._make_way(peer, message.filter)
+        self._covering.make_way(peer, message.filter)
         if self.received.add(peer, message.filter):
             effects += self._spread(message.filter, peer)
         return effects
-
-    def _make_way(self, peer: PastryPeer, wanted: Filter) -> None:
-        """The neighbour has sent a filter: it takes the place of those that it covers there."""
-        for owner, covered in self.received.covered_by(wanted):
-            if owner.name == peer.name and covered != wanted:
-                self.received.remove(peer.name, covered)
 
     def _on_withdrawn(self, source: NodeName, message: PathWithdrawn) -> list[Effect]:
         if not self.received.remove(source, message.filter):
@@ -162,16 +161,8 @@ class ReversePathForwarding(OverPastry, GossipRouter):
         """A new child in the trees that pass this node: it is to know what the others before it do."""
         self._forwarded[change.peer] = FilterSet()
         self._told[change.peer] = ToldFilters(self.now_us)
-        return [effect for each in self._told_to(change.peer) for effect in self._send_if_new(change.peer, each)]
-
-    def _told_to(self, peer: PastryPeer) -> Iterable[Filter]:
-        """What to tell a new child, in which order; `_send_if_new` says which of that it is told."""
-        return self._wanted_through(peer)
-
-    def _wanted_through(self, peer: PastryPeer) -> dict[Filter, None]:
-        """All that is wanted here and beyond, in the trees in which the peer is a child of this node."""
-        wanted = dict.fromkeys(self._local)
-        return wanted | {each: None for owner, each in self.received if self._shared(owner) < self._shared(peer)}
+        told = self._covering.told_to(change.peer)
+        return [effect for each in told for effect in self._send_if_new(change.peer, each)]
 
     def _on_failed(self, change: PeerFailed) -> list[Effect]:
         effects: list[Effect] = []
@@ -201,57 +192,35 @@ class ReversePathForwarding(OverPastry, GossipRouter):
 
     def _forget(self, peer: PastryPeer) -> list[Effect]:
         self.pastry.unwatch(peer.name)
+        self._covering.forget(peer)
         return [effect for each in self.received.drop(peer.name) for effect in self._withdraw(each, peer)]
 
     def _shared(self, peer: PastryPeer) -> int:
         return self._space.shared(self._own, peer.identifier)
 
-    def _above(self, source: PastryPeer | None) -> int:
-        """How many digits the neighbour shares; None: this node's own subscribers, above whom nobody is."""
-        return -1 if source is None else self._shared(source)
-
     def _spread(self, wanted: Filter, source: PastryPeer | None) -> list[Effect]:
         """To the children of this node in the trees in which the filter came: those that share more digits."""
         effects: list[Effect] = []
-        above = self._above(source)
-        for peer in self._forwarded:
-            if self._shared(peer) > above:
-                effects += self._send_if_new(peer, wanted)
+        if self._covering.goes_on(source, wanted):
+            above = self._covering.above(source)
+            for peer in self._forwarded:
+                if self._shared(peer) > above:
+                    effects += self._send_if_new(peer, wanted)
         return effects
 
     def _send_if_new(self, peer: PastryPeer, wanted: Filter) -> list[Effect]:
-        if self._is_new_to(peer, wanted):
+        if self._covering.is_new_to(peer, wanted):
             self._told[peer].told(self.now_us)
             return [Send(peer.name, PathFilter(self.pastry.me, wanted))]
         return []
 
-    def _is_new_to(self, peer: PastryPeer, wanted: Filter) -> bool:
-        """Is the peer to be sent the filter? Then it counts as sent."""
-        return self._forwarded[peer].put(wanted)
-
     def _withdraw(self, wanted: Filter, source: PastryPeer | None) -> list[Effect]:
         effects: list[Effect] = []
-        above = self._above(source)
-        covered: list[tuple[int, Filter]] | None = None
-        for peer, forwarded in self._forwarded.items():
-            if self._shared(peer) <= above or wanted not in forwarded:
-                continue
-            if covered is None:
-                covered = self._covered_by(wanted)
-            exposed = [each for shared, each in covered if shared < self._shared(peer)]
-            if wanted in exposed:
-                continue  # another track from here still wants exactly this
-            forwarded.remove(wanted)
-            self._told[peer].told(self.now_us)
-            for each in FilterSet.of(exposed):
-                effects += self._send_if_new(peer, each)
-            effects.append(Send(peer.name, PathWithdrawn(wanted)))
+        for child, instead, gone in self._covering.withdrawn(source, wanted):
+            self._told[child].told(self.now_us)
+            effects += [Send(child.name, PathFilter(self.pastry.me, each)) for each in instead]
+            effects += [Send(child.name, PathWithdrawn(wanted))] if gone else []
         return effects
-
-    def _covered_by(self, wanted: Filter) -> list[tuple[int, Filter]]:
-        """What is wanted here of what the filter covers, and how many digits whoever wants it shares."""
-        own = [(-1, each) for each in self._local.covered_by(wanted)]
-        return own + [(self._shared(owner), each) for owner, each in self.received.covered_by(wanted)]
 
     def fingerprint(self) -> Set[Fact]:
         """See `murmur_pubsub.machine.Machine`."""
@@ -266,9 +235,17 @@ class ReversePathForwarding(OverPastry, GossipRouter):
         self.received.check_invariants()
         if self.pastry.joined:
             assert {peer.name for peer in self._forwarded} == {peer.name for _, peer in self.pastry.table.cells()}
-        for peer, forwarded in self._forwarded.items():
-            wanted = self._wanted_through(peer)
-            for each in forwarded:
-                assert each in wanted, f"{peer.name} was sent a filter that is not needed through here"
-            for each in wanted:
-                assert forwarded.covers(each), f"{peer.name} lacks a filter that is wanted through here"
+        self._covering.check_invariants()
+
+
+RPF = RoutingProtocol(
+    name="rpf",
+    make=ReversePathForwarding,
+    parameters=PathParameters,
+    runs_on=RunsOn.STRUCTURED,
+    offers=frozenset({Offer.GOSSIP}),
+    keeps_order=False,
+    recovers=pastry_recovers,
+    tried={"covering": ()},  # the text's baseline is for its figures; its schedules are drawn where they are asked for
+    check=needs_order,
+)

@@ -14,6 +14,7 @@ from routing.pastry.messages import Hello, PastryPeer, Pong
 from routing.pastry.neighbour_filters import Forgotten
 from routing.pastry.reverse_paths import ReversePathParameters
 from routing.router import Hop
+from routing.rpf.covering import PathParameters
 from routing.rpf.router import PathFilter, PathReleased, PathWithdrawn, ReversePathForwarding
 from routing.scribe.router import Detached, Scribe, TreeCancellation, TreeSubscription
 from tests.protocols.one_node import sent
@@ -35,7 +36,7 @@ def scribe_at(identifier: int, *known: PastryPeer, routed: bool = False) -> Scri
 
 def rpf_at(identifier: int, *known: PastryPeer) -> ReversePathForwarding:
     place = RingPlace(identifier, digits=4, leaf_set=4)
-    router = ReversePathForwarding(NodeContext("n", 1, place=place), ReversePathParameters())
+    router = ReversePathForwarding(NodeContext("n", 1, place=place), PathParameters())
     router.handle(Start([]), 0)
     router.know(known)
     return router
@@ -170,7 +171,7 @@ def test_a_node_whose_parent_is_no_leaf_has_another_when_it_fails() -> None:
 @pytest.mark.parametrize("resets", [True, False])
 @pytest.mark.parametrize("make", [Scribe, ReversePathForwarding])
 def test_a_node_is_told_of_closed_connections_if_it_is_to_heed_them(make: Any, resets: bool) -> None:
-    router = make(NodeContext("n", 1, place=RingPlace(2)), ReversePathParameters(resets=resets))
+    router = make(NodeContext("n", 1, place=RingPlace(2)), PathParameters(resets=resets))
     assert router.hears_resets is resets
 
 
@@ -394,7 +395,7 @@ def test_a_peer_that_was_only_out_of_reach_hears_what_was_forgotten_and_is_asked
 @pytest.mark.parametrize("own", [0, 2])
 def test_a_routed_event_of_a_path_is_for_the_node_that_asked_for_it(own: int) -> None:
     place, event = RingPlace(own, digits=4, leaf_set=4), Event(1, 1, 0, {"x": 2})
-    router = ReversePathForwarding(NodeContext("n", 1, place=place), ReversePathParameters(reverse_paths="routed"))
+    router = ReversePathForwarding(NodeContext("n", 1, place=place), PathParameters(reverse_paths="routed"))
     router.handle(Start([]), 0)
     router.know([TOP, MID, BELOW])
     router.handle(Received("mid", PathFilter(MID, X)), 1)

@@ -14,7 +14,7 @@ from murmuration.hunt.schedule import draw_schedule
 from murmuration.hunt.space import space_of
 from murmuration.hunt.symptoms import tried
 from routing.pastry.messages import PastryPeer
-from routing.rpf.protocol import PathParameters, reverse_path_forwarding
+from routing.rpf.covering import PathParameters
 from routing.rpf.router import PathFilter, PathWithdrawn, ReversePathForwarding
 from tests.protocols.one_node import sent
 from tests.protocols.structured import StructuredNetwork
@@ -28,7 +28,7 @@ BELOW = PastryPeer("below", 1)
 
 def node(covering: str = "receiver") -> ReversePathForwarding:
     parameters = PathParameters(covering=covering)  # type: ignore[arg-type]
-    router = reverse_path_forwarding(NodeContext("n", 1, place=RingPlace(2, digits=4, leaf_set=4)), parameters)
+    router = ReversePathForwarding(NodeContext("n", 1, place=RingPlace(2, digits=4, leaf_set=4)), parameters)
     router.handle(Start([]), 0)
     router.know([FIRST, SECOND, BELOW])
     return router
