@@ -65,7 +65,9 @@ class IrbrPaper:
         subscribing, publishing, failing = draw(first, costs, failures, runs.folder)
         result.tables = [
             cost_table([costs[spec] for plan in plans for spec in plan.subscribing], "subscribe", subscribing),
-            cost_table([costs[spec] for plan in plans for spec in plan.publishing], "publish", publishing),
+            cost_table(
+                [costs[spec] for plan in plans for spec in (*plan.publishing, *plan.large)], "publish", publishing
+            ),
             failure_table([failures[spec] for plan in plans for spec in plan.faults], failing),
         ]
         compared = ratios(costs.values(), (TEXT_RPF, "rpf", *ROUTED, "scribe"))

@@ -19,8 +19,10 @@ from murmuration.papers.irbr.run import (
 from murmuration.papers.irbr.workload import Rates
 from murmuration.papers.lab.real_data import Trace, find_real
 
-_SEEDS = {1_024: range(2, 4), 256: range(2, 13)}
-"""Nodes to the seeds whose spread is measured, beside the first."""
+_AT = {64: (16, 32, 64, 128), 256: (32, 64, 128, 256, 512), 1_024: (64, 128, 256, 512), 4_096: (64, 128, 256, 512)}
+"""Nodes to the numbers of subscriptions at which costs are reported."""
+_SEEDS = {64: range(1, 13), 256: range(2, 13)}
+"""Nodes to the seeds whose spread is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +35,15 @@ class IrbrPlan:
     faults: Sequence[FaultSpec]
     live: Sequence[IrbrLiveSpec]
     spread: Sequence[CostSpec]
-    """Runs of other seeds, for the spread of what the criteria compare."""
+    """Runs of other seeds and sizes, for the spread of what the criteria compare."""
+    large: Sequence[CostSpec]
+    """Publishing in the largest network."""
 
     @classmethod
     def full(cls, seed: int) -> "IrbrPlan":
         """The sheet's sizes and rates."""
         traces: tuple[Trace, ...] = ("generated", "skype") if find_real("skype.avt") else ("generated",)
-        sizes = {256: (32, 64, 128, 256, 512), 1_024: (64, 128, 256, 512)}
+        sizes = {nodes: _AT[nodes] for nodes in (256, 1_024)}
         return cls(
             1_024,
             [
@@ -68,14 +72,15 @@ class IrbrPlan:
                 spec
                 for nodes, seeds in _SEEDS.items()
                 for other in seeds
-                for spec in spread(nodes, sizes[nodes], (0.05, 0.2), 40, other)
+                for spec in spread(nodes, (0.05, 0.2), 40, other)
             ],
+            [CostSpec("irbr", 4_096, Rates(matching=0.1), _AT[4_096][:-1], 40, seed)],
         )
 
     @classmethod
     def quick(cls, seed: int) -> "IrbrPlan":
         """Under 50 s: 64 nodes."""
-        at = (16, 32, 64, 128)
+        at = _AT[64]
         return cls(
             64,
             [CostSpec(each, 64, Rates(covering=0.2), at, 0, seed) for each in (*PROTOCOLS, TEXT_RPF)],
@@ -86,26 +91,26 @@ class IrbrPlan:
             ],
             [FaultSpec(each, 64, 0.2, rate_per_s=40, matching=0.2, seed=seed) for each in (*PROTOCOLS, *RESETS)],
             [],
-            [spec for other in (2, 3) for spec in spread(64, at, (0.2,), 20, other)],
+            [spec for other in (2, 3) for spec in spread(64, (0.2,), 20, other)],
+            [],
         )
 
     def specs(self) -> list[CostSpec | FaultSpec]:
         """Those in virtual time, the largest networks first."""
-        return sorted((*self.faults, *self.publishing, *self.subscribing, *self.spread), key=lambda spec: -spec.nodes)
+        costs = (*self.large, *self.publishing, *self.subscribing, *self.spread)
+        return sorted((*self.faults, *costs), key=lambda spec: -spec.nodes)
 
 
-def spread(
-    nodes: int, checkpoints: tuple[int, ...], covering: Sequence[float], events: int, seed: int
-) -> list[CostSpec]:
-    """One more seed of what the criteria compare: IRBR and the baselines."""
+def spread(nodes: int, covering: Sequence[float], events: int, seed: int) -> list[CostSpec]:
+    """One seed of what the criteria compare. Of the text's RPF only in small networks: it is far from the others."""
     return [
         *(
-            CostSpec(routing, nodes, Rates(covering=rate), checkpoints, 0, seed)
+            CostSpec(routing, nodes, Rates(covering=rate), _AT[nodes], 0, seed)
             for rate in covering
-            for routing in ("irbr", "rpf", TEXT_RPF)
+            for routing in ("irbr", "rpf", *((TEXT_RPF,) if nodes < 256 else ()))
         ),
         *(
-            CostSpec(routing, nodes, Rates(matching=0.1), checkpoints[:-1], events, seed)
+            CostSpec(routing, nodes, Rates(matching=0.1), _AT[nodes][:-1], events, seed)
             for routing in (*PROTOCOLS, *ROUTED)
         ),
     ]
