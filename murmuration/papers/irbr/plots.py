@@ -64,7 +64,7 @@ def publishing(costs: Sequence[OperationCost], nodes: int, folder: Path) -> Path
 
 
 def ratios(found: Sequence[Ratio], folder: Path) -> Path:
-    """IRBR's messages over those of each baseline: a mark for each seed, and one for their mean."""
+    """IRBR's messages over those of each baseline: a dot for each seed, and a bar for their mean."""
     figure, (axes,) = panels(width=8.0)
     for row, ratio in enumerate(found):
         colour = _COLOURS[ratio.other.split("_")[0]]
@@ -72,11 +72,12 @@ def ratios(found: Sequence[Ratio], folder: Path) -> Path:
         axes.plot([ratio.mean], [row], "|", color=colour, markersize=16, markeredgewidth=2)
     axes.axvline(1, color="black", linewidth=0.8, linestyle=":")
     labels = [
-        f"{PROTOCOL_NAMES[each.other]}: {operation(each.rates)}, {100 * wanted(each.rates):g} %, {each.nodes:,} nodes"
+        f"{operation(each.rates)}, {100 * wanted(each.rates):g} %: {PROTOCOL_NAMES[each.other]}, {each.nodes:,} nodes"
         for each in found
     ]
     axes.set_yticks(range(len(found)), labels, fontsize=7)
-    axes.set(xlabel="messages of IRBR over those of the baseline (one dot a seed, a bar their mean)", xlim=(0, None))
+    axes.set(xlabel="messages of IRBR over the baseline's (a dot: one seed; a bar: the mean)", xlim=(0, 1.2))
+    axes.xaxis.label.set_size(9)
     axes.invert_yaxis()
     return save(figure, folder, "ratios")
 

@@ -45,7 +45,8 @@ class Ratio:
 
 
 def ratios(costs: Iterable[OperationCost], others: Sequence[str]) -> list[Ratio]:
-    """Of the runs at each size and rate, over each baseline that was measured there: the seeds that both have."""
+    """Of the runs at each size and rate, over each baseline that was measured there: the seeds that both have. In the
+    order of operations, rates, baselines and sizes."""
     measured: dict[tuple[int, Rates], dict[str, dict[int, float]]] = {}
     for cost in costs:
         spec = cost.spec
@@ -59,7 +60,9 @@ def ratios(costs: Iterable[OperationCost], others: Sequence[str]) -> list[Ratio]
                 beside = by_routing[other]
                 each = tuple(own[seed] for seed in seeds), tuple(beside[seed] for seed in seeds)
                 found.append(Ratio(nodes, rates, other, seeds, *each))
-    return found
+    return sorted(
+        found, key=lambda each: (operation(each.rates), wanted(each.rates), others.index(each.other), each.nodes)
+    )
 
 
 def messages(cost: OperationCost) -> float:
