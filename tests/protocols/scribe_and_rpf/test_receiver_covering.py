@@ -108,11 +108,11 @@ def test_a_new_child_is_told_the_widest_filters_of_each_source() -> None:
 
 
 def messages(covering: str) -> tuple[int, int]:
-    """Of 60 subscriptions of random nodes, and of an event from each node."""
+    """Of 50 subscriptions of random nodes, and of an event from each node."""
     network = StructuredNetwork("rpf_receiver" if covering == "receiver" else "rpf")
-    network.build(random.Random(7).sample(range(256), 40))
+    network.build(random.Random(7).sample(range(256), 30))
     rng = random.Random(3)
-    for _ in range(60):
+    for _ in range(50):
         network.subscribe(rng.choice(network.up), f"x > {rng.randrange(10_000)}")
         network.quiet()
     filters = network.sent("PathFilter")
@@ -125,7 +125,7 @@ def messages(covering: str) -> tuple[int, int]:
 
 def test_it_takes_more_filters_than_covering_at_the_sender_and_as_many_events() -> None:
     receiver, sender = messages("receiver"), messages("sender")
-    assert 1.5 * sender[0] < receiver[0] < 60 * 39
+    assert 1.3 * sender[0] < receiver[0] < 50 * 29
     assert receiver[1] == sender[1]
 
 
@@ -133,7 +133,7 @@ def schedule(seed: int) -> Mapping[str, Any]:
     return draw_schedule(random.Random(seed), space_of("rpf", "best_effort", {"rpf": {"covering": "receiver"}}))
 
 
-@examples(5, 600)
+@examples(3, 600)
 def test_random_schedules_lose_only_what_a_fault_explains(examples: int) -> None:
     for seed in range(1_410_000, 1_410_000 + examples):
         data = schedule(seed)
