@@ -91,7 +91,7 @@ class IrbrPlan:
             ],
             [FaultSpec(each, 64, 0.2, rate_per_s=40, matching=0.2, seed=seed) for each in (*PROTOCOLS, *RESETS)],
             [],
-            [spec for other in (2, 3) for spec in spread(64, (0.2,), 20, other)],
+            [CostSpec(each, 64, Rates(covering=0.2), at, 0, seed + 1) for each in ("irbr", "rpf")],
             [],
         )
 
