@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from murmuration.papers.epidemic.run import EpidemicMeasures, EpidemicSpec
-from murmuration.papers.gryphon.cost import Kept, MemorySpec
-from murmuration.papers.gryphon.run import FailureRun, failure_tests
+from murmuration.papers.gryphon.memory import Kept, MemorySpec
+from murmuration.papers.gryphon.plan import failure_tests
+from murmuration.papers.gryphon.run import FailureRun
 from murmuration.papers.irbr.run import CostSpec, FaultSpec, OperationCost, Resilience
 from murmuration.papers.irbr.workload import Rates
 from murmuration.papers.lab.paper_runs import read_kept
@@ -21,7 +22,7 @@ EPIDEMIC = EpidemicSpec("push", seed=3)
 COST = CostSpec("irbr", 64, Rates(covering=0.2), (16, 32), 0)
 FAULTS = FaultSpec("rpf", 64, 0.2)
 RUN = MultipathSpec("DT1", 120, "S2", uplink_messages_per_s=400)
-CRASH = failure_tests("virtual")[1]
+CRASH = failure_tests("virtual").crash
 RESULTS: dict[Any, Any] = {
     EPIDEMIC: EpidemicMeasures(EPIDEMIC, delivered=7, over_time=[(1, 2), (3, 3)]),
     COST: OperationCost(COST, [1.5, 2.0], required=4),
@@ -30,7 +31,7 @@ RESULTS: dict[Any, Any] = {
     ("covering", (500, 10)): CoveringSize(10, 3.5, 7.0, 4.0, 9.1, 12.0),
     ("cost", ("DT1", 120, 35)): [ForwardingCost("DT1", 6_552, 35, 800.0, 17e3, 20e3, {"S0": 1.0, "S2": 1.5})],
     CRASH: FailureRun(CRASH, {"missing": 0}, {"s1": [(1.5, 2.0)]}, {"s1": 2.0}, {"s1": [(3.0, 40)]},
-                      [(9_200.0, "stall b1")], [(9_300.0, "b1", "s1")], None),
+                      [(9_200.0, "stall b1")], [(9_300.0, "b1", "s1")], None, 0, {"s1": [100, 99]}),
     MemorySpec(True, 40): [Kept(1.0, 1, 2, 3, 4)],
 }  # fmt: skip
 

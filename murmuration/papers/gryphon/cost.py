@@ -1,39 +1,41 @@
-"""What guaranteed delivery costs beside best effort while nothing fails, and what an intermediate broker has to keep.
+"""What guaranteed delivery costs beside best effort while nothing fails.
 
-Cost: the same overlay, routing, events and subscribers twice, one reliability after the other. Memory: virtual time,
-one subscriber that takes only so many messages a second; the messages kept are counted every second.
+The same overlay, routing, events and subscribers with one reliability and with the other, and that several times: a
+host is busier at one time than at another. Which of the two is first changes from pair to pair, so that what drifts
+falls on both. There are two publishers, and two subscribers at each broker: clients are processes too, and half as many
+leave more of the host to brokers.
 """
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import NamedTuple
 
 from murmur_pubsub.journal import RowKind
 from murmur_pubsub.run_manifest import read_manifest
-from murmur_virtual.run import VirtualRun
-from murmuration.deployment.build_deployment import build
-from murmuration.papers.gryphon.run import FailureTest, failure_scenario
-from murmuration.papers.lab.judged_run import Runtime, journal, play_judged
-from murmuration.scenario.load import check_scenario
-from reliability.broker import Broker
-from reliability.gryphon.parameters import GryphonParameters
+from murmuration.papers.gryphon.plan import failure_scenario, without_failures
+from murmuration.papers.lab.judged_run import Runtime, journal, play_plainly
+
+_CONFIDENCE = 0.95
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReliabilityCostSpec:
-    """A run without failures."""
+    """A run without failures; `pair`: which one it is of."""
 
     reliability: str
     runtime: Runtime
     seconds: float
     rate_per_s: float
+    pair: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReliabilityCost:
-    """Of one run without failures. `cpu_s`: of all actors while events are published (of the one process in virtual
-    time); `messages`, `bytes`: sent over links."""
+    """Of one run without failures. `cpu_s`: of all actors from the first publication until all is delivered (of the one
+    process in virtual time); `messages`, `bytes`: sent over links."""
 
     reliability: str
     cpu_s: float
@@ -43,12 +45,22 @@ class ReliabilityCost:
     verdict: str
 
 
+def cost_specs(runtime: Runtime, seconds: float, rate_per_s: float, pairs: int) -> list[ReliabilityCostSpec]:
+    """The runs in their order: best effort first in the pairs of even number, second in the others."""
+    found = []
+    for pair in range(pairs):
+        two = ["best_effort", "gryphon"]
+        for each in reversed(two) if pair % 2 else two:
+            found.append(ReliabilityCostSpec(each, runtime, seconds, rate_per_s, pair))
+    return found
+
+
 def measure_reliability(spec: ReliabilityCostSpec, address: str | None = None) -> ReliabilityCost:
     """Run it and count."""
-    test = FailureTest("cost", "no failures", spec.runtime, spec.seconds, (), ())
+    test = without_failures(spec.runtime, spec.seconds, spec.rate_per_s, publishers=2)
     with TemporaryDirectory() as place:
         folder = Path(place) / "run"
-        _, verdict = play_judged(failure_scenario(test, spec.reliability, spec.rate_per_s), folder, address)
+        verdict = play_plainly(failure_scenario(test, spec.reliability), folder, address)
         spent = read_manifest(folder).cpu_seconds
         rows = journal(folder)
     sent = rows[rows.kind == RowKind.SEND]
@@ -57,60 +69,39 @@ def measure_reliability(spec: ReliabilityCostSpec, address: str | None = None) -
     return ReliabilityCost(spec.reliability, cpu_s, len(sent), int(sent.bytes.sum()), delivered, outcome)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class MemorySpec:
-    """A run in virtual time; `slow`: one subscriber at s1 takes 20 messages a second."""
+class Ratio(NamedTuple):
+    """How many times as much the others cost, and between which bounds that lies at a confidence of 95 %, if there are
+    runs enough to say so."""
 
-    slow: bool
-    seconds: int
-    rate_per_s: float = 50.0
+    middle: float
+    least: float | None
+    most: float | None
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Kept:
-    """Messages kept at one time: in all streams of the intermediate brokers b1 and b2, at s1, in p1's log, and those
-    that the slow subscriber's client has not handed back."""
-
-    at_s: float
-    intermediate: int
-    subscribers_broker: int
-    log: int
-    outstanding: int
+    def __str__(self) -> str:
+        return f"{self.middle:.2f}" + ("" if self.least is None else f" ({self.least:.2f} to {self.most:.2f})")
 
 
-def measure_memory(spec: MemorySpec) -> list[Kept]:
-    """The messages kept, second by second."""
-    test = FailureTest("memory", "a slow subscriber", "virtual", spec.seconds, (), ())
-    data = failure_scenario(test, rate_per_s=spec.rate_per_s)
-    data["faults"] = [{"at": "5 s", "slow": "c4", "work": "50 ms"}] if spec.slow else []
-    loaded = check_scenario(data, "memory")
-    deployment = build(loaded).deployment
-    found: list[Kept] = []
-    with TemporaryDirectory() as folder:
-        run = VirtualRun(deployment, Path(folder), lambda *_: None)
+def ratio_of(base: Sequence[float], others: Sequence[float]) -> Ratio:
+    """By the ratios of every other to every base: their median (Hodges and Lehmann), and the bounds of the rank sum
+    test, which supposes no distribution. Four runs of each are the fewest for that."""
+    ratios = sorted(other / each for other in others for each in base)
+    ways = _ways_by_rank_sum(len(base), len(others))
+    outside, place = 0, 0
+    while (outside + ways[place]) * 2 <= (1 - _CONFIDENCE) * sum(ways):
+        outside += ways[place]
+        place += 1
+    if not place:
+        return Ratio(median(ratios), None, None)
+    return Ratio(median(ratios), ratios[place - 1], ratios[-place])
 
-        def look(now_us: int) -> None:
-            machines = {name: node.machine for name, node in run.runtime.nodes.items()}
-            gryphons: dict[str, Any] = {
-                name: machine.reliability for name, machine in machines.items() if isinstance(machine, Broker)
-            }
-            found.append(
-                Kept(
-                    now_us / 1e6,
-                    gryphons["b1"].messages_kept + gryphons["b2"].messages_kept,
-                    gryphons["s1"].messages_kept,
-                    gryphons["p1"].messages_kept,
-                    gryphons["s1"].sessions.outstanding("c4"),
-                )
-            )
-            if now_us < spec.seconds * 1_000_000:
-                run.runtime.call_at(now_us + 1_000_000, look)
 
-        run.runtime.call_at(1_000_000, look)
-        run.play()
+def _ways_by_rank_sum(few: int, many: int) -> list[int]:
+    """In how many orders of so many runs of two kinds 0, 1, 2, … pairs of them are the wrong way round."""
+    if not few or not many:
+        return [1]
+    found = [0] * (few * many + 1)
+    for wrong, ways in enumerate(_ways_by_rank_sum(few - 1, many)):  # the last in order is of the first kind
+        found[wrong + many] += ways
+    for wrong, ways in enumerate(_ways_by_rank_sum(few, many - 1)):
+        found[wrong] += ways
     return found
-
-
-def memory_bound() -> int:
-    """How many messages two intermediate brokers may keep, by the default parameters."""
-    return 2 * 4 * GryphonParameters().cache

@@ -1,95 +1,25 @@
-"""The failure tests of the guaranteed-delivery paper: scenarios, one run of each, what is read from its journal.
+"""A failure test of the guaranteed-delivery paper: one run, and what is read from its journal.
 
-The overlay is the paper's: a publishers' broker p1 with four pubends, two cells of two brokers, subscribers' brokers s1
-and s2 behind the one and s3 to s5 behind the other. Each publisher sends 25 events a second (the text names no rate);
-at each subscribers' broker there is one subscriber for each publisher. Times in results are milliseconds from the start
-of publishing.
+Times in results are milliseconds from the start of publishing.
 """
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from murmur_pubsub.journal import NONE, FaultStage, RowKind
 from murmur_pubsub.message import kind_of
-from murmuration.papers.lab.judged_run import Runtime, journal, node_names, play_judged
-from reliability.gryphon.messages import AckExpected
+from murmuration.papers.gryphon.plan import SUBSCRIBERS_AT, FailureTest, PlannedFault, failure_scenario
+from murmuration.papers.lab.judged_run import journal, node_names, play_plainly
+from reliability.gryphon.messages import AckExpected, Data, Nack, Silence
 from reliability.gryphon.streams import NACK_SENT
 
-PUBLISHERS = 4
-SUBSCRIBERS_AT = ("s1", "s2", "s3", "s4", "s5")
-OVERLAY = {
-    "kind": "cells",
-    "cells": {"p": ["p1"], "left": ["b1", "b2"], "right": ["b3", "b4"], **{name: [name] for name in SUBSCRIBERS_AT}},
-    "links": [["p", "left"], ["p", "right"], ["left", "s1"], ["left", "s2"],
-              ["right", "s3"], ["right", "s4"], ["right", "s5"]],
-    "redundancy": {"left": 2, "right": 2},
-}  # fmt: skip
-
-
-class PlannedFault(NamedTuple):
-    """When, what, and to which broker or link."""
-
-    at_s: float
-    kind: str
-    about: str | tuple[str, str]
-
-    def entry(self) -> dict[str, Any]:
-        """Of a scenario."""
-        about = list(self.about) if isinstance(self.about, tuple) else self.about
-        return {"at": f"{self.at_s} s", self.kind: about}
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.about if isinstance(self.about, str) else '-'.join(self.about)}"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class FailureTest:
-    """One of them. `watched`: the broker and publisher whose subscriber's latency is drawn; `beside`: another broker's
-    whose is drawn for comparison; `nackers`: whose nacks are counted. `timeout`: of the heartbeats, in ms."""
-
-    name: str
-    title: str
-    runtime: Runtime
-    seconds: float
-    faults: tuple[PlannedFault, ...]
-    nackers: tuple[str, ...]
-    beside: str | None = None
-    pauses: tuple[tuple[float, float], ...] = ()
-    timeout: int = 2_000
-    watched: tuple[str, int] = ("s1", 0)
-
-
 DELIVERY_COUNTS = ("missing", "duplicate", "out_of_order", "spurious")
-STALL_S = 2.75
-"""How long b1 is stalled before it crashes: what the paper's nack ranges say."""
-
-
-def failure_tests(runtime: Runtime) -> list[FailureTest]:
-    """Those of the paper's Figures 6, 7 and 8."""
-    crash = (
-        PlannedFault(9.2, "stall", "b1"), PlannedFault(9.2 + STALL_S, "kill", "b1"),
-        PlannedFault(41.95, "restart", "b1"),
-    )  # fmt: skip
-    return [
-        FailureTest(
-            "link", "Figure 6: the link b1-s1 stalls and fails", runtime, 12, (PlannedFault(5.7, "cut", ("b1", "s1")),),
-            ("s1", "s2", "b2"), beside="s2",
-        ),
-        FailureTest(
-            "crash", "Figure 7: b1 stalls, crashes, and is back after 30 s", runtime, 50, crash, ("s1", "s2", "b2"),
-            timeout=5_000,
-        ),
-        FailureTest(
-            "publishers", "Figure 8: p1 crashes, and is back after 20 s", runtime, 45,
-            (PlannedFault(10, "kill", "p1"), PlannedFault(30, "restart", "p1")), ("s1", "s2", "s3", "s4", "s5"),
-            pauses=((10.0, 30.5),),
-        ),
-    ]  # fmt: skip
 
 
 @dataclasses.dataclass(slots=True)
@@ -106,11 +36,15 @@ class FailureRun:
     nacks: dict[str, list[tuple[float, int]]]
     """By broker: when it sent a nack, and how many ticks it asked for."""
     faults: list[tuple[float, str]]
-    """When a fault took effect, in words."""
+    """When a fault took effect (a restart: when the new process began), in words."""
     noticed: list[tuple[float, str, str]]
     """When a link went down after the first fault, at which broker, and its peer."""
     ack_expected_ms: float | None
-    """When p1 sent the first AckExpected after its return."""
+    """When p1 sent the first AckExpected after the last fault, its return."""
+    before_ack_expected: int
+    """How many messages about streams (data, silence, nacks) p1 had sent since the last fault when it sent that."""
+    deliveries: dict[str, list[int]]
+    """By subscribers' broker, how many were made in each second of publishing."""
 
     def nacked(self, broker: str, first_ms: float = 0.0, last_ms: float = math.inf) -> int:
         """How many ticks the broker has asked for in a stretch of time."""
@@ -122,55 +56,62 @@ class FailureRun:
         return None if not self.noticed else self.noticed[0][0] - self.faults[0][0]
 
 
-def failure_scenario(test: FailureTest, reliability: str = "gryphon", rate_per_s: float = 25.0) -> dict[str, Any]:
-    """The keys of the test's scenario."""
-    parameters = {"gryphon": {"pubends": {"p1": PUBLISHERS}}} if reliability == "gryphon" else {}
-    return {
-        "name": f"gryphon-{test.name}",
-        "runtime": test.runtime,
-        "overlay": OVERLAY,
-        "workload": {
-            "kind": "paced", "publishers": {"p1": PUBLISHERS}, "rate_per_s": rate_per_s, "seconds": test.seconds,
-            "subscribers": dict.fromkeys(SUBSCRIBERS_AT, PUBLISHERS), "pauses": [list(each) for each in test.pauses],
-        },
-        "broker": {"routing": "cells", "reliability": reliability, "parameters": parameters},
-        "links": {"delay": "1 ms"} if test.runtime == "virtual" else {},
-        "failure_detection": {"heartbeat": "500 ms", "timeout": f"{test.timeout} ms", "reconnect": "100 ms"},
-        "drain": {"limit": "300 s"},
-        "faults": [each.entry() for each in test.faults],
-    }  # fmt: skip
-
-
 def measure_failure(test: FailureTest, address: str | None = None) -> FailureRun:
     """Play a failure test and read what it showed."""
     with TemporaryDirectory() as place:
         folder = Path(place) / "run"
-        _, verdict = play_judged(failure_scenario(test), folder, address)
-        names, rows = node_names(folder), journal(folder)
+        verdict = play_plainly(failure_scenario(test), folder, address)
+        return read_failure(test, folder, verdict)
+
+
+def read_failure(test: FailureTest, folder: Path, verdict: Mapping[str, Any]) -> FailureRun:
+    """What the journal and the judge say of a run of it."""
+    names, rows = node_names(folder), journal(folder)
     faults = rows[(rows.kind == RowKind.FAULT) & (rows.hops == FaultStage.IN_EFFECT)]
     # The plan's clock stood at zero so long before the first fault took effect as the plan says that it was due.
     begin_us = int(faults[faults.sequence == 0].time_us.iloc[0] - test.faults[0].at_s * 1e6)
+    publishers = range(test.publishers)
     latencies = {
-        (broker, publisher): _latencies(rows, names.index(f"c{PUBLISHERS * (place + 1) + publisher}"), begin_us)
+        (broker, publisher): _latencies(rows, names.index(f"c{len(publishers) * (place + 1) + publisher}"), begin_us)
         for place, broker in enumerate(SUBSCRIBERS_AT)
-        for publisher in range(PUBLISHERS)
+        for publisher in publishers
     }
     watched, publisher = test.watched
+    times_us = [_in_effect(rows, names, test.faults[step], at_us) for step, at_us in _steps(faults)]
+    reminded_ms, before = _first_ack_expected(rows, names.index("p1"), begin_us, max(times_us))
     return FailureRun(
         test, {name: int(verdict[name]) for name in DELIVERY_COUNTS},
         {broker: latencies[broker, publisher] for broker in (watched, test.beside) if broker is not None},
         {
-            broker: max(late for number in range(PUBLISHERS) for _, late in latencies[broker, number])
+            broker: max(late for number in publishers for _, late in latencies[broker, number])
             for broker in SUBSCRIBERS_AT
         },
         {broker: _nacks(rows, names.index(broker), begin_us) for broker in test.nackers},
         [
             ((at_us - begin_us) / 1e3, str(test.faults[step]))
-            for at_us, step in zip(faults.time_us.tolist(), faults.sequence.tolist(), strict=True)
+            for at_us, (step, _) in zip(times_us, _steps(faults), strict=True)
         ],
         _noticed(rows, names, begin_us, int(faults.time_us.min())),
-        _first_ack_expected(rows, names.index("p1"), begin_us, int(faults.time_us.max())),
+        reminded_ms, before,
+        {
+            broker: _by_second(
+                [sent + late for number in publishers for sent, late in latencies[broker, number]], test.seconds
+            )
+            for broker in SUBSCRIBERS_AT
+        },
     )  # fmt: skip
+
+
+def _steps(faults: pd.DataFrame) -> list[tuple[int, int]]:
+    return list(zip(faults.sequence.tolist(), faults.time_us.tolist(), strict=True))
+
+
+def _in_effect(rows: pd.DataFrame, names: list[str], fault: PlannedFault, seen_us: int) -> int:
+    """A process that was started anew begins its work before the driver has seen that it does."""
+    if fault.kind != "restart":
+        return seen_us
+    again = rows[(rows.kind == RowKind.START) & (rows.node == names.index(str(fault.about))) & (rows.value > 0)]
+    return int(again.time_us.iloc[0])
 
 
 def _latencies(rows: pd.DataFrame, client: int, begin_us: int) -> list[tuple[float, float]]:
@@ -194,7 +135,20 @@ def _noticed(rows: pd.DataFrame, names: list[str], begin_us: int, first_us: int)
     return [((at_us - begin_us) / 1e3, names[node], names[peer]) for at_us, node, peer in found]
 
 
-def _first_ack_expected(rows: pd.DataFrame, node: int, begin_us: int, after_us: int) -> float | None:
-    kind = kind_of(AckExpected)
-    sent = rows[(rows.kind == RowKind.SEND) & (rows.node == node) & (rows.value == kind) & (rows.time_us > after_us)]
-    return None if sent.empty else float((sent.time_us.iloc[0] - begin_us) / 1e3)
+def _first_ack_expected(rows: pd.DataFrame, node: int, begin_us: int, after_us: int) -> tuple[float | None, int]:
+    sent = rows[(rows.kind == RowKind.SEND) & (rows.node == node) & (rows.time_us > after_us)]
+    kinds = sent.value.tolist()
+    expected = kind_of(AckExpected)
+    if expected not in kinds:
+        return None, 0
+    place = kinds.index(expected)
+    of_streams = {kind_of(each) for each in (Data, Silence, Nack)}
+    return float((sent.time_us.iloc[place] - begin_us) / 1e3), sum(kind in of_streams for kind in kinds[:place])
+
+
+def _by_second(delivered_ms: list[float], seconds: float) -> list[int]:
+    counts = [0] * math.ceil(seconds)
+    for at_ms in delivered_ms:
+        if 0 <= at_ms < 1_000 * len(counts):
+            counts[int(at_ms // 1_000)] += 1
+    return counts

@@ -1,6 +1,5 @@
 """One run of a scenario made of keys, its verdict, and what its journal says: rows, faults, wanted deliveries."""
 
-import contextlib
 from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -34,16 +33,14 @@ def play_judged(
     return finished, judge(folder)
 
 
-@contextlib.contextmanager
-def one_judge(keep: bool) -> Iterator[None]:
-    """If it is to be kept, one Spark session judges all runs of the block. An idle one would be in the way of live
-    runs."""
-    from spark_analysis.session import start_session
+def play_plainly(data: Mapping[str, Any], folder: Path, address: str | None = None) -> Mapping[str, Any]:
+    """The same for a run of thousands of events, judged in plain Python: Java's start is in the way of live runs that
+    follow."""
+    from spark_analysis.plain_judge import judge_run
 
-    with contextlib.ExitStack() as stack:
-        if keep:
-            stack.callback(start_session(small=True).stop)
-        yield
+    loaded = check_scenario(dict(data), str(data["name"]))
+    execute(loaded, folder, lambda *_: None, address if loaded.scenario.runtime == "ray" else None)
+    return judge_run(folder).numbers
 
 
 def node_names(folder: Path) -> list[str]:
