@@ -29,12 +29,12 @@ def shown_by(test: FailureTest, folder: Path) -> FailureRun:
 
 @pytest.fixture(scope="module")
 def unsent(tmp_path_factory: pytest.TempPathFactory) -> FailureRun:
-    return shown_by(earlier(TESTS.unsent, 7.76, 40), tmp_path_factory.mktemp("gryphon") / "unsent")
+    return shown_by(earlier(TESTS.unsent, 7.76, 55), tmp_path_factory.mktemp("gryphon") / "unsent")
 
 
 @pytest.fixture(scope="module")
 def sent(tmp_path_factory: pytest.TempPathFactory) -> FailureRun:
-    return shown_by(earlier(TESTS.sent, 7.76, 40), tmp_path_factory.mktemp("gryphon") / "sent")
+    return shown_by(earlier(TESTS.sent, 7.76, 55), tmp_path_factory.mktemp("gryphon") / "sent")
 
 
 @pytest.fixture(scope="module")

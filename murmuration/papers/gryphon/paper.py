@@ -35,7 +35,7 @@ class GryphonPaper:
     def reproduce(self, runs: PaperRuns, quick: bool, seeds: int) -> PaperResult:
         """The failure tests are runs of their own kind, not samples: `seeds` makes no difference to them."""
         runtime: Runtime = "virtual" if quick else "ray"
-        specs = cost_specs(runtime, 5, 200, 5) if quick else cost_specs(runtime, 10, 200, 5)
+        specs = cost_specs(runtime, 5, 200, 5) if quick else cost_specs(runtime, 10, 200, 4)
         memory = [MemorySpec(slow, 40 if quick else 120) for slow in (False, True)]
         found = runs.spread(measure_memory, memory, lambda _: list[Kept])
         kept = dict(zip(("all subscribers keep up", "one subscriber takes 20 messages/s"), found.values(), strict=True))
