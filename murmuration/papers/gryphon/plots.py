@@ -13,7 +13,7 @@ from murmuration.papers.lab.plotting import panels, save
 _COLOURS = {"s1": "#1f77b4", "s2": "#2ca02c", "b2": "#d62728", "s3": "#9467bd", "s4": "#8c564b", "s5": "#e377c2"}
 _MARKERS = {"s1": "o", "s2": "s", "b2": "^", "s3": "v", "s4": "D", "s5": "P"}
 _LONG_MS = 10_000.0
-_AT_ONCE_MS = 300.0
+_AT_ONCE_MS = 500.0
 
 
 def failure(seen: FailureRun, folder: Path) -> Path:
