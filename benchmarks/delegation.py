@@ -9,16 +9,13 @@ import statistics
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.table import print_table
-from murmur_pubsub.event import Event
 from murmur_pubsub.machine import NodeName
+from murmuration.papers.multipath.overload import count_sent
 from murmuration.papers.multipath.run import MultipathMeasures, MultipathNetwork, MultipathSpec
-from reliability.broker import Broker
-from routing.router import Hop
 
 SECONDS = 60
 DATASETS = ("DT1", "DT2")
@@ -41,21 +38,10 @@ def measured(spec: MultipathSpec, folder: Path) -> tuple[MultipathMeasures, floa
     network.publish_steadily(int(spec.warm_s * spec.warm_rate_per_s), spec.warm_rate_per_s, 1)
     sent: Counter[NodeName] = Counter()
     for name, broker in network.brokers.items():
-        _count(broker, name, sent)
+        count_sent(broker, name, sent)
     network.begin_measuring(spec.seconds)
     network.publish_steadily(int(spec.seconds * spec.rate_per_s), spec.rate_per_s, 2)
     return network.finish(), max(sent.values()) / spec.seconds
-
-
-def _count(broker: Broker, name: NodeName, sent: Counter[NodeName]) -> None:
-    plain = broker.next_hops
-
-    def counted(event: Event, came_from: NodeName | None, header: Sequence[int]) -> Sequence[Hop]:
-        hops = plain(event, came_from, header)
-        sent[name] += len(hops)
-        return hops
-
-    broker.next_hops = counted  # type: ignore[method-assign]
 
 
 def main() -> None:

@@ -93,12 +93,15 @@ def zipf_dataset(name: str, overlay: Overlay, seed: int) -> Dataset:
     return Dataset(name, tuple(subscriptions), tuple(contents), description)
 
 
-def covering_dataset(overlay: Overlay, seed: int, subscriptions: int = 10_000, share: float = 0.04) -> Dataset:
-    """DT-C: families of four filters, each within the one before by a further predicate and a narrower box, while no
-    family's first covers another's. Boxes are tuned so that a publication matches the wanted share of all filters."""
+def covering_dataset(
+    overlay: Overlay, seed: int, subscriptions: int = 10_000, share: float = 0.04, ranges: Sequence[int] = (2, 3, 4, 5)
+) -> Dataset:
+    """DT-C: families of filters, each within the one before by a narrower box, while no family's first covers
+    another's. `ranges`: how many sides the box of each of a family has, none fewer than the one before, at most five.
+    Boxes are tuned so that a publication matches the wanted share of all filters."""
     rng = random.Random(f"{seed}/DT-C")
-    families = [_Family(rng) for _ in range(-(-subscriptions // _FAMILY))]
-    events = [(rng.randrange(_TOPICS), [rng.random() for _ in range(_FAMILY + 1)]) for _ in range(2_000)]
+    families = [_Family(rng, ranges) for _ in range(-(-subscriptions // len(ranges)))]
+    events = [(rng.randrange(_TOPICS), [rng.random() for _ in range(_SIDES)]) for _ in range(2_000)]
     low, high = 0.05, 0.95
     for _ in range(12):
         width = (low + high) / 2
@@ -113,30 +116,31 @@ def covering_dataset(overlay: Overlay, seed: int, subscriptions: int = 10_000, s
         "dataset": "DT-C", "seed": seed, "brokers": len(overlay.brokers), "subscriptions": len(held),
         "distinct filters": len(dict.fromkeys(texts)),
         "matching share": round(_reached(families[:250], high, events[300:]), 4),
-        "filters that another covers": f"{100 * (_FAMILY - 1) // _FAMILY} %",
+        "filters that another covers": f"{100 * (len(ranges) - 1) // len(ranges)} %",
     }  # fmt: skip
     return Dataset("DT-C", held, contents, description)
 
 
 _TOPICS = 12
-_FAMILY = 4
+_SIDES = 5
 
 
 class _Family:
-    """Filters that cover each other: the first asks for a topic and two ranges, each further one for one range more,
-    all a little narrower."""
+    """Filters that cover each other: each asks for the topic and so many ranges, all a little narrower than those of
+    the one before."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, ranges: Sequence[int]) -> None:
         self.topic = rng.randrange(_TOPICS)
-        self._places = [rng.random() for _ in range(_FAMILY + 1)]
+        self._ranges = ranges
+        self._places = [rng.random() for _ in range(_SIDES)]
 
     def boxes(self, width: float) -> list[list[tuple[float, float]]]:
         """The ranges of each filter, the first one's sides `width` long."""
         found = []
-        for member in range(_FAMILY):
+        for member, sides in enumerate(self._ranges):
             side = width * (1.0 - 0.04 * member)
             box = []
-            for attribute, place in enumerate(self._places[: member + 2]):
+            for attribute, place in enumerate(self._places[:sides]):
                 wide = side if attribute < 2 else 0.5 + side / 2
                 centre = wide / 2 + place * (1.0 - wide) if attribute >= 2 else width / 2 + place * (1.0 - width)
                 box.append((round(centre - wide / 2, 4), round(centre + wide / 2, 4)))

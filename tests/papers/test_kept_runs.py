@@ -14,6 +14,8 @@ from murmuration.papers.irbr.run import CostSpec, FaultSpec, OperationCost, Resi
 from murmuration.papers.irbr.workload import Rates
 from murmuration.papers.lab.paper_runs import read_kept
 from murmuration.papers.multipath.cost import CoveringSize, ForwardingCost
+from murmuration.papers.multipath.filled_links import FilledSpec
+from murmuration.papers.multipath.overload import OverloadMeasures, OverloadSpec
 from murmuration.papers.multipath.plan import RESULT_TYPES
 from murmuration.papers.multipath.run import MultipathMeasures, MultipathSpec
 from tests.papers.runs_here import RunsHere
@@ -22,12 +24,15 @@ EPIDEMIC = EpidemicSpec("push", seed=3)
 COST = CostSpec("irbr", 64, Rates(covering=0.2), (16, 32), 0)
 FAULTS = FaultSpec("rpf", 64, 0.2)
 RUN = MultipathSpec("DT1", 120, "S2", uplink_messages_per_s=400)
+SHORT = OverloadSpec("DT1", 120, "S2", work_us=2_500)
 CRASH = failure_tests("virtual").crash
 RESULTS: dict[Any, Any] = {
     EPIDEMIC: EpidemicMeasures(EPIDEMIC, delivered=7, over_time=[(1, 2), (3, 3)]),
     COST: OperationCost(COST, [1.5, 2.0], required=4),
     FAULTS: Resilience(FAULTS, [3, 4], [3, 1]),
     ("run", RUN): MultipathMeasures(RUN, delays_us={130: [900, 2]}, dataset={"matching share": "8 %", "size": 6_552}),
+    ("overload", SHORT): OverloadMeasures(SHORT, required=8, deliveries=7, path=21, asked=[30.5, 20.0]),
+    ("filled", FilledSpec(500, 10)): CoveringSize(10, 3.5, 7.0, 4.0, 7.0, 12.0),
     ("covering", (500, 10)): CoveringSize(10, 3.5, 7.0, 4.0, 9.1, 12.0),
     ("cost", ("DT1", 120, 35)): [ForwardingCost("DT1", 6_552, 35, 800.0, 17e3, 20e3, {"S0": 1.0, "S2": 1.5})],
     CRASH: FailureRun(CRASH, {"missing": 0}, {"s1": [(1.5, 2.0)]}, {"s1": 2.0}, {"s1": [(3.0, 40)]},

@@ -162,8 +162,12 @@ def _covering_of(router: MultipathRouter, events: Sequence[Mapping[str, Value]])
     knowledge = router.knowledge
     view = knowledge.view
     wom = WorkingOverlayMap(view.mom, [*knowledge.network.peers, *knowledge.links.soft])
-    wst = WorkingSubscriptionTable(knowledge.mst, wom, view.ppaths, covering=True)
-    filters = [each for covering in wst.covering_sets().values() for each in covering]
+    return covering_of(WorkingSubscriptionTable(knowledge.mst, wom, view.ppaths, covering=True), events)
+
+
+def covering_of(table: WorkingSubscriptionTable, events: Sequence[Mapping[str, Value]]) -> tuple[int, int, float]:
+    """Of a table with covering sets: subscriptions in them, their predicates, and predicates looked at for an event."""
+    filters = [each for covering in table.covering_sets().values() for each in covering]
     evaluations = sum(_evaluations(each, event) for event in events for each in filters)
     return len(filters), sum(len(each.attributes) for each in filters), evaluations / len(events)
 

@@ -11,11 +11,11 @@ from murmuration.papers.multipath.cost import CoveringSize, ForwardingCost
 from murmuration.papers.multipath.run import MultipathMeasures
 from routing.multipath.parameters import STRATEGIES, Strategy
 
-_COLOURS = {"S0": "#444444", "S1": "#1f77b4", "S2": "#d62728", "SH": "#2ca02c"}
-_MARKERS = {"S0": "o", "S1": "s", "S2": "^", "SH": "D"}
+COLOURS = {"S0": "#444444", "S1": "#1f77b4", "S2": "#d62728", "SH": "#2ca02c"}
+MARKERS = {"S0": "o", "S1": "s", "S2": "^", "SH": "D"}
 _STYLES = {"S0": "-", "S1": "-", "S2": "-", "SH": (0, (4, 3))}
 """SH is dashed: without a shortage of uplink it is S2, and lies on it."""
-_PAPER = "#bbbbbb"
+PAPER = "#bbbbbb"
 
 
 def path_lengths(by: Mapping[tuple[str, Strategy], MultipathMeasures], folder: Path) -> Path:
@@ -43,7 +43,7 @@ def _path_length_cdf(axes: Any, hops: Mapping[Strategy, Sequence[int]]) -> None:
         longest = max(length for length, count in enumerate(counts) if count)
         shares = [100 * total / sum(counts) for total in itertools.accumulate(counts[: longest + 1])]
         axes.plot(
-            shares, color=_COLOURS[strategy], marker=_MARKERS[strategy], markersize=3, label=strategy,
+            shares, color=COLOURS[strategy], marker=MARKERS[strategy], markersize=3, label=strategy,
             linestyle=_STYLES[strategy],
         )  # fmt: skip
     axes.set(xlabel="path length (hops)", ylabel="% of deliveries", ylim=(0, 102))
@@ -72,8 +72,8 @@ def _beside(
     axes: Any, paper: Sequence[float], measured: Sequence[float], strategies: Sequence[str] = STRATEGIES
 ) -> None:
     at = range(len(strategies))
-    axes.bar([x - 0.2 for x in at], paper, 0.38, color=_PAPER, label="paper")
-    axes.bar([x + 0.2 for x in at], measured, 0.38, color=[_COLOURS[each] for each in strategies], label="measured")
+    axes.bar([x - 0.2 for x in at], paper, 0.38, color=PAPER, label="paper")
+    axes.bar([x + 0.2 for x in at], measured, 0.38, color=[COLOURS[each] for each in strategies], label="measured")
     for x, first, second in zip(at, paper, measured, strict=True):
         for place, value in ((x - 0.2, first), (x + 0.2, second)):
             text = f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
@@ -92,7 +92,7 @@ def pair_delays(by: Mapping[Strategy, MultipathMeasures], paper: Mapping[str, fl
         found = [run.delays_us[pair] for pair in pairs if pair in run.delays_us]
         values = [total / count / 1e3 for total, count in found]
         axes[0].plot(
-            values, ".", markersize=1.2, color=_COLOURS[strategy], rasterized=True,
+            values, ".", markersize=1.2, color=COLOURS[strategy], rasterized=True,
             label=f"{strategy}: mean {run.mean_delay_ms:.1f} ms (paper {paper[strategy]} ms)",
         )  # fmt: skip
     axes[0].set(
@@ -108,9 +108,9 @@ def traffic_over_time(by: Mapping[Strategy, MultipathMeasures], paper: Mapping[s
     figure, axes = panels()
     for strategy, run in by.items():
         whole = run.traffic[: int(run.spec.seconds)]
-        axes[0].plot(whole, color=_COLOURS[strategy], linestyle=_STYLES[strategy], linewidth=0.8, label=strategy)
+        axes[0].plot(whole, color=COLOURS[strategy], linestyle=_STYLES[strategy], linewidth=0.8, label=strategy)
         if run.spec.dataset == "DT2":
-            axes[0].axhline(paper[strategy], color=_COLOURS[strategy], linestyle=":", linewidth=1)
+            axes[0].axhline(paper[strategy], color=COLOURS[strategy], linestyle=":", linewidth=1)
     axes[0].set(
         xlabel="time (s)", ylabel="publications sent a second", ylim=(0, None),
         title=f"Figure 11: {by['S0'].spec.dataset} (dotted: the paper's means)",
@@ -138,7 +138,7 @@ def throughput(runs: Sequence[MultipathMeasures], folder: Path) -> Path:
                     points = [(fanout, points[0][1]) for fanout in fanouts]
                 if points:
                     each.plot(
-                        *zip(*points, strict=True), color=_COLOURS[strategy], marker=_MARKERS[strategy], label=strategy
+                        *zip(*points, strict=True), color=COLOURS[strategy], marker=MARKERS[strategy], label=strategy
                     )
             each.set(xlabel="fanout", ylabel="deliveries (thousands)", ylim=(0, None))
             each.legend(frameon=False)
@@ -148,7 +148,7 @@ def throughput(runs: Sequence[MultipathMeasures], folder: Path) -> Path:
 
 def _deliveries(axes: Any, runs: Sequence[MultipathMeasures]) -> None:
     names = [run.spec.strategy for run in runs]
-    axes.bar(names, [run.deliveries / 1e3 for run in runs], color=[_COLOURS[name] for name in names])
+    axes.bar(names, [run.deliveries / 1e3 for run in runs], color=[COLOURS[name] for name in names])
     axes.set(ylabel="deliveries (thousands)")
 
 
@@ -186,8 +186,8 @@ def covering(points: Sequence[CoveringSize], folder: Path) -> Path:
     axes[0].plot(
         fanouts, [100 * point.predicates / first.predicates for point in points], "s-", label="predicate evaluations"
     )
-    axes[0].plot([5, 10], [100, 112], "o:", color=_PAPER, label="paper: set size")
-    axes[0].plot([5, 10], [100, 134], "s:", color=_PAPER, label="paper: evaluations")
+    axes[0].plot([5, 10], [100, 112], "o:", color=PAPER, label="paper: set size")
+    axes[0].plot([5, 10], [100, 134], "s:", color=PAPER, label="paper: evaluations")
     axes[0].set(xlabel="fanout", ylabel="% of fanout 5", title="Figure 12: C3/DT-C")
     axes[0].legend(frameon=False)
     return save(figure, folder, "figure_12_covering")

@@ -1,0 +1,85 @@
+"""Plots of the runs in which brokers are short of time or of uplink, and of filled links."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from murmuration.papers.lab.plotting import panels, save
+from murmuration.papers.multipath.overload import OverloadMeasures, OverloadSpec
+from murmuration.papers.multipath.plots import COLOURS, MARKERS, PAPER
+from routing.multipath.parameters import Strategy
+
+_Runs = Mapping[OverloadSpec, OverloadMeasures]
+_Gains = Mapping[tuple[str, int, int, Strategy], Sequence[float]]
+_Growths = Mapping[tuple[str, tuple[int, ...], int], Sequence[tuple[float, float, float]]]
+_WITH_LINKS: tuple[Strategy, ...] = ("S1", "S2")
+
+
+def processing(runs: _Runs, gains: _Gains, folder: Path) -> Path:
+    """Figure 13 (a) and (b): what is delivered more than by S0, against fanout, or bars where there is one fanout."""
+    datasets = list(dict.fromkeys(spec.dataset for spec in runs))
+    figure, axes = panels(len(datasets), share_y=True)
+    for each, dataset in zip(axes, datasets, strict=True):
+        work_us = min(spec.work_us for spec in runs if spec.dataset == dataset)
+        fanouts = sorted({fanout for name, work, fanout, _ in gains if (name, work) == (dataset, work_us)})
+        if len(fanouts) == 1:
+            found = [
+                [100 * gain for gain in gains[dataset, work_us, fanouts[0], strategy]] for strategy in ("S1", "S2")
+            ]
+            each.bar(_WITH_LINKS, [mean(values) for values in found], 0.5, yerr=_reach(found), capsize=4,
+                     color=[COLOURS["S1"], COLOURS["S2"]])  # fmt: skip
+            each.set(xlabel=f"fanout {fanouts[0]}")
+        else:
+            for strategy in _WITH_LINKS:
+                found = [[100 * gain for gain in gains[dataset, work_us, fanout, strategy]] for fanout in fanouts]
+                each.errorbar(fanouts, [mean(values) for values in found], yerr=_reach(found), capsize=4,
+                              label=strategy, color=COLOURS[strategy], marker=MARKERS[strategy])  # fmt: skip
+            each.set(xlabel="fanout")
+        each.axhline(115, color=PAPER, linestyle=":", label="paper: up to")
+        each.legend(frameon=False, loc="upper left")
+        each.set(ylabel="deliveries over S0 (%)", title=f"Figure 13: {dataset}, {work_us / 1e3:g} ms a message")
+    return save(figure, folder, "figure_13_processing")
+
+
+def caps(runs: _Runs, folder: Path) -> Path:
+    """Figure 14 at several caps: deliveries and path lengths."""
+    figure, axes = panels(2)
+    shown = sorted({spec.uplink_messages_per_s or 0 for spec in runs})
+    for strategy in ("S1", "S2", "SH"):
+        of_cap = [
+            [each for spec, each in runs.items() if (spec.uplink_messages_per_s, spec.strategy) == (cap, strategy)]
+            for cap in shown
+        ]
+        shares = [[100 * each.share for each in found] for found in of_cap]
+        hops = [[each.mean_hops for each in found] for found in of_cap]
+        for panel, values in zip(axes, (shares, hops), strict=True):
+            panel.errorbar(shown, [mean(each) for each in values], yerr=_reach(values), capsize=4, label=strategy,
+                           color=COLOURS[strategy], marker=MARKERS[strategy])  # fmt: skip
+            panel.set(xlabel="uplink of each broker (publications a second)", xticks=shown, ylim=(0, None))
+    axes[0].set(ylabel="% of all that match delivered", title="Figure 14 at several caps")
+    axes[1].set(ylabel="mean path length (hops)")
+    axes[0].legend(frameon=False)
+    return save(figure, folder, "figure_14_caps")
+
+
+def filled(grown: _Growths, folder: Path) -> Path:
+    """Figure 12: one panel for each shape of the dataset, links chosen by gain."""
+    shapes = list(dict.fromkeys(ranges for chosen, ranges, _ in grown if chosen == "gain"))
+    figure, axes = panels(len(shapes), width=4.6, share_y=True)
+    for panel, shape in zip(axes, shapes, strict=True):
+        fanouts = sorted(fanout for chosen, ranges, fanout in grown if (chosen, ranges) == ("gain", shape))
+        for place, (label, marker) in enumerate((("covering set size", "o"), ("predicate evaluations", "s"))):
+            values = [[100 * each[place] for each in grown["gain", shape, fanout]] for fanout in fanouts]
+            panel.errorbar(fanouts, [mean(each) for each in values], yerr=_reach(values), capsize=4, marker=marker,
+                           color=f"C{place}", label=label)  # fmt: skip
+            panel.plot([5, 10], [100, (112, 134)[place]], marker + ":", color=PAPER, label=f"paper: {label}")
+        panel.set(xlabel="fanout", ylabel="% of fanout 5", xticks=fanouts,
+                  title=f"families of {len(shape)}, {1 + shape[0]} to {1 + shape[-1]} predicates")  # fmt: skip
+    axes[0].legend(frameon=False, fontsize=8)
+    return save(figure, folder, "figure_12_filled")
+
+
+def _reach(values: Sequence[Sequence[float]]) -> Any:
+    """How far the least and the most are from each mean."""
+    return [[mean(each) - min(each) for each in values], [max(each) - mean(each) for each in values]]
