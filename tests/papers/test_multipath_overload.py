@@ -12,7 +12,7 @@ from murmuration.papers.multipath import overload_results
 from murmuration.papers.multipath.cost import CoveringSize
 from murmuration.papers.multipath.filled_links import FilledSpec, Traffic, chosen_links
 from murmuration.papers.multipath.overload import OverloadMeasures, OverloadSpec, measure_overload
-from murmuration.papers.multipath.plan import CAPS, SEEDS, MultipathPlan
+from murmuration.papers.multipath.plan import CAPS, MultipathPlan
 from routing.multipath.overlay_maps import MasterOverlayMap
 from routing.multipath.parameters import STRATEGIES
 from routing.multipath.subscription_tables import MasterSubscriptionTable
@@ -78,13 +78,10 @@ def test_sh_is_judged_against_s2_at_each_cap(tmp_path: Path) -> None:
     assert [row[-1] for row in result.tables[0].rows] == ["1"] * 3 + ["0"] * 3, "80 a second are asked of one broker"
 
 
-def test_every_run_that_is_short_of_something_has_its_seeds() -> None:
-    plan = MultipathPlan.full(1)
-    for specs in (plan.processing, plan.facebook_processing, plan.caps, plan.filled):
-        seeds = {spec.seed for spec in specs}
-        assert seeds == set(range(1, 1 + SEEDS))
-        assert len(set(specs)) == len(specs) == SEEDS * len({dataclasses.replace(spec, seed=0) for spec in specs})
-    assert {spec.uplink_messages_per_s for spec in plan.caps} == set(CAPS)
+def test_figure_14_is_judged_at_the_papers_cap_and_at_lower_ones() -> None:
+    caps = {spec.uplink_messages_per_s for spec in MultipathPlan.full(1).caps}
+    assert max(cap or 0 for cap in caps) == 150
+    assert len(caps) == len(CAPS) > 1
 
 
 # ------------------------------------------------------------------------------------------------------ filled links
@@ -115,10 +112,9 @@ def test_links_are_filled_by_gain_up_to_the_fanout() -> None:
     _, _, traffic = chain()
     around = {f"b{at}": [f"b{peer}" for peer in (at - 1, at + 1) if 0 <= peer < 7] for at in range(7)}
     mom = MasterOverlayMap("b2", 4, around)
-    assert list(chosen_links(FilledSpec(7, 3), mom, traffic)) == ["b1", "b3", "b6"], "b6 is the farthest of them"
-    assert list(chosen_links(FilledSpec(7, 4), mom, traffic)) == ["b1", "b3", "b6", "b5"]
-    assert set(chosen_links(FilledSpec(7, 20), mom, traffic)) == {"b0", "b1", "b3", "b4", "b5", "b6"}
-    assert len(chosen_links(FilledSpec(7, 3, "any"), mom, traffic)) == 3
+    assert list(chosen_links(3, mom, traffic)) == ["b1", "b3", "b6"], "b6 is the farthest of them"
+    assert list(chosen_links(4, mom, traffic)) == ["b1", "b3", "b6", "b5"]
+    assert set(chosen_links(20, mom, traffic)) == {"b0", "b1", "b3", "b4", "b5", "b6"}
 
 
 def test_figure_12_is_against_the_least_fanout_of_the_same_seed_and_shape(tmp_path: Path) -> None:
@@ -126,10 +122,10 @@ def test_figure_12_is_against_the_least_fanout_of_the_same_seed_and_shape(tmp_pa
         FilledSpec(500, fanout, seed=seed): CoveringSize(fanout, size, 2 * size, size, 2.0, 1.0)
         for seed, fanout, size in ((1, 5, 100.0), (1, 10, 110.0), (2, 5, 200.0), (2, 10, 260.0))
     }
-    assert overload_results.growths(points)["gain", (2, 3, 4, 5), 10] == [(1.1, 1.1, 1.1), (1.3, 1.3, 1.3)]
+    assert overload_results.growths(points)[(2, 3, 4, 5), 10] == [(1.1, 1.1, 1.1), (1.3, 1.3, 1.3)]
     result = PaperResult(scaled_down=False)
     overload_results.filled_results(result, points, tmp_path)
-    assert str(result.tables[0].rows[1][6]) == "112 | 120 (110 to 130)"
+    assert str(result.tables[0].rows[1][5]) == "112 | 120 (110 to 130)"
 
 
 def test_publiy_s7_families_of_dt_c_have_the_shape_that_is_asked_for() -> None:

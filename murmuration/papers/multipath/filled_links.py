@@ -4,11 +4,9 @@ What a broker would send to each broker of its neighbourhood is counted over all
 tree; the gain is then the router's own (`SoftLinks.gain`). No network is started, so time plays no part.
 """
 
-import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from murmur_pubsub.filter_parser import parse_filter
 from murmur_pubsub.machine import NodeName
@@ -29,12 +27,11 @@ _SAMPLE_EVENTS = 20
 
 @dataclass(frozen=True, slots=True)
 class FilledSpec:
-    """So many brokers with so many links each. chosen: those of the highest gain, or any of the neighbourhood.
-    ranges: of the filters of a family of DT-C, beside the topic (`covering_dataset`)."""
+    """So many brokers with so many links each, those of the highest gain. ranges: of the filters of a family of DT-C,
+    beside the topic (`covering_dataset`)."""
 
     brokers: int
     fanout: int
-    chosen: Literal["gain", "any"] = "gain"
     ranges: tuple[int, ...] = (2, 3, 4, 5)
     seed: int = 1
 
@@ -84,7 +81,7 @@ def measure_filled(spec: FilledSpec) -> CoveringSize:
     found, soft = [], 0
     for centre in inner[:: max(1, len(inner) // _SAMPLE_BROKERS)]:
         mom = MasterOverlayMap(centre, DELTA, overlay.neighbours)
-        links = chosen_links(spec, mom, traffic)
+        links = chosen_links(spec.fanout, mom, traffic)
         soft += len(links) - len(overlay.neighbours[centre])
         everybody = MasterOverlayMap(centre, spec.brokers, overlay.neighbours)
         ppaths = {origin: everybody.path(origin)[:DELTA] for origin in overlay.brokers}
@@ -94,16 +91,13 @@ def measure_filled(spec: FilledSpec) -> CoveringSize:
     return CoveringSize(spec.fanout, size, predicates, evaluations, soft / len(found), spent.wall_s)
 
 
-def chosen_links(spec: FilledSpec, mom: MasterOverlayMap, traffic: Traffic) -> Sequence[NodeName]:
+def chosen_links(fanout: int, mom: MasterOverlayMap, traffic: Traffic) -> Sequence[NodeName]:
     """The neighbours of the map's centre, and what else the fanout allows."""
     neighbours = mom.children(mom.centre)
     others = [broker for broker in mom.brokers if broker not in neighbours]
-    if spec.chosen == "any":
-        random.Random(f"{spec.seed}/{mom.centre}/links").shuffle(others)
-    else:
-        gains = _gains(mom, others, traffic)
-        others.sort(key=gains.__getitem__, reverse=True)
-    return [*neighbours, *others[: max(0, spec.fanout - len(neighbours))]]
+    gains = _gains(mom, others, traffic)
+    others.sort(key=gains.__getitem__, reverse=True)
+    return [*neighbours, *others[: max(0, fanout - len(neighbours))]]
 
 
 def _gains(mom: MasterOverlayMap, brokers: Iterable[NodeName], traffic: Traffic) -> Mapping[NodeName, float]:

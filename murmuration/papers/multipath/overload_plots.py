@@ -12,7 +12,7 @@ from routing.multipath.parameters import Strategy
 
 _Runs = Mapping[OverloadSpec, OverloadMeasures]
 _Gains = Mapping[tuple[str, int, int, Strategy], Sequence[float]]
-_Growths = Mapping[tuple[str, tuple[int, ...], int], Sequence[tuple[float, float, float]]]
+_Growths = Mapping[tuple[tuple[int, ...], int], Sequence[tuple[float, float, float]]]
 _WITH_LINKS: tuple[Strategy, ...] = ("S1", "S2")
 
 
@@ -64,19 +64,20 @@ def caps(runs: _Runs, folder: Path) -> Path:
 
 
 def filled(grown: _Growths, folder: Path) -> Path:
-    """Figure 12: one panel for each shape of the dataset, links chosen by gain."""
-    shapes = list(dict.fromkeys(ranges for chosen, ranges, _ in grown if chosen == "gain"))
+    """Figure 12: one panel for each shape of the dataset."""
+    shapes = list(dict.fromkeys(ranges for ranges, _ in grown))
     figure, axes = panels(len(shapes), width=4.6, share_y=True)
     for panel, shape in zip(axes, shapes, strict=True):
-        fanouts = sorted(fanout for chosen, ranges, fanout in grown if (chosen, ranges) == ("gain", shape))
+        fanouts = sorted(fanout for ranges, fanout in grown if ranges == shape)
         for place, (label, marker) in enumerate((("covering set size", "o"), ("predicate evaluations", "s"))):
-            values = [[100 * each[place] for each in grown["gain", shape, fanout]] for fanout in fanouts]
+            values = [[100 * each[place] for each in grown[shape, fanout]] for fanout in fanouts]
             panel.errorbar(fanouts, [mean(each) for each in values], yerr=_reach(values), capsize=4, marker=marker,
                            color=f"C{place}", label=label)  # fmt: skip
             panel.plot([5, 10], [100, (112, 134)[place]], marker + ":", color=PAPER, label=f"paper: {label}")
         panel.set(xlabel="fanout", ylabel="% of fanout 5", xticks=fanouts,
                   title=f"families of {len(shape)}, {1 + shape[0]} to {1 + shape[-1]} predicates")  # fmt: skip
     axes[0].legend(frameon=False, fontsize=8)
+    figure.suptitle("Figure 12: C3/DT-C, links filled by gain")
     return save(figure, folder, "figure_12_filled")
 
 

@@ -124,15 +124,12 @@ def filled_results(result: PaperResult, points: Mapping[FilledSpec, CoveringSize
     """Figure 12 with filled links."""
     grown = growths(points)
     rows: list[Sequence[TableCell]] = []
-    for (chosen, ranges, fanout), found in grown.items():
+    for (ranges, fanout), found in grown.items():
         size, predicates = FIGURE_12.get(fanout, ("-", "-"))
-        links = mean(
-            each.soft_links for spec, each in points.items() if (spec.chosen, spec.ranges, spec.fanout)
-            == (chosen, ranges, fanout)
-        )  # fmt: skip
+        links = [each.soft_links for spec, each in points.items() if (spec.ranges, spec.fanout) == (ranges, fanout)]
         rows.append((
-            len(ranges), ", ".join(dict.fromkeys(str(1 + sides) for sides in ranges)), chosen, fanout, len(found),
-            f"{links:.1f}", Beside(f"{size}", _around((100 * each[0] for each in found), "{:.0f}")),
+            len(ranges), ", ".join(dict.fromkeys(str(1 + sides) for sides in ranges)), fanout, len(found),
+            f"{mean(links):.1f}", Beside(f"{size}", _around((100 * each[0] for each in found), "{:.0f}")),
             Beside(f"{predicates}", _around((100 * each[1] for each in found), "{:.0f}")),
             _around((100 * each[2] for each in found), "{:.0f}"),
         ))  # fmt: skip
@@ -140,15 +137,15 @@ def filled_results(result: PaperResult, points: Mapping[FilledSpec, CoveringSize
         ResultTable(
             "figure_12_filled",
             "Figure 12 with filled links (paper | measured, fanout 5 = 100): brokers that are not leaves",
-            ("filters of a family", "predicates of them", "links chosen by", "fanout", "seeds", "soft links a broker",
+            ("filters of a family", "predicates of them", "fanout", "seeds", "soft links a broker",
              "covering set size", "predicate evaluations", "evaluations until one fails"), rows,
             [Figure(overload_plots.filled(grown, folder), "Figure 12: covering sets, links filled")],
         )
     )  # fmt: skip
 
 
-Shape = tuple[str, tuple[int, ...], int]
-"""How links are chosen, the ranges of a family, and the fanout."""
+Shape = tuple[tuple[int, ...], int]
+"""The ranges of a family, and the fanout."""
 
 
 def growths(points: Mapping[FilledSpec, CoveringSize]) -> dict[Shape, list[tuple[float, float, float]]]:
@@ -157,7 +154,7 @@ def growths(points: Mapping[FilledSpec, CoveringSize]) -> dict[Shape, list[tuple
     found: dict[Shape, list[tuple[float, float, float]]] = {}
     for spec, each in points.items():
         base = points[replace(spec, fanout=least)]
-        found.setdefault((spec.chosen, spec.ranges, spec.fanout), []).append((
+        found.setdefault((spec.ranges, spec.fanout), []).append((
             each.set_size / base.set_size, each.predicates / base.predicates, each.evaluations / base.evaluations,
         ))  # fmt: skip
     return found

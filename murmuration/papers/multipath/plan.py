@@ -26,8 +26,6 @@ PROCESSING_US = 2_500
 """What a publication costs the broker that it comes to, where brokers are short of time at 1,200 a second."""
 FACEBOOK_PROCESSING_US = 50_000
 """The same at 60 a second, where 120,000 subscriptions are looked through."""
-SEEDS = 3
-"""How many seeds the runs have that are short of time, of Figure 14's caps, and of filled links."""
 CAPS = (25, 45, 75, 150)
 """Publications a second that uplinks carry in Figure 14's sweep."""
 
@@ -66,7 +64,7 @@ def do_job(job: Job) -> Measured:
 class MultipathPlan:
     """The runs, by what they are for. overload, capped, facebook: uplinks are short. processing, facebook_processing:
     brokers are short of time, as the paper's were. caps: uplinks again, with several caps. filled: links are chosen
-    and not learned. These four kinds have seeds of their own."""
+    and not learned."""
 
     low_rate: Sequence[MultipathSpec]
     overload: Sequence[MultipathSpec]
@@ -167,37 +165,27 @@ _WITHOUT_LIMIT: tuple[Strategy, ...] = ("S0", "S1", "S2")
 
 
 def _processing(seed: int) -> list[OverloadSpec]:
-    base = _SHORT_OF_TIME
-    specs = [
-        replace(base, strategy=strategy, fanout=fanout)
-        for fanout in (5, 20, 35)
-        for strategy in _WITHOUT_LIMIT
-        if strategy != "S0" or fanout == 35
-    ]
-    specs += [replace(base, dataset="DT2", strategy=strategy) for strategy in _WITHOUT_LIMIT]
-    specs += [replace(base, dataset="DT3", brokers=250, strategy=strategy) for strategy in _WITHOUT_LIMIT]
-    return _seeded(specs, seed)
+    return [replace(_SHORT_OF_TIME, strategy=strategy, seed=seed) for strategy in _WITHOUT_LIMIT]
 
 
 def _facebook_processing(seed: int) -> list[OverloadSpec]:
     base = replace(
         _SHORT_OF_TIME, dataset="DT-FB", fanout=20, rate_per_s=60, seconds=60, warm_rate_per_s=20,
-        work_us=FACEBOOK_PROCESSING_US,
+        work_us=FACEBOOK_PROCESSING_US, seed=seed,
     )  # fmt: skip
-    return _seeded([replace(base, strategy=strategy) for strategy in _WITHOUT_LIMIT], seed)
+    return [replace(base, strategy=strategy) for strategy in _WITHOUT_LIMIT]
 
 
 def _caps(seed: int) -> list[OverloadSpec]:
     """Links are learned at a rate at which no cap binds; 2.5 s of what an uplink carries may wait for it."""
-    base = OverloadSpec("DT1", 120, "S1", rate_per_s=120, seconds=30, warm_s=480, warm_rate_per_s=10, check=False)
-    return _seeded(
-        [
-            replace(base, strategy=strategy, uplink_messages_per_s=cap, queue_messages=cap * 5 // 2)
-            for cap in CAPS
-            for strategy in STRATEGIES[1:]
-        ],
-        seed,
+    base = OverloadSpec(
+        "DT1", 120, "S1", rate_per_s=120, seconds=30, warm_s=480, warm_rate_per_s=10, check=False, seed=seed
     )
+    return [
+        replace(base, strategy=strategy, uplink_messages_per_s=cap, queue_messages=cap * 5 // 2)
+        for cap in CAPS
+        for strategy in STRATEGIES[1:]
+    ]
 
 
 _FAMILIES: tuple[tuple[int, ...], ...] = ((2, 3, 4, 5), (1, 4, 5, 5), (1, 4, *[5] * 6), (1, 4, 4, 4, *[5] * 12))
@@ -205,14 +193,4 @@ _FAMILIES: tuple[tuple[int, ...], ...] = ((2, 3, 4, 5), (1, 4, 5, 5), (1, 4, *[5
 
 
 def _filled(seed: int) -> list[FilledSpec]:
-    shapes = [FilledSpec(500, 5, "gain", ranges) for ranges in _FAMILIES] + [FilledSpec(500, 5, "any", _FAMILIES[0])]
-    return [
-        replace(shape, fanout=fanout, seed=each)
-        for shape in shapes
-        for fanout in (5, 10, 25)
-        for each in range(seed, seed + SEEDS)
-    ]
-
-
-def _seeded(specs: Sequence[OverloadSpec], seed: int) -> list[OverloadSpec]:
-    return [replace(spec, seed=each) for spec in specs for each in range(seed, seed + SEEDS)]
+    return [FilledSpec(500, fanout, ranges, seed) for ranges in _FAMILIES for fanout in (5, 10, 25)]
