@@ -1,6 +1,6 @@
 """Tables, plots and criteria of the runs in which brokers are short of time or of uplink, and of filled links.
 
-All of them are over several seeds: means, and the least and the most beside them. What is set in relation to S0 is
+All of them are over all seeds that were played: means, and the least and the most beside them. What is set in relation to S0 is
 so within each seed.
 """
 

@@ -57,7 +57,7 @@ class MultipathPaper:
 
     def reproduce(self, runs: PaperRuns, quick: bool, seeds: int) -> PaperResult:
         """Measure everything; with several seeds tables and criteria are of the first, the others are in the last
-        table."""
+        table. But those of brokers that are short of time, of several caps and of filled links are over all seeds."""
         make = MultipathPlan.quick if quick else MultipathPlan.full
         plans = [make(seed) for seed in range(1, seeds + 1)]
         results = runs.spread(do_job, [job for plan in plans for job in plan.jobs()], lambda job: RESULT_TYPES[job[0]])
@@ -71,15 +71,17 @@ class MultipathPaper:
         low_rate_results(result, [measured[spec] for spec in plan.low_rate], folder)
         short = {job[1]: found for job, found in results.items() if isinstance(found, OverloadMeasures)}
         if plan.processing:
-            processing_results(result, {spec: short[spec] for spec in plan.processing}, folder)
+            processing_results(result, {spec: short[spec] for each in plans for spec in each.processing}, folder)
         throughput_results(result, [measured[spec] for spec in plan.overload], folder)
         if plan.capped:
             capped_results(result, [measured[spec] for spec in plan.capped], folder)
         if plan.caps:
-            capped_sweep_results(result, {spec: short[spec] for spec in plan.caps}, folder)
+            capped_sweep_results(result, {spec: short[spec] for each in plans for spec in each.caps}, folder)
         planetlab_results(result, [measured[spec] for spec in plan.planetlab], folder)
         if plan.facebook_processing:
-            facebook_processing_results(result, {spec: short[spec] for spec in plan.facebook_processing})
+            facebook_processing_results(
+                result, {spec: short[spec] for each in plans for spec in each.facebook_processing}
+            )
         if plan.facebook:
             facebook_results(result, [measured[spec] for spec in plan.facebook])
         moved = [results["moves", spec] for spec in plan.moves]
@@ -88,7 +90,7 @@ class MultipathPaper:
             points = [results["covering", point] for point in plan.covering]
             covering_results(result, [point for point in points if isinstance(point, CoveringSize)], folder)
         if plan.filled:
-            filled = {spec: results["filled", spec] for spec in plan.filled}
+            filled = {spec: results["filled", spec] for each in plans for spec in each.filled}
             sizes = {spec: found for spec, found in filled.items() if isinstance(found, CoveringSize)}
             filled_results(result, sizes, folder)
         costs = [results["cost", point] for point in plan.cost]
