@@ -1,7 +1,7 @@
 """Tables, plots and criteria of the runs in which brokers are short of time or of uplink, and of filled links.
 
-All of them are over all seeds that were played: means, and the least and the most beside them. What is set in relation to S0 is
-so within each seed.
+All of them are over all seeds that were played: means, and the least and the most beside them. What is set in relation
+to S0 is so within each seed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ def processing_results(result: PaperResult, runs: OverloadRuns, folder: Path) ->
         ResultTable(
             "figure_13_processing",
             "Figure 13 (a, b): deliveries in 10 s at 1,200 publications a second, brokers being short of time for each"
-            " publication that comes to them (paper: up to +115 % over S0, growing with fanout)",
+            " publication that comes to them (paper: up to +115 % over S0)",
             ("dataset", "a message costs", "strategy", "fanout", "seeds", "deliveries", "over S0",
              "of all that match", "mean hops"), rows,
             [Figure(overload_plots.processing(runs, gains, folder), "Figure 13 (a, b): brokers short of time")],
