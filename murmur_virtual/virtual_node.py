@@ -438,7 +438,6 @@ class VirtualNode:
             data = self._encoded = self._encoders[message_type](message)
             self._encoded_message = message
         network = self._network
-        link: Link
         beside = self._datagrams is not None and message_type in self._codec.datagrams
         if to in self.links and not beside:
             link, target = self.links[to]
@@ -496,6 +495,6 @@ class VirtualNode:
             self._push(until_us, self, RESUME, None, None)
 
 
-MACHINE_CODES = frozenset(each.__code__ for each in (VirtualNode.receive, VirtualNode.take_input))
+MACHINE_CODES = frozenset([VirtualNode.receive.__code__, VirtualNode.take_input.__code__])
 AFTERMATH_CODES = frozenset([VirtualNode._fail.__code__])
 """What a thread runs while a machine is at work, and what below that when it is no more."""
