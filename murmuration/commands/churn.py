@@ -1,6 +1,7 @@
 """`murmur churn`: what a trace and the generator beside it look like, as numbers and as a picture."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,25 +12,47 @@ from murmur_pubsub.errors import InputError
 from murmuration.deployment.churn import read_availability
 from workloads.churn.fit import fit
 from workloads.churn.generator import GeneratedChurn, generate
+from workloads.churn.held_out import held_out
 from workloads.churn.sessions import Availability
 from workloads.churn.statistics import describe, side_by_side
-from workloads.churn.tables import ChurnTables
 
 _DAY_S = 86_400
 _COLOURS = ("#2563a6", "#c2601b")
 
 
 def compare_churn(
-    path: Path | None, nodes: int | None, days: float | None, seed: int, keep_outages: bool, picture: Path | None
+    path: Path | None,
+    nodes: int | None,
+    days: float | None,
+    seeds: Sequence[int],
+    keep_outages: bool,
+    picture: Path | None,
 ) -> None:
-    """Print both columns and draw both curves; raises `InputError` for a trace or numbers that cannot be used."""
+    """Print a column for the trace and one for each seed, and draw the curves of the first two; raises `InputError`
+    for a trace or numbers that cannot be used."""
     shown: dict[str, Availability] = {}
+    begin_s = 0
     if path is not None:
         trace = shown[path.name] = read_availability(path, keep_outages)
         nodes = len(trace.seen.sessions) if nodes is None else nodes
         days = (trace.end_s - trace.begin_s) / _DAY_S if days is None else days
-    wanted = GeneratedChurn(2_000 if nodes is None else nodes, 25.0 if days is None else days)
-    shown[f"generated, seed {seed}"] = generate(wanted, seed)
+        begin_s = trace.begin_s
+    wanted = GeneratedChurn(2_000 if nodes is None else nodes, 25.0 if days is None else days, begin_s=begin_s)
+    shown |= {f"generated, seed {seed}": generate(wanted, seed) for seed in seeds}
+    _show(shown, picture)
+
+
+def judge_churn(path: Path, fit_days: float, seeds: Sequence[int], keep_outages: bool, picture: Path | None) -> None:
+    """The same with tables fitted to the trace's first days alone: those days, then the days that follow, which are
+    drawn."""
+    trace = read_availability(path, keep_outages)
+    first, following = held_out(trace, fit_days, seeds)
+    generated = [f"generated, seed {seed}" for seed in seeds]
+    _show(dict(zip([f"{path.name}, {fit_days:g} days fitted", *generated], first, strict=True)), None)
+    _show(dict(zip([f"{path.name}, days held out", *generated], following, strict=True)), picture)
+
+
+def _show(shown: Mapping[str, Availability], picture: Path | None) -> None:
     table = Table(box=None, header_style="bold")
     table.add_column("")
     for name in shown:
@@ -46,8 +69,8 @@ def print_fit(path: Path) -> None:
     """The generator's tables for this trace, as Python."""
     tables = fit(read_availability(path))
     print("SKYPE = ChurnTables(")
-    for name in ChurnTables.__slots__:
-        print(f"    {name}={getattr(tables, name)},")
+    for field in dataclasses.fields(tables):
+        print(f"    {field.name}={getattr(tables, field.name)},")
     print(")")
 
 

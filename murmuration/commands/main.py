@@ -421,19 +421,28 @@ def churn_command(
     ] = None,
     days: Annotated[float | None, typer.Option(help="Generated days (default: as the trace, or 25).")] = None,
     seed: Annotated[int, typer.Option(help="Of the generated churn.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from that one on; each is a column.")] = 1,
+    fit_days: Annotated[
+        float | None,
+        typer.Option(help="Fit to so many first days of the trace alone, and judge by the days that follow."),
+    ] = None,
     keep_outages: Annotated[bool, typer.Option("--keep-outages", help="Do not mend the prober's outages.")] = False,
     out: Annotated[Path | None, typer.Option(help="Where to draw the population (a PNG file).")] = None,
     fit: Annotated[bool, typer.Option("--fit", help="Print the generator's tables for this trace instead.")] = False,
 ) -> None:
     """Statistics of an availability trace and of the generator beside it, and the population over time."""
-    from murmuration.commands.churn import compare_churn, print_fit
+    from murmuration.commands.churn import compare_churn, judge_churn, print_fit
 
-    if fit:
-        if trace is None:
-            raise InputError("--fit", "no trace", "an .avt availability trace to fit the generator to")
+    if trace is None and (fit or fit_days is not None):
+        raise InputError(
+            "--fit" if fit else "--fit-days", "no trace", "an .avt availability trace to fit the generator to"
+        )
+    if trace is not None and fit:
         print_fit(trace)
-        return
-    compare_churn(trace, nodes, days, seed, keep_outages, out)
+    elif trace is not None and fit_days is not None:
+        judge_churn(trace, fit_days, range(seed, seed + seeds), keep_outages, out)
+    else:
+        compare_churn(trace, nodes, days, range(seed, seed + seeds), keep_outages, out)
 
 
 @application.command("zoo")

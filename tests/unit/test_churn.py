@@ -11,11 +11,18 @@ from hypothesis import strategies as st
 from murmur_pubsub.errors import InputError
 from murmur_pubsub.faults import FaultKind, FaultTargets
 from murmur_pubsub.plan_checker import check_plan
+from murmuration.commands.churn import compare_churn, judge_churn
+from murmuration.deployment.churn import read_availability
+from workloads.churn.fit import fit
 from workloads.churn.generator import GeneratedChurn, generate
+from workloads.churn.held_out import held_out
 from workloads.churn.plan import churn_plan
 from workloads.churn.sessions import Availability, ChurnSession, select
-from workloads.churn.statistics import describe, survival_quantiles
+from workloads.churn.skype import SKYPE
+from workloads.churn.statistics import Statistics, describe, survival_quantiles
 from workloads.churn.trace_file import SKYPE_WINDOW_S, mend_outages, read_trace, write_trace
+
+_DAY_S = 86_400
 
 
 @st.composite
@@ -109,15 +116,110 @@ def test_the_skype_trace_is_what_it_is_known_to_be(data_directory: Path) -> None
     assert mended.population(range(*SKYPE_WINDOW_S, 1_800)).min() > 500
 
 
+def test_the_tables_are_those_of_the_trace(data_directory: Path) -> None:
+    fitted = fit(read_availability(data_directory / "skype.avt"))
+    for field in dataclasses.fields(SKYPE):
+        found = np.array(getattr(fitted, field.name))
+        assert found == pytest.approx(np.array(getattr(SKYPE, field.name)), rel=0.01), field.name
+
+
 def test_the_generator_resembles_the_trace(data_directory: Path) -> None:
-    trace = mend_outages(read_trace(data_directory / "skype.avt")).window(*SKYPE_WINDOW_S).seen
-    days = (trace.end_s - trace.begin_s) / 86_400
-    real = describe(trace)
-    made = describe(generate(GeneratedChurn(len(trace.sessions), days), 1))
-    for name in ("population_mean", "sessions", "availability_mean", "departures_per_hour"):
+    trace = read_availability(data_directory / "skype.avt")
+    wanted = GeneratedChurn(len(trace.seen.sessions), (trace.end_s - trace.begin_s) / _DAY_S, begin_s=trace.begin_s)
+    _assert_resembles(describe(generate(wanted, 1)), describe(trace))
+
+
+def test_fitted_to_two_weeks_the_generator_resembles_those_that_follow(data_directory: Path) -> None:
+    _, (trace, made) = held_out(read_availability(data_directory / "skype.avt"), 14, [1])
+    assert (trace.end_s - trace.begin_s) // _DAY_S == 10
+    _assert_resembles(describe(made), describe(trace))
+
+
+def _assert_resembles(made: Statistics, real: Statistics) -> None:
+    for name in ("nodes", "population_mean", "sessions", "availability_mean", "departures_per_hour", "arrivals"):
         assert getattr(made, name) == pytest.approx(getattr(real, name), rel=0.1), name
-    assert made.swing == pytest.approx(real.swing, abs=0.06)
-    assert made.sessions_per_node[2] == pytest.approx(real.sessions_per_node[2], rel=0.3)
+    assert made.swing == pytest.approx(real.swing, abs=0.05)
+    assert made.week_swing == pytest.approx(real.week_swing, abs=0.06)
+    assert made.week_correlation > 0.9
+    assert made.availability_quantiles == pytest.approx(real.availability_quantiles, abs=0.06)
+    assert made.session_quantiles == pytest.approx(real.session_quantiles, rel=0.15)
+    assert made.gap_quantiles == pytest.approx(real.gap_quantiles, rel=0.2)
+    assert made.sessions_per_node[2] == pytest.approx(real.sessions_per_node[2], rel=0.2)
+
+
+def test_tables_fitted_to_generated_churn_generate_the_like_again() -> None:
+    wanted = GeneratedChurn(1_500, 28)
+    first = generate(wanted, 1)
+    fitted = fit(first)
+    assert fitted.step_s == SKYPE.step_s
+    assert fitted.coming_hours == pytest.approx(SKYPE.coming_hours, abs=0.15)
+    assert fitted.leaving_days == pytest.approx(SKYPE.leaving_days, abs=0.1)
+    _assert_resembles(describe(generate(dataclasses.replace(wanted, tables=fitted), 2)), describe(first))
+
+
+def test_the_first_week_is_as_later_ones_but_for_nodes_that_are_born_or_lost() -> None:
+    settled = dataclasses.replace(SKYPE, births=(0.0,) * len(SKYPE.births), lasts=(0.0,) * len(SKYPE.lasts))
+    made = generate(GeneratedChurn(2_000, 28, tables=settled), 1)
+    first, last = describe(made).arrivals
+    assert first == pytest.approx(last, rel=0.03)
+    days = made.population(range(0, made.end_s, 3_600)).reshape(-1, 24).mean(axis=1)
+    assert days[0] == pytest.approx(days[21], rel=0.03)
+    lost = describe(generate(GeneratedChurn(2_000, 28), 1)).arrivals
+    assert lost[1] < 0.9 * lost[0], "as the trace, which loses more nodes than it gains"
+
+
+def test_nodes_change_at_probes_alone_and_do_not_depend_on_how_many_there_are() -> None:
+    many, few = generate(GeneratedChurn(1_010, 5), 1), generate(GeneratedChurn(10, 5), 1)
+    assert {name: many.sessions[name] for name in few.sessions} == few.sessions
+    assert all(time_s % SKYPE.step_s == 0 for time_s, _, _ in many.changes())
+
+
+def test_generated_churn_begins_where_it_is_told_to_in_the_week() -> None:
+    later = generate(GeneratedChurn(1_000, 3, begin_s=4 * _DAY_S), 1)
+    assert (later.begin_s, later.end_s) == (4 * _DAY_S, 7 * _DAY_S)
+    weekend, workdays = (describe(generate(GeneratedChurn(1_000, 2, begin_s=day * _DAY_S), 1)) for day in (4, 1))
+    assert weekend.arrivals[0] < 0.85 * workdays.arrivals[0]
+
+
+@pytest.mark.parametrize("held", [((0, 10), (20, 30)), ((0, 20 * 86_400),)])
+def test_what_is_too_little_to_fit_is_refused(held: tuple[ChurnSession, ...]) -> None:
+    with pytest.raises(InputError, match="at least 10 days in which nodes come and go"):
+        fit(Availability({"n0": held}, 0, held[-1][1]))
+
+
+def test_a_small_trace_of_any_times_can_be_fitted() -> None:
+    held = tuple((begin_s, begin_s + 40_007) for begin_s in range(11, 15 * _DAY_S, _DAY_S))
+    fitted = fit(Availability({"n0": held, "n1": held[::2]}, 0, 16 * _DAY_S))
+    made = generate(GeneratedChurn(20, 5, tables=fitted), 1)
+    assert all(map(len, made.sessions.values()))
+
+
+def test_weeks_are_described_where_the_window_shows_two() -> None:
+    held = tuple((day * _DAY_S, day * _DAY_S + 3_600 * (2 if day % 7 == 5 else 12)) for day in range(21))
+    weekly = describe(Availability({"n0": held, "n1": held}, 0, 21 * _DAY_S))
+    assert weekly.week_correlation == pytest.approx(1)
+    assert weekly.arrivals == pytest.approx((2 * 6 / 7, 2))
+    assert weekly.week_swing == pytest.approx((1 - 2 / 12) * 7 / (6 + 2 / 12))
+    short = describe(Availability({"n0": held[:5]}, 0, 5 * _DAY_S))
+    assert np.isnan([short.week_swing, short.week_correlation]).all()
+    assert short.arrivals == pytest.approx((0.8, 0.8))
+
+
+def test_the_command_has_a_column_for_each_seed_and_judges_by_what_it_did_not_see(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compare_churn(None, 30, 1, range(1, 3), False, None)
+    shown = capsys.readouterr().out
+    assert "generated, seed 1" in shown
+    assert "generated, seed 2" in shown
+    write_trace(generate(GeneratedChurn(100, 15), 1), tmp_path / "t.avt")
+    judge_churn(tmp_path / "t.avt", 11, range(1, 2), False, tmp_path / "t.png")
+    shown = capsys.readouterr().out
+    assert "t.avt, 11 days fitted" in shown
+    assert "t.avt, days held out" in shown
+    assert (tmp_path / "t.png").exists()
+    with pytest.raises(InputError, match="a day less than the 1"):
+        judge_churn(tmp_path / "t.avt", 14.9, range(1, 2), False, None)
 
 
 def test_a_seed_makes_one_churn_and_scale_slows_it() -> None:

@@ -1,121 +1,171 @@
-"""Derives the generator's tables from a trace: `murmur churn FILE --fit` prints them for `skype.py`."""
+"""Derives the generator's tables from a trace: `murmur churn FILE --fit` prints them for `skype.py`.
 
-import itertools
-import math
-from collections.abc import Sequence
-from dataclasses import replace
-from statistics import NormalDist
+Each node's time is cut into spells, up or down by turns. A spell is at risk at each of its probes, and ends at one.
+Ends are counted against probes at risk by class, age, hour and day; base and factors are fitted by turns until each
+expects as many ends as there were. What the window hides is left out, not guessed:
+
+- A spell that was under way at the begin has no known age. It is counted from the oldest column's age on only.
+- A node that is away for long is seen late. So a node seen first in the window's first half is taken to have been there
+  before it; births are counted in the second half. Departures that nothing follows are counted in the first half, as in
+  the second their nodes may yet come back.
+- A gap that lasts to the end of the window counts if it is shorter than `_MARGIN_S`. Its node may come back.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from workloads.churn.generator import GeneratedChurn, generate
-from workloads.churn.sessions import Availability
+from murmur_pubsub.errors import InputError
+from workloads.churn.sessions import Availability, ChurnSession
 from workloads.churn.tables import ChurnTables
 
-_POINTS = 21
-_ROUNDS, _SEEDS, _STEP = 12, 4, 0.5
-_BORN_WITH_WINDOW_S = 2 * 86_400
-"""A node first seen so early is taken to have been there before."""
+_DAY_S = 86_400
+_DAYS_MIN = 10
+_STEP_S_MIN = 1_800
+_MARGIN_S = 5 * _DAY_S
+_AGES = (1, 2, 3, 4, 6, 9, 13, 18, 25, 36, 60, 192)
+_SESSION_CLASSES, _GAP_CLASSES = 4, 4
+_ROUNDS = 10
+_PRIOR_ENDS = 4.0
+"""A class's rate at an age is drawn towards what all classes show at that age, as if by so many more ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Spell:
+    up: bool
+    begin_s: int
+    end_s: int
+    begin_seen: bool
+    end_seen: bool
 
 
 def fit(trace: Availability) -> ChurnTables:
-    """The tables of what is seen through the trace's window, the scales shifted until as many sessions are generated as
-    the trace has, and as large a population: active nodes count for more than others in both."""
+    """The tables of what is seen through the trace's window; raises `InputError` if that is too little."""
     trace = trace.seen
-    tables = _first_fit(trace)
-    days, nodes = (trace.end_s - trace.begin_s) / 86_400, len(trace.sessions)
-    wanted_sessions, wanted_up_s = _totals(trace)
-    for _ in range(_ROUNDS):
-        made = [_totals(generate(GeneratedChurn(nodes, days, tables=tables), seed)) for seed in range(_SEEDS)]
-        more = math.log(wanted_sessions / (sum(sessions for sessions, _ in made) / _SEEDS))
-        larger = math.log(wanted_up_s / (sum(up_s for _, up_s in made) / _SEEDS))
-        tables = replace(
-            tables,
-            session_scales=_shifted(tables.session_scales, _STEP * (larger - more)),
-            gap_scales=_shifted(tables.gap_scales, _STEP * (-larger - more)),
-        )
-    return tables
-
-
-def _totals(trace: Availability) -> tuple[int, int]:
-    """Sessions, and seconds that nodes are up."""
-    held = [session for sessions in trace.sessions.values() for session in sessions]
-    return len(held), sum(down_s - up_s for up_s, down_s in held)
-
-
-def _shifted(table: tuple[float, ...], by: float) -> tuple[float, ...]:
-    return tuple(round(value + by, 3) for value in table)
-
-
-def _first_fit(trace: Availability) -> ChurnTables:
-    length_s = trace.end_s - trace.begin_s
-    ups = [np.log([down_s - up_s for up_s, down_s in held]) for held in trace.sessions.values()]
-    gaps = [
-        np.log([later[0] - earlier[1] for earlier, later in itertools.pairwise(held)])
-        for held in trace.sessions.values()
-    ]
-    births, lives = [], []
-    for held in trace.sessions.values():
-        born_s = held[0][0] - trace.begin_s
-        born_s = 0 if born_s < _BORN_WITH_WINDOW_S else born_s
-        births.append(born_s / length_s)
-        dies_s = held[-1][1] - trace.begin_s
-        dies_s = length_s if length_s - dies_s < _BORN_WITH_WINDOW_S else dies_s
-        lives.append((dies_s - born_s) / (length_s - born_s))
-    old = [held for held in trace.sessions.values() if held[0][0] - trace.begin_s < _BORN_WITH_WINDOW_S]
-    session_scatter, gap_scatter = _scatter(ups), _scatter(gaps)
-    session_scales = _scales(ups, float(np.std(session_scatter)))
-    gap_scales = _scales(gaps, float(np.std(gap_scatter)))
-    both = [
-        (session, gap) for session, gap in zip(session_scales, gap_scales, strict=True) if session is not None and gap
-    ]
+    days = (trace.end_s - trace.begin_s) / _DAY_S
+    changes = {is_up for _, _, is_up in trace.changes()}
+    if days < _DAYS_MIN or len(changes) < 2:
+        found = f"{days:.1f} days, {len(trace.sessions)} nodes"
+        raise InputError("churn to fit", found, f"at least {_DAYS_MIN} days in which nodes come and go")
+    step_s = _step_s(trace)
+    spells = [list(_spells(held, trace)) for held in trace.sessions.values()]
+    classes = _classes(spells)
+    count = _SESSION_CLASSES * _GAP_CLASSES
+    at_risk, ends = _counted(spells, classes, step_s)
+    (leaving, leaving_hours, leaving_days), (coming, coming_hours, coming_days) = (
+        _rates(at_risk[state], ends[state]) for state in (1, 0)
+    )
+    firsts = np.array([held[0][0] for held in trace.sessions.values()])
+    there = firsts < _middle_s(trace)
+    born_days = (trace.end_s - _middle_s(trace)) / _DAY_S
+    present = np.bincount(classes[there], minlength=count)
+    born = np.bincount(classes[~there], minlength=count)
     return ChurnTables(
-        session_scales=_table([scale for scale in session_scales if scale is not None]),
-        gap_scales=_table([scale for scale in gap_scales if scale is not None]),
-        session_scatter=_table(session_scatter),
-        gap_scatter=_table(gap_scatter),
-        correlation=_rank_correlation([(session, gap) for session, gap in both]),
-        births=_table(births),
-        lives=_table(lives),
-        up_at_birth=round(sum(held[0][0] <= trace.begin_s for held in old) / len(old), 3),
-        arrivals=_hours([up_s for held in trace.sessions.values() for up_s, _ in held if up_s > trace.begin_s]),
-        departures=_hours([down_s for held in trace.sessions.values() for _, down_s in held if down_s < trace.end_s]),
+        step_s=step_s,
+        present=_rounded(present / present.sum()),
+        births=_rounded(born / born_days / present.sum()),
+        lasts=_rounded(_lasts(trace, classes, count)),
+        ages=_AGES,
+        leaving=tuple(_rounded(row) for row in leaving),
+        coming=tuple(_rounded(row) for row in coming),
+        leaving_hours=_rounded(leaving_hours),
+        coming_hours=_rounded(coming_hours),
+        leaving_days=_rounded(leaving_days),
+        coming_days=_rounded(coming_days),
     )
 
 
-def _scatter(lengths: Sequence[np.ndarray]) -> list[float]:
-    """How the logarithms of single lengths lie around their node's mean; few of them hide some of it."""
-    scatter: list[float] = []
-    for each in lengths:
-        if len(each) >= 5:
-            scatter += ((each - each.mean()) * np.sqrt(len(each) / (len(each) - 1))).tolist()
-    return scatter
+def _middle_s(trace: Availability) -> int:
+    return (trace.begin_s + trace.end_s) // 2
 
 
-def _scales(lengths: Sequence[np.ndarray], scatter: float) -> list[float | None]:
-    """Each node's mean logarithm (None: it has no length), drawn in by what chance adds to a mean of few."""
-    means = np.array([each.mean() for each in lengths if len(each)])
-    counts = np.array([len(each) for each in lengths if len(each)])
-    between = max(1e-9, float(np.var(means) - np.mean(scatter**2 / counts)))
-    drawn_in = means.mean() + (means - means.mean()) * np.sqrt(between / (between + scatter**2 / counts))
-    ordered = iter(drawn_in.tolist())
-    return [next(ordered) if len(each) else None for each in lengths]
+def _step_s(trace: Availability) -> int:
+    """The time between two probes; half an hour where the trace knows moments more exactly."""
+    moments = sorted({time_s for time_s, _, _ in trace.changes()})
+    return max(_STEP_S_MIN, int(np.median(np.diff(moments))))
 
 
-def _table(values: list[float]) -> tuple[float, ...]:
-    return tuple(round(value, 3) for value in np.quantile(values, np.linspace(0, 1, _POINTS)).tolist())
+def _spells(held: Sequence[ChurnSession], trace: Availability) -> Iterator[_Spell]:
+    """A node's spells while it belongs to the system, in order."""
+    if trace.begin_s < held[0][0] < _middle_s(trace):
+        yield _Spell(False, trace.begin_s, held[0][0], False, True)
+    for place, (up_s, down_s) in enumerate(held):
+        if place:
+            yield _Spell(False, held[place - 1][1], up_s, True, True)
+        yield _Spell(True, up_s, down_s, up_s > trace.begin_s, down_s < trace.end_s)
+    if trace.end_s - _MARGIN_S < held[-1][1] < trace.end_s:
+        yield _Spell(False, held[-1][1], trace.end_s, True, False)
 
 
-def _hours(times_s: list[int]) -> tuple[float, ...]:
-    counts = np.bincount(np.array(times_s) // 3_600 % 24, minlength=24)
-    return tuple(round(float(value), 3) for value in counts / counts.mean())
+def _classes(spells: list[list[_Spell]]) -> np.ndarray:
+    """Each node's class: a quarter by its time up for each departure, of those a quarter by its time down for each
+    arrival. Nodes of which little is known are drawn to the middle."""
+    scales = []
+    for up in (True, False):
+        times = np.array([sum(each.end_s - each.begin_s for each in held if each.up is up) for held in spells])
+        ends = np.array([sum(each.end_seen for each in held if each.up is up) for held in spells])
+        scales.append((times + times.sum() / ends.sum()) / (ends + 1))
+    classes = np.zeros(len(spells), dtype=np.int64)
+    by_session = _ranked(scales[0], _SESSION_CLASSES)
+    for group in range(_SESSION_CLASSES):
+        members = np.flatnonzero(by_session == group)
+        classes[members] = group * _GAP_CLASSES + _ranked(scales[1][members], _GAP_CLASSES)
+    return classes
 
 
-def _rank_correlation(pairs: list[tuple[float, float]]) -> float:
-    """The correlation of the two as normal numbers, from their ranks."""
-    normal = NormalDist()
-    columns = []
-    for side in (0, 1):
-        ranks = np.argsort(np.argsort([pair[side] for pair in pairs]))
-        columns.append([normal.inv_cdf((rank + 0.5) / len(pairs)) for rank in ranks])
-    return round(float(np.corrcoef(columns[0], columns[1])[0, 1]), 3)
+def _ranked(values: np.ndarray, groups: int) -> np.ndarray:
+    """The group of each value: equally many in each, lowest first."""
+    return np.argsort(np.argsort(values, kind="stable"), kind="stable") * groups // len(values)
+
+
+def _counted(spells: list[list[_Spell]], classes: np.ndarray, step_s: int) -> tuple[np.ndarray, np.ndarray]:
+    """Probes at risk, and ends, by state, class, age, hour and day."""
+    shape = (2, _SESSION_CLASSES * _GAP_CLASSES, len(_AGES), 24, 7)
+    at_risk, ends = np.zeros(shape), np.zeros(shape)
+    first_ages = np.array(_AGES)
+    for held, of_class in zip(spells, classes, strict=True):
+        for spell in held:
+            length = max(1, round((spell.end_s - spell.begin_s) / step_s))
+            ages = np.arange(1 if spell.begin_seen else _AGES[-1], length + 1)
+            if not len(ages):
+                continue
+            times_s = spell.begin_s + ages * step_s
+            hours, days = times_s // 3_600 % 24, times_s // _DAY_S % 7
+            columns = np.searchsorted(first_ages, ages, "right") - 1
+            of_node = int(spell.up), of_class
+            np.add.at(at_risk[of_node], (columns, hours, days), 1)
+            if spell.end_seen:
+                ends[of_node][columns[-1], hours[-1], days[-1]] += 1
+    return at_risk, ends
+
+
+def _rates(at_risk: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The base by class and age, and the factors of hours and days; arrays by class, age, hour and day."""
+    hours, days = np.ones(24), np.ones(7)
+    base = np.zeros(at_risk.shape[:2])
+    for _ in range(_ROUNDS):
+        exposed = np.einsum("cahd,h,d->ca", at_risk, hours, days)
+        ended = ends.sum(axis=(2, 3))
+        by_age = (ended.sum(axis=0) + 1) / (exposed.sum(axis=0) + exposed.sum() / ended.sum())
+        by_class = (ended.sum(axis=1) + 1) / ((exposed * by_age).sum(axis=1) + 1)
+        prior = by_class[:, None] * by_age
+        base = (ended + _PRIOR_ENDS) / (exposed + _PRIOR_ENDS / prior)
+        hours = (ends.sum(axis=(0, 1, 3)) + 1) / (np.einsum("cahd,ca,d->h", at_risk, base, days) + 1)
+        days = (ends.sum(axis=(0, 1, 2)) + 1) / (np.einsum("cahd,ca,h->d", at_risk, base, hours) + 1)
+    return base, hours, days
+
+
+def _lasts(trace: Availability, classes: np.ndarray, count: int) -> np.ndarray:
+    """The share of departures that are the last of their node, by class, of those in the window's first half."""
+    until_s = _middle_s(trace)
+    departures, lasts = np.zeros(count), np.zeros(count)
+    for held, of_class in zip(trace.sessions.values(), classes, strict=True):
+        departures[of_class] += sum(down_s < until_s for _, down_s in held)
+        lasts[of_class] += held[-1][1] < until_s
+    found: np.ndarray = (lasts + lasts.sum() / max(1, departures.sum())) / (departures + 1)
+    return found
+
+
+def _rounded(values: np.ndarray) -> tuple[float, ...]:
+    return tuple(float(f"{value:.3g}") for value in values.tolist())

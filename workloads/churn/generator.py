@@ -1,19 +1,18 @@
 """Churn without a trace: nodes that come and go as the Skype superpeers did.
 
-The model. A node belongs to the system from its birth to its end, which may reach beyond the window; within its life it
-alternates between sessions and gaps. Its sessions' lengths have a scale of its own, its gaps' too (nodes differ more
-than one node's sessions do), and the two are correlated: both come from fitted tables by one pair of normal numbers.
-Around a node's scale single lengths scatter, again by a fitted table. Lengths are counted on a clock that runs
-faster in the hours in which more nodes come (for gaps) or go (for sessions), which gives the population its day.
+The model. Time goes by the steps in which the trace was probed. At each step a node that is up leaves, and one that is
+down comes, with a probability that its class and the age of its state give, times a factor of the hour of the day and
+one of the day of the week. After some of its departures a node never returns, and as the days pass others are born.
+Both go on as they do in the trace, which loses more nodes than it gains.
+
+The nodes that belong at the begin are drawn from the equilibrium of their class. They are then followed for a week
+before the window, in which nobody is born or lost, so that the window's first hour finds them as a later one would.
 
 `fit` derives the tables from a trace: `murmur churn FILE --fit` prints them as they stand in `SKYPE`.
 """
 
-import bisect
-import math
 import random
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
@@ -23,17 +22,21 @@ from workloads.churn.skype import SKYPE
 from workloads.churn.tables import ChurnTables
 
 _DAY_S = 86_400
-_NORMAL = NormalDist()
-_PROFILE_POWER = 2.0
+_BEFORE_S = 7 * _DAY_S
+_NODES_AT_ONCE = 1_000
+"""So many nodes' draws are held in memory at once."""
+_DRAWS = 2**32
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedChurn:
-    """This number of nodes over this number of days; `scale` stretches sessions and gaps (2: half as much churn)."""
+    """This number of nodes over this number of days; `scale` stretches sessions and gaps (2: half as much churn).
+    begin_s: where the window begins by the tables' clock of hours and days."""
 
     nodes: int = 2_000
     days: float = 25.0
     scale: float = 1.0
+    begin_s: int = 0
     tables: ChurnTables = SKYPE
 
     def __post_init__(self) -> None:
@@ -44,76 +47,95 @@ class GeneratedChurn:
 
 def generate(wanted: GeneratedChurn, seed: int) -> Availability:
     """The sessions of nodes `n0`, `n1`, …"""
-    end_s = int(wanted.days * _DAY_S)
-    arriving, leaving = (_DayClock(profile) for profile in (wanted.tables.arrivals, wanted.tables.departures))
-    sessions = {}
-    for number in range(wanted.nodes):
-        rng = random.Random(f"{seed}/churn/{number}")
-        sessions[f"n{number}"] = _Node(wanted, rng, arriving, leaving).sessions(end_s)
-    return Availability(sessions, 0, end_s, {"generated": wanted.nodes, "seed": seed})
+    end_s = wanted.begin_s + max(1, int(wanted.days * _DAY_S))
+    chances = _Chances(wanted)
+    sessions: dict[str, tuple[ChurnSession, ...]] = {}
+    for first in range(0, wanted.nodes, _NODES_AT_ONCE):
+        numbers = range(first, min(wanted.nodes, first + _NODES_AT_ONCE))
+        held = _Nodes(wanted, chances, numbers, seed).sessions(end_s)
+        sessions |= {f"n{number}": tuple(each) for number, each in zip(numbers, held, strict=True)}
+    return Availability(sessions, wanted.begin_s, end_s, {"generated": wanted.nodes, "seed": seed})
 
 
-class _DayClock:
-    """A clock that runs at another pace in each hour of the day, and keeps time over whole days."""
+class _Chances:
+    """The tables as arrays; the first index of each is the state: 0 down, 1 up."""
 
-    def __init__(self, profile: tuple[float, ...]) -> None:
-        paces = np.array(profile) ** _PROFILE_POWER
-        paces /= paces.mean()
-        self._at_hour: list[float] = [0.0, *np.cumsum(paces * 3_600).tolist()]
-        self._paces: list[float] = paces.tolist()
-
-    def reading(self, time_s: float) -> float:
-        days, within = divmod(time_s, _DAY_S)
-        hour = int(within // 3_600)
-        return days * _DAY_S + self._at_hour[hour] + (within - 3_600 * hour) * self._paces[hour]
-
-    def time_s(self, reading: float) -> float:
-        days, within = divmod(reading, _DAY_S)
-        hour = min(23, bisect.bisect_right(self._at_hour, within) - 1)
-        return days * _DAY_S + 3_600 * hour + (within - self._at_hour[hour]) / self._paces[hour]
-
-
-class _Node:
-    """Draws one node's life."""
-
-    def __init__(self, wanted: GeneratedChurn, rng: random.Random, arriving: _DayClock, leaving: _DayClock) -> None:
+    def __init__(self, wanted: GeneratedChurn) -> None:
         tables = wanted.tables
-        first, other = rng.gauss(0, 1), rng.gauss(0, 1)
-        second = tables.correlation * first + math.sqrt(1 - tables.correlation**2) * other
-        self._session_scale = _from_table(tables.session_scales, _NORMAL.cdf(first)) + math.log(wanted.scale)
-        self._gap_scale = _from_table(tables.gap_scales, _NORMAL.cdf(second)) + math.log(wanted.scale)
-        self._rng = rng
-        self._wanted = wanted
-        self._arriving, self._leaving = arriving, leaving
+        columns = np.searchsorted(tables.ages, np.arange(1, tables.ages[-1] + 1), "right") - 1
+        by_age = np.array([tables.coming, tables.leaving])[:, :, columns]
+        self._scale = wanted.scale
+        self._by_age = 1 - (1 - by_age) ** (1 / wanted.scale)
+        self._oldest = by_age.shape[2] - 1
+        self._hours = np.array([tables.coming_hours, tables.leaving_hours])
+        self._days = np.array([tables.coming_days, tables.leaving_days])
+        # How often an age is reached, by class: of the state down, then of the state up.
+        reached = np.cumprod(1 - by_age, axis=2)
+        reached = np.concatenate([np.ones_like(reached[:, :, :1]), reached[:, :, :-1]], axis=2)
+        reached[:, :, -1] /= by_age[:, :, -1]  # All ages from there on.
+        self._reached = reached.transpose(1, 0, 2).reshape(len(tables.present), -1).cumsum(axis=1)
 
-    def sessions(self, end_s: int) -> tuple[ChurnSession, ...]:
-        rng, tables = self._rng, self._wanted.tables
-        born_s = _from_table(tables.births, rng.random()) * end_s
-        dies_s = born_s + _from_table(tables.lives, rng.random()) * (end_s - born_s)
-        if dies_s >= 0.999 * end_s:
-            dies_s = math.inf
-        held: list[ChurnSession] = []
-        # A node born with the window was there before it: it is met in the middle of a session or a gap.
-        now_s, up = (-rng.random() * _DAY_S, rng.random() < tables.up_at_birth) if born_s < 3_600 else (born_s, True)
-        while now_s < min(end_s, dies_s):
-            clock = self._leaving if up else self._arriving
-            length_s = self._length(up)
-            next_s = max(now_s + 60, clock.time_s(clock.reading(now_s) + length_s))
-            if up and next_s > 0:
-                begin, end = max(0, int(now_s)), min(end_s, int(min(next_s, dies_s)))
-                if end > begin and (not held or begin > held[-1][1]):
-                    held.append((begin, end))
-            now_s, up = next_s, not up
-        return tuple(held)
+    def at(self, time_s: int, up: np.ndarray, classes: np.ndarray, ages: np.ndarray) -> np.ndarray:
+        """That these nodes' states end at this time; ages in steps."""
+        columns = np.minimum(ages / self._scale, self._oldest).astype(np.int64)
+        factors = self._hours[:, time_s // 3_600 % 24] * self._days[:, time_s // _DAY_S % 7]
+        found: np.ndarray = self._by_age[up, classes, columns] * factors[up]
+        return found
 
-    def _length(self, up: bool) -> float:
-        tables = self._wanted.tables
-        scale, scatter = (self._session_scale, tables.session_scatter) if up else (self._gap_scale, tables.gap_scatter)
-        return math.exp(scale + _from_table(scatter, self._rng.random()))
+    def equilibrium(self, of_class: int, share: float) -> tuple[int, int]:
+        """State and age of a node of the class that is met at any time, by a share of all such nodes."""
+        reached = self._reached[of_class]
+        place = min(int(np.searchsorted(reached, share * reached[-1], "right")), len(reached) - 1)
+        state, age = divmod(place, self._oldest + 1)
+        return state, int(age * self._scale)
 
 
-def _from_table(table: tuple[float, ...], share: float) -> float:
-    """The value that the share of all does not exceed, between the table's evenly spaced quantiles."""
-    position = share * (len(table) - 1)
-    lower = min(int(position), len(table) - 2)
-    return table[lower] + (position - lower) * (table[lower + 1] - table[lower])
+class _Nodes:
+    """Some of the nodes, followed together step by step; each draws from a source of its own."""
+
+    def __init__(self, wanted: GeneratedChurn, chances: _Chances, numbers: range, seed: int) -> None:
+        self._wanted, self._chances = wanted, chances
+        self._sources = [random.Random(f"{seed}/churn/{number}") for number in numbers]
+        self._classes, self._up, self._ages = np.zeros((3, len(numbers)), dtype=np.int64)
+        self._born_s = np.full(len(numbers), -np.inf)
+        tables = wanted.tables
+        born = sum(tables.births) * wanted.days
+        for place, rng in enumerate(self._sources):
+            there, share = rng.random() * (1 + born) < 1, rng.random()
+            weights = tables.present if there else tables.births
+            (of_class,) = rng.choices(range(len(weights)), weights)
+            self._classes[place] = of_class
+            if there:
+                self._up[place], self._ages[place] = chances.equilibrium(of_class, share)
+            else:
+                self._born_s[place] = wanted.begin_s + share * wanted.days * _DAY_S
+
+    def sessions(self, end_s: int) -> list[list[ChurnSession]]:
+        begin_s, step_s = self._wanted.begin_s, self._wanted.tables.step_s
+        before = -(-_BEFORE_S // step_s)
+        steps = before + -(-(end_s - begin_s) // step_s)
+        draws = np.stack([np.frombuffer(rng.randbytes(4 * steps), "<u4") for rng in self._sources], axis=1)
+        lasts = np.array(self._wanted.tables.lasts)[self._classes]
+        here, up, ages = np.isneginf(self._born_s), self._up, self._ages
+        held: list[list[ChurnSession]] = [[] for _ in self._sources]
+        since_s = [begin_s] * len(held)
+        for step in range(steps):
+            time_s = begin_s + (step - before) * step_s
+            chance = self._chances.at(time_s, up, self._classes, ages) * _DRAWS
+            changing = here & (draws[step] < chance)
+            if time_s > begin_s:
+                # Below the chance all draws are as likely, so the same draw says which departures are the last.
+                here &= ~(changing & (up == 1) & (draws[step] < chance * lasts))
+                born = (self._born_s > time_s - step_s) & (self._born_s <= time_s)
+                here |= born
+                changing |= born
+            ages = np.where(changing, 0, ages + 1)
+            up = up ^ changing
+            for place in np.flatnonzero(changing).tolist():
+                if up[place]:
+                    since_s[place] = max(begin_s, time_s)
+                elif time_s > begin_s:
+                    held[place].append((since_s[place], time_s))
+        for place in np.flatnonzero(up).tolist():
+            held[place].append((since_s[place], end_s))
+        return held

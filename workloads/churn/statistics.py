@@ -14,6 +14,8 @@ import numpy as np
 from workloads.churn.sessions import Availability
 
 _HOUR_S = 3_600
+_DAY_S = 24 * _HOUR_S
+_WEEKS_FROM_S = 9 * _DAY_S
 _SAMPLE_S = 1_800
 AVAILABILITY_QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
@@ -22,7 +24,8 @@ AVAILABILITY_QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 class Statistics:
     """Lengths in hours, rates a node and hour. `session_quantiles`, `gap_quantiles`: see `AVAILABILITY_QUANTILES` (NaN
     where the window is too short to know). `swing`: the hour of day's mean population, highest less lowest, against
-    the mean."""
+    the mean; `week_swing`: the same of the days of the week. `week_correlation`: of the population with itself seven
+    days later. Weeks are known from nine days on; `arrivals`: a day, in the first and in the last seven days."""
 
     nodes: int
     days: float
@@ -31,6 +34,9 @@ class Statistics:
     population_peak: int
     population_deviation: float
     swing: float
+    week_swing: float
+    week_correlation: float
+    arrivals: tuple[float, float]
     departures_per_hour: float
     availability_mean: float
     availability_quantiles: tuple[float, ...]
@@ -49,6 +55,10 @@ class Statistics:
             ("population, peak", self.population_peak),
             ("population, deviation", self.population_deviation),
             ("swing over the day, of the mean", self.swing),
+            ("swing over the week, of the mean", self.week_swing),
+            ("correlation with 7 days later", self.week_correlation),
+            ("arrivals a day, first week", self.arrivals[0]),
+            ("arrivals a day, last week", self.arrivals[1]),
             ("departures an hour", self.departures_per_hour),
             ("availability, mean", self.availability_mean),
         ]
@@ -85,6 +95,9 @@ def describe(trace: Availability) -> Statistics:
         population_peak=int(population.max()),
         population_deviation=float(population.std()),
         swing=float((profile.max() - profile.min()) / population.mean()),
+        week_swing=week_swing(trace),
+        week_correlation=week_correlation(trace),
+        arrivals=arrivals(trace),
         departures_per_hour=departures / (length_s / _HOUR_S),
         availability_mean=float(np.mean(up)),
         availability_quantiles=tuple(np.quantile(up, AVAILABILITY_QUANTILES).tolist()),
@@ -117,6 +130,36 @@ def hourly_profile(trace: Availability) -> np.ndarray:
     times = np.arange(trace.begin_s, trace.end_s, 600)
     population = trace.population(times.tolist())
     return np.array([population[times // _HOUR_S % 24 == hour].mean() for hour in range(24)])
+
+
+def week_swing(trace: Availability) -> float:
+    """The mean population of the days of the week, by the trace's clock, highest less lowest, against the mean of
+    all; NaN where the window is too short."""
+    times = np.arange(trace.begin_s, trace.end_s, _HOUR_S)
+    if trace.end_s - trace.begin_s < _WEEKS_FROM_S:
+        return float("nan")
+    population = trace.population(times.tolist())
+    days = [population[times // _DAY_S % 7 == day].mean() for day in range(7)]
+    return float((max(days) - min(days)) / population.mean())
+
+
+def week_correlation(trace: Availability) -> float:
+    """Of the hourly population with that of seven days later; NaN where the window is too short."""
+    if trace.end_s - trace.begin_s < _WEEKS_FROM_S:
+        return float("nan")
+    times = np.arange(trace.begin_s, trace.end_s - 7 * _DAY_S, _HOUR_S)
+    now, later = (trace.population((times + shift).tolist()) for shift in (0, 7 * _DAY_S))
+    return float(np.corrcoef(now, later)[0, 1]) if now.std() and later.std() else float("nan")
+
+
+def arrivals(trace: Availability) -> tuple[float, float]:
+    """Sessions that begin a day, in the window's first seven days and in its last."""
+    begins = np.array([up_s for held in trace.sessions.values() for up_s, _ in held if up_s > trace.begin_s])
+    length_s = min(7 * _DAY_S, trace.end_s - trace.begin_s)
+    days = length_s / _DAY_S
+    first = np.count_nonzero(begins < trace.begin_s + length_s)
+    last = np.count_nonzero(begins >= trace.end_s - length_s)
+    return first / days, last / days
 
 
 def survival_quantiles(lengths: Sequence[tuple[int, bool]], shares: Sequence[float]) -> tuple[float, ...]:
