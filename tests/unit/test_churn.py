@@ -181,7 +181,14 @@ def test_generated_churn_begins_where_it_is_told_to_in_the_week() -> None:
     assert weekend.arrivals[0] < 0.85 * workdays.arrivals[0]
 
 
-@pytest.mark.parametrize("held", [((0, 10), (20, 30)), ((0, 20 * 86_400),)])
+@pytest.mark.parametrize(
+    "held",
+    [
+        ((0, 10), (20, 30)),
+        ((0, 20 * _DAY_S),),
+        ((15 * _DAY_S, 16 * _DAY_S), (17 * _DAY_S, 20 * _DAY_S)),
+    ],
+)
 def test_what_is_too_little_to_fit_is_refused(held: tuple[ChurnSession, ...]) -> None:
     with pytest.raises(InputError, match="at least 10 days in which nodes come and go"):
         fit(Availability({"n0": held}, 0, held[-1][1]))

@@ -44,20 +44,19 @@ def fit(trace: Availability) -> ChurnTables:
     """The tables of what is seen through the trace's window; raises `InputError` if that is too little."""
     trace = trace.seen
     days = (trace.end_s - trace.begin_s) / _DAY_S
-    changes = {is_up for _, _, is_up in trace.changes()}
-    if days < _DAYS_MIN or len(changes) < 2:
-        found = f"{days:.1f} days, {len(trace.sessions)} nodes"
-        raise InputError("churn to fit", found, f"at least {_DAYS_MIN} days in which nodes come and go")
+    firsts = np.array([held[0][0] for held in trace.sessions.values()])
+    there = firsts < _middle_s(trace)
     step_s = _step_s(trace)
     spells = [list(_spells(held, trace)) for held in trace.sessions.values()]
     classes = _classes(spells)
     count = _SESSION_CLASSES * _GAP_CLASSES
     at_risk, ends = _counted(spells, classes, step_s)
+    if days < _DAYS_MIN or not there.any() or not ends[0].any() or not ends[1].any():
+        found = f"{days:.1f} days, {len(trace.sessions)} nodes"
+        raise InputError("churn to fit", found, f"at least {_DAYS_MIN} days in which nodes come and go")
     (leaving, leaving_hours, leaving_days), (coming, coming_hours, coming_days) = (
         _rates(at_risk[state], ends[state]) for state in (1, 0)
     )
-    firsts = np.array([held[0][0] for held in trace.sessions.values()])
-    there = firsts < _middle_s(trace)
     born_days = (trace.end_s - _middle_s(trace)) / _DAY_S
     present = np.bincount(classes[there], minlength=count)
     born = np.bincount(classes[~there], minlength=count)
@@ -83,7 +82,7 @@ def _middle_s(trace: Availability) -> int:
 def _step_s(trace: Availability) -> int:
     """The time between two probes; half an hour where the trace knows moments more exactly."""
     moments = sorted({time_s for time_s, _, _ in trace.changes()})
-    return max(_STEP_S_MIN, int(np.median(np.diff(moments))))
+    return max([_STEP_S_MIN, *([int(np.median(np.diff(moments)))] if len(moments) > 1 else [])])
 
 
 def _spells(held: Sequence[ChurnSession], trace: Availability) -> Iterator[_Spell]:
@@ -105,7 +104,7 @@ def _classes(spells: list[list[_Spell]]) -> np.ndarray:
     for up in (True, False):
         times = np.array([sum(each.end_s - each.begin_s for each in held if each.up is up) for held in spells])
         ends = np.array([sum(each.end_seen for each in held if each.up is up) for held in spells])
-        scales.append((times + times.sum() / ends.sum()) / (ends + 1))
+        scales.append((times + times.sum() / max(1, ends.sum())) / (ends + 1))
     classes = np.zeros(len(spells), dtype=np.int64)
     by_session = _ranked(scales[0], _SESSION_CLASSES)
     for group in range(_SESSION_CLASSES):
