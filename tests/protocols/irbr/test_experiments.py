@@ -7,7 +7,7 @@ import pytest
 
 from murmur_pubsub.errors import InputError
 from murmuration.deployment.build_deployment import build
-from murmuration.papers.irbr.live import CHURN_S, FOUND_S, KILL_S, IrbrLiveSpec, read_irbr_live
+from murmuration.papers.irbr.live import CHURN_S, FOUND_S, KILL_S, LIVE_BIN_S, IrbrLiveSpec, read_irbr_live
 from murmuration.papers.irbr.run import (
     FOUND_US,
     KILL_US,
@@ -98,11 +98,12 @@ def test_what_stayed_up_is_delivered_but_for_the_time_until_failures_are_found(t
     loaded = load_scenario(Path("irbr-live"), changes)
     execute(loaded, tmp_path / "run", lambda *_: None)
     live = read_irbr_live(IrbrLiveSpec(routing), tmp_path / "run", touched_by_faults(loaded))
-    assert live.rate(0, KILL_S) == live.rate(FOUND_S, CHURN_S) == 1
+    # Bins begin with the first publication, so that the last one before churn reaches into it.
+    assert live.rate(0, KILL_S) == live.rate(FOUND_S, CHURN_S - LIVE_BIN_S) == 1
     assert (live.rate(KILL_S, FOUND_S) == 1) is (routing == "irbr")
     assert (live.duplicate, live.spurious) == (0, 0)
     assert len(live.kills) > 25
-    assert len(live.starts) > 5
+    assert len(live.starts) > 3
     assert all(made <= due for made, due in zip(live.made, live.required, strict=True))
 
 
