@@ -20,6 +20,28 @@ _DAY_S = 86_400
 _COLOURS = ("#2563a6", "#c2601b")
 
 
+def show_churn(
+    path: Path | None,
+    nodes: int | None,
+    days: float | None,
+    seeds: Sequence[int],
+    keep_outages: bool,
+    picture: Path | None,
+    only_fit: bool,
+    fit_days: float | None,
+) -> None:
+    """What the command was asked for: the tables, the days held out, or both columns."""
+    if path is None and (only_fit or fit_days is not None):
+        option = "--fit" if only_fit else "--fit-days"
+        raise InputError(option, "no trace", "an .avt availability trace to fit the generator to")
+    if path is not None and only_fit:
+        print_fit(path)
+    elif path is not None and fit_days is not None:
+        judge_churn(path, fit_days, seeds, keep_outages, picture)
+    else:
+        compare_churn(path, nodes, days, seeds, keep_outages, picture)
+
+
 def compare_churn(
     path: Path | None,
     nodes: int | None,

@@ -431,18 +431,9 @@ def churn_command(
     fit: Annotated[bool, typer.Option("--fit", help="Print the generator's tables for this trace instead.")] = False,
 ) -> None:
     """Statistics of an availability trace and of the generator beside it, and the population over time."""
-    from murmuration.commands.churn import compare_churn, judge_churn, print_fit
+    from murmuration.commands.churn import show_churn
 
-    if trace is None and (fit or fit_days is not None):
-        raise InputError(
-            "--fit" if fit else "--fit-days", "no trace", "an .avt availability trace to fit the generator to"
-        )
-    if trace is not None and fit:
-        print_fit(trace)
-    elif trace is not None and fit_days is not None:
-        judge_churn(trace, fit_days, range(seed, seed + seeds), keep_outages, out)
-    else:
-        compare_churn(trace, nodes, days, range(seed, seed + seeds), keep_outages, out)
+    show_churn(trace, nodes, days, range(seed, seed + seeds), keep_outages, out, fit, fit_days)
 
 
 @application.command("zoo")
