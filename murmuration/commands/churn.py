@@ -13,10 +13,9 @@ from murmuration.deployment.churn import read_availability
 from workloads.churn.fit import fit
 from workloads.churn.generator import GeneratedChurn, generate
 from workloads.churn.held_out import held_out
-from workloads.churn.sessions import Availability
+from workloads.churn.sessions import DAY_S, Availability
 from workloads.churn.statistics import describe, side_by_side
 
-_DAY_S = 86_400
 _COLOURS = ("#2563a6", "#c2601b")
 
 
@@ -57,7 +56,7 @@ def compare_churn(
     if path is not None:
         trace = shown[path.name] = read_availability(path, keep_outages)
         nodes = len(trace.seen.sessions) if nodes is None else nodes
-        days = (trace.end_s - trace.begin_s) / _DAY_S if days is None else days
+        days = (trace.end_s - trace.begin_s) / DAY_S if days is None else days
         begin_s = trace.begin_s
     wanted = GeneratedChurn(2_000 if nodes is None else nodes, 25.0 if days is None else days, begin_s=begin_s)
     shown |= {f"generated, seed {seed}": generate(wanted, seed) for seed in seeds}
@@ -107,7 +106,7 @@ def draw_populations(shown: Mapping[str, Availability], picture: Path) -> None:
     axes = figure.subplots()
     for (name, trace), colour in zip(shown.items(), _COLOURS, strict=False):
         times = np.arange(trace.begin_s, trace.end_s, 1_800)
-        axes.plot((times - trace.begin_s) / _DAY_S, trace.population(times.tolist()), color=colour, lw=1.1, label=name)
+        axes.plot((times - trace.begin_s) / DAY_S, trace.population(times.tolist()), color=colour, lw=1.1, label=name)
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
     axes.set_xlabel("days")

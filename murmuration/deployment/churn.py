@@ -7,10 +7,9 @@ from murmur_pubsub.faults import FaultTargets
 from murmuration.scenario.schema import ChurnSection
 from workloads.churn.generator import GeneratedChurn, generate
 from workloads.churn.plan import ChurnPlan, churn_plan
-from workloads.churn.sessions import Availability, select
+from workloads.churn.sessions import DAY_S, Availability, select
 from workloads.churn.trace_file import SKYPE_WINDOW_S, mend_outages, read_trace
 
-_DAY_S = 86_400
 _SKYPE_END_S, _SKYPE_NODES = 2_478_200, 2_081
 
 
@@ -37,7 +36,7 @@ def plan_churn(churn: ChurnSection, targets: FaultTargets, seed: int) -> ChurnPl
     else:
         source = read_availability(churn.trace, churn.keep_outages)
     if churn.window is not None:
-        begin_s, end_s = (source.begin_s + int(_DAY_S * day) for day in churn.window)
+        begin_s, end_s = (source.begin_s + int(DAY_S * day) for day in churn.window)
         source = source.window(begin_s, end_s)
     chosen = select(source, len(names), churn.select, seed)
     return churn_plan(chosen, names, churn.speed, churn.shortest).begun_at(churn.begin)

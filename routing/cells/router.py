@@ -46,7 +46,7 @@ from routing.cells.epochs import UNFILTERED, FilterEpochs
 from routing.cells.joining import Joining
 from routing.cells.link_states import LinkStates, Path
 from routing.cells.messages import EpochHeard, InEffect, LinksUp, Members, TableChanged, TablesHeld, WholeTable
-from routing.cells.tables import FilterTables, Table
+from routing.cells.tables import NO_TABLE, FilterTables, Table
 from routing.protocol import NoParameters, Offer, RoutingProtocol, RunsOn
 from routing.router import Hop, StreamObserver, StreamRouter
 
@@ -328,7 +328,7 @@ class CellRouting(StreamRouter):
     def _on_held(self, source: NodeName, message: TablesHeld) -> Sequence[Effect]:
         effects: list[Effect] = []
         for broker, table in self._tables.tables.items():
-            if table.at > tuple(message.tables.get(broker, (-1, 0))):
+            if table.at > tuple(message.tables.get(broker, NO_TABLE)):
                 effects.append(Send(source, self._whole(broker)))
         for root, known in self._epochs.known.items():
             if known.epoch > message.epochs.get(root, -1) and root != source:

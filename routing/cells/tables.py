@@ -14,6 +14,8 @@ from routing.cells.cell_tree import Cell, CellTree
 
 TableVersion = tuple[int, int]
 """(incarnation of the broker, version of its table): later ones are greater."""
+NO_TABLE: TableVersion = (-1, 0)
+"""The version of none: before all others."""
 
 
 @dataclass(slots=True)
@@ -32,9 +34,6 @@ class Table:
         """Which version it is."""
         return (self.incarnation, self.version)
 
-
-_NOTHING = [-1, 0]
-"""The version of no table: before all others."""
 
 _A_LIFE = 1 << 32
 """A broker that is forgotten gets an empty table whose version is the next multiple of this: later than any that it may
@@ -59,14 +58,14 @@ class FilterTables:
         self._keys = itertools.count()
 
     def at(self, broker: NodeName) -> TableVersion:
-        """The version held of a broker's table ((-1, 0): none)."""
+        """The version held of a broker's table (`NO_TABLE`: none)."""
         table = self.tables.get(broker)
-        return (-1, 0) if table is None else table.at
+        return NO_TABLE if table is None else table.at
 
     def first_lacking(self, versions: Mapping[NodeName, Sequence[int]]) -> NodeName | None:
         """A broker whose filters of its version, or of later ones, are not applied here though needed, if any."""
         # Without a step of Python for each: brokers may be many, and this is asked for each announcement.
-        held = map(self.applied.get, versions, itertools.repeat(_NOTHING))
+        held = map(self.applied.get, versions, itertools.repeat(list(NO_TABLE)))
         lacking = itertools.compress(versions, map(operator.gt, versions.values(), held))  # type: ignore[arg-type]
         return next(itertools.filterfalse(self._tree.membership.has_departed, lacking), None)
 

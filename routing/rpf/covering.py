@@ -15,7 +15,7 @@ takes back what no source above the child wants any more; what it alone had cove
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from murmur_pubsub.filter import Filter
@@ -45,20 +45,14 @@ class Withdrawal(NamedTuple):
     """Is the filter withdrawn there too?"""
 
 
+@dataclass(eq=False)
 class SenderCovering:
     """At one node, over what it holds: what is wanted here, what neighbours have sent, what they have been sent."""
 
-    def __init__(
-        self,
-        local: FilterSet,
-        received: NeighbourFilters,
-        forwarded: Mapping[PastryPeer, FilterSet],
-        shared: Callable[[PastryPeer], int],
-    ) -> None:
-        self._local = local
-        self._received = received
-        self._forwarded = forwarded
-        self._shared = shared
+    _local: FilterSet
+    _received: NeighbourFilters
+    _forwarded: Mapping[PastryPeer, FilterSet]
+    _shared: Callable[[PastryPeer], int]
 
     def above(self, source: PastryPeer | None) -> int:
         """How many digits a source shares; the own subscribers are above all others."""
@@ -121,19 +115,12 @@ class SenderCovering:
                 assert forwarded.covers(each), f"{child.name} lacks a filter that is wanted through here"
 
 
+@dataclass(eq=False)
 class ReceiverCovering(SenderCovering):
     """The text's."""
 
-    def __init__(
-        self,
-        local: FilterSet,
-        received: NeighbourFilters,
-        forwarded: Mapping[PastryPeer, FilterSet],
-        shared: Callable[[PastryPeer], int],
-    ) -> None:
-        super().__init__(local, received, forwarded, shared)
-        self._widest: dict[NodeName | None, FilterSet] = {}
-        """Of each source the filters that no other of its own covers."""
+    _widest: dict[NodeName | None, FilterSet] = field(default_factory=dict)
+    """Of each source the filters that no other of its own covers."""
 
     def make_way(self, peer: PastryPeer, wanted: Filter) -> None:
         """A neighbour withdraws by itself what it has covered."""

@@ -17,13 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from murmur_pubsub.errors import InputError
-from workloads.churn.sessions import Availability, ChurnSession
+from workloads.churn.sessions import DAY_S, Availability, ChurnSession
 from workloads.churn.tables import ChurnTables
 
-_DAY_S = 86_400
 _DAYS_MIN = 10
 _STEP_S_MIN = 1_800
-_MARGIN_S = 5 * _DAY_S
+_MARGIN_S = 5 * DAY_S
 _AGES = (1, 2, 3, 4, 6, 9, 13, 18, 25, 36, 60, 192)
 _SESSION_CLASSES, _GAP_CLASSES = 4, 4
 _ROUNDS = 10
@@ -43,7 +42,7 @@ class _Spell:
 def fit(trace: Availability) -> ChurnTables:
     """The tables of what is seen through the trace's window; raises `InputError` if that is too little."""
     trace = trace.seen
-    days = (trace.end_s - trace.begin_s) / _DAY_S
+    days = (trace.end_s - trace.begin_s) / DAY_S
     firsts = np.array([held[0][0] for held in trace.sessions.values()])
     there = firsts < _middle_s(trace)
     step_s = _step_s(trace)
@@ -57,7 +56,7 @@ def fit(trace: Availability) -> ChurnTables:
     (leaving, leaving_hours, leaving_days), (coming, coming_hours, coming_days) = (
         _rates(at_risk[state], ends[state]) for state in (1, 0)
     )
-    born_days = (trace.end_s - _middle_s(trace)) / _DAY_S
+    born_days = (trace.end_s - _middle_s(trace)) / DAY_S
     present = np.bincount(classes[there], minlength=count)
     born = np.bincount(classes[~there], minlength=count)
     return ChurnTables(
@@ -130,7 +129,7 @@ def _counted(spells: list[list[_Spell]], classes: np.ndarray, step_s: int) -> tu
             if not len(ages):
                 continue
             times_s = spell.begin_s + ages * step_s
-            hours, days = times_s // 3_600 % 24, times_s // _DAY_S % 7
+            hours, days = times_s // 3_600 % 24, times_s // DAY_S % 7
             columns = np.searchsorted(first_ages, ages, "right") - 1
             of_node = int(spell.up), of_class
             np.add.at(at_risk[of_node], (columns, hours, days), 1)

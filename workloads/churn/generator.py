@@ -17,12 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from murmur_pubsub.errors import InputError
-from workloads.churn.sessions import Availability, ChurnSession
+from workloads.churn.sessions import DAY_S, Availability, ChurnSession
 from workloads.churn.skype import SKYPE
 from workloads.churn.tables import ChurnTables
 
-_DAY_S = 86_400
-_BEFORE_S = 7 * _DAY_S
+_BEFORE_S = 7 * DAY_S
 _NODES_AT_ONCE = 1_000
 """So many nodes' draws are held in memory at once."""
 _DRAWS = 2**32
@@ -47,7 +46,7 @@ class GeneratedChurn:
 
 def generate(wanted: GeneratedChurn, seed: int) -> Availability:
     """The sessions of nodes `n0`, `n1`, …"""
-    end_s = wanted.begin_s + max(1, int(wanted.days * _DAY_S))
+    end_s = wanted.begin_s + max(1, int(wanted.days * DAY_S))
     chances = _Chances(wanted)
     sessions: dict[str, tuple[ChurnSession, ...]] = {}
     for first in range(0, wanted.nodes, _NODES_AT_ONCE):
@@ -78,7 +77,7 @@ class _Chances:
     def at(self, time_s: int, up: np.ndarray, classes: np.ndarray, ages: np.ndarray) -> np.ndarray:
         """That these nodes' states end at this time; ages in steps."""
         columns = np.minimum(ages / self._scale, self._oldest).astype(np.int64)
-        factors = self._hours[:, time_s // 3_600 % 24] * self._days[:, time_s // _DAY_S % 7]
+        factors = self._hours[:, time_s // 3_600 % 24] * self._days[:, time_s // DAY_S % 7]
         found: np.ndarray = self._by_age[up, classes, columns] * factors[up]
         return found
 
@@ -108,7 +107,7 @@ class _Nodes:
             if there:
                 self._up[place], self._ages[place] = chances.equilibrium(of_class, share)
             else:
-                self._born_s[place] = wanted.begin_s + share * wanted.days * _DAY_S
+                self._born_s[place] = wanted.begin_s + share * wanted.days * DAY_S
 
     def sessions(self, end_s: int) -> list[list[ChurnSession]]:
         begin_s, step_s = self._wanted.begin_s, self._wanted.tables.step_s

@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from murmur_pubsub.errors import InputError
 from workloads.churn.fit import fit
 from workloads.churn.generator import GeneratedChurn, generate
-from workloads.churn.sessions import Availability
-
-_DAY_S = 86_400
+from workloads.churn.sessions import DAY_S, Availability
 
 
 def held_out(
@@ -16,10 +14,10 @@ def held_out(
     """The tables are fitted to the trace's first days alone, and generate as many days as the trace has. Returned are
     the first days, and those that follow: of the trace, then of each seed. Raises `InputError` for too few days of
     either."""
-    days = (trace.end_s - trace.begin_s) / _DAY_S
+    days = (trace.end_s - trace.begin_s) / DAY_S
     if not fit_days <= days - 1:
         raise InputError("--fit-days", f"{fit_days:g}", f"a day less than the {days:.1f} of the trace, or fewer")
-    parted_s = trace.begin_s + int(fit_days * _DAY_S)
+    parted_s = trace.begin_s + int(fit_days * DAY_S)
     first = trace.window(trace.begin_s, parted_s)
     tables = fit(first)
     births = sum(tables.births)

@@ -14,6 +14,7 @@ import numpy as np
 from murmur_pubsub.errors import InputError
 
 ChurnSession = tuple[int, int]
+DAY_S = 86_400
 
 
 @dataclass(frozen=True)

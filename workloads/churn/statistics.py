@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workloads.churn.sessions import Availability
+from workloads.churn.sessions import DAY_S, Availability
 
 _HOUR_S = 3_600
-_DAY_S = 24 * _HOUR_S
-_WEEKS_FROM_S = 9 * _DAY_S
+_WEEKS_FROM_S = 9 * DAY_S
 _SAMPLE_S = 1_800
 AVAILABILITY_QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
@@ -139,7 +138,7 @@ def week_swing(trace: Availability) -> float:
     if trace.end_s - trace.begin_s < _WEEKS_FROM_S:
         return float("nan")
     population = trace.population(times.tolist())
-    days = [population[times // _DAY_S % 7 == day].mean() for day in range(7)]
+    days = [population[times // DAY_S % 7 == day].mean() for day in range(7)]
     return float((max(days) - min(days)) / population.mean())
 
 
@@ -147,16 +146,16 @@ def week_correlation(trace: Availability) -> float:
     """Of the hourly population with that of seven days later; NaN where the window is too short."""
     if trace.end_s - trace.begin_s < _WEEKS_FROM_S:
         return float("nan")
-    times = np.arange(trace.begin_s, trace.end_s - 7 * _DAY_S, _HOUR_S)
-    now, later = (trace.population((times + shift).tolist()) for shift in (0, 7 * _DAY_S))
+    times = np.arange(trace.begin_s, trace.end_s - 7 * DAY_S, _HOUR_S)
+    now, later = (trace.population((times + shift).tolist()) for shift in (0, 7 * DAY_S))
     return float(np.corrcoef(now, later)[0, 1]) if now.std() and later.std() else float("nan")
 
 
 def arrivals(trace: Availability) -> tuple[float, float]:
     """Sessions that begin a day, in the window's first seven days and in its last."""
     begins = np.array([up_s for held in trace.sessions.values() for up_s, _ in held if up_s > trace.begin_s])
-    length_s = min(7 * _DAY_S, trace.end_s - trace.begin_s)
-    days = length_s / _DAY_S
+    length_s = min(7 * DAY_S, trace.end_s - trace.begin_s)
+    days = length_s / DAY_S
     first = np.count_nonzero(begins < trace.begin_s + length_s)
     last = np.count_nonzero(begins >= trace.end_s - length_s)
     return first / days, last / days

@@ -28,8 +28,7 @@ def play_judged(
     """Run the scenario, a live one on the cluster at the address if there is one, and judge it."""
     from spark_analysis.main import judge
 
-    loaded = check_scenario(dict(data), str(data["name"]))
-    finished = execute(loaded, folder, lambda *_: None, address if loaded.scenario.runtime == "ray" else None)
+    finished = _play(data, folder, address)
     return finished, judge(folder)
 
 
@@ -38,9 +37,13 @@ def play_plainly(data: Mapping[str, Any], folder: Path, address: str | None = No
     follow."""
     from spark_analysis.plain_judge import judge_run
 
-    loaded = check_scenario(dict(data), str(data["name"]))
-    execute(loaded, folder, lambda *_: None, address if loaded.scenario.runtime == "ray" else None)
+    _play(data, folder, address)
     return judge_run(folder).numbers
+
+
+def _play(data: Mapping[str, Any], folder: Path, address: str | None) -> FinishedRun:
+    loaded = check_scenario(dict(data), str(data["name"]))
+    return execute(loaded, folder, lambda *_: None, address if loaded.scenario.runtime == "ray" else None)
 
 
 def node_names(folder: Path) -> list[str]:
