@@ -156,8 +156,8 @@ def fault_windows(
     `settled`: (time_us, covers_us) of the SETTLED rows. `links`: those that the run began with. `limit_us`: how long
     after a fault or its repair tables may be disturbed at most. `has_links`: brokers hear of a failure over their
     links, before anything settles; without links they find out in their own time, so that the whole of `limit_us` is
-    theirs, and a node that comes for the first time disturbs them too. `recovers`: what these `brokers` need at most,
-    if that is less.
+    theirs, and a node that comes for the first time disturbs them too. With links a client that comes does, which
+    publishes before its link is up. `recovers`: what these `brokers` need at most, if that is less.
     """
     settlings = sorted(settled)
     covered = list(itertools.accumulate((covers_us for _, covers_us in settlings), max))
@@ -191,7 +191,8 @@ def fault_windows(
             there[link_key(*step.nodes)] = (step.nodes[0], step.nodes[1])
         elif step.kind is FaultKind.DISCONNECT:
             there.pop(link_key(*step.nodes), None)
-        comes = step.kind in RETURNS and not has_links and not set(step.nodes) & down
+        first = step.kind in RETURNS and not set(step.nodes) & down
+        comes = first and (not has_links or not brokers & set(step.nodes))
         if step.kind in DEATHS:
             down |= set(step.nodes)
         elif step.kind in RETURNS:
@@ -212,7 +213,8 @@ def fault_windows(
             until_us, repaired_us = absorbed_us, NEVER_US
         elif step.kind is FaultKind.ORDER:
             repaired_us = NEVER_US
-        nodes = frozenset(step.nodes) if step.kind in _NODE_FAULTS else frozenset(step.given_up)
+        of_nodes = step.kind in _NODE_FAULTS or (comes and has_links and step.kind in RETURNS)
+        nodes = frozenset(step.nodes if of_nodes else step.given_up)
         broken = _links_of(step, there.values(), has_links)
         windows.append(
             Window(
