@@ -5,8 +5,9 @@ change. The hash of an attribute's *name* is a place on the ring, and the node c
 rendezvous node: one tree for each attribute. A node installs each subscription whole at the rendezvous node of one of
 its attributes, the closest in the direction of routing (Ferry's choice among them). An event goes to the rendezvous
 nodes of all its attributes, and from there down each tree to every node that has installed anything, whatever that node
-wants; with `prune` it is matched on the path. Routing is greedy by the node's own links. Heartbeats, expiry and repair
-are those of the shared overlay.
+wants; with `prune` it is matched on the path. Links, heartbeats, expiry and repair are those of the shared overlay. So
+a node routes over the links that others have to it, too (`inbound`), and hears that connections have closed (`resets`),
+as with Vinifera.
 """
 
 from dataclasses import dataclass
@@ -39,10 +40,6 @@ class FerryParameters(GossipOverlayParameters):
     """How many links it seeks at distances after Kleinberg."""
     friend_links: int = 0
     """The baseline knows nothing of subscriptions."""
-    inbound: bool = False
-    """Routing is by the node's own links."""
-    resets: bool = False
-    """Failures are found by heartbeats alone."""
     prune: bool = False
     """Match events on their way down each tree."""
     attributes: tuple[str, ...] = ()

@@ -5,10 +5,13 @@ to its rendezvous nodes. An event goes to one rendezvous node for each of its ta
 that want it, each of which does the same. Its header says (attribute, hashed value, phase).
 
 A router that `spreads` does not wait for the rendezvous node. Wherever an event first arrives, on whatever path, the
-node passes it on at once to all neighbours that have asked for it there, and to the friends whose profiles say that
-they want it. It leaves out friends that are neighbours of the sender too, since the sender has told them. So the event
-is everywhere in a cluster of nodes with similar subscriptions within few hops, and the trees reach the nodes that no
-friend tells. A node that gets the event once more does not pass it on. A node's own subscribers get it the first time.
+node passes it on at once to all neighbours that have asked for it there. The way up to a rendezvous node and the ways
+that lead down from it are one tree (`routing.smallworld.ring`), so that nobody gets the event twice for that.
+
+A protocol may name neighbours besides (`interested_neighbours`): friends whose profiles say that they want the event.
+A node leaves out friends that are neighbours of the sender too, since the sender has told them. So the event is soon
+everywhere in a cluster of nodes with similar subscriptions, and the trees reach the nodes that no friend tells. A node
+that gets the event once more does not pass it on. A node's own subscribers get it the first time.
 """
 
 from collections.abc import Callable, Iterable, Sequence, Set

@@ -31,7 +31,7 @@ class Vinifera(RendezvousRouter):
         self.interests = OwnInterests(parameters.domains, context.random("interests"))
         self.load = Load()
         self._regions: SubscriptionRegions | None = {}
-        self.spreads = self.parameters.spread
+        self.spreads = parameters.spread != "none"
         super().__init__(context, SmallWorldParameters.of(context, parameters), self.interests.utility)
 
     def filters_changed(self) -> None:
@@ -51,6 +51,8 @@ class Vinifera(RendezvousRouter):
 
     def interested_neighbours(self, targets: Sequence[Target]) -> list[NodeName]:
         """See `RendezvousRouter`."""
+        if self.parameters.spread != "friends":
+            return []
         hashed = dict(targets)
         return [peer.name for peer in self.overlay.neighbours.peers() if wants(peer.profile, hashed)]
 

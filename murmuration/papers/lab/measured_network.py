@@ -78,6 +78,9 @@ class MeasuredNetwork:
     def arrived(self, node: int, event: Event, hops: int, delivered: bool, now_us: int) -> None:
         """The event has come to the node over a link or as a datagram; `delivered`: to one of its subscribers."""
 
+    def passed_on(self, node: int, event: Event) -> None:
+        """The node, to which the event had come so, has sent it on."""
+
     def answered(self, answer: Answer) -> None:
         """A broker has answered an order."""
 
@@ -175,10 +178,11 @@ class _Watched(MachineAround):
         if arrived is not None and not network.takes(self._node):
             return ()
         effects = self.inner.handle(input, now_us)
-        sent, delivered = network.sent, False
+        sent, delivered, passed_on = network.sent, False, False
         for effect in effects:
             if type(effect) is Send:
                 sent[type(effect.message)] += 1
+                passed_on = passed_on or type(effect.message) is Forwarded
             elif type(effect) is Deliver:
                 delivered = True
                 network.oracle.delivered(effect.event.sequence, self._node, effect.hops, now_us)
@@ -186,4 +190,6 @@ class _Watched(MachineAround):
                 network.answered(effect)
         if arrived is not None:
             network.arrived(self._node, arrived.event, arrived.hops, delivered, now_us)
+            if passed_on:
+                network.passed_on(self._node, arrived.event)
         return effects

@@ -25,6 +25,8 @@ from routing.smallworld.ring import RING_SIZE
 _DELAY_US = 1_000
 CYCLE_US = 60_000_000
 _TIMEOUT_US = 1_000_000
+_BASE, _DIGITS = 256, 3
+_PLACES = _BASE**_DIGITS
 _ACQUAINTED = 20
 """So many random peers are in a node's view when a network begins as a whole."""
 
@@ -32,8 +34,8 @@ _ACQUAINTED = 20
 @dataclass(slots=True)
 class Totals:
     """Sums over events. received: messages with an event; uninterested: those whose receiver did not want it. hops: of
-    each first delivery, from the publisher. relayed: by a node's number, how many events it received and did not want.
-    """
+    each first delivery, from the publisher. relayed: by a node's number, how many events it sent on and did not want (a
+    leaf of the trees relays nothing, whatever comes to it: V-C)."""
 
     events: int = 0
     interested: int = 0
@@ -88,7 +90,7 @@ class GossipNetwork(MeasuredNetwork):
         super().__init__(names, seed, folder, LinkSpec(delay=Delay("constant", _DELAY_US)), own_count=True)
         self.cycle_us = cycle_us
         self.rng = random.Random(f"{seed}/vinifera/network")
-        identifiers = self.rng.sample(range(RING_SIZE >> 8), len(self.names))
+        identifiers = self.rng.sample(range(_PLACES), len(self.names))
         self.identifiers = dict(zip(self.names, identifiers, strict=True))
         self.up: dict[NodeName, None] = {}
         self.capacity: int | None = None
@@ -107,7 +109,7 @@ class GossipNetwork(MeasuredNetwork):
     def join(self, name: NodeName, through: Sequence[NodeName] = ()) -> None:
         """Start the node, or its next incarnation; it joins through one of the given nodes."""
         place = RingPlace(
-            self.identifiers[name], base=256, digits=3, bootstrap=tuple(through), founds=not through,
+            self.identifiers[name], base=_BASE, digits=_DIGITS, bootstrap=tuple(through), founds=not through,
             probe_us=self.cycle_us, probe_timeout_us=_TIMEOUT_US,
         )  # fmt: skip
         self.start(name, self._parts, place=place)
@@ -139,6 +141,11 @@ class GossipNetwork(MeasuredNetwork):
         assert isinstance(router, RendezvousRouter)
         return router
 
+    def moved(self) -> int:
+        """How many nodes that are up have another identifier than they began with."""
+        begun = {name: self.identifiers[name] * (RING_SIZE // _PLACES) for name in self.up}
+        return sum(self.router(name).overlay.me.identifier != at for name, at in begun.items())
+
     # ------------------------------------------------------------------------------------------ measuring
     def wanting(self, attributes: Mapping[str, Value]) -> int:
         """The nodes that want the event and have been up for long enough."""
@@ -162,6 +169,10 @@ class GossipNetwork(MeasuredNetwork):
         self._totals.received += 1
         if not self.oracle.fates[event.sequence].wanted >> node & 1:
             self._totals.uninterested += 1
+
+    def passed_on(self, node: int, event: Event) -> None:
+        """A node without interest in the event relays it."""
+        if not self.oracle.fates[event.sequence].wanted >> node & 1:
             self._relayed.add((event.sequence, node))
 
     def totals(self) -> Totals:

@@ -6,6 +6,7 @@ folder: `--out` with the same folder goes on.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -14,7 +15,7 @@ from murmuration.papers.lab.results import Figure, PaperResult, ResultTable
 from murmuration.papers.vinifera import plots
 from murmuration.papers.vinifera.live import CHURN_BIN_S, ViniferaLiveRun, measure_vinifera_live
 from murmuration.papers.vinifera.plan import MODELS, SYSTEMS, ViniferaPlan, ViniferaRun, ViniferaSpec
-from murmuration.papers.vinifera.run import ChurnRun, Routing, StaticRun, StaticSpec, measure_overlay
+from murmuration.papers.vinifera.run import ChurnRun, ChurnSpec, Routing, StaticRun, StaticSpec, measure_overlay
 from murmuration.papers.vinifera.workload import Model
 
 ViniferaRuns = Mapping[ViniferaSpec, ViniferaRun]
@@ -57,7 +58,8 @@ class ViniferaPaper:
             rate_table(plan, found, folder),
             churn_table(plan, found, folder),
             resets_table(plan, found),
-            others_table(plan, found),
+            variants_table(plan, found),
+            social_table(plan, found),
         ]
         judge_static(result, plan, found)
         judge_churn(result, plan, found)
@@ -146,10 +148,14 @@ def attributes_table(plan: ViniferaPlan, runs: ViniferaRuns, folder: Path) -> Re
     shown = dict.fromkeys([found[0].spec for points in curves.values() for _, found in points] + plan.loaded())
     rows = [
         (plots.SYSTEM_NAMES[run.spec.routing], run.spec.model, f"{run.spec.attributes}", f"{run.spec.nodes:,}",
-         *_row([run], ("-", "-")), f"{100 * run.most:.1f} %", f"{100 * run.load[4]:.1f} %")
+         *_row([run], ("-", "-")), f"{100 * run.most:.1f} %", f"{100 * run.load[0]:.1f} %",
+         f"{100 * run.load[4]:.1f} %", f"{run.moved}")
         for run in (static_run(runs, spec) for spec in shown)
     ]  # fmt: skip
-    columns = ("system", "interests", "attributes", "nodes", *_COLUMNS, "largest load", "nodes with load up to 20 %")
+    columns = (
+        "system", "interests", "attributes", "nodes", *_COLUMNS, "largest load", "nodes without load",
+        "nodes with load up to 20 %", "nodes moved",
+    )  # fmt: skip
     title = "Figures 4(c), (d), (e): against attributes"
     few = [found[0] for points in curves.values() for count, found in points if count <= 3]
     figures = [
@@ -185,14 +191,15 @@ def churn_table(plan: ViniferaPlan, runs: ViniferaRuns, folder: Path) -> ResultT
             crowd = run.flash_crowd()
             rest = set(range(hours)) - crowd
             rows.append(
-                (trace, plots.SYSTEM_NAMES[run.spec.routing], run.spec.model, f"{hours}", f"{run.spec.cycle_s} s",
-                 f"{mean(run.population):,.0f}", _ratio(run.hit_ratio(rest)), f"{len(crowd)}",
+                (trace, plots.SYSTEM_NAMES[run.spec.routing], _means(run.spec), run.spec.model, f"{hours}",
+                 f"{run.spec.cycle_s} s", f"{mean(run.population):,.0f}", _ratio(run.hit_ratio(rest)), f"{len(crowd)}",
                  _ratio(run.hit_ratio(crowd)), f"{100 * sum(run.uninterested) / max(1, sum(run.received)):.1f} %",
                  f"{sum(run.hops) / max(1, sum(run.delivered)):.1f}", f"{run.duplicate}", f"{run.cpu_s / 60:.1f} min")
             )  # fmt: skip
     columns = (
-        "trace", "system", "interests", "hours", "cycle", "nodes up", "hit ratio outside flash crowds",
-        "hours of flash crowds", "hit ratio in them", "traffic overhead", "hops", "duplicates", "took",
+        "trace", "system", "hears of failures by", "interests", "hours", "cycle", "nodes up",
+        "hit ratio outside flash crowds", "hours of flash crowds", "hit ratio in them", "traffic overhead",
+        "hops", "duplicates", "took",
     )  # fmt: skip
     return ResultTable("figure_5", "Figure 5: churn", columns, rows, figures)
 
@@ -201,15 +208,18 @@ def resets_table(plan: ViniferaPlan, runs: ViniferaRuns) -> ResultTable:
     """What hearing of closed connections is worth to either system."""
     found = [churn_run(runs, spec) for spec in plan.resets]
     rows = [
-        (plots.SYSTEM_NAMES[run.spec.routing],
-         "heartbeats and closed connections" if run.spec.resets else "heartbeats alone",
-         f"{mean(run.population):,.0f}", f"{sum(run.joined):,}", f"{sum(run.interested):,}",
+        (plots.SYSTEM_NAMES[run.spec.routing], _means(run.spec), f"{mean(run.population):,.0f}",
+         f"{sum(run.joined):,}", f"{sum(run.interested):,}",
          f"{sum(run.delivered) / max(1, sum(run.interested)):.4f}")
         for run in found
     ]  # fmt: skip
     title = f"Both systems under {24 * plan.resets[0].days:g} hours of generated churn, a cycle of 900 s"
     columns = ("system", "hears of failures by", "nodes up", "joined", "to be delivered", "hit ratio")
     return ResultTable("resets", title, columns, rows)
+
+
+def _means(spec: ChurnSpec) -> str:
+    return "heartbeats and closed connections" if spec.resets else "heartbeats alone"
 
 
 def _ratio(value: float | None) -> str:
@@ -223,14 +233,24 @@ def churn_run(runs: ViniferaRuns, spec: ViniferaSpec) -> ChurnRun:
     return found
 
 
-def others_table(plan: ViniferaPlan, runs: ViniferaRuns) -> ResultTable:
-    """What the paper has no figure of: the friendship graph, and routing over own links alone."""
-    shown: list[tuple[str, StaticSpec]] = []
-    if plan.social:
-        shown += [(f"friendship graph, {each}", plan.static(each, "social", nodes=plan.social)) for each in SYSTEMS]
-    shown += [(f"own links alone, {model}", plan.without_inbound(model)) for model in MODELS]
-    rows = [(name, *_row([static_run(runs, spec)], ("-", "-"))) for name, spec in shown]
-    return ResultTable("others", "A friendship graph; Vinifera over its own links alone", ("run", *_COLUMNS), rows)
+def variants_table(plan: ViniferaPlan, runs: ViniferaRuns) -> ResultTable:
+    """Both systems with other means than the figures' two, each of which they may have too."""
+    rows = []
+    for model in MODELS:
+        named = [(name, [plan.static(name, model, seed) for seed in _seeds(plan)]) for name in SYSTEMS]
+        shown = {plots.SYSTEM_NAMES[name]: specs for name, specs in named}
+        shown |= {name: [plan.variants(model, seed)[name] for seed in _seeds(plan)] for name in plan.variants(model, 1)}
+        for name, specs in shown.items():
+            rows.append((name, model, *_row([static_run(runs, spec) for spec in specs], ("-", "-"))))
+    title = f"Both systems with other means: {plan.base.nodes:,} nodes, {plan.seeds} seeds (mean ± deviation)"
+    return ResultTable("variants", title, ("system", "interests", *_COLUMNS), rows)
+
+
+def social_table(plan: ViniferaPlan, runs: ViniferaRuns) -> ResultTable:
+    """What the paper has no figure of: the friendship graph."""
+    shown = [plan.static(each, "social", nodes=plan.social) for each in SYSTEMS] if plan.social else []
+    rows = [(plots.SYSTEM_NAMES[spec.routing], *_row([static_run(runs, spec)], ("-", "-"))) for spec in shown]
+    return ResultTable("social", "A friendship graph", ("system", *_COLUMNS), rows)
 
 
 def judge_static(result: PaperResult, plan: ViniferaPlan, runs: ViniferaRuns) -> None:
@@ -266,8 +286,9 @@ def judge_static(result: PaperResult, plan: ViniferaPlan, runs: ViniferaRuns) ->
 def judge_churn(result: PaperResult, plan: ViniferaPlan, runs: ViniferaRuns) -> None:
     """Hit ratios in and outside flash crowds."""
     for trace in dict.fromkeys(spec.trace for spec in plan.churn):
-        played = {spec.routing: churn_run(runs, spec) for spec in plan.churn if spec.trace == trace}
-        own, other = played["vinifera"], played.get("ferry")
+        runs_of = [churn_run(runs, spec) for spec in plan.churn if spec.trace == trace]
+        own = runs_of[0]  # as the paper has it: by heartbeats alone, if the trace was played so
+        other = next((run for run in runs_of if run.spec == replace(own.spec, routing="ferry")), None)
         crowd = own.flash_crowd()
         rest = set(range(len(own.population))) - crowd
         outside, within = own.hit_ratio(rest), own.hit_ratio(crowd)

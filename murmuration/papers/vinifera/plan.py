@@ -3,11 +3,13 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, get_args
 
 from murmuration.papers.lab.real_data import find_real
 from murmuration.papers.vinifera.live import ViniferaLiveSpec
 from murmuration.papers.vinifera.run import ChurnRun, ChurnSpec, Routing, StaticRun, StaticSpec
 from murmuration.papers.vinifera.workload import Model, friend_links
+from routing.vinifera.parameters import Spread
 
 ViniferaSpec = StaticSpec | ChurnSpec
 ViniferaRun = StaticRun | ChurnRun
@@ -19,15 +21,18 @@ _SEEDS = 3
 @dataclass(frozen=True, slots=True)
 class ViniferaPlan:
     """`base`: what is varied; `friends`, `sizes`, `attributes`, `rates`: the values along the axes of the figures;
-    `attribute_nodes`: the network's size where attributes are varied; `capacity`: messages a node takes in a cycle, for
-    the rates; `churn`: the runs of Figure 5; `resets`: both systems, with and without hearing of closed connections;
-    `live`: runs on actors; `social`: users of the friendship graph (0: it is not there)."""
+    `attribute_nodes`: the network's size where attributes are varied; `load_events`: measured where load is (of 60
+    events the largest load of 1,000 nodes is mostly chance); `capacity`: messages a node takes in a cycle, for the
+    rates; `churn`: the runs of Figure 5, both systems with the same means to hear of failures; `resets`: both
+    systems, with and without hearing of closed connections; `live`: runs on actors; `social`: users of the
+    friendship graph (0: it is not there)."""
 
     base: StaticSpec
     friends: Sequence[int]
     sizes: Sequence[int]
     attributes: Sequence[int]
     attribute_nodes: int
+    load_events: int
     rates: tuple[int, ...]
     capacity: int
     churn: Sequence[ChurnSpec]
@@ -40,10 +45,11 @@ class ViniferaPlan:
     def full(cls, seeds: int) -> "ViniferaPlan":
         """The paper's sizes, where that is affordable: see docs/protocols/vinifera.md for how long it takes."""
         traces = [
-            ChurnSpec("vinifera", "skype", "skewed", 0, 25.0, 2_700, True, events=4),
-            ChurnSpec("ferry", "skype", "skewed", 0, 25.0, 2_700, False, events=4),
-            ChurnSpec("vinifera", "generated", "skewed", 4_000, 30.0, 14_400, True, events=1),
+            ChurnSpec(each, "skype", "skewed", 0, 25.0, 2_700, resets, events=4, outages=True)
+            for resets in (False, True)
+            for each in SYSTEMS
         ]
+        traces.append(ChurnSpec("vinifera", "generated", "skewed", 4_000, 30.0, 14_400, True, events=1))
         if find_real("skype.avt") is None:
             traces = [each for each in traces if each.trace != "skype"]
         live = [
@@ -57,6 +63,7 @@ class ViniferaPlan:
             sizes=(256, 512, 1_000, 2_048, 4_096, 8_192),
             attributes=(1, 2, 3, 5),
             attribute_nodes=400,
+            load_events=600,
             rates=(1, 2, 3, 5),
             capacity=20,
             churn=traces,
@@ -70,20 +77,15 @@ class ViniferaPlan:
     def quick(cls, seeds: int) -> "ViniferaPlan":
         """Under 50 s: networks of 40 nodes."""
         small = StaticSpec("vinifera", 40, "random", friends=3, cycles=8, events=60)
-        churn = [
-            ChurnSpec(each, "generated", "skewed", 50, 0.5, 900, each == "vinifera", events=4, friends=3)
-            for each in SYSTEMS
-        ]
+        churn = [ChurnSpec(each, "generated", "skewed", 50, 0.5, 900, False, events=4, friends=3) for each in SYSTEMS]
         social = 40 if find_real("facebook_combined.txt") else 0
-        return cls(small, (0, 8), (20, 40), (1, 3), 40, (5,), 10, churn, _resets_of(40, 0.25), (), social, seeds)
+        return cls(small, (0, 8), (20, 40), (1, 3), 40, 60, (5,), 10, churn, _resets_of(40, 0.25), (), social, seeds)
 
-    def static(
-        self, routing: Routing, model: Model, seed: int = 1, **changes: int | bool | tuple[int, ...]
-    ) -> StaticSpec:
+    def static(self, routing: Routing, model: Model, seed: int = 1, **changes: Any) -> StaticSpec:
         """A run on a network of the paper's size, or as changed."""
-        spec = dataclasses.replace(self.base, routing=routing, model=model, seed=seed, **changes)  # type: ignore[arg-type]
+        spec = dataclasses.replace(self.base, routing=routing, model=model, seed=seed, **changes)
         if routing == "ferry":  # it has no friends, and a run that differs in them alone is done once
-            return dataclasses.replace(spec, friends=0, small_world=8, beta=0, inbound=False, spread=False)
+            return dataclasses.replace(spec, friends=0, small_world=8, beta=0, spread="tree")
         return spec
 
     def by_friends(self, model: Model, friends: int, seed: int) -> StaticSpec:
@@ -101,37 +103,51 @@ class ViniferaPlan:
         """Figures 4(c) to (e), on a smaller network: what is installed no longer aggregates much, and a node near the
         rendezvous nodes holds what most of the network wants."""
         nodes = self.attribute_nodes
-        return self.static(routing, model, attributes=count, nodes=nodes, friends=friend_links(nodes))
+        changes: dict[str, Any] = {
+            "attributes": count,
+            "nodes": nodes,
+            "friends": friend_links(nodes),
+            "events": self.load_events,
+        }
+        return self.static(routing, model, **changes)
 
     def loaded(self) -> list[StaticSpec]:
         """The criterion on load: three attributes on a network of the paper's size."""
-        return [self.static("vinifera", model, attributes=3) for model in MODELS]
+        return [self.static("vinifera", model, attributes=3, events=self.load_events) for model in MODELS]
 
     def by_rate(self) -> list[StaticSpec]:
-        """Figure 4(f): Vinifera as it is, and waiting for rendezvous nodes; the baseline does that in any case."""
-        both = [
-            self.static(each, model, rates=self.rates, capacity=self.capacity, spread=spread)
+        """Figure 4(f): Vinifera as it is, waiting for rendezvous nodes, and with friends told; the baseline."""
+        chosen: dict[str, Any] = {"rates": self.rates, "capacity": self.capacity}
+        return [
+            each
             for model in MODELS
-            for each in SYSTEMS
-            for spread in (True, False)
+            for each in (
+                *(self.static("vinifera", model, spread=spread, **chosen) for spread in get_args(Spread)),
+                *(self.static("ferry", model, prune=prune, **chosen) for prune in (False, True)),
+            )
         ]
-        return list(dict.fromkeys(both))
 
     def sizes_of(self, routing: Routing) -> Sequence[int]:
         """The largest network is Vinifera's alone."""
         return self.sizes if routing == "vinifera" else self.sizes[:-1]
 
-    def without_inbound(self, model: Model) -> StaticSpec:
-        """Vinifera routing by its own links alone."""
-        return self.static("vinifera", model, inbound=False)
+    def variants(self, model: Model, seed: int) -> dict[str, StaticSpec]:
+        """What is measured beside the two systems, by what it is called."""
+        return {
+            "Vinifera, waits for rendezvous nodes": self.static("vinifera", model, seed, spread="none"),
+            "Vinifera, friends told (ours)": self.static("vinifera", model, seed, spread="friends"),
+            "Vinifera, own links alone": self.static("vinifera", model, seed, inbound=False),
+            "baseline, pruned (ours)": self.static("ferry", model, seed, prune=True),
+            "baseline, own links alone": self.static("ferry", model, seed, inbound=False),
+        }
 
     def specs(self) -> list[ViniferaSpec]:
         """All runs, each once, those of the criteria first."""
         found: list[ViniferaSpec] = []
         for seed in range(1, self.seeds + 1):
             found += [self.static(routing, model, seed) for model in MODELS for routing in SYSTEMS]
-        found += [*self.churn, *self.resets]
-        found += [self.without_inbound(model) for model in MODELS]
+        for seed in range(1, self.seeds + 1):
+            found += [each for model in MODELS for each in self.variants(model, seed).values()]
         if self.social:
             found += [self.static(routing, "social", nodes=self.social) for routing in SYSTEMS]
         found += [self.by_attributes(each, model, count) for count in self.attributes for model in MODELS
@@ -142,7 +158,7 @@ class ViniferaPlan:
         found += [
             self.by_size(each, model, nodes) for each in SYSTEMS for nodes in self.sizes_of(each) for model in MODELS
         ]
-        found += self.loaded()
+        found += [*self.loaded(), *self.churn, *self.resets]
         return list(dict.fromkeys(found))
 
 

@@ -56,13 +56,22 @@ def against(
     return _save(figure, panels[0], folder, name)
 
 
-def _waits(spec: StaticSpec) -> bool:
-    return spec.routing == "vinifera" and not spec.spread
+_VARIANTS = {
+    ("vinifera", "none", False): ("Vinifera, waits for rendezvous nodes", "#2ca02c"),
+    ("vinifera", "friends", False): ("Vinifera, friends told (ours)", "#9467bd"),
+    ("ferry", "tree", True): ("baseline, pruned (ours)", "#ff7f0e"),
+}
+
+
+def _variant(spec: StaticSpec) -> tuple[str, str]:
+    """What a run is called beside others, and its colour."""
+    usual = SYSTEM_NAMES[spec.routing], COLOURS[spec.routing]
+    return _VARIANTS.get((spec.routing, spec.spread, spec.prune), usual)
 
 
 def name_of(spec: StaticSpec) -> str:
     """What a run is called beside others."""
-    return f"{SYSTEM_NAMES[spec.routing]}{' without spreading' if _waits(spec) else ''}"
+    return _variant(spec)[0]
 
 
 def hit_ratio_by_rate(runs: Sequence[StaticRun], folder: Path) -> Path:
@@ -70,10 +79,10 @@ def hit_ratio_by_rate(runs: Sequence[StaticRun], folder: Path) -> Path:
     figure, (axes,) = frame(1)
     for run in runs:
         spec = run.spec
-        colour = "#2ca02c" if _waits(spec) else COLOURS[spec.routing]
+        name, colour = _variant(spec)
         axes.plot(
             spec.rates, run.hit_ratios, color=colour, linestyle=_LINES[spec.model], marker="o", markersize=4,
-            label=f"{name_of(spec)}, {spec.model}",
+            label=f"{name}, {spec.model}",
         )  # fmt: skip
     axes.set(xlabel="publication rate (X)", ylabel="hit ratio")
     axes.set_xticks(runs[0].spec.rates)

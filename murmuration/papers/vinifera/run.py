@@ -11,6 +11,7 @@ from murmuration.papers.lab.process_meter import ProcessMeter
 from murmuration.papers.lab.real_data import Trace, real_file
 from murmuration.papers.vinifera.network import GossipNetwork, Totals
 from murmuration.papers.vinifera.workload import IntervalWorkload, Model, SocialWorkload
+from routing.vinifera.parameters import Spread
 from workloads.churn.generator import GeneratedChurn, generate
 from workloads.churn.sessions import Availability
 
@@ -25,9 +26,10 @@ _JOINING_US = 60_000_000
 
 @dataclass(frozen=True, slots=True)
 class StaticSpec:
-    """A run without failures. inbound, spread: Vinifera's parameters. events: measured after `cycles`; before, as many
-    are published for load to be balanced. Then, for each of `rates`, events for two cycles, that many times `capacity`
-    in each, when a node takes no more than `capacity` messages with events in a cycle."""
+    """A run without failures. inbound: of both systems; spread: Vinifera's; prune: the baseline's. events: measured
+    after `cycles`; before, as many are published for load to be balanced. Then, for each of `rates`, events for two
+    cycles, that many times `capacity` in each, when a node takes no more than `capacity` messages with events in a
+    cycle."""
 
     routing: Routing
     nodes: int
@@ -39,7 +41,8 @@ class StaticSpec:
     beta: int = 20
     cycles: int = 25
     events: int = 200
-    spread: bool = True
+    spread: Spread = "tree"
+    prune: bool = False
     capacity: int = 0
     rates: tuple[int, ...] = ()
     seed: int = 1
@@ -49,6 +52,7 @@ class StaticSpec:
 class StaticRun:
     """What came out. messages: of all kinds a node and cycle at the end, before events are measured. load: share of
     nodes that relayed, without interest, at most each of `SHARES` of the events; `most`: the most that a node did.
+    moved: nodes that have taken another identifier, to balance load.
     copies, relays: messages with an event to interested and to other nodes, for each delivery. hit_ratios: at each of
     the rates."""
 
@@ -63,6 +67,7 @@ class StaticRun:
     copies: float = 0.0
     relays: float = 0.0
     most: float = 0.0
+    moved: int = 0
     load: list[float] = field(default_factory=list)
     hit_ratios: list[float] = field(default_factory=list)
     cpu_s: float = 0.0
@@ -72,7 +77,8 @@ class StaticRun:
 class ChurnSpec:
     """A run under churn. trace: "skype" or "generated"; `nodes` of it take part (0: all), for `days`. A cycle takes
     `cycle_s`; `resets`: nodes hear that a failed one's connections have closed; `events` are published in each hour, a
-    second apart from its middle on."""
+    second apart from its middle on. outages: those of the trace's prober are left in, when many nodes seem to go and
+    come at one instant."""
 
     routing: Routing
     trace: Trace
@@ -83,6 +89,8 @@ class ChurnSpec:
     resets: bool
     events: int = 10
     friends: int = 8
+    spread: Spread = "tree"
+    outages: bool = False
     seed: int = 1
 
 
@@ -133,12 +141,13 @@ def _workload(model: Model, attributes: int, nodes: int, seed: int) -> IntervalW
 def _parameters(spec: StaticSpec | ChurnSpec, workload: IntervalWorkload | SocialWorkload) -> dict[str, object]:
     if spec.routing == "ferry":
         own: dict[str, object] = {"attributes": workload.names}
-    else:
-        own = {"attributes": workload.domains, "friend_links": spec.friends}
         if isinstance(spec, StaticSpec):
-            own |= {"small_world_links": spec.small_world, "inbound": spec.inbound, "beta": spec.beta}
-            own["spread"] = spec.spread
-    return own | {"resets": spec.resets} if isinstance(spec, ChurnSpec) else own
+            own["prune"] = spec.prune
+    else:
+        own = {"attributes": workload.domains, "friend_links": spec.friends, "spread": spec.spread}
+        if isinstance(spec, StaticSpec):
+            own |= {"small_world_links": spec.small_world, "beta": spec.beta}
+    return own | ({"resets": spec.resets} if isinstance(spec, ChurnSpec) else {"inbound": spec.inbound})
 
 
 def measure_static(spec: StaticSpec) -> StaticRun:
@@ -160,6 +169,7 @@ def measure_static(spec: StaticSpec) -> StaticRun:
         _publish(network, workload, spec.events, _EVENTS_A_CYCLE)
         network.cycles(0.5)
         result.degree = max(len(network.router(name).overlay.neighbours) for name in names)
+        result.moved = network.moved()
         _fill(result, network.totals())
         network.capacity = spec.capacity
         for rate in spec.rates:
@@ -239,7 +249,7 @@ def measure_churn(spec: ChurnSpec) -> ChurnRun:
 
 def _trace(spec: ChurnSpec) -> Availability:
     if spec.trace == "skype":
-        whole = read_availability(real_file("skype.avt")).seen
+        whole = read_availability(real_file("skype.avt"), spec.outages).seen
     else:
         whole = generate(GeneratedChurn(spec.nodes or 4_000, spec.days, 1.0), spec.seed)
     part = whole.window(whole.begin_s, whole.begin_s + int(86_400 * spec.days))

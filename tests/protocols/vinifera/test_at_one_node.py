@@ -222,7 +222,7 @@ def test_an_event_goes_to_the_rendezvous_node_of_each_attribute_though_their_val
 
 def test_an_event_is_remembered_for_two_to_four_rounds() -> None:
     """What a node remembers of events would grow for ever."""
-    router = node(spread=False)
+    router = node(spread="none")
     remembered: list[int] = []
     for began in range(4):
         event = Event(1, began, 0, {"x": 4})
@@ -244,14 +244,14 @@ def test_an_event_is_remembered_for_two_to_four_rounds() -> None:
 
 
 def test_an_event_goes_up_towards_the_place_of_its_value() -> None:
-    router = acquainted(chosen={"spread": False}, low=TENTH, high=5 * TENTH)
+    router = acquainted(chosen={"spread": "none"}, low=TENTH, high=5 * TENTH)
     for number, (value, hop) in enumerate(((TENTH, "low"), (TENTH + 1, "high"), (5 * TENTH, "high"))):
         event = Event(1, number, 0, {"x": 4})
         assert router.next_hops(event, None, (1, value, UP)) == [Hop(hop, (1, value, UP))]
 
 
 def test_an_event_goes_down_once_and_not_to_where_it_came_from() -> None:
-    router = node(spread=False)
+    router = node(spread="none")
     for name in ("v", "w"):
         router.handle(Received(name, Install(0, 1, 0, [1, 0, RING_SIZE - 1, 0], [EVERYTHING])), 1)
     event = Event(1, 1, 0, {"x": 4})

@@ -43,12 +43,13 @@ def test_users_of_a_friendship_graph_are_chosen_breadth_first(data_directory: Pa
 def test_vinifera_s5_every_message_with_an_event_is_counted(routing: Routing) -> None:
     run = measure_static(StaticSpec(routing, 30, "random", friends=3, small_world=3, cycles=10, events=30))
     assert (run.hit_ratio, run.duplicate) == (1, 0)
-    assert run.copies >= 1
+    assert run.copies == pytest.approx(1, abs=0.1), "one copy a delivery; what a publisher wants itself takes none"
     assert run.degree <= 10
     assert run.load == sorted(run.load)
     assert run.load[-1] == 1
     if routing == "ferry":
         assert run.overhead > 0.6, "every node is on the tree, and a fifth of them is interested"
+        assert run.load[0] > 0.5, "most nodes are leaves of the tree, and pass nothing on"
 
 
 def test_vinifera_s5d_nodes_that_take_less_than_is_published_lose_events() -> None:

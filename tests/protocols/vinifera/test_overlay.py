@@ -5,7 +5,7 @@ import math
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -14,6 +14,7 @@ from murmuration.papers.vinifera.network import GossipNetwork
 from routing.smallworld.rendezvous import RendezvousRouter
 from routing.smallworld.ring import RING_SIZE, KnownRing, clockwise
 from routing.vinifera.hashing import AttributeDomain
+from routing.vinifera.parameters import Spread
 from routing.vinifera.router import Vinifera
 
 NODES = 40
@@ -275,7 +276,7 @@ def test_a_single_hot_value_moves_one_node_to_it_and_no_other(tmp_path: Path) ->
     overlay.network.close()
 
 
-def two_move_to_one_identifier(seed: int, folder: Path, spread: bool = True) -> None:
+def two_move_to_one_identifier(seed: int, folder: Path, spread: Spread = "tree") -> None:
     """Two nodes that are drawn take the median of a successor's range while neither knows of the other."""
     overlay = Overlay(folder, seed=seed, spread=spread)
     overlay.settle(intervals(seed))
@@ -294,10 +295,10 @@ def two_move_to_one_identifier(seed: int, folder: Path, spread: bool = True) -> 
     overlay.network.close()
 
 
-@pytest.mark.parametrize("spread", [True, False])
+@pytest.mark.parametrize("spread", get_args(Spread))
 @pytest.mark.parametrize("seed", [2, 3])
 def test_of_two_nodes_that_have_moved_to_one_identifier_one_draws_another(
-    tmp_path: Path, seed: int, spread: bool
+    tmp_path: Path, seed: int, spread: Spread
 ) -> None:
     two_move_to_one_identifier(seed, tmp_path, spread)
 

@@ -2,12 +2,14 @@
 
 import random
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from murmur_pubsub.links import Delay
 from routing.smallworld.rendezvous import RendezvousRouter
 from routing.smallworld.ring import RING_SIZE
+from routing.vinifera.parameters import Spread
 from tests.protocols.structured import StructuredNetwork
 
 NODES = 20
@@ -60,7 +62,7 @@ def test_a_node_that_moves_beside_its_heartbeats_is_where_it_moved(tmp_path: Pat
     moves_beside_heartbeats(seed, tmp_path)
 
 
-def events_beside_moves(seed: int, _: Path, spread: bool = False) -> None:
+def events_beside_moves(seed: int, _: Path, spread: Spread = "none") -> None:
     """Nodes take a part of their successors' ranges, while events are on their way there. All get what they want."""
     rng = random.Random(f"{seed}/events beside moves")
     chosen = {"vinifera": {"spread": spread, "beta": 0, "attributes": {"x": {"min": 0, "max": 1}}}}
@@ -91,7 +93,7 @@ def events_beside_moves(seed: int, _: Path, spread: bool = False) -> None:
     network.close()
 
 
-@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("spread", get_args(Spread))
 @pytest.mark.parametrize("seed", range(3))
-def test_events_beside_moves_come_to_all_that_want_them(tmp_path: Path, seed: int, spread: bool) -> None:
+def test_events_beside_moves_come_to_all_that_want_them(tmp_path: Path, seed: int, spread: Spread) -> None:
     events_beside_moves(seed, tmp_path, spread)

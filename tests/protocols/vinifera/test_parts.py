@@ -438,7 +438,7 @@ def test_a_node_that_moves_stands_for_its_new_range_when_its_neighbours_have_had
 
 def test_an_event_sent_on_by_the_node_that_is_to_take_over_its_range_goes_down_from_here() -> None:
     """a has told of its move, and its old successor knows; what a does not stand for yet comes back, and goes down."""
-    router = Vinifera(NodeContext("n", 1, place=PLACE), ViniferaParameters(spread=False))
+    router = Vinifera(NodeContext("n", 1, place=PLACE), ViniferaParameters(spread="none"))
     router.handle(Start([]), 0)
     router.handle(Received("a", Beat(1, 0, 1, [], 0, 0, 0, 0)), 1)
     router.handle(Received("w", Install(0, 1, 0, [attribute_key("x"), 0, RING_SIZE - 1, 0], [EVERYTHING])), 2)
@@ -450,12 +450,20 @@ def test_an_event_sent_on_by_the_node_that_is_to_take_over_its_range_goes_down_f
 
 # ------------------------------------------------------------------------------------------------ delivery
 def friends_of(*wanted: str) -> Vinifera:
-    """A node that knows a node for each subscription, called f0, f1…"""
-    router = Vinifera(NodeContext("n", 1, place=PLACE), ViniferaParameters())
+    """A node that knows a node for each subscription, called f0, f1…, and tells those that want an event."""
+    router = Vinifera(NodeContext("n", 1, place=PLACE), ViniferaParameters(spread="friends"))
     router.handle(Start([]), 0)
     profiles = [OwnInterests({}, random.Random(1)).change([parse_filter(text)]) for text in wanted]
     router.know([GossipPeer(f"f{at}", 0, (at + 1) * (RING_SIZE // 10), profile) for at, profile in enumerate(profiles)])
     return router
+
+
+def test_friends_are_told_at_once_only_where_that_is_asked_for() -> None:
+    router = Vinifera(NodeContext("n", 1, place=PLACE), ViniferaParameters())
+    router.handle(Start([]), 0)
+    profile = OwnInterests({}, random.Random(1)).change([parse_filter("x < 5")])
+    router.know([GossipPeer("f0", 0, RING_SIZE // 10, profile), GossipPeer("f1", 0, RING_SIZE // 2, profile)])
+    assert not router.next_hops(Event(1, 1, 0, {"x": 4}), None, ()), "nobody has asked for it here"
 
 
 def test_vinifera_s5b_an_event_is_propagated_at_once_among_nodes_that_are_known_to_want_it() -> None:

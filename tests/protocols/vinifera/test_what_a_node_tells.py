@@ -1,7 +1,7 @@
 """What a node of the gossip overlay tells of itself and others, what it installs, stores and forgets, word by word."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import msgpack
 import pytest
@@ -41,7 +41,7 @@ from routing.smallworld.quarantine import QUARANTINE_ROUNDS
 from routing.smallworld.rendezvous import DOWN, UP
 from routing.smallworld.ring import RING_SIZE
 from routing.vinifera.hashing import AttributeDomain
-from routing.vinifera.parameters import ViniferaParameters
+from routing.vinifera.parameters import Spread, ViniferaParameters
 from routing.vinifera.router import Vinifera
 from tests.protocols.one_node import sent
 from tests.protocols.vinifera.one_node import (
@@ -356,8 +356,8 @@ def test_only_events_that_a_rendezvous_node_does_not_want_itself_are_load() -> N
     assert (router.load.events, router.load.median(RING_SIZE - 1)) == (2, percent.hash(20))
 
 
-@pytest.mark.parametrize("spread", [False, True])
-def test_an_event_is_spread_on_its_way_up_to_those_that_have_asked_for_it_here(spread: bool) -> None:
+@pytest.mark.parametrize("spread", get_args(Spread))
+def test_an_event_is_spread_on_its_way_up_to_those_that_have_asked_for_it_here(spread: Spread) -> None:
     router = acquainted({"spread": spread, "attributes": {"x": {"min": 0, "max": 100}}}, top=9 * TENTH)
     x = attribute_key("x")
     for name in ("v", "w", "top"):
@@ -368,9 +368,9 @@ def test_an_event_is_spread_on_its_way_up_to_those_that_have_asked_for_it_here(s
     spread_to = [("v", (x, place, DOWN)), ("w", (x, place, DOWN))]
     first, second = (Event(1, number, 0, {"x": 50, "y": 1}) for number in (1, 2))
     hops = [(hop.peer, hop.header) for hop in router.next_hops(first, None, (x, place, UP))]
-    assert hops == up + (spread_to if spread else [])
+    assert hops == up + (spread_to if spread != "none" else [])
     hops = [(hop.peer, hop.header) for hop in router.next_hops(second, "v", (x, place, UP))]
-    assert hops == up + (spread_to[1:] if spread else [])
+    assert hops == up + (spread_to[1:] if spread != "none" else [])
 
 
 def test_of_two_entries_with_one_version_the_first_holds_and_a_later_one_takes_its_place_as_a_whole() -> None:
