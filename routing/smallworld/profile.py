@@ -24,10 +24,10 @@ def attribute_key(name: str) -> int:
     return zlib.crc32(name.encode()) or 1
 
 
-def pack_profile(profile: Profile) -> bytes:
-    """The profile, attributes ascending, each with its ranges disjoint and ascending."""
+def pack_profile(profile: Profile, first: int | None = None) -> bytes:
+    """The profile, the attribute `first` and then the others ascending, each with its ranges disjoint and ascending."""
     numbers: list[int] = []
-    for attribute in sorted(profile):
+    for attribute in sorted(profile, key=lambda each: (each != first, each)):
         ranges = fill_gaps(union(profile[attribute]), _RANGES_MAX)
         numbers += [attribute, len(ranges)]
         for low, high in ranges:

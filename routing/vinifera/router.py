@@ -64,10 +64,11 @@ class Vinifera(RendezvousRouter):
     def on_round(self) -> list[Effect]:
         """See `RendezvousRouter`."""
         overlay = self.overlay
-        if self.interests.rank(peer.profile for peer in overlay.candidates):
+        profile = self.interests.rank(peer.profile for peer in overlay.candidates)
+        if profile is not None:
             self._regions = None
             self.installation.own_changed()
-            overlay.neighbours.reselect()
+            overlay.set_profile(profile)
         effects: list[Effect] = []
         if self.parameters.beta and overlay.round % self.parameters.balance_rounds == 0:
             effects = self._balance()

@@ -146,13 +146,30 @@ def test_vinifera_algorithm_1_the_primary_attribute_has_most_overlapping_candida
     interests.change([parse_filter("x BETWEEN 10 AND 20 AND y BETWEEN 10 AND 20")])
     on_x = [other.change([parse_filter(f"x = {value} AND y = 90")]) for value in (12, 14, 16)]
     on_y = [other.change([parse_filter(f"x = 90 AND y = {value}")]) for value in (12, 14, 16, 18, 19)]
-    interests.rank([*on_x, *on_y])
+    interests.rank([on_x[0], *on_y])
     assert interests.primary == attribute_key("y")
-    interests.rank([*on_x, *on_x, *on_y])
+    interests.rank([*on_x, *on_x, on_y[0]])
     assert interests.primary == attribute_key("x")
-    assert interests.rank([*on_x, *on_x, *on_y, on_y[0]]) is False, "a lead of less than a fifth changes nothing"
     before = interests.primary
-    assert (interests.rank([]), interests.primary) == (False, before), "where nobody wants the same it stays"
+    assert (interests.rank([]), interests.primary) == (None, before), "where nobody wants the same it stays"
+
+
+def test_nodes_agree_on_an_attribute_where_ranks_leave_open_which() -> None:
+    interests = OwnInterests(PERCENT, random.Random(1))
+    interests.change([parse_filter("x BETWEEN 10 AND 20 AND y BETWEEN 10 AND 20")])
+    x, y = ([(percent(12), percent(14))], [(percent(12), percent(14))])
+    first_x, first_y = (
+        pack_profile({attribute_key("x"): x, attribute_key("y"): y}, attribute_key(first)) for first in ("x", "y")
+    )
+    for profiles, primary in (([first_x] * 3 + [first_y] * 2, "x"), ([first_x] * 2 + [first_y] * 3, "y")):
+        profile = interests.rank(profiles)
+        assert interests.primary == attribute_key(primary)
+        assert profile is None or next(iter(unpack_profile(profile))) == attribute_key(primary), "others hear of it"
+    assert interests.rank([first_x, first_y]) is None, "as many for one as for the other change nothing"
+    only_x = pack_profile({attribute_key("x"): x}, attribute_key("x"))
+    assert interests.rank([only_x] * 2 + [first_y] * 3) is None, "more of them overlap on x, but not twice as many"
+    assert interests.rank([only_x] * 5 + [first_y] * 2) is not None
+    assert interests.primary == attribute_key("x"), "more than twice as many"
 
 
 def test_vinifera_s4b3_a_subscription_is_registered_on_one_attribute() -> None:
