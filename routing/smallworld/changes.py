@@ -17,6 +17,8 @@ class GossipPeerMoved(NamedTuple):
     """The peer has taken another identifier."""
 
     peer: NodeName
+    former: int
+    """The one that it had before."""
 
 
 class GossipPeerFailed(NamedTuple):

@@ -77,19 +77,19 @@ class Contacts:
         contact = self._contacts.get(name)
         return contact is not None and (said.incarnation, said.number) < (contact.incarnation, contact.number)
 
-    def hear(self, name: NodeName, said: Beat | BeatAnswer, round: int) -> bool:
-        """The peer has said this in that round; True if it had another identifier before."""
+    def hear(self, name: NodeName, said: Beat | BeatAnswer, round: int) -> int | None:
+        """The peer has said this in that round; the identifier that it had before, if that was another one."""
         contact = self._contacts.get(name)
         if contact is None:
             contact = self._contacts[name] = Contact(name, said.incarnation)
         contact.number = said.number
         contact.load, contact.median, contact.reach = said.load, said.median, said.reach
-        moved = contact.heard >= 0 and contact.identifier != said.identifier
+        former = contact.identifier if contact.heard >= 0 and contact.identifier != said.identifier else None
         if contact.identifier != said.identifier:
             contact.identifier = said.identifier
             self.forget_ring()
         contact.heard = round
-        return moved
+        return former
 
     def answered(self, name: NodeName) -> bool:
         """The contact has answered a heartbeat; True if that was the first time."""
@@ -143,6 +143,11 @@ class Contacts:
     def successor(self, own: int) -> Contact | None:
         """The contact that comes after it."""
         return min(self._usable(), key=lambda each: clockwise(own, each.identifier), default=None)
+
+    @property
+    def heaviest(self) -> Contact | None:
+        """The contact that has said that its load is the greatest."""
+        return max(self._contacts.values(), key=lambda each: each.load, default=None)
 
     def placed(self, peer: GossipPeer) -> GossipPeer:
         """The peer with the identifier that it has last given itself, if it is a contact."""

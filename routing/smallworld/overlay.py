@@ -15,6 +15,10 @@ sent for the identifier after its own. Now and then a node sends it by way of a 
 before, so that the parts of an overlay that came apart find each other. A ring link that fails is replaced at once, any
 other in the next round. A node that hears from another with its own identifier draws a new one, if its name is the
 later of the two.
+
+A node may move to another part of the ring. It introduces the two between which it was to each other, and asks its new
+successor for what that knows. Whoever has got a new predecessor so sends it its table, so that it knows where its range
+begins. Whoever has lost its successor looks for the next one.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -165,6 +169,15 @@ class GossipOverlay:
         self.neighbours.reselect()
         return self._beats(self.contacts)
 
+    def jump(self, identifier: int, load: int) -> list[Effect]:
+        """Take an identifier in another part of the ring, as `move` does in this one."""
+        introduced = [self._send_table(name, True) for name in self.neighbours.ring]
+        return [*introduced, *self.move(identifier, load), *self._look_for_successor()]
+
+    def _look_for_successor(self) -> list[Effect]:
+        self._seeking = _SEEK_TIMES
+        return self._seek()
+
     def _settle(self) -> None:
         """Route by the identifier that this node has taken."""
         if self._place != self.me.identifier:
@@ -218,8 +231,7 @@ class GossipOverlay:
         successor = self.neighbours.ring[-1]
         effects = self._consider(())
         if name == successor:  # a new predecessor comes by itself: it has lost its successor
-            self._seeking = _SEEK_TIMES
-            effects += self._seek()
+            effects += self._look_for_successor()
         return effects
 
     # --------------------------------------------------------------------------------------------- rounds
@@ -289,18 +301,30 @@ class GossipOverlay:
         if contact is not None and contact.incarnation < said.incarnation:
             effects = self.fail(source)
         self._quarantine.end(source)
-        if self.contacts.hear(source, said, self.round):
-            self._changes.append(GossipPeerMoved(source))
+        around = self.predecessor, self.successor
+        former = self.contacts.hear(source, said, self.round)
+        if former is not None:
+            self._changes.append(GossipPeerMoved(source, former))
+            effects += self._moved(source, *around)
         self.neighbours.hear(source, said, self.round)
         if said.identifier == self.me.identifier and self.me.name > source:
             effects += self._give_way()
         return effects
 
+    def _moved(self, name: NodeName, predecessor: Contact | None, successor: Contact | None) -> list[Effect]:
+        """The peer has moved; the two were the contacts around this node before."""
+        now = self.predecessor
+        effects: list[Effect] = []
+        if now is not None and now.name == name and now is not predecessor:
+            effects.append(self._send_table(name, True))
+        if successor is not None and successor.name == name and self.successor is not successor:
+            effects += self._look_for_successor()
+        return effects
+
     def _give_way(self) -> list[Effect]:
         """Two nodes have moved to one identifier, neither of which knew of the other yet: this one draws another."""
         self._changes.append(IdentifierGivenUp())
-        self._seeking = _SEEK_TIMES
-        effects = self.move(self._random.randrange(RING_SIZE), 0)
+        effects = self.jump(self._random.randrange(RING_SIZE), 0)
         self._settle()
         return effects
 

@@ -12,6 +12,9 @@ A protocol may name neighbours besides (`interested_neighbours`): friends whose 
 A node leaves out friends that are neighbours of the sender too, since the sender has told them. So the event is soon
 everywhere in a cluster of nodes with similar subscriptions, and the trees reach the nodes that no friend tells. A node
 that gets the event once more does not pass it on. A node's own subscribers get it the first time.
+
+When a node has left a part of the ring, the one above it stands for its range, and does not know yet what is wanted
+there. For some rounds it passes the events of that range to the former owner too, which has the entries still.
 """
 
 from collections.abc import Callable, Iterable, Sequence, Set
@@ -48,6 +51,7 @@ from routing.smallworld.installation import Installation
 from routing.smallworld.messages import OVERLAY_MESSAGES, Beat, BeatAnswer, GossipPeer, Install
 from routing.smallworld.overlay import GossipOverlay
 from routing.smallworld.parameters import SmallWorldParameters
+from routing.smallworld.ring import clockwise
 from routing.smallworld.subscription_regions import SubscriptionRegions
 from routing.smallworld.uplinks import Uplinks
 
@@ -55,6 +59,9 @@ UP, DOWN = range(2)
 """Phases: to the rendezvous node, from it."""
 _FLUSH = ("routing", "flush")
 _FLUSH_US_MAX = 100_000
+_GRACE_ROUNDS = 3
+"""For so long a former owner is told events, too. By then all that is wanted in its range has been installed anew, which
+takes a flush and a hop after it has left, and a round more for each time that it is lost."""
 _STABLE_ROUNDS = 3
 _UNSETTLED_ROUNDS_MAX = 60
 _ON_THE_WAY_ROUNDS_MAX = 10
@@ -100,6 +107,8 @@ class RendezvousRouter(Router):
         many rounds, a round for each hop, and keeps no event from anybody."""
         self._asked_in = 0
         """The round in which an own subscriber last asked for something."""
+        self._left: dict[NodeName, tuple[int, int]] = {}
+        """Contacts that have moved: the identifier that each had before, and the round in which that was heard."""
         self._seen = RecentlySeen()
 
     # ------------------------------------------------------------------------- what a protocol says of itself
@@ -244,6 +253,8 @@ class RendezvousRouter(Router):
         if self.overlay.round > before:
             if before % 2:
                 self._seen.forget()
+            oldest = self.overlay.round - _GRACE_ROUNDS
+            self._left = {name: left for name, left in self._left.items() if left[1] >= oldest}
             self.installation.expire()
             effects += self.on_round()
             # Installations go first, so that the answers to this round's heartbeats have their versions.
@@ -261,6 +272,7 @@ class RendezvousRouter(Router):
 
     def _on_change(self, change: GossipChange) -> None:
         if type(change) is GossipPeerFailed:
+            self._left.pop(change.peer, None)
             self.installation.peer_failed(change.peer)
             return
         if type(change) is IdentifierGivenUp:
@@ -268,6 +280,7 @@ class RendezvousRouter(Router):
         if type(change) is RingChanged or type(change) is IdentifierGivenUp:
             self._changed_in = self.overlay.round
         elif type(change) is GossipPeerMoved:
+            self._left[change.peer] = change.former, self.overlay.round
             self.on_neighbour_moved(change.peer)
         self.installation.ring_changed()
 
@@ -275,7 +288,8 @@ class RendezvousRouter(Router):
     def _onward(self, event: Event, came_from: NodeName | None, target: Target, phase: int) -> list[Hop]:
         """Towards the target's rendezvous node; from there, unless it has been spread before, down."""
         key = (event.source, event.sequence, target[0])
-        besides: tuple[NodeName, ...] = ()
+        besides: list[NodeName] = []
+        sender = came_from
         if phase != DOWN:
             if self._seen.again((*key, UP)):
                 return []  # a node's view of the ring is out of date, and the event would go round
@@ -286,14 +300,22 @@ class RendezvousRouter(Router):
             if hop is not None:
                 # Each takes the other for the owner. One of them has just got the range from the other, and may not
                 # have heard yet what is wanted there.
-                besides = (hop,)
+                besides.append(hop)
+            besides += self._former_owners(target[1])
             came_from = None  # the sender has passed the event up, and may have asked for it too
-        if self.spreads or self._seen.again((*key, DOWN)):
+        down = (*target, DOWN)
+        if self.spreads:  # the sender has handed it over already
+            return [Hop(name, down) for name in besides if name != sender]
+        if self._seen.again((*key, DOWN)):
             return []
         attributes = event.attributes if self.prunes else None
-        down = (*target, DOWN)
         names = dict.fromkeys((*besides, *self.table.destinations(*target, attributes)))
         return [Hop(name, down) for name in names if name != came_from]
+
+    def _former_owners(self, value: int) -> list[NodeName]:
+        """The contacts that were closer above the value until lately than this node is, its owner."""
+        own = clockwise(value, self.overlay.me.identifier)
+        return [name for name, (former, _) in self._left.items() if clockwise(value, former) <= own]
 
     def _spread(self, event: Event, came_from: NodeName | None, upward: Sequence[Hop]) -> list[Hop]:
         """To all neighbours that have asked for the event here, and to the friends that want it."""

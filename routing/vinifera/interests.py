@@ -17,7 +17,6 @@ from collections.abc import Iterable, Mapping
 from murmur_pubsub.event import Event
 from murmur_pubsub.filter import Filter
 from murmur_pubsub.intervals import Interval, overlap, union
-from murmur_pubsub.values import Value
 from routing.smallworld.profile import ANY_ATTRIBUTE, attribute_key, pack_profile, ranges_on, unpack_profile
 from routing.smallworld.ring import RING_SIZE
 from routing.smallworld.subscription_regions import SubscriptionRegions
@@ -108,10 +107,6 @@ class OwnInterests:
         if not any(name in self._domains for name in event.attributes):
             found.append((ANY_ATTRIBUTE, 0))
         return found
-
-    def want(self, attributes: Mapping[str, Value]) -> bool:
-        """Do the node's own subscribers want an event with these attributes?"""
-        return any(wanted.matches(attributes) for wanted in self._filters)
 
     def _registered(self, ranges: Mapping[int, list[Interval]]) -> Iterable[int]:
         if ANY_ATTRIBUTE in ranges:  # it needs no attribute: no event may pass it by, whatever attributes that has

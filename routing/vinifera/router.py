@@ -18,7 +18,7 @@ from routing.smallworld.profile import wants
 from routing.smallworld.recovery import gossip_recovers
 from routing.smallworld.rendezvous import RendezvousRouter, Target
 from routing.smallworld.subscription_regions import SubscriptionRegions
-from routing.vinifera.balance import Load, new_identifier
+from routing.vinifera.balance import Load, jumps, new_identifier, place_within
 from routing.vinifera.interests import OwnInterests
 from routing.vinifera.parameters import ViniferaParameters
 
@@ -30,6 +30,7 @@ class Vinifera(RendezvousRouter):
         self.parameters = parameters
         self.interests = OwnInterests(parameters.domains, context.random("interests"))
         self.load = Load()
+        self._random = context.random("balance")
         self._regions: SubscriptionRegions | None = {}
         self.spreads = parameters.spread != "none"
         super().__init__(context, SmallWorldParameters.of(context, parameters), self.interests.utility)
@@ -58,8 +59,7 @@ class Vinifera(RendezvousRouter):
 
     def on_rendezvous(self, event: Event, target: Target) -> None:
         """See `RendezvousRouter`."""
-        if not self.interests.want(event.attributes):
-            self.load.add(target[1])
+        self.load.add(target[1])
 
     def on_round(self) -> list[Effect]:
         """See `RendezvousRouter`."""
@@ -87,6 +87,12 @@ class Vinifera(RendezvousRouter):
         self.load.become(0)
 
     def _balance(self) -> list[Effect]:
+        heaviest = self.overlay.contacts.heaviest
+        if heaviest is not None and jumps(self.load.events, heaviest.load, self.parameters.beta, self._random):
+            place = place_within(heaviest.identifier, heaviest.median, self._random)
+            if place is not None:
+                self.load.become(heaviest.load // 2)
+                return self.overlay.jump(place, self.load.events)
         successor = self.overlay.successor
         if successor is None or successor.load - self.load.events <= self.parameters.beta:
             return []

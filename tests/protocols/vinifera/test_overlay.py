@@ -263,7 +263,7 @@ def test_vinifera_s4b5_skewed_events_draw_identifiers_and_the_load_is_shared(tmp
     assert most[5] < 0.6 * most[0], most
 
 
-def test_a_single_hot_value_moves_one_node_to_it_and_no_other(tmp_path: Path) -> None:
+def test_a_single_hot_value_moves_no_node(tmp_path: Path) -> None:
     overlay = Overlay(tmp_path, beta=5, balance_rounds=2)
     overlay.settle(["y > 1" if number else "x > 0" for number in range(NODES)], cycles=6)
     before = {name: router.overlay.me.identifier for name, router in overlay.routers.items()}
@@ -271,8 +271,7 @@ def test_a_single_hot_value_moves_one_node_to_it_and_no_other(tmp_path: Path) ->
         overlay.network.publish(overlay.rng.choice(overlay.network.names), {"x": 42})
         overlay.network.cycles(0.03)
     moved = [name for name, router in overlay.routers.items() if router.overlay.me.identifier != before[name]]
-    assert len(moved) == 1, "half of its events cannot be taken from the node that has the value's own place"
-    assert overlay.network.router(moved[0]).overlay.me.identifier == PERCENT.hash(42)
+    assert not moved, "half of its events cannot be taken from its rendezvous node"
     overlay.network.close()
 
 

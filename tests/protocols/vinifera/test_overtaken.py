@@ -51,6 +51,12 @@ def move(network: StructuredNetwork, name: str, identifier: int) -> None:
     network.runtime.nodes[name].perform(effects, network.runtime.now_us)
 
 
+def jump(network: StructuredNetwork, name: str, identifier: int) -> None:
+    router = router_of(network, name)
+    effects = router._after(router.overlay.jump(identifier, 0))
+    network.runtime.nodes[name].perform(effects, network.runtime.now_us)
+
+
 def router_of(network: StructuredNetwork, name: str) -> RendezvousRouter:
     router = network.router(name)
     assert isinstance(router, RendezvousRouter)
@@ -97,3 +103,42 @@ def events_beside_moves(seed: int, _: Path, spread: Spread = "none") -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_events_beside_moves_come_to_all_that_want_them(tmp_path: Path, seed: int, spread: Spread) -> None:
     events_beside_moves(seed, tmp_path, spread)
+
+
+def events_beside_jumps(seed: int, _: Path, spread: Spread = "none") -> None:
+    """Nodes leave their places for other parts of the ring, while events of their former ranges are published."""
+    rng = random.Random(f"{seed}/events beside jumps")
+    chosen = {"vinifera": {"spread": spread, "beta": 0, "attributes": {"x": {"min": 0, "max": 1}}}}
+    delay = Delay("uniform", 500, LONGEST_US)
+    network = StructuredNetwork("vinifera", 3, delay=delay, seed=seed, base=256, parameters=chosen)
+    network.build(rng.sample(range(RING_SIZE >> 8), NODES))
+    wanted = {name: sorted(rng.sample(range(100), 2)) for name in network.up}
+    for name, (low, high) in wanted.items():
+        network.subscribe(name, f"x BETWEEN {low / 100} AND {high / 100}")
+    network.rounds(6)
+    runtime, published = network.runtime, dict[int, float]()
+    for mover in rng.choices(network.up, k=8):
+        begin_round(network, mover)
+        overlay = router_of(network, mover).overlay
+        assert overlay.predecessor is not None
+        begin = overlay.predecessor.identifier
+        gap = (overlay.me.identifier - begin) % RING_SIZE
+        jump(network, mover, rng.randrange(RING_SIZE))
+        for _event in range(40):
+            runtime.run(until_us=runtime.now_us + rng.randrange(30_000))
+            x = (begin + 1 + rng.randrange(gap)) % RING_SIZE / RING_SIZE
+            published[network.publish(rng.choice(network.up), {"x": x})] = x
+        network.quiet()
+        network.rounds(2)
+    for event, x in published.items():
+        due = {name: 1 for name, (low, high) in wanted.items() if low / 100 <= x <= high / 100}
+        assert network.got(event) == due, f"seed {seed}: event {event}, x = {x}"
+    network.close()
+
+
+@pytest.mark.parametrize("spread", get_args(Spread))
+@pytest.mark.parametrize("seed", range(3))
+def test_events_of_a_range_that_its_owner_leaves_come_to_all_that_want_them(
+    tmp_path: Path, seed: int, spread: Spread
+) -> None:
+    events_beside_jumps(seed, tmp_path, spread)

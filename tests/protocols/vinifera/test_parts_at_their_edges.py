@@ -15,7 +15,7 @@ from routing.smallworld.quarantine import QUARANTINE_ROUNDS, Quarantine
 from routing.smallworld.ring import RING_SIZE
 from routing.smallworld.selection import NeighbourSelection
 from routing.smallworld.subscription_regions import SubscriptionRegions
-from routing.vinifera.balance import Load, new_identifier
+from routing.vinifera.balance import Load, jumps, new_identifier, place_within
 from routing.vinifera.hashing import AttributeDomain
 from routing.vinifera.interests import OwnInterests
 
@@ -93,15 +93,11 @@ def test_who_wants_nothing_has_no_regions_and_is_of_no_use_as_a_friend() -> None
     interests, other = OwnInterests({}, random.Random(1)), OwnInterests({}, random.Random(1))
     assert interests.utility(other.change([parse_filter("x = 1")])) == 0
     assert not interests.rank([b""])
-    assert not interests.want({"x": 1})
     for texts in ((), ("FALSE",)):
         assert regions_of(interests, *texts) == {}
         assert interests.primary is None
-        assert not interests.want({"x": 1})
     interests.change([parse_filter("x = 1")])
     assert interests.primary == attribute_key("x")
-    assert interests.want({"x": 1})
-    assert not interests.want({"x": 2})
 
 
 def test_an_attribute_of_its_own_is_the_one_of_highest_rank() -> None:
@@ -148,13 +144,13 @@ def test_what_is_told_of_a_contact_has_the_identifier_that_it_has_last_given_its
     contacts = Contacts([], inbound_max=2)
     peer = GossipPeer("a", 0, 100, b"profile")
     assert contacts.placed(peer) == peer, "it has not spoken for itself"
-    assert not contacts.hear("a", answered_at(100), 1)
+    assert contacts.hear("a", answered_at(100), 1) is None
     assert contacts.placed(peer) == peer
-    assert contacts.hear("a", answered_at(200), 1), "it has moved"
+    assert contacts.hear("a", answered_at(200), 1) == 100, "it has moved"
     assert contacts.placed(peer) == peer._replace(identifier=200)
-    assert not contacts.hear("a", answered_at(200), 1)
-    assert not contacts.hear("b", answered_at(0), 1), "the first that is heard of a peer is no move"
-    assert contacts.hear("b", answered_at(1), 1)
+    assert contacts.hear("a", answered_at(200), 1) is None
+    assert contacts.hear("b", answered_at(0), 1) is None, "the first that is heard of a peer is no move"
+    assert contacts.hear("b", answered_at(1), 1) == 0
 
 
 def test_a_node_routes_over_so_many_links_of_others_besides_its_neighbours() -> None:
@@ -272,6 +268,30 @@ def test_a_node_moves_to_any_place_between_its_own_and_its_successors(median: in
     assert new_identifier((50 - 400) % RING_SIZE, 100, turned) == (turned if moves else None), "over the ring's end"
 
 
+def test_a_light_node_takes_half_of_a_heavy_ones_range_and_not_of_a_single_value() -> None:
+    load = Load()
+    for value in (100, 200, 300, 400):
+        load.add(value)
+    rng = random.Random("places")
+    places = {place_within(500, load.median(500), rng) for _ in range(200)}
+    assert min(place for place in places if place is not None) == 200
+    assert max(place for place in places if place is not None) <= 200 + 300 // 8
+    assert len(places) > 20, "two that jump at once seldom meet"
+    hot = Load()
+    for value in (100, 200, 200, 200, 200, 400):
+        hot.add(value)
+    assert place_within(500, hot.median(500), rng) is None, "what is beyond the median is less than a quarter"
+
+
+def test_a_node_jumps_only_if_it_has_a_quarter_or_less_of_a_load_that_counts() -> None:
+    def share(own: int, heaviest: int) -> float:
+        rng = random.Random("jumps")
+        return sum(jumps(own, heaviest, 20, rng) for _ in range(2_000)) / 2_000
+
+    assert share(5, 20) == share(6, 21) == 0
+    assert share(5, 21) == share(25, 100) == pytest.approx(0.15, abs=0.02)
+
+
 def test_the_median_is_a_place_that_half_of_the_events_were_at_or_before() -> None:
     load = Load()
     assert load.median(500) == 500
@@ -279,7 +299,7 @@ def test_the_median_is_a_place_that_half_of_the_events_were_at_or_before() -> No
     for value in (300, 100, 200, RING_SIZE - 5):
         load.add(value)
         medians.append(load.median(500))
-    assert medians == [300, 100, 200, 100]
+    assert medians == [500, 100, 200, 100], "of a single one no half can be taken"
     load.become(3)
     load.forget_half()
     assert (load.events, load.median(500)) == (1, 500)

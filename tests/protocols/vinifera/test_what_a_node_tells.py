@@ -347,13 +347,15 @@ def test_what_is_withdrawn_is_wanted_no_more() -> None:
     assert not router.overlay.me.profile
 
 
-def test_only_events_that_a_rendezvous_node_does_not_want_itself_are_load() -> None:
+def test_events_that_come_to_their_rendezvous_node_are_its_load() -> None:
     router = node(attributes={"x": {"min": 0, "max": 100}})
     router.subscribe(parse_filter("x > 50"))
-    for number, value in enumerate((20, 60, 30)):
+    for number, value in enumerate((20, 60, 30, 70)):
         router.next_hops(Event(1, number, 0, {"x": value}), None, ())
     percent = AttributeDomain("x", 0, 100)
-    assert (router.load.events, router.load.median(RING_SIZE - 1)) == (2, percent.hash(20))
+    assert (router.load.events, router.load.median(RING_SIZE - 1)) == (4, percent.hash(30)), (
+        "whether it wants them or not"
+    )
 
 
 @pytest.mark.parametrize("spread", get_args(Spread))
