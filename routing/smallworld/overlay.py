@@ -16,9 +16,8 @@ before, so that the parts of an overlay that came apart find each other. A ring 
 other in the next round. A node that hears from another with its own identifier draws a new one, if its name is the
 later of the two.
 
-A node may move to another part of the ring. It introduces the two between which it was to each other, and asks its new
-successor for what that knows. Whoever has got a new predecessor so sends it its table, so that it knows where its range
-begins. Whoever has lost its successor looks for the next one.
+A node may move to another part of the ring. The two between which it was hear of each other from it. It looks for its
+new successor, which tells it of its predecessor. Whoever has lost its successor so looks for the next one.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -171,8 +170,12 @@ class GossipOverlay:
 
     def jump(self, identifier: int, load: int) -> list[Effect]:
         """Take an identifier in another part of the ring, as `move` does in this one."""
-        introduced = [self._send_table(name, True) for name in self.neighbours.ring]
-        return [*introduced, *self.move(identifier, load), *self._look_for_successor()]
+        around = self.neighbours.ring
+        moved = self.move(
+            identifier, load
+        )  # told first: as long as it seems to be there, it hides them from each other
+        introduced = [self._send_table(name, True) for name in around]
+        return [*moved, *introduced, *self._look_for_successor()]
 
     def _look_for_successor(self) -> list[Effect]:
         self._seeking = _SEEK_TIMES
@@ -301,24 +304,15 @@ class GossipOverlay:
         if contact is not None and contact.incarnation < said.incarnation:
             effects = self.fail(source)
         self._quarantine.end(source)
-        around = self.predecessor, self.successor
+        successor = self.successor
         former = self.contacts.hear(source, said, self.round)
         if former is not None:
             self._changes.append(GossipPeerMoved(source, former))
-            effects += self._moved(source, *around)
+            if contact is successor is not self.successor:
+                effects += self._look_for_successor()
         self.neighbours.hear(source, said, self.round)
         if said.identifier == self.me.identifier and self.me.name > source:
             effects += self._give_way()
-        return effects
-
-    def _moved(self, name: NodeName, predecessor: Contact | None, successor: Contact | None) -> list[Effect]:
-        """The peer has moved; the two were the contacts around this node before."""
-        now = self.predecessor
-        effects: list[Effect] = []
-        if now is not None and now.name == name and now is not predecessor:
-            effects.append(self._send_table(name, True))
-        if successor is not None and successor.name == name and self.successor is not successor:
-            effects += self._look_for_successor()
         return effects
 
     def _give_way(self) -> list[Effect]:

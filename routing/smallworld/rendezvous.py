@@ -60,7 +60,7 @@ UP, DOWN = range(2)
 _FLUSH = ("routing", "flush")
 _FLUSH_US_MAX = 100_000
 _GRACE_ROUNDS = 3
-"""For so long a former owner is told events, too. By then all that is wanted in its range has been installed anew, which
+"""For so long a former owner is told events, too. By then all that is wanted in its range has been installed anew. That
 takes a flush and a hop after it has left, and a round more for each time that it is lost."""
 _STABLE_ROUNDS = 3
 _UNSETTLED_ROUNDS_MAX = 60

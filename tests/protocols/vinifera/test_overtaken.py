@@ -10,7 +10,7 @@ from murmur_pubsub.links import Delay
 from routing.smallworld.rendezvous import RendezvousRouter
 from routing.smallworld.ring import RING_SIZE
 from routing.vinifera.parameters import Spread
-from tests.protocols.structured import StructuredNetwork
+from tests.protocols.structured import PROBE_US, StructuredNetwork
 
 NODES = 20
 LONGEST_US = 15_000
@@ -142,3 +142,34 @@ def test_events_of_a_range_that_its_owner_leaves_come_to_all_that_want_them(
     tmp_path: Path, seed: int, spread: Spread
 ) -> None:
     events_beside_jumps(seed, tmp_path, spread)
+
+
+def ring_after_jumps(seed: int, _: Path) -> list[int]:
+    """After each of some jumps in a network of few links: how many nodes have a wrong neighbour on the ring, half a
+    round later."""
+    rng = random.Random(f"{seed}/ring after jumps")
+    chosen = {"vinifera": {"degree": 4, "friend_links": 2, "beta": 0}}
+    network = StructuredNetwork("vinifera", 3, seed=seed, base=256, parameters=chosen)
+    network.build(rng.sample(range(RING_SIZE >> 8), 3 * NODES))
+    network.rounds(20)
+    wrong = []
+    for mover in rng.choices(network.up, k=10):
+        begin_round(network, mover)
+        jump(network, mover, rng.randrange(RING_SIZE))
+        network.runtime.run(until_us=network.runtime.now_us + PROBE_US // 2)
+        places = {name: router_of(network, name).overlay.me.identifier for name in network.up}
+        ring = sorted(places, key=places.__getitem__)
+        wrong.append(0)
+        for before, name, after in zip([ring[-1], *ring], ring, [*ring[1:], ring[0]], strict=False):
+            overlay = router_of(network, name).overlay
+            assert overlay.predecessor is not None
+            assert overlay.successor is not None
+            wrong[-1] += (overlay.predecessor.name, overlay.successor.name) != (before, after)
+        network.rounds(3)
+    network.close()
+    return wrong
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])
+def test_all_know_their_neighbours_on_the_ring_soon_after_one_has_jumped(tmp_path: Path, seed: int) -> None:
+    assert sum(ring_after_jumps(seed, tmp_path)) == 0

@@ -353,9 +353,8 @@ def test_events_that_come_to_their_rendezvous_node_are_its_load() -> None:
     for number, value in enumerate((20, 60, 30, 70)):
         router.next_hops(Event(1, number, 0, {"x": value}), None, ())
     percent = AttributeDomain("x", 0, 100)
-    assert (router.load.events, router.load.median(RING_SIZE - 1)) == (4, percent.hash(30)), (
-        "whether it wants them or not"
-    )
+    assert router.load.events == 4, "whether it wants them or not"
+    assert router.load.median(RING_SIZE - 1) == percent.hash(30)
 
 
 @pytest.mark.parametrize("spread", get_args(Spread))
