@@ -47,6 +47,10 @@ class SelectedNeighbours:
         """The predecessor and the successor (one, if there is but one peer)."""
         return self._selection.ring
 
+    def lacks(self, own: int, name: NodeName, identifier: int) -> bool:
+        """Should the peer of that name, which is at that identifier, be a ring link of this node, and is no neighbour?"""
+        return name not in self._table and self._selection.is_next_to(own, identifier)
+
     def peer(self, name: NodeName) -> GossipPeer:
         """The neighbour of that name."""
         return self._table[name][0]

@@ -138,6 +138,22 @@ def test_of_two_with_one_identifier_the_later_by_name_draws_another_and_has_none
         assert requests(router, 3)[0][0] == 1, "it looks for its new successor"
 
 
+def test_who_hears_that_a_peer_has_moved_next_to_it_exchanges_tables_with_it() -> None:
+    """The peer's own request to be let in there has overtaken the heartbeat that says where it is now."""
+    router = acquainted({"degree": 2, "friend_links": 0}, next=3 * TENTH, before=7 * TENTH, mover=5 * TENTH)
+    neighbours = router.overlay.neighbours
+    router.handle(Received("mover", GossipJoinRequest(fields("mover", 9 * TENTH))), 2)
+    assert "mover" not in neighbours, "as far as is known it stands elsewhere"
+    effects = router.handle(Received("mover", beat(9 * TENTH, 2)), 3)
+    assert [(to, exchange.answer) for to, exchange in sent(effects, Exchange)] == [("mover", False)]
+    router.handle(Received("mover", Exchange(fields("mover", 9 * TENTH), [], True)), 4)
+    assert list(neighbours) == ["mover", "next"]
+    effects = router.handle(Received("mover", beat(8 * TENTH, 3)), 5)
+    assert not sent(effects, Exchange), "it is a neighbour"
+    effects = router.handle(Received("before", beat(6 * TENTH, 2)), 6)
+    assert not sent(effects, Exchange), "it is not next to this node"
+
+
 def test_who_hears_that_the_node_before_it_has_moved_takes_the_load_that_is_left_to_it() -> None:
     """The two have divided their load: both have the average, and the one that moved says it."""
     router = acquainted(before=9 * TENTH, other=5 * TENTH)
