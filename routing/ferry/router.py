@@ -40,6 +40,8 @@ class FerryParameters(GossipOverlayParameters):
     """How many links it seeks at distances after Kleinberg."""
     friend_links: int = 0
     """The baseline knows nothing of subscriptions."""
+    filters_max: int = 0
+    """It installs each subscription whole."""
     prune: bool = False
     """Match events on their way down each tree."""
     attributes: tuple[str, ...] = ()
@@ -84,7 +86,7 @@ FERRY = RoutingProtocol(
     parameters=FerryParameters,
     runs_on=RunsOn.STRUCTURED,
     keeps_order=False,
-    tried={"degree": (12,), "small_world_links": (3,), "view": (8,), "shuffled": (3,)},
+    tried={"degree": (12,), "small_world_links": (3,), "view": (8,), "shuffled": (3,), "filters_max": (1,)},
     recovers=gossip_recovers,
     check=fits_the_ring,
 )

@@ -41,7 +41,7 @@ class Contact:
 
 class Contacts:
     """The contacts of one node, among them its `neighbours`, a collection that changes as others are selected.
-    `inbound_max`: over how many inbound links it routes."""
+    `inbound_max`: over how many inbound links it routes, besides that of the closest on each side of the ring."""
 
     def __init__(self, neighbours: Collection[NodeName], inbound_max: int) -> None:
         self._neighbours = neighbours
@@ -127,7 +127,7 @@ class Contacts:
     def ring(self, own: int) -> KnownRing:
         """The ring around the node with that identifier; the same object as long as nothing on it has changed."""
         if self._ring is None:
-            self._ring = KnownRing(own, {each.identifier: each.name for each in self._usable()})
+            self._ring = KnownRing(own, {each.identifier: each.name for each in self._usable(own)})
         return self._ring
 
     def reach(self) -> Sequence[int]:
@@ -138,11 +138,11 @@ class Contacts:
 
     def predecessor(self, own: int) -> Contact | None:
         """The contact that comes before that identifier on the ring."""
-        return min(self._usable(), key=lambda each: clockwise(each.identifier, own), default=None)
+        return min(self._usable(own), key=lambda each: clockwise(each.identifier, own), default=None)
 
     def successor(self, own: int) -> Contact | None:
         """The contact that comes after it."""
-        return min(self._usable(), key=lambda each: clockwise(own, each.identifier), default=None)
+        return min(self._usable(own), key=lambda each: clockwise(own, each.identifier), default=None)
 
     @property
     def heaviest(self) -> Contact | None:
@@ -156,11 +156,17 @@ class Contacts:
             return peer
         return peer._replace(identifier=contact.identifier)
 
-    def _usable(self) -> list[Contact]:
+    def _usable(self, own: int) -> list[Contact]:
         usable = self._answering_neighbours()
-        if self._inbound_max:
-            others = [each for name, each in self._contacts.items() if each.inbound and name not in self._neighbours]
-            usable += others[: self._inbound_max]
+        inbound = [each for name, each in self._contacts.items() if each.inbound and name not in self._neighbours]
+        usable += inbound[: self._inbound_max]
+        # A neighbour on the ring may have been given up for one of hearsay that turns out to be gone from there. It
+        # still sends heartbeats: so the ring has no hole until it is selected again.
+        known = [*usable, *inbound[self._inbound_max :]]
+        if len(known) > len(usable):
+            ahead = [clockwise(own, each.identifier) for each in known]
+            closest = {ahead.index(min(ahead)), ahead.index(max(ahead))}
+            usable += [known[place] for place in closest if place >= len(usable)]
         return usable
 
     def _answering_neighbours(self) -> list[Contact]:

@@ -5,9 +5,11 @@ installed at it. It is aggregated and cut into parts by the next hop towards eac
 is sent its part, and later what is added to it, while every heartbeat confirms the version alone. An entry that is not
 confirmed expires; what is wanted no more is taken back in the rounds that follow, hop by hop. When the next hop of a
 part changes, the new one is told at once and the old one a round later, so that events find one path or the other.
+Where many filters meet, all events of their ranges are asked for, and each node further down looks at its own filters.
 """
 
 import functools
+import sys
 from collections.abc import Callable
 
 from murmur_pubsub.machine import Effect, NodeName, Send
@@ -18,6 +20,7 @@ from routing.smallworld.ring import KnownRing
 from routing.smallworld.subscription_regions import (
     SubscriptionRegions,
     aggregate,
+    coarse,
     extended,
     from_wire,
     to_wire,
@@ -43,6 +46,7 @@ class Installation:
         self._table = table
         self._uplinks = uplinks
         self._own_regions = own_regions
+        self._filters_max = overlay.parameters.filters_max or sys.maxsize
         self._outdated = True
         """May the next hops of what is wanted have changed, or what the node itself wants?"""
         self._grown: list[SubscriptionRegions] = []
@@ -126,7 +130,9 @@ class Installation:
         """What is wanted, by next hop."""
         ring, wanted = self._overlay.ring, self.wanted()
         if ring is not self._cut_by or wanted is not self._cut:
-            self._cut, self._cut_by, self._parts = wanted, ring, _parts_of(wanted, ring)
+            parts = _parts_of(wanted, ring)
+            self._cut, self._cut_by = wanted, ring
+            self._parts = {name: coarse(part, self._filters_max) for name, part in parts.items()}
         return self._parts
 
     # ----------------------------------------------------------------------------------------- installing
@@ -174,10 +180,13 @@ class Installation:
         effects: list[Effect] = []
         for name, part in _parts_of(functools.reduce(extended, grown, {}), ring).items():
             before, installed = self._uplinks.version(name), self._uplinks.regions(name)
-            if not within(part, installed):
-                self._uplinks.put(name, extended(installed, part))
-                self._last_round[name] = extended(self._last_round.get(name, {}), part)
-                effects.append(self._install(name, before, part))
+            if within(part, installed):
+                continue
+            self._last_round[name] = extended(self._last_round.get(name, {}), part)
+            both = extended(installed, part)
+            whole = coarse(both, self._filters_max)
+            self._uplinks.put(name, whole)
+            effects.append(self._install(name, before, part) if whole is both else self._install(name, 0, whole))
         return effects
 
     def _install(self, name: NodeName, since: int, regions: SubscriptionRegions) -> Send:

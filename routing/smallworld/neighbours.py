@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from murmur_pubsub.machine import NodeName
 from routing.smallworld.contacts import Contacts
 from routing.smallworld.messages import Beat, BeatAnswer, GossipPeer
+from routing.smallworld.ring import RING_SIZE, clockwise
 from routing.smallworld.selection import NeighbourSelection
 
 _Spoke = tuple[GossipPeer, int]
@@ -48,8 +49,12 @@ class SelectedNeighbours:
         return self._selection.ring
 
     def lacks(self, own: int, name: NodeName, identifier: int) -> bool:
-        """Should the peer of that name, which is at that identifier, be a ring link of this node, and is no neighbour?"""
-        return name not in self._table and self._selection.is_next_to(own, identifier)
+        """Is the peer of that name no neighbour, though it is closer to this node on the ring than all that are?"""
+        if name in self._table:
+            return False
+        ahead = [clockwise(own, peer.identifier) for peer in self.peers()]
+        distance = clockwise(own, identifier)
+        return distance < min(ahead, default=RING_SIZE) or distance > max(ahead, default=0)
 
     def peer(self, name: NodeName) -> GossipPeer:
         """The neighbour of that name."""

@@ -171,7 +171,9 @@ class GossipOverlay:
     def jump(self, identifier: int, load: int) -> list[Effect]:
         """Take an identifier in another part of the ring, as `move` does in this one."""
         around = self.neighbours.ring
-        moved = self.move(identifier, load)  # told first: as long as it seems to be there, it hides them from each other
+        moved = self.move(
+            identifier, load
+        )  # told first: as long as it seems to be there, it hides them from each other
         introduced = [self._send_table(name, True) for name in around]
         return [*moved, *introduced, *self._look_for_successor()]
 
@@ -302,15 +304,16 @@ class GossipOverlay:
         if contact is not None and contact.incarnation < said.incarnation:
             effects = self.fail(source)
         self._quarantine.end(source)
-        successor = self.successor
+        moves = contact is not None and contact.identifier != said.identifier
+        successor = self.successor if moves else None
         former = self.contacts.hear(source, said, self.round)
         if former is not None:
             self._changes.append(GossipPeerMoved(source, former))
             if contact is successor is not self.successor:
                 effects += self._look_for_successor()
-            if self.neighbours.lacks(self.me.identifier, source, said.identifier):
-                # What others say of it, and its own request, may have come before: it was taken to be elsewhere then.
-                effects.append(self._send_table(source, False))
+        if self.neighbours.lacks(self.me.identifier, source, said.identifier):
+            # One of the two has moved. What said so, be it the peer's own request, was judged by its former place.
+            effects.append(self._send_table(source, False))
         self.neighbours.hear(source, said, self.round)
         if said.identifier == self.me.identifier and self.me.name > source:
             effects += self._give_way()

@@ -27,9 +27,13 @@ class GossipOverlayParameters:
     """Route over links that others have to this node too."""
     resets: bool = True
     """Take a peer whose process has closed its connections for failed at once, besides heartbeats."""
+    filters_max: int = 12
+    """Where more filters of one attribute meet, a node asks for all events in their ranges (0: it never does). Found by
+    looking: of 6, 12 and 24, it makes half of the work that none does, and 4 % more relays than 24."""
 
     def __post_init__(self) -> None:
-        for name, least in (("degree", 2), ("small_world_links", 0), ("friend_links", 0), ("view", 1), ("shuffled", 1)):
+        at_least = {"degree": 2, "small_world_links": 0, "friend_links": 0, "view": 1, "shuffled": 1, "filters_max": 0}
+        for name, least in at_least.items():
             if getattr(self, name) < least:
                 raise InputError(name, str(getattr(self, name)), f"at least {least}")
         links = self.small_world_links + self.friend_links

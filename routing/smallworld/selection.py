@@ -66,16 +66,11 @@ class NeighbourSelection:
             self._least = -ranked[self._friends - 1][0] if len(ranked) >= self._friends else -1.0
         return list(chosen)
 
-    def is_next_to(self, own: int, identifier: int) -> bool:
-        """Is it closer to this node's than that of a ring link which was chosen last?"""
-        ahead = (identifier - own) % RING_SIZE
-        return ahead < self._ahead or RING_SIZE - ahead < self._behind
-
     def prefers(self, own: int, peer: GossipPeer) -> bool:
         """Might the peer be chosen in the place of a neighbour that was chosen last?"""
-        if self.is_next_to(own, peer.identifier):
-            return True
         ahead = (peer.identifier - own) % RING_SIZE
+        if ahead < self._ahead or RING_SIZE - ahead < self._behind:
+            return True
         if self._friends and self._utility(peer.profile) > self._least:
             return True
         if len(self._distances) < len(self._draws):

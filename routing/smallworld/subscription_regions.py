@@ -6,6 +6,7 @@ the same part, subscriptions that differ in that range alone are the same region
 (Vinifera IV-B3).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from murmur_pubsub.filter import EVERYTHING, Filter
@@ -13,7 +14,7 @@ from murmur_pubsub.intervals import Interval, contains, union
 
 SubscriptionRegions = dict[tuple[int, Filter], list[Interval]]
 """(attribute, filter) to disjoint ranges, ascending."""
-_COMPARED_MAX = 24
+_COMPARED_MAX = 12
 """At most this many filters of an attribute are compared with each other for covering. Among more, only those that are
 equal, or covered by the filter that asks for nothing more, are aggregated."""
 
@@ -56,8 +57,25 @@ def _drop_covered(
 
 
 def within(narrow: SubscriptionRegions, wide: SubscriptionRegions) -> bool:
-    """Does the second hold all of the first, region by region?"""
-    return all(key in wide and contains(wide[key], ranges) for key, ranges in narrow.items())
+    """Does the second hold all of the first, each region in one of the same filter or in one that asks for nothing
+    more?"""
+    return all(
+        contains(wide.get(key, ()), ranges) or contains(wide.get((key[0], EVERYTHING), ()), ranges)
+        for key, ranges in narrow.items()
+    )
+
+
+def coarse(regions: SubscriptionRegions, filters_max: int) -> SubscriptionRegions:
+    """The same, but of an attribute with more filters than that all events in their ranges."""
+    count = Counter(attribute for attribute, _ in regions)
+    many = {attribute for attribute, filters in count.items() if filters > filters_max}
+    if not many:
+        return regions
+    found = {key: ranges for key, ranges in regions.items() if key[0] not in many}
+    for attribute in many:
+        ranges = [each for key, of_key in regions.items() if key[0] == attribute for each in of_key]
+        found[attribute, EVERYTHING] = union(ranges)
+    return found
 
 
 def to_wire(regions: SubscriptionRegions) -> tuple[list[int], list[Filter]]:

@@ -109,7 +109,15 @@ VINIFERA = RoutingProtocol(
     parameters=ViniferaParameters,
     runs_on=RunsOn.STRUCTURED,
     keeps_order=False,
-    tried={"degree": (12,), "friend_links": (3,), "view": (8,), "shuffled": (3,), "beta": (2,), "balance_rounds": (1,)},
+    tried={
+        "degree": (12,),
+        "friend_links": (3,),
+        "view": (8,),
+        "shuffled": (3,),
+        "filters_max": (1,),
+        "beta": (2,),
+        "balance_rounds": (1,),
+    },
     recovers=gossip_recovers,
     check=fits_the_ring,
 )

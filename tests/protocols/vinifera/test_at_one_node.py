@@ -154,6 +154,18 @@ def test_who_hears_that_a_peer_has_moved_next_to_it_exchanges_tables_with_it() -
     assert not sent(effects, Exchange), "it is not next to this node"
 
 
+def test_the_closest_peer_that_has_a_link_here_is_on_the_ring_at_once_however_many_others_have() -> None:
+    """It may have been given up for one that others said was closer."""
+    router = acquainted({"degree": 2, "friend_links": 0}, next=3 * TENTH, before=6 * TENTH)
+    for name, at in (("first", 4 * TENTH), ("second", 5 * TENTH), ("far", 5 * TENTH + 1), ("near", 9 * TENTH)):
+        router.handle(Received(name, beat(at)), 2)
+    ring = router.overlay.ring
+    assert [ring.next_hop(tenth * TENTH) for tenth in (4, 5, 6, 9)] == ["first", "second", "before", "near"]
+    assert ring.next_hop(5 * TENTH + 1) == "before", "there are two that have links here for longer"
+    router.handle(LinkDown("near", "reset"), 3)
+    assert router.overlay.ring.next_hop(9 * TENTH) is None
+
+
 def test_who_hears_that_the_node_before_it_has_moved_takes_the_load_that_is_left_to_it() -> None:
     """The two have divided their load: both have the average, and the one that moved says it."""
     router = acquainted(before=9 * TENTH, other=5 * TENTH)

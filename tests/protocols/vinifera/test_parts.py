@@ -5,6 +5,7 @@ import math
 import random
 from bisect import bisect_left
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -25,7 +26,7 @@ from routing.smallworld.quarantine import Quarantine
 from routing.smallworld.rendezvous import DOWN, UP
 from routing.smallworld.ring import RING_SIZE, KnownRing, clockwise
 from routing.smallworld.selection import NeighbourSelection
-from routing.smallworld.subscription_regions import aggregate, from_wire, to_wire
+from routing.smallworld.subscription_regions import aggregate, coarse, from_wire, to_wire, within
 from routing.vinifera.balance import Load, new_identifier
 from routing.vinifera.hashing import AttributeDomain
 from routing.vinifera.interests import OwnInterests
@@ -202,6 +203,28 @@ def test_vinifera_s4b3_what_a_wider_request_covers_is_left_out() -> None:
     assert from_wire(numbers, filters) == regions
 
 
+def test_where_more_filters_meet_than_the_parameter_has_all_events_of_their_ranges_are_asked_for() -> None:
+    few = {(1, parse_filter("y > 1")): [(10, 20)], (1, parse_filter("y > 2")): [(15, 30), (50, 60)]}
+    many = {(2, parse_filter(f"y > {least}")): [(least, least)] for least in (1, 2, 4)}
+    assert coarse({**few, **many}, 2) == {**few, (2, EVERYTHING): [(1, 2), (4, 4)]}
+    assert coarse(few, 2) is few
+    assert within(many, {(2, EVERYTHING): [(0, 9)]})
+    assert not within(many, {(2, EVERYTHING): [(0, 3)], (1, EVERYTHING): [(0, 9)]})
+
+
+def test_a_next_hop_is_sent_the_whole_once_more_filters_meet_than_the_parameter_has_and_then_nothing_new() -> None:
+    """What it has of them, one filter after the other, is not all that is asked for then."""
+    router = router_between(filters_max=2)
+    found = []
+    for version, least in enumerate((1, 2, 3), 2):
+        wanted = parse_filter(f"z > {least}")
+        router.handle(Received("y", Install(0, version, version - 1, BELOW_P, [wanted])), version)
+        sent = [each.message for each in router.handle(FLUSH, version) if isinstance(each, Send)]
+        found.append([(word.since > 0, list(word.filters)) for word in sent if isinstance(word, Install)])
+    assert found == [[(True, [parse_filter("z > 1")])], [(False, [EVERYTHING])], []]
+    assert (1, parse_filter("z > 3")) in router.table.regions("y"), "the node itself knows"
+
+
 def test_vinifera_s4b4_events_go_to_neighbours_whose_whole_subscription_matches() -> None:
     table = ContentTable()
     table.install("n1", Entry(0, 1, {(1, parse_filter("y > 5")): [(10, 20)]}), 0)
@@ -341,9 +364,9 @@ FLUSH = TimerFired(("routing", "flush"))
 AT_P = [1, 3 * (RING_SIZE // 4) - 10, 3 * (RING_SIZE // 4), 0]
 
 
-def router_between() -> Vinifera:
+def router_between(**chosen: Any) -> Vinifera:
     """A node whose contact a is at P; y wants what is just below P, and that is installed at a."""
-    router = Vinifera(NodeContext("n", 1, place=PLACE), ViniferaParameters())
+    router = Vinifera(NodeContext("n", 1, place=PLACE), ViniferaParameters(**chosen))
     router.handle(Start([]), 0)
     for name, identifier in (("a", AT_P[2]), ("b", RING_SIZE // 2), ("y", RING_SIZE // 8)):
         router.handle(Received(name, Beat(identifier, 0, 0, [], 0, 0, 0, 0)), 1)
@@ -403,9 +426,8 @@ def test_the_answer_to_a_heartbeat_says_what_is_installed_on_either_side() -> No
     (answer,) = [
         each.message
         for each in router.handle(Received("y", Beat(RING_SIZE // 8, 0, 0, [], 0, 0, 1, 0)), 4)
-        if isinstance(each, Send)
+        if isinstance(each, Send) and isinstance(each.message, BeatAnswer)
     ]
-    assert isinstance(answer, BeatAnswer)
     assert (answer.version, answer.held) == (0, 1), "nothing of this node's is at y, y's first version is here"
     effects = router.handle(Received("a", Beat(AT_P[2], 0, 0, [], 0, 0, 0, 0)), 5)
     assert installed(effects) == {"a": AT_P}, "a says that it has nothing of this node's"

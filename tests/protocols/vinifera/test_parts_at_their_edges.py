@@ -153,16 +153,18 @@ def test_what_is_told_of_a_contact_has_the_identifier_that_it_has_last_given_its
     assert contacts.hear("b", answered_at(1), 1) == 0
 
 
-def test_a_node_routes_over_so_many_links_of_others_besides_its_neighbours() -> None:
-    for most, names in ((2, {1: "own", 3: "in1", 4: "in2"}), (0, {1: "own"})):
+def test_a_node_routes_over_so_many_links_of_others_besides_its_neighbours_and_over_the_closest() -> None:
+    peers = ("own", "silent", "in1", "in2", "in3", "before")
+    for most, names in ((2, {1: "own", 3: "in1", 4: "in2", 6: "before"}), (0, {1: "own", 6: "before"})):
         contacts = Contacts(["own", "silent"], inbound_max=most)
-        for at, name in enumerate(("own", "silent", "in1", "in2", "in3"), 1):
+        for at, name in enumerate(peers, 1):
             contacts.hear(name, answered_at(at), at)
         contacts.answered("own")
-        for name in ("own", "silent", "in1", "in2", "in3"):
+        for name in peers:
             contacts.links_here(name)
         assert {at: contacts.ring(0).next_hop(at) for at in names} == names
-        assert contacts.ring(0).next_hop(max(names) + 1) is None
+        assert contacts.ring(0).next_hop(5) == "before"
+        assert contacts.ring(0).next_hop(7) is None
         assert list(contacts.reach()) == [1], "of neighbours alone"
 
 
